@@ -1,0 +1,254 @@
+"""The estimator shell: validate -> rows, features, weights -> solve; predict.
+
+A model of the family is a weighted ridge on a design matrix; a subclass fills the slots
+``_fit_features``, ``_features`` and ``_fit_weights`` and leaves the rest to this shell.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from robell._core.activations import ACTIVATIONS
+from robell._core.calibration import calibrated_probability, fit_calibration
+from robell._core.features import (
+    RowBlocks,
+    design_matrix,
+    draw_random_layer,
+    hidden_output,
+    rows_per_block,
+)
+from robell._core.membership import class_cost, class_sizes
+from robell._core.solve import solve_ridge
+from robell._validation import check_multiplicity, one_line_errors
+
+ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
+
+
+def _calibrates(estimator):
+    """Say whether predict_proba exists, or raise the reason why it does not."""
+    if not estimator.calibrate:
+        raise AttributeError("predict_proba needs calibrate=True at fit")
+    return True
+
+
+class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
+    """What all classifiers of the family share; not for direct use."""
+
+    _parameter_constraints = {
+        "n_hidden": [Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS)), callable],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "output_bias": ["boolean"],
+        "bias_scale": [Interval(Real, 0, None, closed="left")],
+        "class_weight": [StrOptions({"balanced", "ratio"}), dict, None],
+        "calibrate": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    _direct_link = True  # the slot a model without [x] in its features turns off
+
+    # -- fit ------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit the output weights in closed form.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, best standardised (a ``StandardScaler`` before this step).
+        y : array-like of shape (n_samples,)
+            Class labels of any kind.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row: weight 2 is the row given twice, weight 0 its absence.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        with one_line_errors(self, X):
+            X, y = validate_data(self, X, y, **ARRAY_CHECKS)
+        check_classification_targets(y)
+        multiplicity = check_multiplicity(sample_weight, len(X))
+        present = np.arange(len(X)) if sample_weight is None else np.flatnonzero(multiplicity)
+        self.classes_ = np.unique(y[present])
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least two classes; "
+                f"y has one class, {self.classes_[0]!r}"
+            )
+        return self._fit_validated(X, y, multiplicity, present)
+
+    def _fit_validated(self, X, y, multiplicity, present):
+        everything = len(present) == len(X)
+        rows = X if everything else X[present]
+        weights = multiplicity[present]
+        labels = np.searchsorted(self.classes_, y[present])
+        T = np.zeros((len(rows), len(self.classes_)))
+        T[np.arange(len(rows)), labels] = 1.0
+
+        self._fit_features(rows)
+        importance = self._fit_weights(rows, labels, weights, present, len(X))
+        total = weights if importance is None else weights * importance
+        all_ones = importance is None and bool(np.all(weights == 1.0))
+        # Leaving one out means one copy of a row that stands for several.
+        left_out = 1.0 / np.maximum(weights, 1.0) if self.calibrate else None
+
+        n_columns = self._n_columns()
+        design = RowBlocks(lambda block: self._features(rows[block]), len(rows), n_columns)
+        solution = solve_ridge(design, T, float(self.C), None if all_ones else total, left_out)
+        n_bias = int(self.output_bias)
+        self.coef_ = solution.beta[n_bias:]
+        self.intercept_ = solution.beta[:n_bias].sum(axis=0)
+        self.solver_ = solution.method
+        if self.calibrate:
+            # Under the weights of fit, with the total count of the rows given: the threshold of
+            # predict is where those weights put it, and probabilities must agree.
+            seen = total * (weights.sum() / total.sum())
+            self.calibration_slope_, self.calibration_offsets_ = fit_calibration(
+                solution.loo_scores, T, seen
+            )
+        return self
+
+    def _fit_features(self, X):
+        """Draw the random layer (slot: features)."""
+        # One number from random_state seeds all streams, so its state does not leak n_hidden.
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self.hidden_weights_, self.hidden_bias_ = draw_random_layer(
+            X.shape[1], int(self.n_hidden), float(self.bias_scale), seed
+        )
+
+    def _features(self, X):
+        """Make rows of the design matrix [1 x h] (slot: features)."""
+        H = hidden_output(X, self.hidden_weights_, self.hidden_bias_, self.activation)
+        return design_matrix(X, H, self._direct_link, self.output_bias)
+
+    def _n_columns(self):
+        return (
+            int(self.output_bias) + self._direct_link * self.n_features_in_ + int(self.n_hidden)
+        )
+
+    def _fit_weights(self, X, labels, multiplicity, present, n_given):
+        """Return the importance of every present row, or None for ones (slot: weights).
+
+        ``present`` are the places of these rows among the ``n_given`` ones of fit, for fitted
+        attributes in the order given.
+        """
+        cost = self._class_cost(labels, multiplicity)
+        return None if cost is None else cost[labels]
+
+    def _class_cost(self, labels, multiplicity):
+        if self.class_weight is None:
+            return None
+        if isinstance(self.class_weight, dict):
+            return self._class_cost_from_dict()
+        sizes = class_sizes(labels, len(self.classes_), multiplicity)
+        if self.class_weight == "ratio":
+            return class_cost(sizes)
+        return sizes.sum() / (len(sizes) * sizes)
+
+    def _class_cost_from_dict(self):
+        known = set(self.classes_.tolist())
+        unknown = [label for label in self.class_weight if label not in known]
+        if unknown:
+            raise ValueError(
+                f"class_weight names {unknown[0]!r}, which is not a class of y; "
+                f"the classes are {self.classes_.tolist()}"
+            )
+        cost = np.array([float(self.class_weight.get(c, 1.0)) for c in self.classes_.tolist()])
+        if not (np.isfinite(cost).all() and (cost > 0).all()):
+            raise ValueError(
+                f"class_weight must hold finite positive numbers; got {self.class_weight}"
+            )
+        return cost
+
+    # -- predict --------------------------------------------------------------------------------
+
+    def _scores(self, X):
+        """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
+        check_is_fitted(self)
+        with one_line_errors(self, X):
+            X = validate_data(self, X, reset=False, **ARRAY_CHECKS)
+        beta = np.vstack([self.intercept_[None, :], self.coef_]) if self.output_bias else self.coef_
+        if len(self.classes_) == 2:
+            beta = beta[:, 1:] - beta[:, :1]
+        scores = np.empty((len(X), beta.shape[1]))
+        step = rows_per_block(self._n_columns())
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for start in range(0, len(X), step):
+                block = slice(start, start + step)
+                scores[block] = self._features(X[block]) @ beta
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                "the scores overflow: X is far larger than the training rows; "
+                "scale both alike, for instance with StandardScaler"
+            )
+        return scores
+
+    def decision_function(self, X):
+        """Return the raw scores, linear in the one-hot targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes the second class's score less the first's, which is the ±1
+            regression's value; otherwise one score a class.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X):
+        """Return the class of the largest score, the first of equal ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted class labels.
+        """
+        scores = self._scores(X)
+        best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return self.classes_[best]
+
+    @available_if(_calibrates)
+    def predict_proba(self, X):
+        """Return class probabilities, calibrated on leave-one-out scores.
+
+        The predicted class is always the likeliest. Without row weights, probabilities estimate
+        how often each class occurs among rows with such scores; class costs and memberships
+        change them as if the training set were so weighted, as elsewhere in scikit-learn.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column a class, in the order of ``classes_``.
+        """
+        scores = self._scores(X)
+        if not hasattr(self, "calibration_slope_"):
+            raise AttributeError("predict_proba needs calibrate=True at fit")
+        if scores.shape[1] == 1:
+            scores = np.hstack([np.zeros_like(scores), scores])
+        return calibrated_probability(scores, self.calibration_slope_, self.calibration_offsets_)

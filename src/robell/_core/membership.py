@@ -1,0 +1,173 @@
+"""The probability-weighted generalized-bell (PW-GB) membership and the class cost.
+
+With K_ij = exp(-|x_i - x_j|²/ξ²), class c of n_c rows, and "minority" the smallest class:
+
+    r_i  = sqrt(1 - 2/n_c Σ_j K_ij + 1/n_c² Σ_pq K_pq)        distance to the class mean  (Eqs. 1-2)
+    g_i  = 1 / (1 + (r_i / ρ r_max,c)^(2 ρ r_max,c))          generalized bell            (Eqs. 4-5)
+    p_i  = #{j: δ_ij <= α, y_j = y_i} / (#{j: δ_ij <= α} + ε)  class probability           (Eq. 7)
+    ξ_i  = 1 in the minority, g_i p_i elsewhere               PW-GB membership            (Eq. 8)
+
+where δ_ij = sqrt(2(1 - K_ij)) and α is the largest radius of all classes (Eqs. 3 and 6). Every sum
+and count over rows is weighted by the rows' multiplicity. Each formula is written for any number
+of classes and is the paper's for two (erratum E17).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robell._core.pairwise import (
+    Labels,
+    center,
+    neighbour_weights,
+    same_class_dissimilarity,
+)
+
+Array = NDArray[np.float64]
+
+EPSILON = 1e-12  # the ε of Eq. 7, which the paper leaves open (erratum E11)
+
+# ξ² and 1/ξ² must be numbers; beyond these widths every result is at its limit already.
+NARROWEST, WIDEST = 1e-150, 1e150
+
+
+class Membership(NamedTuple):
+    """What the PW-GB scheme says of every row."""
+
+    membership: Array
+    class_probability: Array
+    radius: Array
+
+
+def class_sizes(classes: Labels, n_classes: int, multiplicity: Array) -> Array:
+    """Return A_c, the number of rows of each class, counted with their multiplicity."""
+    return np.bincount(classes, weights=multiplicity, minlength=n_classes)
+
+
+def minority_class(sizes: Array) -> int:
+    """Return the smallest class; of several, the one with the smallest label (erratum E7)."""
+    return int(np.argmin(sizes))
+
+
+def class_cost(sizes: Array) -> Array:
+    """Return l_c = A_min / A_c: 1 for the minority, A₂/A₁ for the majority (Eqs. 9-10)."""
+    return sizes.min() / sizes
+
+
+def kernel_radii(dissimilarity_sums: Array, classes: Labels, multiplicity: Array) -> Array:
+    """Return r_i, the distance of row i to its class mean in the kernel's space (Eqs. 1-2).
+
+    With S_i = Σ_j (1 - K_ij) over the class, the printed radicand 1 - 2/n ΣK_ij + 1/n² ΣΣK_pq is
+    2 S_i/n - Σ_p S_p/n². Rounding below zero is clipped (erratum E13).
+    """
+    sizes = class_sizes(classes, int(classes.max()) + 1, multiplicity)
+    class_sums = np.bincount(classes, weights=multiplicity * dissimilarity_sums)
+    # An absent class has no rows to be read below; its size only must not divide by zero.
+    safe_sizes = np.where(sizes > 0, sizes, 1.0)
+    mean_of_class = class_sums / safe_sizes / safe_sizes
+    radicand = 2.0 * dissimilarity_sums / safe_sizes[classes] - mean_of_class[classes]
+    return np.sqrt(np.maximum(radicand, 0.0))
+
+
+def largest_radii(radius: Array, classes: Labels, n_classes: int) -> Array:
+    """Return r_max of every class (Eq. 3)."""
+    r_max = np.zeros(n_classes)
+    np.maximum.at(r_max, classes, radius)
+    return r_max
+
+
+def generalized_bell(radius: Array, r_max: Array, rho: float) -> Array:
+    """Return 1 / (1 + (r/c)^(2d)) with c = d = ρ r_max, and 1 where r_max = 0 (Eqs. 4-5).
+
+    The paper ties the bell's steepness to its width; this is kept (erratum E12). The value where
+    r_max = 0, which is 0/0 in print, is erratum E13's.
+    """
+    spread = r_max > 0
+    ratio = np.divide(radius, rho * r_max, out=np.zeros_like(radius), where=spread)
+    with np.errstate(over="ignore"):  # a power of inf gives the right limit, 0
+        bell = 1.0 / (1.0 + np.power(ratio, 2.0 * rho * r_max))
+    return np.where(spread, bell, 1.0)
+
+
+def neighbourhood_radius(r_max: Array) -> float:
+    """Return α, the largest radius of all classes (Eq. 6)."""
+    return float(r_max.max())
+
+
+def reach_squared(alpha: float, width: float) -> float:
+    """Return the largest |x_i - x_j|² for which sqrt(2(1 - K_ij)) <= α.
+
+    The neighbourhood N(a_i) is a Euclidean ball: 1 - exp(-d²/ξ²) <= α²/2 holds just when
+    d² <= -ξ² ln(1 - α²/2), and always when α² >= 2. The bound is inclusive (erratum E10).
+    """
+    half = 0.5 * alpha * alpha
+    return float(-width * width * np.log1p(-half)) if half < 1.0 else float("inf")
+
+
+def class_probability(own_class: Array, total: Array) -> Array:
+    """Return p_i, the share of row i's class among its neighbours (Eq. 7).
+
+    The neighbours include row i itself (erratum E9), so p_i > 0.
+    """
+    return own_class / (total + EPSILON)
+
+
+def combine_membership(
+    bell: Array, probability: Array, classes: Labels, minority: int
+) -> Array:
+    """Return ξ_i: 1 in the minority class, bell times probability elsewhere (Eq. 8)."""
+    return np.where(classes == minority, 1.0, bell * probability)
+
+
+def pw_gbell(
+    X: Array, classes: Labels, n_classes: int, kernel_width: float, rho: float, multiplicity: Array
+) -> Membership:
+    """Compute the PW-GB membership of every row (Eqs. 1-8), rows of multiplicity 0 being absent.
+
+    An absent row gets membership 0, and NaN as its radius and probability.
+    """
+    result = Membership(
+        np.zeros(len(X)), np.full(len(X), np.nan), np.full(len(X), np.nan)
+    )
+    present = np.flatnonzero(multiplicity > 0)
+    order = present[np.argsort(classes[present], kind="stable")]  # the pair passes want classes together
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = center(X[order])
+        if not np.isfinite(np.einsum("ij,ij->", X, X)):
+            raise ValueError(
+                "X is too large for squared distances to be computed: scale it first, "
+                "for instance with StandardScaler"
+            )
+    classes, multiplicity = classes[order], multiplicity[order]
+    width = min(max(kernel_width, NARROWEST), WIDEST)
+
+    sums = same_class_dissimilarity(X, classes, multiplicity, 1.0 / (width * width))
+    radius = kernel_radii(sums, classes, multiplicity)
+    r_max = largest_radii(radius, classes, n_classes)
+    bell = generalized_bell(radius, r_max[classes], rho)
+    reach = reach_squared(neighbourhood_radius(r_max), width)
+    total, own_class = neighbour_weights(X, classes, multiplicity, reach)
+    probability = class_probability(own_class, total)
+    sizes = class_sizes(classes, n_classes, multiplicity)
+    minority = minority_class(np.where(sizes > 0, sizes, np.inf))
+
+    result.membership[order] = combine_membership(bell, probability, classes, minority)
+    result.class_probability[order] = probability
+    result.radius[order] = radius
+    return result
+
+
+def scale_kernel_width(X: Array, multiplicity: Array) -> float:
+    """Return sqrt(B Var X), the variance over all entries: sqrt(B) for standardised data."""
+    share = (multiplicity / multiplicity.sum())[:, None] / X.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = float(np.sum(share * np.square(X - np.sum(share * X))))
+    if not np.isfinite(variance):
+        raise ValueError(
+            "X is too large for kernel_width='scale' to be computed: scale it first, "
+            "for instance with StandardScaler"
+        )
+    return float(np.sqrt(X.shape[1] * variance)) if variance > 0 else 1.0
