@@ -55,7 +55,7 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
 
     _direct_link = True  # the slot a model without [x] in its features turns off
 
-    # -- fit ------------------------------------------------------------------------------------
+    # -- fit --------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
@@ -133,9 +133,7 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         return design_matrix(X, H, self._direct_link, self.output_bias)
 
     def _n_columns(self):
-        return (
-            int(self.output_bias) + self._direct_link * self.n_features_in_ + int(self.n_hidden)
-        )
+        return int(self.output_bias) + self._direct_link * self.n_features_in_ + int(self.n_hidden)
 
     def _fit_weights(self, X, labels, multiplicity, present, n_given):
         """Return the importance of every present row, or None for ones (slot: weights).
@@ -171,7 +169,7 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
             )
         return cost
 
-    # -- predict --------------------------------------------------------------------------------
+    # -- predict ----------------------------------------------------------------------
 
     def _scores(self, X):
         """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""

@@ -204,7 +204,7 @@ def pw_gbell_membership(X, y, kernel_width=1.0, rho=1.0, sample_weight=None):
     >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [2.0], [1.9], [2.1]])
     >>> y = np.array(["ok", "ok", "ok", "ok", "ok", "fraud", "fraud"])
     >>> pw_gbell_membership(X, y).round(2)
-    array([0.71, 0.73, 0.75, 0.76, 0.17, 1.  , 1.  ])
+    array([0.93, 0.95, 0.95, 0.94, 0.17, 1.  , 1.  ])
     >>> model = LogisticRegression().fit(X, y, sample_weight=pw_gbell_membership(X, y))
     """
     with one_line_errors(pw_gbell_membership, X):

@@ -84,7 +84,10 @@ class RVFLClassifier(BaseRVFLClassifier):
     True
     """
 
-    _parameter_constraints = {**BaseRVFLClassifier._parameter_constraints, "direct_link": ["boolean"]}
+    _parameter_constraints = {
+        **BaseRVFLClassifier._parameter_constraints,
+        "direct_link": ["boolean"],
+    }
 
     def __init__(
         self,

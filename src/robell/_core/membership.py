@@ -44,7 +44,7 @@ class Membership(NamedTuple):
 
 def class_sizes(classes: Labels, n_classes: int, multiplicity: Array) -> Array:
     """Return A_c, the number of rows of each class, counted with their multiplicity."""
-    return np.bincount(classes, weights=multiplicity, minlength=n_classes)
+    return np.asarray(np.bincount(classes, weights=multiplicity, minlength=n_classes), np.float64)
 
 
 def minority_class(sizes: Array) -> int:
@@ -54,7 +54,7 @@ def minority_class(sizes: Array) -> int:
 
 def class_cost(sizes: Array) -> Array:
     """Return l_c = A_min / A_c: 1 for the minority, A₂/A₁ for the majority (Eqs. 9-10)."""
-    return sizes.min() / sizes
+    return np.asarray(sizes.min() / sizes)
 
 
 def kernel_radii(dissimilarity_sums: Array, classes: Labels, multiplicity: Array) -> Array:
@@ -115,9 +115,7 @@ def class_probability(own_class: Array, total: Array) -> Array:
     return own_class / (total + EPSILON)
 
 
-def combine_membership(
-    bell: Array, probability: Array, classes: Labels, minority: int
-) -> Array:
+def combine_membership(bell: Array, probability: Array, classes: Labels, minority: int) -> Array:
     """Return ξ_i: 1 in the minority class, bell times probability elsewhere (Eq. 8)."""
     return np.where(classes == minority, 1.0, bell * probability)
 
@@ -129,11 +127,11 @@ def pw_gbell(
 
     An absent row gets membership 0, and NaN as its radius and probability.
     """
-    result = Membership(
-        np.zeros(len(X)), np.full(len(X), np.nan), np.full(len(X), np.nan)
-    )
+    result = Membership(np.zeros(len(X)), np.full(len(X), np.nan), np.full(len(X), np.nan))
     present = np.flatnonzero(multiplicity > 0)
-    order = present[np.argsort(classes[present], kind="stable")]  # the pair passes want classes together
+    order = present[
+        np.argsort(classes[present], kind="stable")
+    ]  # the pair passes want classes together
     with np.errstate(over="ignore", invalid="ignore"):
         X = center(X[order])
         if not np.isfinite(np.einsum("ij,ij->", X, X)):
@@ -161,7 +159,12 @@ def pw_gbell(
 
 
 def scale_kernel_width(X: Array, multiplicity: Array) -> float:
-    """Return sqrt(B Var X), the variance over all entries: sqrt(B) for standardised data."""
+    """Return sqrt(B Var X), the variance over all entries: sqrt(B) for standardised data.
+
+    Constant data, of which every width says the same, get 1.
+    """
+    if X.min() == X.max():
+        return 1.0
     share = (multiplicity / multiplicity.sum())[:, None] / X.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
         variance = float(np.sum(share * np.square(X - np.sum(share * X))))
@@ -170,4 +173,4 @@ def scale_kernel_width(X: Array, multiplicity: Array) -> float:
             "X is too large for kernel_width='scale' to be computed: scale it first, "
             "for instance with StandardScaler"
         )
-    return float(np.sqrt(X.shape[1] * variance)) if variance > 0 else 1.0
+    return float(np.sqrt(X.shape[1] * variance))

@@ -22,7 +22,7 @@ TILE = 512  # rows and columns of a tile: 2 MiB of distances
 def center(X: Array) -> Array:
     """Return X less its column means: distances stay, and rounding shrinks with the norms."""
     # A mean over billions of huge values can overflow; halving first cannot.
-    return X - 2.0 * (0.5 * X).mean(axis=0)
+    return np.asarray(X - 2.0 * (0.5 * X).mean(axis=0))
 
 
 def squared_distances(X: Array, Y: Array) -> Array:
@@ -97,9 +97,7 @@ def neighbour_weights(
     return total, own_class
 
 
-def _add_both_sides(
-    sums: Array, matrix: Array, weight: Array, rows: slice, columns: slice
-) -> None:
+def _add_both_sides(sums: Array, matrix: Array, weight: Array, rows: slice, columns: slice) -> None:
     sums[rows] += matrix @ weight[columns]
     if rows != columns:
         sums[columns] += weight[rows] @ matrix

@@ -68,21 +68,22 @@ class SPDFactor:
     def leverage(self, M: Array) -> Array:
         """Return m_i G⁻¹ m_iᵀ for every row of M."""
         Z = M @ self.inverse_lower.T
-        return np.einsum("ij,ij->i", Z, Z)
+        return np.asarray(np.einsum("ij,ij->i", Z, Z))
 
     def inverse_diagonal(self) -> Array:
         """Return the diagonal of G⁻¹."""
-        return np.einsum("ij,ij->j", self.inverse_lower, self.inverse_lower)
+        return np.asarray(np.square(self.inverse_lower).sum(axis=0))
 
 
 def factor_spd(G: Array) -> SPDFactor | None:
     """Factor a symmetric positive definite G; None when it is singular to working precision."""
-    scale = 1.0 / np.sqrt(np.diagonal(G))
-    if not np.isfinite(scale).all():
+    diagonal = np.diagonal(G)
+    if not (diagonal > 0.0).all():
         return None
+    scale = 1.0 / np.sqrt(diagonal)
     scaled = G * scale[:, None] * scale[None, :]
     try:
-        inverse_lower = invert_lower(np.linalg.cholesky(scaled))
+        inverse_lower = invert_lower(np.asarray(np.linalg.cholesky(scaled), np.float64))
     except np.linalg.LinAlgError:
         return None
     # |S|_1 |S⁻¹|_2 with the Frobenius norm of F for its spectral norm
@@ -91,10 +92,13 @@ def factor_spd(G: Array) -> SPDFactor | None:
 
 
 def invert_lower(L: Array) -> Array:
-    """Invert a lower triangular matrix by halves: [[A, 0], [B, C]]⁻¹ = [[A⁻¹, 0], [-C⁻¹BA⁻¹, C⁻¹]]."""
+    """Invert a lower triangular matrix by halves.
+
+    [[A, 0], [B, C]]⁻¹ = [[A⁻¹, 0], [-C⁻¹BA⁻¹, C⁻¹]]
+    """
     n = len(L)
     if n <= 64:
-        return np.linalg.inv(L)
+        return np.asarray(np.linalg.inv(L), np.float64)
     half = n // 2
     inverse = np.zeros_like(L)
     inverse[:half, :half] = invert_lower(L[:half, :half])

@@ -1,0 +1,38 @@
+# Two commands for a fresh machine with Python 3.11+, git and make:
+#   make test        set up and run every check
+#   make reproduce   set up and run the comparison
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: test reproduce lint format benchmarks clean
+
+test: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q --doctest-modules src/robell
+
+reproduce: $(STAMP)
+	$(BIN)/python benchmarks/comparison.py
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+benchmarks: $(STAMP)
+	$(BIN)/python benchmarks/coefficients.py
+	$(BIN)/python benchmarks/fit_predict.py
+	$(BIN)/python benchmarks/membership.py
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "robell needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,25 @@
+import os
+
+# Before scikit-learn is imported: its array API check is skipped otherwise.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("robell", deadline=None, max_examples=40, derandomize=True)
+settings.load_profile("robell")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20260815)
+
+
+@pytest.fixture
+def imbalanced(rng):
+    """Two overlapping classes, 90:10, in five dimensions."""
+    X = np.vstack([rng.normal(0, 1, (180, 5)), rng.normal(1.2, 1, (20, 5))])
+    y = np.repeat([0, 1], [180, 20])
+    order = rng.permutation(len(y))
+    return X[order], y[order]

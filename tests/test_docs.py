@@ -1,0 +1,157 @@
+"""Documentation that can fail the build: the pages name what exists, and the examples run."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import robell
+import robell._core
+
+ROOT = Path(__file__).parents[1]
+EQUATIONS = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+
+
+def table_rows(page, heading):
+    """Cells of every body row of the first table under a heading."""
+    section = page.split(f"## {heading}")[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows[2:]]
+
+
+def numbers(text):
+    """Equation numbers in "Eqs. 1-2", "Eq. 7", "Eqs. 11 and 13 to 25"."""
+    found = set()
+    for first, last in re.findall(r"(\d+)(?:(?:-| to )(\d+))?", text):
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def core_functions():
+    for module_info in pkgutil.iter_modules(robell._core.__path__):
+        module = importlib.import_module(f"robell._core.{module_info.name}")
+        for name, member in inspect.getmembers(module, inspect.isfunction):
+            if member.__module__ == module.__name__ and not name.startswith("_"):
+                yield f"{module.__name__}.{name}", member
+
+
+def resolve(dotted):
+    module, name = dotted.rsplit(".", 1)
+    return getattr(importlib.import_module(module), name)
+
+
+def test_every_function_named_exists():
+    names = set(re.findall(r"`(robell\._core\.[\w.]+)`", EQUATIONS))
+    assert len(names) > 10
+    for name in names:
+        assert callable(resolve(name)), name
+
+
+def test_every_test_named_exists():
+    named = set(re.findall(r"`(tests/\w+\.py)::(\w+)`", EQUATIONS))
+    assert len(named) > 25
+    for file, test in named:
+        assert re.search(rf"^def {test}\(", (ROOT / file).read_text(encoding="utf-8"), re.M), (
+            file,
+            test,
+        )
+
+
+def test_every_equation_is_placed():
+    placed = set()
+    for equation, *_ in table_rows(EQUATIONS, "Equations"):
+        if equation.startswith("Eq"):
+            placed |= numbers(equation)
+    for sentence in re.findall(r"^Eqs\. [^(]*|^Eqs\. .*", EQUATIONS, re.M):
+        placed |= numbers(sentence)
+    assert set(range(1, 30)) <= placed
+
+
+def test_functions_cite_the_equations_they_are_listed_under():
+    listed = {}
+    for equation, _, function, _ in table_rows(EQUATIONS, "Equations"):
+        if function.startswith("`") and equation.startswith("Eq"):
+            listed.setdefault(function.strip("`"), set()).update(numbers(equation))
+    cited = {
+        name: numbers(match[1])
+        for name, function in core_functions()
+        if (match := re.search(r"\(Eqs?\. ([^,;)]*)", inspect.getdoc(function).splitlines()[0]))
+    }
+    assert listed == cited
+
+
+def test_every_erratum_the_code_mentions_has_a_decision_and_a_test():
+    rows = table_rows(EQUATIONS, "Where the print")
+    decided = {row[0] for row in rows}
+    assert all(re.search(r"tests/\w+\.py::\w+", row[-1]) for row in rows)
+    mentioned = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for text in re.findall(r"errat(?:um|a) ([E\d, and]+)", path.read_text(encoding="utf-8")):
+            mentioned |= set(re.findall(r"E\d+", text))
+    assert mentioned
+    assert mentioned <= decided
+
+
+def test_every_public_name_has_a_docstring_with_an_example_and_a_changelog_line():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for name in set(robell.__all__) - {"__version__"}:
+        doc = inspect.getdoc(getattr(robell, name))
+        assert "Examples\n--------\n>>>" in doc, name
+        assert f"`{name}`" in changelog, name
+    assert f"## {robell.__version__}" in changelog
+
+
+def test_every_parameter_and_fitted_attribute_is_documented(imbalanced):
+    for name in ("RVFLClassifier", "ELMClassifier", "RoBellRVFLClassifier"):
+        estimator = getattr(robell, name)
+        parameters, attributes = inspect.getdoc(estimator).split("Attributes\n-----")
+        model = estimator(random_state=0).fit(*imbalanced)
+        for parameter in model.get_params():
+            assert re.search(rf"^{parameter} : ", parameters, re.M), (name, parameter)
+        for attribute in vars(model):
+            if attribute.endswith("_") and not attribute.startswith("_"):
+                assert re.search(rf"^{attribute} : ", attributes, re.M), (name, attribute)
+
+
+def python_blocks(path):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.S)
+
+
+def test_the_readmes_examples_run():
+    blocks = python_blocks("README.md")
+    assert blocks
+    namespace = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), namespace)
+
+
+@pytest.mark.parametrize(
+    "example", sorted((ROOT / "examples").glob("[0-9]*.py")), ids=lambda p: p.name
+)
+def test_examples_run(example, tmp_path):
+    picture = tmp_path / "picture.png"
+    result = subprocess.run(
+        [sys.executable, str(example), "--out", str(picture)],
+        capture_output=True,
+        text=True,
+        env={"MPLBACKEND": "Agg", "PATH": "", "MPLCONFIGDIR": str(tmp_path)},
+    )
+    assert result.returncode == 0, result.stderr
+    assert picture.stat().st_size > 10_000
+
+
+def test_the_comparison_runs_and_prints_its_tables():
+    result = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "comparison.py"), "--seeds", "1"],
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("RoBell, scale") == 4
+    assert result.stderr == ""

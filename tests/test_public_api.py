@@ -1,0 +1,52 @@
+"""The names users type, and what they get without asking for anything."""
+
+import numpy as np
+import pytest
+
+import robell
+from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
+
+COMMON = {
+    "n_hidden": 103,
+    "activation": "sigmoid",
+    "C": 1.0,
+    "output_bias": False,
+    "bias_scale": 0.1,
+    "class_weight": None,
+    "calibrate": True,
+    "random_state": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "more"),
+    [
+        (RVFLClassifier, {"direct_link": True}),
+        (ELMClassifier, {}),
+        (RoBellRVFLClassifier, {"kernel_width": 1.0, "rho": 1.0, "class_weight": "ratio"}),
+    ],
+)
+def test_parameters_and_defaults(estimator, more):
+    assert estimator().get_params() == COMMON | more
+
+
+def test_public_names():
+    assert set(robell.__all__) == {
+        "ELMClassifier",
+        "RVFLClassifier",
+        "RoBellRVFLClassifier",
+        "__version__",
+        "pw_gbell_membership",
+    }
+
+
+def test_shapes_of_fitted_attributes(imbalanced):
+    X, y = imbalanced
+    model = RoBellRVFLClassifier(17, random_state=0).fit(X, y)
+    assert model.hidden_weights_.shape == (5, 17)
+    assert model.hidden_bias_.shape == (17,)
+    assert model.coef_.shape == (22, 2)
+    assert model.n_features_in_ == 5
+    for attribute in ("membership_", "class_probability_", "radius_"):
+        assert getattr(model, attribute).shape == (200,)
+    np.testing.assert_array_equal(model.classes_, [0, 1])
