@@ -8,7 +8,14 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
+from robell import (
+    ComplexRVFLClassifier,
+    ELMClassifier,
+    GranularBallRVFLClassifier,
+    NeuroFuzzyRVFLClassifier,
+    RoBellRVFLClassifier,
+    RVFLClassifier,
+)
 
 ESTIMATORS = [
     RVFLClassifier(),
@@ -19,6 +26,19 @@ ESTIMATORS = [
     RoBellRVFLClassifier(),
     RoBellRVFLClassifier(kernel_width="scale", class_weight=None),
     RoBellRVFLClassifier(class_weight="balanced", output_bias=True),
+    NeuroFuzzyRVFLClassifier(),
+    NeuroFuzzyRVFLClassifier(centers="fcm"),
+    NeuroFuzzyRVFLClassifier(centers="random", output_bias=True),
+    ComplexRVFLClassifier(),
+    ComplexRVFLClassifier(augmented=True),
+    ComplexRVFLClassifier(encoding="pair", activation="complex_sech", output_bias=True),
+    ComplexRVFLClassifier(encoding="circular", augmented=True, class_weight="balanced"),
+    ComplexRVFLClassifier(encoding="cartesian", augmented=True, output_bias=True),
+    GranularBallRVFLClassifier(),
+    GranularBallRVFLClassifier(purity=1.0, min_ball_size=1, class_weight="balanced"),
+    GranularBallRVFLClassifier(graph="lda"),
+    GranularBallRVFLClassifier(graph="lfda"),
+    GranularBallRVFLClassifier(graph="mda", output_bias=True),
 ]
 
 
@@ -37,7 +57,7 @@ def test_dataframe_column_names(estimator):
     check_dataframe_column_names_consistency(type(estimator).__name__, estimator)
 
 
-@pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[4], ESTIMATORS[5]], ids=repr)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_sample_weight_equivalence_is_among_the_checks_that_pass(estimator):
     results = check_estimator(estimator, on_skip=None, on_fail=None)
     names = {r["check_name"] for r in results if r["status"] == "passed"}

@@ -1,12 +1,14 @@
-"""The estimator shell: validate -> rows, features, weights -> solve; predict.
+"""The estimator shell: validate -> rows, features, weights, penalty -> solve; predict.
 
-A model of the family is a weighted ridge on a design matrix; a subclass fills the slots
-``_fit_features``, ``_features`` and ``_fit_weights`` and leaves the rest to this shell.
+A model of the family is a weighted ridge on a design matrix; a subclass fills the slots it differs
+in (``_fit_rows``, ``_fit_features`` and ``_features``, ``_fit_weights``, ``_fit_penalty``) and
+leaves the rest to this shell.
 """
 
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
@@ -39,6 +41,14 @@ def _calibrates(estimator):
     return True
 
 
+class TrainingRows(NamedTuple):
+    """What the ridge is fitted to."""
+
+    X: np.ndarray
+    labels: np.ndarray  # places in classes_
+    multiplicity: np.ndarray
+
+
 class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
     """What all classifiers of the family share; not for direct use."""
 
@@ -54,6 +64,7 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
     }
 
     _direct_link = True  # the slot a model without [x] in its features turns off
+    _dtype = np.float64  # of the design matrix
 
     # -- fit --------------------------------------------------------------------------
 
@@ -76,7 +87,7 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         with one_line_errors(self, X):
-            X, y = validate_data(self, X, y, **ARRAY_CHECKS)
+            X, y = self._validate_training(X, y)
         check_classification_targets(y)
         multiplicity = check_multiplicity(sample_weight, len(X))
         present = np.arange(len(X)) if sample_weight is None else np.flatnonzero(multiplicity)
@@ -88,43 +99,66 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
             )
         return self._fit_validated(X, y, multiplicity, present)
 
+    def _validate_training(self, X, y):
+        """Return X and y as arrays the mathematics may trust."""
+        return validate_data(self, X, y, **ARRAY_CHECKS)
+
+    def _validate_new(self, X):
+        """Return rows to predict as an array the mathematics may trust."""
+        return validate_data(self, X, reset=False, **ARRAY_CHECKS)
+
     def _fit_validated(self, X, y, multiplicity, present):
         everything = len(present) == len(X)
-        rows = X if everything else X[present]
-        weights = multiplicity[present]
-        labels = np.searchsorted(self.classes_, y[present])
-        T = np.zeros((len(rows), len(self.classes_)))
-        T[np.arange(len(rows)), labels] = 1.0
+        # One number from random_state seeds all streams, so its state does not leak n_hidden.
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        rows = self._fit_rows(
+            TrainingRows(
+                X if everything else X[present],
+                np.searchsorted(self.classes_, y[present]),
+                multiplicity[present],
+            )
+        )
+        T = np.zeros((len(rows.X), len(self.classes_)))
+        T[np.arange(len(rows.X)), rows.labels] = 1.0
 
-        self._fit_features(rows)
-        importance = self._fit_weights(rows, labels, weights, present, len(X))
-        total = weights if importance is None else weights * importance
-        all_ones = importance is None and bool(np.all(weights == 1.0))
+        self._fit_features(rows, seed)
+        importance = self._fit_weights(rows, present, len(X))
+        total = rows.multiplicity if importance is None else rows.multiplicity * importance
+        all_ones = importance is None and bool(np.all(rows.multiplicity == 1.0))
         # Leaving one out means one copy of a row that stands for several.
-        left_out = 1.0 / np.maximum(weights, 1.0) if self.calibrate else None
+        left_out = 1.0 / np.maximum(rows.multiplicity, 1.0) if self.calibrate else None
 
-        n_columns = self._n_columns()
-        design = RowBlocks(lambda block: self._features(rows[block]), len(rows), n_columns)
-        solution = solve_ridge(design, T, float(self.C), None if all_ones else total, left_out)
+        design = RowBlocks(
+            lambda block: self._features(rows.X[block]), len(rows.X), self._n_columns(), self._dtype
+        )
+        solution = solve_ridge(
+            design,
+            T,
+            self._effective_C(),
+            None if all_ones else total,
+            left_out,
+            self._fit_penalty(design, rows),
+        )
         n_bias = int(self.output_bias)
         self.coef_ = solution.beta[n_bias:]
         self.intercept_ = solution.beta[:n_bias].sum(axis=0)
         self.solver_ = solution.method
         if self.calibrate:
-            # Under the weights of fit, with the total count of the rows given: the threshold of
-            # predict is where those weights put it, and probabilities must agree.
-            seen = total * (weights.sum() / total.sum())
-            self.calibration_slope_, self.calibration_offsets_ = fit_calibration(
-                solution.loo_scores, T, seen
+            self.calibration_slope_, self.calibration_offsets_ = self._calibration(
+                rows, T, total, solution.loo_scores
             )
         return self
 
-    def _fit_features(self, X):
+    # -- slots -------------------------------------------------------------------------
+
+    def _fit_rows(self, rows):
+        """Return what the ridge is fitted to: the samples given (slot: rows)."""
+        return rows
+
+    def _fit_features(self, rows, seed):
         """Draw the random layer (slot: features)."""
-        # One number from random_state seeds all streams, so its state does not leak n_hidden.
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.hidden_weights_, self.hidden_bias_ = draw_random_layer(
-            X.shape[1], int(self.n_hidden), float(self.bias_scale), seed
+            rows.X.shape[1], int(self.n_hidden), float(self.bias_scale), seed
         )
 
     def _features(self, X):
@@ -133,16 +167,32 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         return design_matrix(X, H, self._direct_link, self.output_bias)
 
     def _n_columns(self):
+        """Return the width of the design matrix (slot: features)."""
         return int(self.output_bias) + self._direct_link * self.n_features_in_ + int(self.n_hidden)
 
-    def _fit_weights(self, X, labels, multiplicity, present, n_given):
-        """Return the importance of every present row, or None for ones (slot: weights).
+    def _effective_C(self):
+        """Return the ridge's C (slot: penalty)."""
+        return float(self.C)
 
-        ``present`` are the places of these rows among the ``n_given`` ones of fit, for fitted
-        attributes in the order given.
+    def _fit_penalty(self, design, rows):
+        """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
+        return
+
+    def _calibration(self, rows, T, total, loo_scores):
+        """Return slope and offsets of the probabilities."""
+        # Under the weights of fit, with the total count of the rows given: the threshold of
+        # predict is where those weights put it, and probabilities must agree.
+        seen = total * (rows.multiplicity.sum() / total.sum())
+        return fit_calibration(loo_scores, T, seen)
+
+    def _fit_weights(self, rows, present, n_given):
+        """Return the importance of every training row, or None for ones (slot: weights).
+
+        ``present`` are the places of the samples of positive weight among the ``n_given`` ones of
+        fit, for fitted attributes in the order given.
         """
-        cost = self._class_cost(labels, multiplicity)
-        return None if cost is None else cost[labels]
+        cost = self._class_cost(rows.labels, rows.multiplicity)
+        return None if cost is None else cost[rows.labels]
 
     def _class_cost(self, labels, multiplicity):
         if self.class_weight is None:
@@ -175,21 +225,26 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
         check_is_fitted(self)
         with one_line_errors(self, X):
-            X = validate_data(self, X, reset=False, **ARRAY_CHECKS)
+            X = self._validate_new(X)
+        scores = self._class_scores(X, difference=len(self.classes_) == 2)
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                "the scores overflow: X is far larger than the training rows; "
+                "scale both alike, for instance with StandardScaler"
+            )
+        return scores
+
+    def _class_scores(self, X, difference=False):
+        """Score validated rows, a block at a time; the second class less the first if asked."""
         beta = np.vstack([self.intercept_[None, :], self.coef_]) if self.output_bias else self.coef_
-        if len(self.classes_) == 2:
+        if difference:
             beta = beta[:, 1:] - beta[:, :1]
         scores = np.empty((len(X), beta.shape[1]))
         step = rows_per_block(self._n_columns())
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for start in range(0, len(X), step):
                 block = slice(start, start + step)
-                scores[block] = self._features(X[block]) @ beta
-        if not np.isfinite(scores).all():
-            raise ValueError(
-                "the scores overflow: X is far larger than the training rows; "
-                "scale both alike, for instance with StandardScaler"
-            )
+                scores[block] = (self._features(X[block]) @ beta).real
         return scores
 
     def decision_function(self, X):

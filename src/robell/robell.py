@@ -150,11 +150,16 @@ class RoBellRVFLClassifier(BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    def _fit_weights(self, X, labels, multiplicity, present, n_given):
-        cost = super()._fit_weights(X, labels, multiplicity, present, n_given)
-        self.kernel_width_ = _resolve_kernel_width(self.kernel_width, X, multiplicity)
+    def _fit_weights(self, rows, present, n_given):
+        cost = super()._fit_weights(rows, present, n_given)
+        self.kernel_width_ = _resolve_kernel_width(self.kernel_width, rows.X, rows.multiplicity)
         found = pw_gbell(
-            X, labels, len(self.classes_), self.kernel_width_, float(self.rho), multiplicity
+            rows.X,
+            rows.labels,
+            len(self.classes_),
+            self.kernel_width_,
+            float(self.rho),
+            rows.multiplicity,
         )
         for name, values, absent in (
             ("membership_", found.membership, 0.0),

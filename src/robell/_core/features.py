@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +17,35 @@ Array = NDArray[np.float64]
 BLOCK_ELEMENTS = 1 << 17
 
 
+# Everything random comes from one seed through streams of its own, so that no draw depends on how
+# many numbers another one took.
+STREAMS = ("weights", "bias", "imaginary weights", "imaginary bias", "rules", "centers", "encoding")
+
+
+def random_stream(seed: int, name: str) -> np.random.Generator:
+    """Return the generator of one of the named streams of a seed."""
+    key = STREAMS.index(name)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(key,)))
+
+
 def draw_random_layer(
-    n_features: int, n_hidden: int, bias_scale: float, seed: int
+    n_features: int,
+    n_hidden: int,
+    bias_scale: float,
+    seed: int,
+    *,
+    low: float = -1.0,
+    part: str = "",
 ) -> tuple[Array, Array]:
-    """Draw U ~ Uniform[-1, 1] of shape (B, D) and b ~ bias_scale * Uniform[0, 1] of shape (D,).
+    """Draw U ~ Uniform[low, 1] of shape (B, D) and b ~ bias_scale * Uniform[0, 1] of shape (D,).
 
     Layers are nested: node j's weights and bias do not depend on ``n_hidden``, because weights are
     drawn node by node and biases come from a stream of their own. The paper leaves the range of
-    the bias open (erratum E20).
+    the bias open (erratum E20). ``part`` is "imaginary " for the second part of a complex layer.
     """
-    weights_seed, bias_seed = np.random.SeedSequence(seed).spawn(2)
-    U = np.random.default_rng(weights_seed).uniform(-1.0, 1.0, size=(n_hidden, n_features)).T
-    b = bias_scale * np.random.default_rng(bias_seed).uniform(0.0, 1.0, size=n_hidden)
-    return np.ascontiguousarray(U), b
+    weights = random_stream(seed, f"{part}weights").uniform(low, 1.0, size=(n_hidden, n_features))
+    bias = random_stream(seed, f"{part}bias").uniform(0.0, 1.0, size=n_hidden)
+    return np.ascontiguousarray(weights.T), bias_scale * bias
 
 
 def hidden_output(X: Array, U: Array, b: Array, activation: str | Activation) -> Array:
@@ -63,15 +80,24 @@ class RowBlocks:
         Given a slice of rows, returns those rows as an array of shape (n, n_columns).
     n_rows, n_columns : int
         Shape of the whole matrix.
+    dtype : type, default=float64
+        Of its entries: real or complex.
     """
 
-    def __init__(self, make_rows: Callable[[slice], Array], n_rows: int, n_columns: int) -> None:
+    def __init__(
+        self,
+        make_rows: Callable[[slice], Any],
+        n_rows: int,
+        n_columns: int,
+        dtype: type = np.float64,
+    ) -> None:
         self._make_rows = make_rows
         self.n_rows = n_rows
         self.n_columns = n_columns
-        self._only_block: Array | None = None
+        self.dtype = dtype
+        self._only_block: Any = None
 
-    def __iter__(self) -> Iterator[tuple[slice, Array]]:
+    def __iter__(self) -> Iterator[tuple[slice, Any]]:
         step = rows_per_block(self.n_columns)
         if self.n_rows <= step:
             yield slice(0, self.n_rows), self.whole()
@@ -80,7 +106,7 @@ class RowBlocks:
             rows = slice(start, min(start + step, self.n_rows))
             yield rows, self._make_rows(rows)
 
-    def whole(self) -> Array:
+    def whole(self) -> Any:
         """Return the whole matrix."""
         if self._only_block is None:
             self._only_block = self._make_rows(slice(0, self.n_rows))

@@ -23,6 +23,7 @@ from robell._core.pairwise import (
     Labels,
     center,
     neighbour_weights,
+    require_squares,
     same_class_dissimilarity,
 )
 
@@ -132,13 +133,8 @@ def pw_gbell(
     order = present[
         np.argsort(classes[present], kind="stable")
     ]  # the pair passes want classes together
-    with np.errstate(over="ignore", invalid="ignore"):
-        X = center(X[order])
-        if not np.isfinite(np.einsum("ij,ij->", X, X)):
-            raise ValueError(
-                "X is too large for squared distances to be computed: scale it first, "
-                "for instance with StandardScaler"
-            )
+    require_squares(X)
+    X = center(X[order])
     classes, multiplicity = classes[order], multiplicity[order]
     width = min(max(kernel_width, NARROWEST), WIDEST)
 
@@ -165,12 +161,7 @@ def scale_kernel_width(X: Array, multiplicity: Array) -> float:
     """
     if X.min() == X.max():
         return 1.0
+    require_squares(X)
     share = (multiplicity / multiplicity.sum())[:, None] / X.shape[1]
-    with np.errstate(over="ignore", invalid="ignore"):
-        variance = float(np.sum(share * np.square(X - np.sum(share * X))))
-    if not np.isfinite(variance):
-        raise ValueError(
-            "X is too large for kernel_width='scale' to be computed: scale it first, "
-            "for instance with StandardScaler"
-        )
+    variance = float(np.sum(share * np.square(X - np.sum(share * X))))
     return float(np.sqrt(X.shape[1] * variance))

@@ -25,6 +25,16 @@ def center(X: Array) -> Array:
     return np.asarray(X - 2.0 * (0.5 * X).mean(axis=0))
 
 
+def require_squares(X: Array) -> None:
+    """Raise when squared distances between the rows of X would overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(np.einsum("ij,ij->", X, X)):
+            raise ValueError(
+                "X is too large for squared distances to be computed: scale it first, "
+                "for instance with StandardScaler"
+            )
+
+
 def squared_distances(X: Array, Y: Array) -> Array:
     """Return |x_i - y_j|², exactly zero for equal rows.
 

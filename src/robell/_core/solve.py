@@ -11,11 +11,15 @@ is the ridge solution over the singular values M̃ has numerically:
     β = Σ_k s_k/(s_k² + 1/C) v_k u_kᵀT̃,  s_k > max(A, P) ε s_1,
 
 whose limit for C → ∞ is the Moore-Penrose solution M̃⁺T̃.
+
+M may be complex (ᵀ then means the conjugate transpose), and the penalty may carry a further matrix
+Q, not necessarily symmetric: (MᵀWM + (I + Q)/C) β = MᵀWT, solved by LU factorisation.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +27,7 @@ from numpy.typing import NDArray
 from robell._core.features import RowBlocks
 
 Array = NDArray[np.float64]
+AnyArray = NDArray[Any]  # real or complex
 
 EPS = float(np.finfo(np.float64).eps)
 # The error of a plain solve is about 1e-18/rcond (measured over activations, shapes and C), and
@@ -39,66 +44,71 @@ class RidgeSolution:
     Attributes
     ----------
     beta : array of shape (P, K)
-    method : {"primal", "dual", "svd"}
+    method : {"primal", "dual", "svd", "lu"}
     loo_scores : array of shape (A, K) or None
         Score of every row by the model fitted without it, where asked for.
     """
 
-    beta: Array
+    beta: AnyArray
     method: str
     loo_scores: Array | None
 
 
 @dataclass(frozen=True)
 class SPDFactor:
-    """Inverse Cholesky factor of the symmetric G, scaled: G⁻¹ = FᵀF with F lower triangular.
+    """Inverse Cholesky factor of the Hermitian G, scaled: G⁻¹ = FᵀF with F lower triangular.
 
     The inverse of the factor rather than the factor, because leverages of many rows are then
     matrix products, and so that all of fit runs in one BLAS library's thread pool: NumPy and
     SciPy bring one each, and two of them waiting for each other cost more than the arithmetic.
     """
 
-    inverse_lower: Array  # F
+    inverse_lower: AnyArray  # F
     rcond: float  # of the system scaled to a unit diagonal; a lower bound
 
-    def solve(self, B: Array) -> Array:
+    def solve(self, B: AnyArray) -> AnyArray:
         """Return G⁻¹B."""
-        return self.inverse_lower.T @ (self.inverse_lower @ B)
+        return np.asarray(self.inverse_lower.conj().T @ (self.inverse_lower @ B))
 
-    def leverage(self, M: Array) -> Array:
+    def leverage(self, M: AnyArray) -> Array:
         """Return m_i G⁻¹ m_iᵀ for every row of M."""
-        Z = M @ self.inverse_lower.T
-        return np.asarray(np.einsum("ij,ij->i", Z, Z))
+        Z = M @ self.inverse_lower.conj().T
+        return _row_squares(Z)
 
     def inverse_diagonal(self) -> Array:
         """Return the diagonal of G⁻¹."""
-        return np.asarray(np.square(self.inverse_lower).sum(axis=0))
+        return _row_squares(self.inverse_lower.T)
 
 
-def factor_spd(G: Array) -> SPDFactor | None:
-    """Factor a symmetric positive definite G; None when it is singular to working precision."""
-    diagonal = np.diagonal(G)
+def _row_squares(Z: AnyArray) -> Array:
+    """Return |z_i|² for every row of Z."""
+    return np.asarray(np.einsum("ij,ij->i", Z, Z.conj()).real)
+
+
+def factor_spd(G: AnyArray) -> SPDFactor | None:
+    """Factor a Hermitian positive definite G; None when it is singular to working precision."""
+    diagonal = np.diagonal(G).real
     if not (diagonal > 0.0).all():
         return None
     scale = 1.0 / np.sqrt(diagonal)
     scaled = G * scale[:, None] * scale[None, :]
     try:
-        inverse_lower = invert_lower(np.asarray(np.linalg.cholesky(scaled), np.float64))
+        inverse_lower = invert_lower(np.linalg.cholesky(scaled))
     except np.linalg.LinAlgError:
         return None
     # |S|_1 |S⁻¹|_2 with the Frobenius norm of F for its spectral norm
-    rcond = 1.0 / float(np.abs(scaled).sum(axis=0).max() * np.square(inverse_lower).sum())
+    rcond = 1.0 / float(np.abs(scaled).sum(axis=0).max() * _row_squares(inverse_lower).sum())
     return SPDFactor(inverse_lower * scale, rcond) if rcond >= SINGULAR_BELOW else None
 
 
-def invert_lower(L: Array) -> Array:
+def invert_lower(L: AnyArray) -> AnyArray:
     """Invert a lower triangular matrix by halves.
 
     [[A, 0], [B, C]]⁻¹ = [[A⁻¹, 0], [-C⁻¹BA⁻¹, C⁻¹]]
     """
     n = len(L)
     if n <= 64:
-        return np.asarray(np.linalg.inv(L), np.float64)
+        return np.asarray(np.linalg.inv(L), L.dtype)
     half = n // 2
     inverse = np.zeros_like(L)
     inverse[:half, :half] = invert_lower(L[:half, :half])
@@ -107,18 +117,18 @@ def invert_lower(L: Array) -> Array:
     return inverse
 
 
-def normal_equations(design: RowBlocks, T: Array, w: Array | None) -> tuple[Array, Array]:
+def normal_equations(design: RowBlocks, T: Array, w: Array | None) -> tuple[AnyArray, AnyArray]:
     """Accumulate G = MᵀWM and R = MᵀWT over the blocks of M (Eq. 26, without its identity)."""
-    G = np.zeros((design.n_columns, design.n_columns))
-    R = np.zeros((design.n_columns, T.shape[1]))
+    G: AnyArray = np.zeros((design.n_columns, design.n_columns), design.dtype)
+    R: AnyArray = np.zeros((design.n_columns, T.shape[1]), design.dtype)
     for rows, M in design:
         if w is None:
-            R += M.T @ T[rows]
+            R += M.conj().T @ T[rows]
         else:
             root = np.sqrt(w[rows])[:, None]
             M = M * root
-            R += M.T @ (T[rows] * root)
-        G += M.T @ M
+            R += M.conj().T @ (T[rows] * root)
+        G += M.conj().T @ M
     if not np.isfinite(G).all():
         raise ValueError(
             "the hidden layer or the inputs overflow: scale X first, for instance with "
@@ -133,6 +143,7 @@ def solve_ridge(
     C: float,
     w: Array | None = None,
     left_out_share: Array | None = None,
+    further_penalty: Array | None = None,
 ) -> RidgeSolution:
     """Solve the weighted ridge problem (Eq. 26; Eq. 29 after division, errata E2 and E3).
 
@@ -147,6 +158,8 @@ def solve_ridge(
     left_out_share : array of shape (A,), in (0, 1], or None
         Asks for leave-one-out scores, leaving out this share of each row's weight: 1 for a row,
         1/k for one copy of a row that stands for k.
+    further_penalty : array of shape (P, P), or None
+        Q, added to the identity in the penalty.
     """
     # For C < 1 the system is multiplied by C: 1/C must not overflow.
     penalty = 1.0
@@ -155,6 +168,8 @@ def solve_ridge(
     else:
         penalty = 1.0 / C
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if further_penalty is not None:
+            return _solve_lu(design, T, w, penalty, left_out_share, further_penalty)
         solve = _solve_primal if design.n_rows >= design.n_columns else _solve_dual
         solution = solve(design, T, w, penalty, left_out_share)
         if solution is None:
@@ -176,7 +191,7 @@ def _solve_primal(
             gradient = -penalty * beta
             for rows, M in design:
                 residual = T[rows] - M @ beta
-                gradient += M.T @ (residual if w is None else w[rows, None] * residual)
+                gradient += M.conj().T @ (residual if w is None else w[rows, None] * residual)
             beta += factor.solve(gradient)
     loo = None
     if share is not None:
@@ -185,7 +200,7 @@ def _solve_primal(
             # m_i G⁻¹ m_iᵀ, then the leave-one-out identity f_-i = (f_i - h_i t_i) / (1 - h_i)
             leverage = factor.leverage(M)
             leverage *= share[rows] if w is None else share[rows] * w[rows]
-            loo[rows] = leave_one_out(M @ beta, T[rows], 1.0 - leverage)
+            loo[rows] = leave_one_out((M @ beta).real, T[rows], 1.0 - leverage)
     return RidgeSolution(beta, "primal", loo)
 
 
@@ -194,7 +209,8 @@ def _solve_dual(
 ) -> RidgeSolution | None:
     root = np.ones((design.n_rows, 1)) if w is None else np.sqrt(w)[:, None]
     M, T_root = design.whole() * root, T * root
-    K = M @ M.T
+    M_t = M.conj().T
+    K = M @ M_t
     if not np.isfinite(K).all():
         normal_equations(design, T, w)  # raises the same error as tall systems do
     K.flat[:: design.n_rows + 1] += penalty
@@ -204,13 +220,13 @@ def _solve_dual(
     alpha = factor.solve(T_root)
     if factor.rcond < REFINE_BELOW:
         for _ in range(REFINEMENTS):
-            alpha += factor.solve(T_root - M @ (M.T @ alpha) - penalty * alpha)
+            alpha = alpha + factor.solve(T_root - M @ (M_t @ alpha) - penalty * alpha)
     loo = None
     if share is not None:
         # In the dual, t_i - f_i = α_i/(C √w_i) and 1 - h_i = (K⁻¹)_ii/C lose no digits near h = 1.
         complement = (1.0 - share) + share * penalty * factor.inverse_diagonal()
-        loo = T - penalty * alpha / (root * complement[:, None])
-    return RidgeSolution(M.T @ alpha, "dual", loo)
+        loo = T - penalty * alpha.real / (root * complement[:, None])
+    return RidgeSolution(M_t @ alpha, "dual", loo)
 
 
 def _solve_svd(
@@ -222,15 +238,16 @@ def _solve_svd(
     kept = s > max(M.shape) * EPS * s[0]
     left, s, right = left[:, kept], s[kept], right[kept]
     shrink = penalty / (np.square(s) + penalty)
-    coordinates = left.T @ T_root
-    beta = right.T @ ((s / (np.square(s) + penalty))[:, None] * coordinates)
+    coordinates = left.conj().T @ T_root
+    beta = right.conj().T @ ((s / (np.square(s) + penalty))[:, None] * coordinates)
     loo = None
     if share is not None:
-        residual = left @ (shrink[:, None] * coordinates)
-        complement = np.square(left) @ shrink
+        residual = (left @ (shrink[:, None] * coordinates)).real
+        inside = np.square(np.abs(left))
+        complement = inside @ shrink
         if len(s) < len(M):  # else the columns of `left` span everything: nothing lies outside
-            residual += T_root - left @ coordinates
-            complement += np.maximum(1.0 - np.square(left).sum(axis=1), 0.0)
+            residual += T_root - (left @ coordinates).real
+            complement += np.maximum(1.0 - inside.sum(axis=1), 0.0)
         complement = (1.0 - share) + share * complement
         # A row that no other row says anything about: without it, its score is the fit's.
         known = (complement > 0.0)[:, None]
@@ -239,6 +256,40 @@ def _solve_svd(
     return RidgeSolution(beta, "svd", loo)
 
 
+def _solve_lu(
+    design: RowBlocks,
+    T: Array,
+    w: Array | None,
+    penalty: float,
+    share: Array | None,
+    further_penalty: Array,
+) -> RidgeSolution:
+    G, R = normal_equations(design, T, w)
+    G += penalty * further_penalty
+    G.flat[:: design.n_columns + 1] += penalty
+    method = "lu"
+    try:
+        inverse = np.linalg.inv(G)
+    except np.linalg.LinAlgError:
+        inverse = np.full_like(G, np.nan)
+    if not np.linalg.norm(G, 1) * np.linalg.norm(inverse, 1) <= 1.0 / SINGULAR_BELOW:
+        inverse, method = np.linalg.pinv(G), "svd"
+    beta = inverse @ R
+    for _ in range(REFINEMENTS if method == "lu" else 0):
+        beta = beta + inverse @ (R - G @ beta)
+    loo = None
+    if share is not None:
+        loo = np.empty_like(T)
+        for rows, M in design:
+            # The same identity as in the symmetric case: it only needs a change of rank one.
+            leverage = np.einsum("ij,ij->i", M @ inverse, M)
+            leverage *= share[rows] if w is None else share[rows] * w[rows]
+            loo[rows] = leave_one_out(M @ beta, T[rows], 1.0 - leverage)
+    return RidgeSolution(beta, method, loo)
+
+
 def leave_one_out(scores: Array, T: Array, complement: Array) -> Array:
     """Return f_-i = (f_i - h_i t_i)/(1 - h_i) = t_i - (t_i - f_i)/(1 - h_i), given 1 - h_i."""
-    return np.asarray(T - (T - scores) / np.maximum(complement, EPS)[:, None])
+    # Positive but for rounding, and but for penalties that are not symmetric.
+    safe = np.where(np.abs(complement) < EPS, EPS, complement)
+    return np.asarray(T - (T - scores) / safe[:, None])

@@ -1,0 +1,181 @@
+"""Granular balls: a table split by 2-means until every ball is pure enough.
+
+The released algorithm scans a list of balls; an impure one is split in two, one half staying in
+its place and the other going to the end of the list. Whether and how a ball is split depends on
+that ball alone, so here all balls of one generation are split at once: a generation costs a few
+passes over the rows that are still in impure balls, whatever the number of balls.
+
+Two-means starts from the ball's axis of largest variance, cut at the mean, and then follows
+Lloyd's iterations to their end. The start is deterministic (the release's is unseeded), and does
+not depend on the order of rows or on how often a row is repeated.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+LLOYD_STEPS = 300
+
+
+class Balls(NamedTuple):
+    """One entry a ball."""
+
+    center: Array  # (n_balls, B), mean of its rows
+    radius: Array  # mean distance of its rows to the centre
+    label: Labels  # its most frequent class; of equally frequent ones the first
+    purity: Array  # that class's share
+    size: Array  # number of rows, counted with multiplicity
+    class_counts: Array  # (n_balls, K)
+
+
+def distinct_rows(X: Array, labels: Labels, weight: Array) -> tuple[Array, Labels, Array]:
+    """Merge equal (row, label) pairs, adding their weights, in sorted order.
+
+    Everything after depends on the table alone, not on the order of its rows, and a row given
+    twice is a row of weight two.
+    """
+    pairs, place = np.unique(
+        np.column_stack([X, labels.astype(np.float64)]), axis=0, return_inverse=True
+    )
+    merged = np.asarray(np.bincount(place.ravel(), weights=weight), np.float64)
+    return np.ascontiguousarray(pairs[:, :-1]), pairs[:, -1].astype(np.intp), merged
+
+
+def grow_balls(X: Array, labels: Labels, n_classes: int, weight: Array, purity: float) -> Labels:
+    """Split until every ball has at least this purity; return each row's ball.
+
+    Parameters
+    ----------
+    X : array of shape (n, B)
+    labels : array of shape (n,)
+    n_classes : int
+    weight : array of shape (n,), positive
+    purity : float in (0, 1]
+
+    Returns
+    -------
+    ball : array of shape (n,), numbering the balls from 0
+    """
+    X = X - X.mean(axis=0)
+    ball_of_row = np.empty(len(X), np.intp)
+    n_done = 0
+    rows = np.arange(len(X))  # the rows of unfinished balls, ball after ball
+    ball = np.zeros(len(X), np.intp)
+    while len(rows):
+        counts = _class_counts(ball, labels[rows], n_classes, weight[rows])
+        size = counts.sum(axis=1)
+        done = (counts.max(axis=1) >= purity * size) | (np.bincount(ball) == 1)
+        finished = done[ball]
+        ball_of_row[rows[finished]] = n_done + (np.cumsum(done) - 1)[ball[finished]]
+        n_done += int(done.sum())
+        rows, ball = rows[~finished], (np.cumsum(~done) - 1)[ball[~finished]]
+        if len(rows):
+            side = two_means(X[rows], weight[rows], ball)
+            ball = 2 * ball + side
+            order = np.argsort(ball, kind="stable")
+            rows, ball = rows[order], ball[order]
+    return ball_of_row
+
+
+def two_means(X: Array, weight: Array, ball: Labels) -> Mask:
+    """Cut every ball in two non-empty parts; return which of the two each row belongs to.
+
+    ``ball`` is sorted, numbered from 0 without gaps, and every ball has two rows or more.
+    """
+    side = _first_cut(X, weight, ball)
+    moving = np.arange(len(X))  # the rows of balls whose cut still moves
+    for _ in range(LLOYD_STEPS):
+        moved = _lloyd_step(X[moving], weight[moving], ball[moving], side[moving])
+        changed = moved != side[moving]
+        side[moving] = moved
+        still = np.zeros(ball[-1] + 1, bool)
+        still[ball[moving[changed]]] = True
+        moving = moving[still[ball[moving]]]
+        if len(moving) == 0:
+            break
+    return side
+
+
+def describe_balls(X: Array, labels: Labels, n_classes: int, weight: Array, ball: Labels) -> Balls:
+    """Summarise every ball."""
+    order = np.argsort(ball, kind="stable")
+    X, labels, weight, ball = X[order], labels[order], weight[order], ball[order]
+    counts = _class_counts(ball, labels, n_classes, weight)
+    size = counts.sum(axis=1)
+    # Sums are taken around one row of each ball: a ball of equal rows has them as its centre.
+    anchor = X[np.searchsorted(ball, np.arange(ball[-1] + 1))]
+    center = anchor + _sums(X - anchor[ball], weight, ball) / size[:, None]
+    distance = np.linalg.norm(X - center[ball], axis=1)
+    radius = np.bincount(ball, weights=weight * distance) / size
+    label = counts.argmax(axis=1)
+    return Balls(center, radius, label, counts.max(axis=1) / size, size, counts)
+
+
+def keep_balls(balls: Balls, n_classes: int, min_size: Array) -> Mask:
+    """Say which balls stay: those of at least the ``min_size`` of their class.
+
+    Of a class that would vanish, the largest balls stay.
+    """
+    keep = balls.size >= min_size[balls.label]
+    for c in range(n_classes):
+        of_class = balls.label == c
+        if of_class.any() and not keep[of_class].any():
+            keep |= of_class & (balls.size == balls.size[of_class].max())
+    return np.asarray(keep)
+
+
+def _sums(X: Array, weight: Array, ball: Labels) -> Array:
+    """Weighted sum of the rows of each ball, as one sparse matrix product."""
+    n_balls = int(ball[-1]) + 1
+    starts = np.searchsorted(ball, np.arange(n_balls + 1))
+    return np.asarray(csr_array((weight, np.arange(len(X)), starts), (n_balls, len(X))) @ X)
+
+
+def _class_counts(ball: Labels, labels: Labels, n_classes: int, weight: Array) -> Array:
+    n_balls = int(ball.max()) + 1
+    counts = np.bincount(ball * n_classes + labels, weight, minlength=n_balls * n_classes)
+    return np.asarray(counts.reshape(n_balls, n_classes), np.float64)
+
+
+def _first_cut(X: Array, weight: Array, ball: Labels) -> Mask:
+    """Cut every ball at the mean of its axis of largest variance."""
+    total = np.bincount(ball, weights=weight)
+    mean = _sums(X, weight, ball) / total[:, None]
+    variance = _sums(np.square(X - mean[ball]), weight, ball)
+    axis = variance.argmax(axis=1)
+    along = X[np.arange(len(X)), axis[ball]]
+    side = along > mean[np.arange(len(mean)), axis][ball]
+    # Where rounding or equal rows leave a part empty: the largest values against the others,
+    # or, all rows being equal, the first row against the others.
+    high = np.bincount(ball, weights=side)
+    for k in np.flatnonzero((high == 0) | (high == np.bincount(ball))):
+        members = slice(*np.searchsorted(ball, [k, k + 1]))
+        spread = np.ptp(X[members], axis=0)
+        values = X[members, spread.argmax()]
+        side[members] = values == values.max()
+        if spread.max() == 0:
+            side[members] = np.arange(len(values)) > 0
+    return np.asarray(side)
+
+
+def _lloyd_step(X: Array, weight: Array, ball: Labels, side: Mask) -> Mask:
+    """Assign every row to the nearer of its ball's two centres; keep a cut that would vanish."""
+    ball = np.cumsum(np.diff(ball, prepend=ball[0]) > 0)  # number without gaps
+    total, above = np.bincount(ball, weights=weight), np.bincount(ball, weights=weight * side)
+    sums, sums_above = _sums(X, weight, ball), _sums(X, weight * side, ball)
+    high = sums_above / above[:, None]
+    low = (sums - sums_above) / (total - above)[:, None]
+    direction = high - low
+    threshold = 0.5 * np.einsum("ij,ij->i", direction, high + low)
+    moved = np.einsum("ij,ij->i", X, direction[ball]) > threshold[ball]
+    n_high = np.bincount(ball, weights=moved)
+    vanished = (n_high == 0) | (n_high == np.bincount(ball))
+    return np.where(vanished[ball], side, moved)
