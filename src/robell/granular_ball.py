@@ -5,7 +5,6 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._base import BaseRVFLClassifier, TrainingRows
@@ -55,8 +54,8 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
 
     Attributes
     ----------
-    balls_ : Bunch
-        The granular balls, one entry each in ``center`` (n_balls, n_features), ``radius`` (mean
+    balls_ : dict of ndarray
+        The granular balls, one entry each under ``center`` (n_balls, n_features), ``radius`` (mean
         distance of its rows to the centre), ``label``, ``purity``, ``size`` (number of rows),
         ``class_counts`` (n_balls, n_classes) and ``used`` (whether the network was fitted to it).
     classes_ : ndarray of shape (n_classes,)
@@ -104,9 +103,9 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
     >>> from robell import GranularBallRVFLClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = GranularBallRVFLClassifier(random_state=0).fit(scale(X), y)
-    >>> bool(model.balls_.used.sum() < len(X) / 5)
+    >>> bool(model.balls_["used"].sum() < len(X) / 5)
     True
-    >>> int(model.balls_.size.sum())
+    >>> int(model.balls_["size"].sum())
     569
     """
 
@@ -163,8 +162,7 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
             )
             balls = Balls(*(np.concatenate(pair) for pair in zip(balls, extra, strict=True)))
             used = np.append(used, True)
-        found = balls._asdict() | {"label": self.classes_[balls.label], "used": used}
-        self.balls_ = Bunch(**found)
+        self.balls_ = balls._asdict() | {"label": self.classes_[balls.label], "used": used}
         return TrainingRows(balls.center[used], balls.label[used], np.ones(used.sum()))
 
     def _fit_penalty(self, design, rows):
@@ -174,12 +172,12 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
 
     def _calibration(self, rows, T, total, loo_scores):
         """Calibrate on all balls, those not used included, each counted by its rows' labels."""
-        counts = self.balls_.class_counts
+        counts = self.balls_["class_counts"]
         scores = np.empty_like(counts)
-        scores[self.balls_.used] = loo_scores
-        unused = ~self.balls_.used
+        scores[self.balls_["used"]] = loo_scores
+        unused = ~self.balls_["used"]
         if unused.any():
-            scores[unused] = self._class_scores(self.balls_.center[unused])
+            scores[unused] = self._class_scores(self.balls_["center"][unused])
         cost = self._class_cost(rows.labels, rows.multiplicity)
         weight = counts if cost is None else counts * cost
         weight = (weight * (counts.sum() / weight.sum())).ravel()
