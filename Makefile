@@ -26,6 +26,8 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/coefficients.py
 	$(BIN)/python benchmarks/fit_predict.py
 	$(BIN)/python benchmarks/membership.py
+	$(BIN)/python benchmarks/granular.py
+	$(BIN)/python benchmarks/which_model.py
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "robell needs Python 3.11 or newer; set PYTHON=...")'

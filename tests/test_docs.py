@@ -107,7 +107,7 @@ def test_every_public_name_has_a_docstring_with_an_example_and_a_changelog_line(
 
 
 def test_every_parameter_and_fitted_attribute_is_documented(imbalanced):
-    for name in ("RVFLClassifier", "ELMClassifier", "RoBellRVFLClassifier"):
+    for name in [name for name in robell.__all__ if name.endswith("Classifier")]:
         estimator = getattr(robell, name)
         parameters, attributes = inspect.getdoc(estimator).split("Attributes\n-----")
         model = estimator(random_state=0).fit(*imbalanced)

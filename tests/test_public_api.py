@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 import robell
-from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
+from robell import (
+    ComplexRVFLClassifier,
+    ELMClassifier,
+    GranularBallRVFLClassifier,
+    NeuroFuzzyRVFLClassifier,
+    RoBellRVFLClassifier,
+    RVFLClassifier,
+)
 
 COMMON = {
     "n_hidden": 103,
@@ -24,6 +31,12 @@ COMMON = {
         (RVFLClassifier, {"direct_link": True}),
         (ELMClassifier, {}),
         (RoBellRVFLClassifier, {"kernel_width": 1.0, "rho": 1.0, "class_weight": "ratio"}),
+        (NeuroFuzzyRVFLClassifier, {"n_rules": 10, "centers": "kmeans"}),
+        (ComplexRVFLClassifier, {"encoding": "phase", "augmented": False}),
+        (
+            GranularBallRVFLClassifier,
+            {"purity": 0.925, "min_ball_size": 2, "graph": None, "graph_weight": 1.0},
+        ),
     ],
 )
 def test_parameters_and_defaults(estimator, more):
@@ -32,7 +45,10 @@ def test_parameters_and_defaults(estimator, more):
 
 def test_public_names():
     assert set(robell.__all__) == {
+        "ComplexRVFLClassifier",
         "ELMClassifier",
+        "GranularBallRVFLClassifier",
+        "NeuroFuzzyRVFLClassifier",
         "RVFLClassifier",
         "RoBellRVFLClassifier",
         "__version__",

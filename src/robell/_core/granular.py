@@ -89,18 +89,61 @@ def two_means(X: Array, weight: Array, ball: Labels) -> Mask:
     """Cut every ball in two non-empty parts; return which of the two each row belongs to.
 
     ``ball`` is sorted, numbered from 0 without gaps, and every ball has two rows or more.
+
+    Lloyd's iterations, exactly, but for rows that cannot change sides: a row is nearer to the
+    upper centre when its margin x·d - t is positive, d being the difference of the two centres.
+    Since d and t moved by δd and δt, the margin moved by at most |x||δd| + |δt|; rows whose last
+    margin was larger are passed over (as in Hamerly's k-means).
     """
     side = _first_cut(X, weight, ball)
-    moving = np.arange(len(X))  # the rows of balls whose cut still moves
+    total, rows_in = np.bincount(ball, weights=weight), np.bincount(ball)
+    X = X - (_sums(X, weight, ball) / total[:, None])[ball]
+    length = np.sqrt(np.einsum("ij,ij->i", X, X))
+    above, rows_above = np.bincount(ball, weights=weight * side), np.bincount(ball, weights=side)
+    sum_above = _sums(
+        X, weight * side, ball
+    )  # around the ball's mean: the other part's is minus it
+
+    direction, threshold = np.zeros_like(sum_above), np.zeros(len(total))
+    moved_d, moved_t = np.zeros(len(total)), np.zeros(len(total))  # path lengths of d and t
+    margin, seen_d, seen_t = np.zeros(len(X)), np.full(len(X), -1.0), np.zeros(len(X))
+    moving = np.ones(len(total), bool)
+    rows = np.arange(len(X))
     for _ in range(LLOYD_STEPS):
-        moved = _lloyd_step(X[moving], weight[moving], ball[moving], side[moving])
-        changed = moved != side[moving]
-        side[moving] = moved
-        still = np.zeros(ball[-1] + 1, bool)
-        still[ball[moving[changed]]] = True
-        moving = moving[still[ball[moving]]]
-        if len(moving) == 0:
+        high = sum_above / above[:, None]
+        low = -sum_above / (total - above)[:, None]
+        moved_d += np.linalg.norm(high - low - direction, axis=1)
+        direction = high - low
+        new_threshold = 0.5 * np.einsum("ij,ij->i", direction, high + low)
+        moved_t += np.abs(new_threshold - threshold)
+        threshold = new_threshold
+
+        slack = length[rows] * (moved_d[ball[rows]] - seen_d[rows])
+        slack += moved_t[ball[rows]] - seen_t[rows]
+        # The last factor covers rounding; seen_d starts at -1, so that at first all are looked at.
+        near = rows[(np.abs(margin[rows]) <= slack * (1 + 1e-9)) | (seen_d[rows] < 0)]
+        margin[near] = np.einsum("ij,ij->i", X[near], direction[ball[near]]) - threshold[ball[near]]
+        seen_d[near], seen_t[near] = moved_d[ball[near]], moved_t[ball[near]]
+
+        changed = near[(margin[near] > 0) != side[near]]
+        sign = np.where(side[changed], -1.0, 1.0)
+        n_above = rows_above + np.bincount(ball[changed], weights=sign, minlength=len(total))
+        vanishing = (n_above == 0) | (n_above == rows_in)  # by rounding only: keep the cut
+        stay = ~vanishing[ball[changed]]
+        changed, sign = changed[stay], sign[stay]
+        if len(changed) == 0:
             break
+        side[changed] = ~side[changed]
+        sign *= weight[changed]
+        above += np.bincount(ball[changed], weights=sign, minlength=len(total))
+        rows_above = np.where(vanishing, rows_above, n_above)
+        sum_above += _sums(X[changed], sign, ball[changed], len(total))
+
+        still = np.zeros(len(total), bool)
+        still[ball[changed]] = True
+        if still.sum() < moving.sum():
+            moving = still
+            rows = rows[moving[ball[rows]]]
     return side
 
 
@@ -132,9 +175,9 @@ def keep_balls(balls: Balls, n_classes: int, min_size: Array) -> Mask:
     return np.asarray(keep)
 
 
-def _sums(X: Array, weight: Array, ball: Labels) -> Array:
+def _sums(X: Array, weight: Array, ball: Labels, n_balls: int | None = None) -> Array:
     """Weighted sum of the rows of each ball, as one sparse matrix product."""
-    n_balls = int(ball[-1]) + 1
+    n_balls = int(ball[-1]) + 1 if n_balls is None else n_balls
     starts = np.searchsorted(ball, np.arange(n_balls + 1))
     return np.asarray(csr_array((weight, np.arange(len(X)), starts), (n_balls, len(X))) @ X)
 
@@ -164,18 +207,3 @@ def _first_cut(X: Array, weight: Array, ball: Labels) -> Mask:
         if spread.max() == 0:
             side[members] = np.arange(len(values)) > 0
     return np.asarray(side)
-
-
-def _lloyd_step(X: Array, weight: Array, ball: Labels, side: Mask) -> Mask:
-    """Assign every row to the nearer of its ball's two centres; keep a cut that would vanish."""
-    ball = np.cumsum(np.diff(ball, prepend=ball[0]) > 0)  # number without gaps
-    total, above = np.bincount(ball, weights=weight), np.bincount(ball, weights=weight * side)
-    sums, sums_above = _sums(X, weight, ball), _sums(X, weight * side, ball)
-    high = sums_above / above[:, None]
-    low = (sums - sums_above) / (total - above)[:, None]
-    direction = high - low
-    threshold = 0.5 * np.einsum("ij,ij->i", direction, high + low)
-    moved = np.einsum("ij,ij->i", X, direction[ball]) > threshold[ball]
-    n_high = np.bincount(ball, weights=moved)
-    vanished = (n_high == 0) | (n_high == np.bincount(ball))
-    return np.where(vanished[ball], side, moved)
