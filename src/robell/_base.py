@@ -65,6 +65,7 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
 
     _direct_link = True  # the slot a model without [x] in its features turns off
     _dtype = np.float64  # of the design matrix
+    _leaves_one_out = True  # whether probabilities come from leave-one-out scores
 
     # -- fit --------------------------------------------------------------------------
 
@@ -111,13 +112,12 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         everything = len(present) == len(X)
         # One number from random_state seeds all streams, so its state does not leak n_hidden.
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        rows = self._fit_rows(
-            TrainingRows(
-                X if everything else X[present],
-                np.searchsorted(self.classes_, y[present]),
-                multiplicity[present],
-            )
+        samples = TrainingRows(
+            X if everything else X[present],
+            np.searchsorted(self.classes_, y[present]),
+            multiplicity[present],
         )
+        rows = self._fit_rows(samples)
         T = np.zeros((len(rows.X), len(self.classes_)))
         T[np.arange(len(rows.X)), rows.labels] = 1.0
 
@@ -126,7 +126,9 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         total = rows.multiplicity if importance is None else rows.multiplicity * importance
         all_ones = importance is None and bool(np.all(rows.multiplicity == 1.0))
         # Leaving one out means one copy of a row that stands for several.
-        left_out = 1.0 / np.maximum(rows.multiplicity, 1.0) if self.calibrate else None
+        left_out = None
+        if self.calibrate and self._leaves_one_out:
+            left_out = 1.0 / np.maximum(rows.multiplicity, 1.0)
 
         design = RowBlocks(
             lambda block: self._features(rows.X[block]), len(rows.X), self._n_columns(), self._dtype
@@ -145,7 +147,7 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         self.solver_ = solution.method
         if self.calibrate:
             self.calibration_slope_, self.calibration_offsets_ = self._calibration(
-                rows, T, total, solution.loo_scores
+                samples, T, total, solution.loo_scores
             )
         return self
 
@@ -178,11 +180,11 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
         return
 
-    def _calibration(self, rows, T, total, loo_scores):
+    def _calibration(self, samples, T, total, loo_scores):
         """Return slope and offsets of the probabilities."""
         # Under the weights of fit, with the total count of the rows given: the threshold of
         # predict is where those weights put it, and probabilities must agree.
-        seen = total * (rows.multiplicity.sum() / total.sum())
+        seen = total * (samples.multiplicity.sum() / total.sum())
         return fit_calibration(loo_scores, T, seen)
 
     def _fit_weights(self, rows, present, n_given):

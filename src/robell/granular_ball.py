@@ -18,10 +18,11 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
     """GB-RVFL, and GE-GB-RVFL with a ``graph``: an RVFL network fitted to granular balls.
 
     The training rows are split by 2-means until every ball is pure enough; the network is fitted
-    to the balls' centres and majority labels. Fewer, cleaner rows make the fit cheap and damp
-    wrong labels: a wrong row inside a ball of another class is outvoted, or ends up in a ball too
-    small to be kept. With a ``graph``, the penalty also draws balls of one class together and
-    drives classes apart in the feature space.
+    to the balls' centres and majority labels. The linear system is small; making the balls costs
+    more than it saves below some ten thousand rows. A wrong label inside a ball of another class
+    is outvoted, or ends up in a ball too small to be kept, and so do right labels near the
+    boundary. With a ``graph``, the penalty also draws balls of one class together and drives
+    classes apart in the feature space.
 
     Parameters
     ----------
@@ -88,8 +89,9 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
     different labels are split off one by one; a class that has no ball of its own gets one of
     all its rows.
 
-    Probabilities are calibrated on leave-one-out scores of the balls, each counted by the labels
-    of its rows.
+    Probabilities are calibrated on the scores of the training rows. The network has seen only the
+    centres of their balls, so these scores are nearly those of unseen rows; leave-one-out scores of
+    balls, of which there may be a handful, calibrate worse.
 
     References
     ----------
@@ -146,6 +148,8 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
+    _leaves_one_out = False
+
     def _fit_rows(self, rows):
         require_squares(rows.X)
         n_classes = len(self.classes_)
@@ -170,19 +174,12 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
             return None
         return float(self.graph_weight) * graph_term(design.whole(), rows.labels, self.graph)
 
-    def _calibration(self, rows, T, total, loo_scores):
-        """Calibrate on all balls, those not used included, each counted by its rows' labels."""
-        counts = self.balls_["class_counts"]
-        scores = np.empty_like(counts)
-        scores[self.balls_["used"]] = loo_scores
-        unused = ~self.balls_["used"]
-        if unused.any():
-            scores[unused] = self._class_scores(self.balls_["center"][unused])
-        cost = self._class_cost(rows.labels, rows.multiplicity)
-        weight = counts if cost is None else counts * cost
-        weight = (weight * (counts.sum() / weight.sum())).ravel()
-        one_hot = np.tile(np.eye(counts.shape[1]), (len(counts), 1))
-        seen = weight > 0
-        return fit_calibration(
-            np.repeat(scores, counts.shape[1], axis=0)[seen], one_hot[seen], weight[seen]
-        )
+    def _calibration(self, samples, T, total, loo_scores):
+        """Calibrate on the samples: the network has seen their balls' centres, not them."""
+        one_hot = np.eye(len(self.classes_))[samples.labels]
+        cost = self._class_cost(samples.labels, samples.multiplicity)
+        weight = samples.multiplicity
+        if cost is not None:
+            weight = weight * cost[samples.labels]
+            weight *= samples.multiplicity.sum() / weight.sum()
+        return fit_calibration(self._class_scores(samples.X), one_hot, weight)

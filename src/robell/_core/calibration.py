@@ -41,10 +41,9 @@ def calibrated_probability(scores: Array, slope: float, offsets: Array) -> Array
 
 
 def smoothed_targets(T: Array, weight: Array) -> Array:
-    """Return Platt's targets: (n_k + 1)/(n_k + K) for the row's class k, 1/(n_k + K) elsewhere."""
-    n_classes = T.shape[1]
-    own_size = (T @ (weight @ T))[:, None]
-    return np.asarray((T * own_size + 1.0) / (own_size + n_classes))
+    """Return Platt's targets: (n_k + 1)/(n_k + 2) for class k of a row, the rest shared equally."""
+    other = 1.0 / (T @ (weight @ T) + 2.0)[:, None]
+    return np.asarray(T * (1.0 - other) + (1.0 - T) * (other / (T.shape[1] - 1)))
 
 
 def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Array]:
