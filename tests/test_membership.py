@@ -11,6 +11,7 @@ from robell._core import pairwise
 from robell._core.membership import (
     class_cost,
     generalized_bell,
+    kernel_statistics,
     pw_gbell,
     reach_squared,
     scale_kernel_width,
@@ -20,7 +21,8 @@ from robell._core.membership import (
 def compute(X, y, kernel_width=1.0, rho=1.0, weight=None):
     classes, labels = np.unique(y, return_inverse=True)
     weight = np.ones(len(X)) if weight is None else weight
-    return pw_gbell(X, labels, len(classes), kernel_width, rho, weight)
+    statistics = kernel_statistics(X, labels, len(classes), kernel_width, weight)
+    return pw_gbell(statistics, labels, rho)
 
 
 def two_classes(rng, n_major, n_minor, n_features, shift=1.0):
@@ -233,16 +235,17 @@ def test_weights_are_multiplicities(X, data, kernel_width, n_classes):
             lambda w: len(np.unique(y[w > 0])) == n_classes
         )
     )
-    weighted = compute(X, y, kernel_width, weight=weight.astype(float))
-    repeated = compute(np.repeat(X, weight, axis=0), np.repeat(y, weight), kernel_width)
     present = weight > 0
+    weighted = compute(X[present], y[present], kernel_width, weight=weight[present].astype(float))
+    repeated = compute(np.repeat(X, weight, axis=0), np.repeat(y, weight), kernel_width)
     first = (np.cumsum(weight) - weight)[present]
     for name in ("membership", "class_probability", "radius"):
         np.testing.assert_allclose(
-            getattr(weighted, name)[present], getattr(repeated, name)[first], rtol=1e-6, atol=1e-7
+            getattr(weighted, name), getattr(repeated, name)[first], rtol=1e-6, atol=1e-7
         )
-    assert (weighted.membership[~present] == 0).all()
-    assert np.isnan(weighted.radius[~present]).all()
+    as_function = pw_gbell_membership(X, y, kernel_width, sample_weight=weight)
+    np.testing.assert_array_equal(as_function[present], weighted.membership)
+    assert (as_function[~present] == 0).all()
 
 
 # -- more than two classes (erratum E17) ---------------------------------------------

@@ -28,9 +28,10 @@ from robell._core.features import (
     rows_per_block,
 )
 from robell._core.membership import class_cost, class_sizes
-from robell._core.solve import solve_ridge
+from robell._core.solve import choose_C, solve_ridge
 from robell._validation import check_multiplicity, one_line_errors
 
+PAPER_C = 10.0 ** np.arange(-5, 6)  # the paper's range, which C="loo" chooses from
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
 
 
@@ -49,13 +50,23 @@ class TrainingRows(NamedTuple):
     multiplicity: np.ndarray
 
 
+class Prepared(NamedTuple):
+    """A fit up to its row weights and its C."""
+
+    samples: TrainingRows  # those of positive weight
+    rows: TrainingRows  # what the ridge is fitted to
+    T: np.ndarray  # one-hot targets of the rows
+    present: np.ndarray  # places of the samples among the rows given to fit
+    n_given: int
+
+
 class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
     """What all classifiers of the family share; not for direct use."""
 
     _parameter_constraints = {
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS)), callable],
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "output_bias": ["boolean"],
         "bias_scale": [Interval(Real, 0, None, closed="left")],
         "class_weight": [StrOptions({"balanced", "ratio"}), dict, None],
@@ -66,6 +77,9 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
     _direct_link = True  # the slot a model without [x] in its features turns off
     _dtype = np.float64  # of the design matrix
     _leaves_one_out = True  # whether probabilities come from leave-one-out scores
+    _C_factor = 1.0  # what C is multiplied by in the ridge
+    _columns_per_node = 1
+    _weight_parameters = ()  # parameters that only the row weights depend on
 
     # -- fit --------------------------------------------------------------------------
 
@@ -87,6 +101,11 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        prepared = self._prepare(X, y, sample_weight)
+        return self._fit_prepared(prepared)
+
+    def _prepare(self, X, y, sample_weight=None):
+        """Validate, and fit all that does not depend on C or on row weights."""
         with one_line_errors(self, X):
             X, y = self._validate_training(X, y)
         check_classification_targets(y)
@@ -98,7 +117,18 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} needs rows of at least two classes; "
                 f"y has one class, {self.classes_[0]!r}"
             )
-        return self._fit_validated(X, y, multiplicity, present)
+        samples = TrainingRows(
+            X if len(present) == len(X) else X[present],
+            np.searchsorted(self.classes_, y[present]),
+            multiplicity[present],
+        )
+        rows = self._fit_rows(samples)
+        # One number from random_state seeds all streams, so its state does not leak n_hidden.
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._fit_features(rows, seed)
+        T = np.zeros((len(rows.X), len(self.classes_)))
+        T[np.arange(len(rows.X)), rows.labels] = 1.0
+        return Prepared(samples, rows, T, present, len(X))
 
     def _validate_training(self, X, y):
         """Return X and y as arrays the mathematics may trust."""
@@ -108,38 +138,25 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         """Return rows to predict as an array the mathematics may trust."""
         return validate_data(self, X, reset=False, **ARRAY_CHECKS)
 
-    def _fit_validated(self, X, y, multiplicity, present):
-        everything = len(present) == len(X)
-        # One number from random_state seeds all streams, so its state does not leak n_hidden.
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        samples = TrainingRows(
-            X if everything else X[present],
-            np.searchsorted(self.classes_, y[present]),
-            multiplicity[present],
-        )
-        rows = self._fit_rows(samples)
-        T = np.zeros((len(rows.X), len(self.classes_)))
-        T[np.arange(len(rows.X)), rows.labels] = 1.0
-
-        self._fit_features(rows, seed)
-        importance = self._fit_weights(rows, present, len(X))
+    def _fit_prepared(self, prepared):
+        samples, rows, T, *_ = prepared
+        importance = self._fit_weights(prepared)
         total = rows.multiplicity if importance is None else rows.multiplicity * importance
         all_ones = importance is None and bool(np.all(rows.multiplicity == 1.0))
+        weights = None if all_ones else total
         # Leaving one out means one copy of a row that stands for several.
-        left_out = None
-        if self.calibrate and self._leaves_one_out:
-            left_out = 1.0 / np.maximum(rows.multiplicity, 1.0)
+        one_copy = 1.0 / np.maximum(rows.multiplicity, 1.0)
 
-        design = RowBlocks(
-            lambda block: self._features(rows.X[block]), len(rows.X), self._n_columns(), self._dtype
-        )
+        design = self._design(rows)
+        further_penalty = self._fit_penalty(design, rows)
+        self.C_ = self.C
+        if self.C == "loo":
+            candidates = self._C_factor * PAPER_C
+            best = choose_C(design, T, candidates, weights, one_copy, further_penalty)
+            self.C_ = float(PAPER_C[best])
+        left_out = one_copy if self.calibrate and self._leaves_one_out else None
         solution = solve_ridge(
-            design,
-            T,
-            self._effective_C(),
-            None if all_ones else total,
-            left_out,
-            self._fit_penalty(design, rows),
+            design, T, float(self.C_) * self._C_factor, weights, left_out, further_penalty
         )
         n_bias = int(self.output_bias)
         self.coef_ = solution.beta[n_bias:]
@@ -150,6 +167,12 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
                 samples, T, total, solution.loo_scores
             )
         return self
+
+    def _design(self, rows):
+        """Return the design matrix of the training rows, a block at a time."""
+        return RowBlocks(
+            lambda block: self._features(rows.X[block]), len(rows.X), self._n_columns(), self._dtype
+        )
 
     # -- slots -------------------------------------------------------------------------
 
@@ -172,10 +195,6 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         """Return the width of the design matrix (slot: features)."""
         return int(self.output_bias) + self._direct_link * self.n_features_in_ + int(self.n_hidden)
 
-    def _effective_C(self):
-        """Return the ridge's C (slot: penalty)."""
-        return float(self.C)
-
     def _fit_penalty(self, design, rows):
         """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
         return
@@ -187,14 +206,20 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         seen = total * (samples.multiplicity.sum() / total.sum())
         return fit_calibration(loo_scores, T, seen)
 
-    def _fit_weights(self, rows, present, n_given):
-        """Return the importance of every training row, or None for ones (slot: weights).
-
-        ``present`` are the places of the samples of positive weight among the ``n_given`` ones of
-        fit, for fitted attributes in the order given.
-        """
+    def _fit_weights(self, prepared):
+        """Return the importance of every training row, or None for ones (slot: weights)."""
+        rows = prepared.rows
         cost = self._class_cost(rows.labels, rows.multiplicity)
         return None if cost is None else cost[rows.labels]
+
+    def _importances(self, prepared, settings, statistics):
+        """Yield the importance of every training row for each of several settings.
+
+        A setting holds values of the parameters that ``_fit_weights`` reads: none here.
+        ``statistics`` keeps what may be used again for the same rows.
+        """
+        for _ in settings:
+            yield self._fit_weights(prepared)
 
     def _class_cost(self, labels, multiplicity):
         if self.class_weight is None:

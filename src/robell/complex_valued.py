@@ -42,8 +42,10 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         One of the ten names of :class:`RVFLClassifier`, applied to the real and imaginary parts
         apart; a fully complex one, ``"complex_tanh"``, ``"complex_sin"``, ``"complex_asinh"`` or
         ``"complex_sech"``; or a callable that maps a complex array to one of its shape.
-    C : float, default=1.0
+    C : float or "loo", default=1.0
         Weight of the errors; smaller values regularise more.
+        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
+        squared leave-one-out error, found in closed form.
     encoding : {"phase", "cartesian", "circular", "pair"}, default="phase"
         How a real table becomes complex. With u the feature scaled to [0, 1] on the training
         rows (and clipped there later): ``"phase"`` is exp(iπu), ``"circular"`` is
@@ -83,6 +85,8 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         Complex output weights, of the encoded features and of the nodes. When augmented, real
         ones, twice as many: of the real parts of the features, of their imaginary parts, then
         of real and imaginary part of each node.
+    C_ : float
+        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd"}
@@ -212,8 +216,13 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         n_complex = sum(self.hidden_weights_.shape)
         return int(self.output_bias) + (1 + self.augmented) * n_complex
 
-    def _effective_C(self):
-        return float(self.C) * (1 + self.augmented)
+    @property
+    def _C_factor(self):
+        return 2.0 if self.augmented else 1.0
+
+    @property
+    def _columns_per_node(self):
+        return 2 if self.augmented else 1
 
 
 def _is_complex(X):

@@ -30,8 +30,10 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
         Number of hidden nodes; nested as in :class:`RVFLClassifier`.
     activation : str or callable, default="sigmoid"
         Function of the hidden nodes, as in :class:`RVFLClassifier`.
-    C : float, default=1.0
+    C : float or "loo", default=1.0
         Weight of the errors; smaller values regularise more.
+        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
+        squared leave-one-out error, found in closed form.
     purity : float, default=0.925
         Balls are split until the share of their most frequent class reaches this, in (0, 1].
     min_ball_size : int, default=2
@@ -67,6 +69,8 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
         Biases of the hidden layer.
     coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
         Output weights: those of the inputs, then of the nodes.
+    C_ : float
+        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd", "lu"}

@@ -29,8 +29,10 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
         Number of hidden nodes; nested as in :class:`RVFLClassifier`.
     activation : str or callable, default="sigmoid"
         Function of the hidden nodes, as in :class:`RVFLClassifier`.
-    C : float, default=1.0
+    C : float or "loo", default=1.0
         Weight of the errors; smaller values regularise more.
+        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
+        squared leave-one-out error, found in closed form.
     n_rules : int, default=10
         Number of fuzzy rules; no more are made than there are distinct training rows.
     centers : {"kmeans", "fcm", "random"}, default="kmeans"
@@ -63,6 +65,8 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
         Biases of the hidden layer.
     coef_ : ndarray of shape (n_rules_ + n_features_in_ + n_hidden, n_classes)
         Output weights: of the rules, then of the inputs, then of the nodes.
+    C_ : float
+        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd"}

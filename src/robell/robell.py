@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_X_y
 
 from robell._base import ARRAY_CHECKS, BaseRVFLClassifier
-from robell._core.membership import pw_gbell, scale_kernel_width
+from robell._core.membership import kernel_statistics, pw_gbell, scale_kernel_width
 from robell._validation import check_multiplicity, one_line_errors
 
 _MEMBERSHIP_CONSTRAINTS = {
@@ -44,8 +44,10 @@ class RoBellRVFLClassifier(BaseRVFLClassifier):
         Number of hidden nodes; nested as in :class:`RVFLClassifier`.
     activation : str or callable, default="sigmoid"
         Function of the hidden nodes, as in :class:`RVFLClassifier`.
-    C : float, default=1.0
+    C : float or "loo", default=1.0
         Weight of the errors, the paper's γ; smaller values regularise more.
+        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
+        squared leave-one-out error, found in closed form.
     kernel_width : float or "scale", default=1.0
         Width ξ of the kernel exp(-d²/ξ²). ``"scale"`` is sqrt(n_features * X.var()), which is
         sqrt(n_features) on standardised data.
@@ -80,6 +82,8 @@ class RoBellRVFLClassifier(BaseRVFLClassifier):
         Biases of the hidden layer.
     coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
         Output weights, the paper's V.
+    C_ : float
+        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd"}
@@ -150,26 +154,40 @@ class RoBellRVFLClassifier(BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    def _fit_weights(self, rows, present, n_given):
-        cost = super()._fit_weights(rows, present, n_given)
-        self.kernel_width_ = _resolve_kernel_width(self.kernel_width, rows.X, rows.multiplicity)
-        found = pw_gbell(
-            rows.X,
-            rows.labels,
-            len(self.classes_),
-            self.kernel_width_,
-            float(self.rho),
-            rows.multiplicity,
-        )
+    _weight_parameters = ("kernel_width", "rho")
+
+    def _fit_weights(self, prepared):
+        setting = {"kernel_width": self.kernel_width, "rho": self.rho}
+        ((found, width),) = self._memberships(prepared.rows, [setting], {})
+        self.kernel_width_ = width
         for name, values, absent in (
             ("membership_", found.membership, 0.0),
             ("class_probability_", found.class_probability, np.nan),
             ("radius_", found.radius, np.nan),
         ):
-            in_order_given = np.full(n_given, absent)
-            in_order_given[present] = values
+            in_order_given = np.full(prepared.n_given, absent)
+            in_order_given[prepared.present] = values
             setattr(self, name, in_order_given)
-        return found.membership if cost is None else cost * found.membership
+        return self._with_cost(prepared, found.membership)
+
+    def _with_cost(self, prepared, membership):
+        cost = super()._fit_weights(prepared)
+        return membership if cost is None else cost * membership
+
+    def _memberships(self, rows, settings, statistics):
+        """Yield memberships and kernel width of each setting, pairs compared once a width."""
+        for setting in settings:
+            width = _resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
+            if width not in statistics:
+                statistics[width] = kernel_statistics(
+                    rows.X, rows.labels, len(self.classes_), width, rows.multiplicity
+                )
+            found = statistics[width]
+            yield pw_gbell(found, rows.labels, float(setting["rho"])), width
+
+    def _importances(self, prepared, settings, statistics):
+        for found, _ in self._memberships(prepared.rows, settings, statistics):
+            yield self._with_cost(prepared, found.membership)
 
 
 @validate_params(
@@ -223,7 +241,6 @@ def pw_gbell_membership(X, y, kernel_width=1.0, rho=1.0, sample_weight=None):
     labels = np.searchsorted(classes, y[present])
     width = _resolve_kernel_width(kernel_width, X[present], multiplicity[present])
     membership = np.zeros(len(X))
-    membership[present] = pw_gbell(
-        X[present], labels, len(classes), width, float(rho), multiplicity[present]
-    ).membership
+    statistics = kernel_statistics(X[present], labels, len(classes), width, multiplicity[present])
+    membership[present] = pw_gbell(statistics, labels, float(rho)).membership
     return membership

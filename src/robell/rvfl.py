@@ -19,9 +19,11 @@ class RVFLClassifier(BaseRVFLClassifier):
     activation : {"selu", "relu", "sigmoid", "sin", "hardlim", "tribas", "radbas", "sign", \
 "leaky_relu", "tansig"} or callable, default="sigmoid"
         Function of the hidden nodes. A callable maps an array to an array of its shape.
-    C : float, default=1.0
+    C : float or "loo", default=1.0
         Weight of the errors against the size of the output weights, as in ``SVC``: smaller
         values regularise more.
+        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
+        squared leave-one-out error, found in closed form.
     direct_link : bool, default=True
         Whether the inputs enter the output layer too. Without, the model is an ELM.
     output_bias : bool, default=False
@@ -47,6 +49,8 @@ class RVFLClassifier(BaseRVFLClassifier):
         Biases of the hidden layer.
     coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
         Output weights, the paper's V: those of the inputs (where linked), then of the nodes.
+    C_ : float
+        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd"}
@@ -126,8 +130,10 @@ class ELMClassifier(BaseRVFLClassifier):
         Number of hidden nodes; nested as in :class:`RVFLClassifier`.
     activation : str or callable, default="sigmoid"
         Function of the hidden nodes, as in :class:`RVFLClassifier`.
-    C : float, default=1.0
+    C : float or "loo", default=1.0
         Weight of the errors; smaller values regularise more.
+        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
+        squared leave-one-out error, found in closed form.
     output_bias : bool, default=False
         Whether a constant enters the output layer.
     bias_scale : float, default=0.1
@@ -149,6 +155,8 @@ class ELMClassifier(BaseRVFLClassifier):
         Biases of the hidden layer.
     coef_ : ndarray of shape (n_hidden, n_classes)
         Output weights of the nodes.
+    C_ : float
+        The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
     solver_ : {"primal", "dual", "svd"}

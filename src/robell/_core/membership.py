@@ -35,6 +35,15 @@ EPSILON = 1e-12  # the ε of Eq. 7, which the paper leaves open (erratum E11)
 NARROWEST, WIDEST = 1e-150, 1e150
 
 
+class KernelStatistics(NamedTuple):
+    """What the PW-GB scheme reads off all pairs of rows."""
+
+    radius: Array
+    class_probability: Array
+    r_max: Array  # of each class
+    minority: int
+
+
 class Membership(NamedTuple):
     """What the PW-GB scheme says of every row."""
 
@@ -66,10 +75,8 @@ def kernel_radii(dissimilarity_sums: Array, classes: Labels, multiplicity: Array
     """
     sizes = class_sizes(classes, int(classes.max()) + 1, multiplicity)
     class_sums = np.bincount(classes, weights=multiplicity * dissimilarity_sums)
-    # An absent class has no rows to be read below; its size only must not divide by zero.
-    safe_sizes = np.where(sizes > 0, sizes, 1.0)
-    mean_of_class = class_sums / safe_sizes / safe_sizes
-    radicand = 2.0 * dissimilarity_sums / safe_sizes[classes] - mean_of_class[classes]
+    mean_of_class = class_sums / sizes / sizes
+    radicand = 2.0 * dissimilarity_sums / sizes[classes] - mean_of_class[classes]
     return np.sqrt(np.maximum(radicand, 0.0))
 
 
@@ -121,37 +128,38 @@ def combine_membership(bell: Array, probability: Array, classes: Labels, minorit
     return np.where(classes == minority, 1.0, bell * probability)
 
 
-def pw_gbell(
-    X: Array, classes: Labels, n_classes: int, kernel_width: float, rho: float, multiplicity: Array
-) -> Membership:
-    """Compute the PW-GB membership of every row (Eqs. 1-8), rows of multiplicity 0 being absent.
+def kernel_statistics(
+    X: Array, classes: Labels, n_classes: int, kernel_width: float, multiplicity: Array
+) -> KernelStatistics:
+    """Compare all pairs of rows, for all that does not depend on ρ (Eqs. 1-7).
 
-    An absent row gets membership 0, and NaN as its radius and probability.
+    Every row's multiplicity must be positive.
     """
-    result = Membership(np.zeros(len(X)), np.full(len(X), np.nan), np.full(len(X), np.nan))
-    present = np.flatnonzero(multiplicity > 0)
-    order = present[
-        np.argsort(classes[present], kind="stable")
-    ]  # the pair passes want classes together
+    order = np.argsort(classes, kind="stable")  # the pair passes want it sorted
     require_squares(X)
     X = center(X[order])
-    classes, multiplicity = classes[order], multiplicity[order]
+    sorted_classes, weight = classes[order], multiplicity[order]
     width = min(max(kernel_width, NARROWEST), WIDEST)
 
-    sums = same_class_dissimilarity(X, classes, multiplicity, 1.0 / (width * width))
-    radius = kernel_radii(sums, classes, multiplicity)
-    r_max = largest_radii(radius, classes, n_classes)
-    bell = generalized_bell(radius, r_max[classes], rho)
+    sums = same_class_dissimilarity(X, sorted_classes, weight, 1.0 / (width * width))
+    sorted_radius = kernel_radii(sums, sorted_classes, weight)
+    r_max = largest_radii(sorted_radius, sorted_classes, n_classes)
     reach = reach_squared(neighbourhood_radius(r_max), width)
-    total, own_class = neighbour_weights(X, classes, multiplicity, reach)
-    probability = class_probability(own_class, total)
-    sizes = class_sizes(classes, n_classes, multiplicity)
-    minority = minority_class(np.where(sizes > 0, sizes, np.inf))
+    total, own_class = neighbour_weights(X, sorted_classes, weight, reach)
+    radius, probability = np.empty(len(X)), np.empty(len(X))
+    radius[order] = sorted_radius
+    probability[order] = class_probability(own_class, total)
+    minority = minority_class(class_sizes(classes, n_classes, multiplicity))
+    return KernelStatistics(radius, probability, r_max, minority)
 
-    result.membership[order] = combine_membership(bell, probability, classes, minority)
-    result.class_probability[order] = probability
-    result.radius[order] = radius
-    return result
+
+def pw_gbell(statistics: KernelStatistics, classes: Labels, rho: float) -> Membership:
+    """Compute the PW-GB membership of every row (Eqs. 1-8) from the statistics of its kernel."""
+    bell = generalized_bell(statistics.radius, statistics.r_max[classes], rho)
+    membership = combine_membership(
+        bell, statistics.class_probability, classes, statistics.minority
+    )
+    return Membership(membership, statistics.class_probability, statistics.radius)
 
 
 def scale_kernel_width(X: Array, multiplicity: Array) -> float:

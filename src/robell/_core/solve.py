@@ -177,6 +177,71 @@ def solve_ridge(
     return solution
 
 
+def choose_C(
+    design: RowBlocks,
+    T: Array,
+    candidates: Array,
+    w: Array | None = None,
+    left_out_share: Array | None = None,
+    further_penalty: Array | None = None,
+) -> int:
+    """Return the place of the candidate C with the smallest weighted leave-one-out squared error.
+
+    One eigendecomposition serves all candidates: with G = MᵀWM = QΛQᵀ and Z = MQ, scores are
+    Z(Λ + 1/C)⁻¹QᵀMᵀWT and leverages Σ_k z_ik²/(λ_k + 1/C); likewise M̃M̃ᵀ for wide systems. Of
+    equal errors the smaller C wins. Arguments as in :func:`solve_ridge`.
+    """
+    weight = np.ones(design.n_rows) if w is None else w
+    share = np.ones(design.n_rows) if left_out_share is None else left_out_share
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if further_penalty is not None:
+            errors = np.empty(len(candidates))
+            for k, C in enumerate(candidates):
+                solution = solve_ridge(design, T, float(C), w, share, further_penalty)
+                residual = T - np.asarray(solution.loo_scores)
+                errors[k] = weight @ np.square(residual).sum(axis=1)
+        else:
+            sweep = _loo_primal if design.n_rows >= design.n_columns else _loo_dual
+            errors = sweep(design, T, 1.0 / candidates, weight, share)
+    order = np.argsort(candidates, kind="stable")
+    errors = np.where(np.isfinite(errors), errors, np.inf)
+    return int(order[np.argmin(errors[order])])
+
+
+def _loo_primal(design: RowBlocks, T: Array, penalties: Array, w: Array, share: Array) -> Array:
+    G, R = normal_equations(design, T, w)
+    values, Q = np.linalg.eigh(G)
+    inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + penalties)  # (P, candidates)
+    coordinates = Q.conj().T @ R
+    errors = np.zeros(len(penalties))
+    for rows, M in design:
+        Z = M @ Q
+        leverage = (share * w)[rows, None] * (np.square(np.abs(Z)) @ inverse)
+        for k in range(len(penalties)):
+            residual = T[rows] - (Z @ (inverse[:, k, None] * coordinates)).real
+            residual /= np.maximum(1.0 - leverage[:, k], EPS)[:, None]
+            errors[k] += w[rows] @ np.square(residual).sum(axis=1)
+    return errors
+
+
+def _loo_dual(design: RowBlocks, T: Array, penalties: Array, w: Array, share: Array) -> Array:
+    root = np.sqrt(w)[:, None]
+    M = design.whole() * root
+    K = M @ M.conj().T
+    if not np.isfinite(K).all():
+        normal_equations(design, T, w)  # raises the same error as tall systems do
+    values, Q = np.linalg.eigh(K)
+    coordinates = Q.conj().T @ (T * root)
+    errors = np.zeros(len(penalties))
+    for k, penalty in enumerate(penalties):
+        shrink = penalty / (np.maximum(values, 0.0) + penalty)
+        residual = (Q @ (shrink[:, None] * coordinates)).real / root
+        complement = (1.0 - share) + share * (np.square(np.abs(Q)) @ shrink)
+        residual /= np.maximum(complement, EPS)[:, None]
+        errors[k] = w @ np.square(residual).sum(axis=1)
+    return errors
+
+
 def _solve_primal(
     design: RowBlocks, T: Array, w: Array | None, penalty: float, share: Array | None
 ) -> RidgeSolution | None:

@@ -1,0 +1,429 @@
+"""The part of a grid search in which candidates share work: grouping, one fold, scoring.
+
+Candidates that differ only in ``C``, ``n_hidden`` and what the row weights (or the graph term)
+depend on form a group. For one fold, a group has one design matrix, of its largest network; one
+Gram matrix for each setting of the row weights; and one factorisation for each C.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+    get_scorer,
+    roc_auc_score,
+)
+from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params
+
+from robell._base import BaseRVFLClassifier
+from robell._core.features import RowBlocks
+from robell._core.graph import graph_term
+from robell._core.grid_metrics import METRICS, TWO_CLASS
+from robell._core.solve import normal_equations, solve_ridge
+from robell._core.sweep import nested_ridge
+from robell.metrics import g_mean_score
+
+# A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
+# for each, a block at a time.
+KEEP_ELEMENTS = 1 << 25
+SCORE_ELEMENTS = 1 << 22  # scores computed at a time
+
+SCORE_FUNCTIONS = {
+    accuracy_score: "accuracy",
+    balanced_accuracy_score: "balanced_accuracy",
+    g_mean_score: "g_mean",
+    f1_score: "f1",
+    roc_auc_score: "roc_auc",
+    average_precision_score: "average_precision",
+}
+
+
+# -- scorers ---------------------------------------------------------------------------
+
+
+class ScoredRows(ClassifierMixin, BaseEstimator):
+    """A fitted model as a scorer sees it: its answers for the rows in question are known."""
+
+    def __init__(self, classes, scores):
+        self.classes_, self.scores_ = classes, scores
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def decision_function(self, X):
+        """Return the scores."""
+        return self.scores_
+
+    def predict(self, X):
+        """Return the class of the largest score."""
+        if self.scores_.ndim == 1:
+            return self.classes_[(self.scores_ > 0).astype(int)]
+        return self.classes_[self.scores_.argmax(axis=1)]
+
+
+def plan_scores(scorers, score_params):
+    """Return name -> (scorer, metric for many candidates at once, or None to ask the scorer).
+
+    None altogether where a scorer wants more than predictions or scores: probabilities, metadata,
+    or the estimator itself.
+    """
+    if score_params:
+        return None
+    named = scorers._scorers if isinstance(scorers, _MultimetricScorer) else {"score": scorers}
+    plan = {}
+    for name, scorer in named.items():
+        if isinstance(scorer, _PassthroughScorer):  # the estimator's own score
+            plan[name] = (get_scorer("accuracy"), "accuracy")
+            continue
+        if not isinstance(scorer, _BaseScorer):
+            return None
+        response = scorer._response_method
+        first = response if isinstance(response, str) else response[0]
+        if first not in ("predict", "decision_function"):
+            return None
+        plan[name] = (scorer, _metric_of(scorer))
+    return plan
+
+
+def _metric_of(scorer):
+    metric = SCORE_FUNCTIONS.get(scorer._score_func)
+    usual = [{}, {"average": "binary"}] if metric == "f1" else [{}]
+    return metric if scorer._kwargs in usual and scorer._sign == 1 else None
+
+
+def score_columns(plan, classes, scores, X, y):
+    """Return name -> one value a column of ``scores``; None where a scorer refuses.
+
+    ``scores`` is (n, candidates) for two classes, (n, candidates, classes) for more.
+    """
+    codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
+    codes = np.where(classes[codes] == y, codes, -1)
+    both = len(classes) == 2 and np.array_equal(np.unique(codes), [0, 1])
+    values = {}
+    for name, (scorer, metric) in plan.items():
+        # The scorers' pos_label is 1, except that ROC AUC takes the second class.
+        usable = metric not in TWO_CLASS or (both and (metric == "roc_auc" or classes[1] == 1))
+        if metric is not None and usable:
+            values[name] = METRICS[metric](codes, scores)
+            continue
+        try:
+            values[name] = np.array(
+                [scorer(ScoredRows(classes, scores[:, k]), X, y) for k in range(scores.shape[1])]
+            )
+        except Exception:  # scikit-learn will meet it again, and follow error_score
+            return None
+    return values
+
+
+# -- candidates ------------------------------------------------------------------------
+
+
+class Group(NamedTuple):
+    """Candidates that share a design matrix."""
+
+    before: dict  # parameters of the pipeline's other steps
+    others: dict  # parameters of the estimator that are looped over
+    settings: list  # what the row weights or the graph term depend on, as dicts
+    C: np.ndarray
+    n_hidden: np.ndarray  # increasing
+    candidate: np.ndarray  # (settings, C, n_hidden), -1 where the grid has none
+
+
+def last_step(estimator):
+    """Return a pipeline's last step, or the estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def group_candidates(base, candidates, fit_params):
+    """Return the groups of a list of candidates; those in none must be fitted one by one."""
+    prefix = f"{base.steps[-1][0]}__" if isinstance(base, Pipeline) else ""
+    if set(fit_params) - {f"{prefix}sample_weight"} or getattr(base, "transform_input", None):
+        return []
+    buckets = defaultdict(list)
+    identities = {}
+    for index, parameters in enumerate(candidates):
+        shared, looped, key = {}, {}, []
+        for name, value in parameters.items():
+            if name.startswith(prefix) and name.removeprefix(prefix) in SHAREABLE:
+                shared[name.removeprefix(prefix)] = value
+            else:
+                looped[name] = value
+                key.append((name, _identity(value, identities)))
+        buckets[tuple(key), tuple(shared)].append((index, looped, shared))
+    groups = [_make_group(base, prefix, bucket) for bucket in buckets.values()]
+    return [group for group in groups if group is not None]
+
+
+SHAREABLE = {"C", "n_hidden", "kernel_width", "rho", "graph_weight"}
+
+
+def _identity(value, identities):
+    """Return a number that is the same for the same value of a grid's list."""
+    # ParameterGrid hands out the list's own objects; keeping them keeps their ids apart.
+    return identities.setdefault(id(value), (len(identities), value))[0]
+
+
+def _make_group(base, prefix, bucket):
+    looped = bucket[0][1]
+    try:
+        last = last_step(clone(base).set_params(**clone(looped, safe=False)))
+    except (ValueError, AttributeError):
+        return None
+    if not isinstance(last, BaseRVFLClassifier):
+        return None
+    own = _setting_names(last)
+    names = (*own, "C", "n_hidden")
+    if set(bucket[0][2]) - set(names):
+        return None
+    is_valid = _validity(last)
+    found = {}
+    for index, _, shared in bucket:
+        value = {name: shared.get(name, getattr(last, name)) for name in names}
+        if is_valid(value):
+            place = (tuple(value[name] for name in own), value["C"], value["n_hidden"])
+            found.setdefault(place, index)  # a repeated candidate is left to be fitted by itself
+    if not found:
+        return None
+    settings, C, n_hidden = (list(dict.fromkeys(place[k] for place in found)) for k in range(3))
+    n_hidden = sorted(n_hidden)
+    candidate = np.full((len(settings), len(C), len(n_hidden)), -1)
+    at = [{value: k for k, value in enumerate(values)} for values in (settings, C, n_hidden)]
+    for place, index in found.items():
+        candidate[tuple(at[k][place[k]] for k in range(3))] = index
+    before = {n: v for n, v in looped.items() if prefix and not n.startswith(prefix)}
+    others = {n.removeprefix(prefix): v for n, v in looped.items() if n not in before}
+    return Group(
+        before,
+        others,
+        [dict(zip(own, setting, strict=True)) for setting in settings],
+        np.array(C, dtype=float),
+        np.array(n_hidden, dtype=int),
+        candidate,
+    )
+
+
+def _setting_names(last):
+    return ("graph_weight",) if getattr(last, "graph", None) else last._weight_parameters
+
+
+def _validity(last):
+    """Return a function that says whether shared values are such as fit accepts."""
+    known = {}
+
+    def is_valid(values):
+        for item in values.items():
+            if item not in known:
+                model = clone(last).set_params(**dict([item]))
+                try:
+                    model._validate_params()
+                    known[item] = item != ("C", "loo")
+                except ValueError:
+                    known[item] = False
+        return all(known[item] for item in values.items())
+
+    return is_valid
+
+
+# -- one fold --------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """Scores of some candidates on one fold."""
+
+    candidates: np.ndarray
+    test: dict  # name -> values
+    train: dict | None
+    fit_time: float  # of one candidate
+    score_time: float
+
+
+class FoldTask(NamedTuple):
+    """What every fold needs to know."""
+
+    base: BaseEstimator
+    X: object
+    y: object
+    plan: dict
+    fit_params: dict
+    with_train: bool
+
+    def run(self, split, groups):
+        """Yield what is found for each group and setting of one fold.
+
+        A group that fails is passed over: scikit-learn will fit its candidates, meet the failure
+        again, and follow ``error_score``.
+        """
+        train, test = split
+        fold = None
+        for group in groups:
+            try:
+                if fold is None or fold.before != group.before:
+                    fold = _Fold(self, train, test, group.before)
+                yield from fold.sweep(group)
+            except (ValueError, np.linalg.LinAlgError):
+                continue
+
+
+def run_fold(task, index, split, groups):
+    """Run one fold in a process of its own, with one BLAS thread."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, "blas"):
+        return index, list(task.run(split, groups))
+
+
+class _Fold:
+    """Training and test rows of one fold behind the pipeline's first steps."""
+
+    def __init__(self, task, train, test, before):
+        self.task, self.before = task, before
+        start = time.perf_counter()
+        model = clone(task.base)
+        if before:
+            model.set_params(**clone(before, safe=False))
+        X, y = _safe_split(model, task.X, task.y, train)
+        X_test, y_test = _safe_split(model, task.X, task.y, test, train)
+        params = _check_method_params(task.X, params=task.fit_params, indices=train)
+        self.sample_weight = next(iter(params.values()), None)
+        if isinstance(model, Pipeline) and len(model.steps) > 1:
+            first = model[:-1]
+            X = first.fit_transform(X, y)
+            X_test = first.transform(X_test)
+        self.X, self.y, self.X_test, self.y_test = X, np.asarray(y), X_test, np.asarray(y_test)
+        self.last = last_step(model)
+        self.statistics = {}  # of the kernel, shared by all groups
+        self.setup_time = time.perf_counter() - start
+
+    def sweep(self, group):
+        """Yield the scores of a group's candidates, one setting of the row weights at a time."""
+        start = time.perf_counter()
+        model = clone(self.last).set_params(**clone(group.others, safe=False))
+        model.set_params(n_hidden=int(group.n_hidden[-1]))
+        prepared = model._prepare(self.X, self.y, self.sample_weight)
+        design = _kept(model._design(prepared.rows))
+        # Two classes need one column: the ±1 solution is the difference of the one-hot ones.
+        T = prepared.T if len(model.classes_) > 2 else prepared.T[:, 1:] - prepared.T[:, :1]
+        fewer = group.n_hidden[-1] - group.n_hidden
+        widths = design.n_columns - model._columns_per_node * fewer
+        scorers = [_RowScorer(self.task.plan, model, self.X_test, self.y_test)]
+        if self.task.with_train:
+            scorers.append(_RowScorer(self.task.plan, model, self.X, self.y))
+        solutions = _graph_solutions if getattr(model, "graph", None) else _nested_solutions
+        elapsed = self.setup_time + time.perf_counter() - start
+        self.setup_time = 0.0
+        sweep = solutions(model, prepared, design, T, group, widths, self.statistics)
+        for place in range(len(group.settings)):
+            start = time.perf_counter()
+            beta = next(sweep)
+            fitted = time.perf_counter()
+            here = group.candidate[place].ravel()
+            wanted = np.flatnonzero(here >= 0)
+            columns = beta.reshape(len(beta), len(here), -1)
+            if len(wanted) < len(here):
+                columns = columns[:, wanted]
+            values = [scorer.score(columns) for scorer in scorers]
+            if any(value is None for value in values):
+                continue
+            n = max(1, len(wanted))
+            yield Found(
+                here[wanted],
+                values[0],
+                values[1] if self.task.with_train else None,
+                (elapsed / len(group.settings) + fitted - start) / n,
+                (time.perf_counter() - fitted) / n,
+            )
+
+
+def _kept(design):
+    """Return a design that is held in memory if it is small enough."""
+    if design.n_rows * design.n_columns > KEEP_ELEMENTS:
+        return design
+    M = design.whole()
+    return RowBlocks(lambda rows: M[rows], design.n_rows, design.n_columns, design.dtype)
+
+
+def _nested_solutions(model, prepared, design, T, group, widths, statistics):
+    """Yield β of (P, C, n_hidden, K) for every setting of the row weights."""
+    C = group.C * model._C_factor
+    for importance in model._importances(prepared, group.settings, statistics):
+        total = prepared.rows.multiplicity
+        total = total if importance is None else total * importance
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            G, R = normal_equations(design, T, total)
+            beta, solved = nested_ridge(design, G, R, T, total, 1.0 / C, widths)
+        for i, j in np.argwhere(~solved):
+            narrow = _prefix(design, int(widths[j]))
+            beta[: widths[j], i, j] = solve_ridge(narrow, T, C[i], total).beta
+        yield beta
+
+
+def _graph_solutions(model, prepared, design, T, group, widths, statistics):
+    """Yield β of (P, C, n_hidden, K) for every graph weight."""
+    rows = prepared.rows
+    importance = model._fit_weights(prepared)
+    total = rows.multiplicity if importance is None else rows.multiplicity * importance
+    prefixes = [_prefix(design, int(width)) for width in widths]
+    terms = [graph_term(prefix.whole(), rows.labels, model.graph) for prefix in prefixes]
+    for setting in group.settings:
+        beta = np.zeros((design.n_columns, len(group.C), len(widths), T.shape[1]))
+        for j, (prefix, term) in enumerate(zip(prefixes, terms, strict=True)):
+            for i, C in enumerate(group.C):
+                further = float(setting["graph_weight"]) * term
+                solution = solve_ridge(prefix, T, C, total, further_penalty=further)
+                beta[: widths[j], i, j] = solution.beta
+        yield beta
+
+
+def _prefix(design, width):
+    """Return the first columns of a design: that of a network with fewer nodes."""
+    return RowBlocks(
+        lambda rows: design._make_rows(rows)[:, :width], design.n_rows, width, design.dtype
+    )
+
+
+class _RowScorer:
+    """Scores given rows by the scorers of a plan, for many output weights at once."""
+
+    def __init__(self, plan, model, X, y):
+        self.plan, self.classes, self.X, self.y = plan, model.classes_, X, y
+        rows = model._validate_new(X)
+        small = len(rows) * model._n_columns() <= KEEP_ELEMENTS
+        M = model._features(rows) if small else None
+        self.rows = RowBlocks(
+            (lambda block: M[block]) if small else (lambda block: model._features(rows[block])),
+            len(rows),
+            model._n_columns(),
+            model._dtype,
+        )
+
+    def score(self, columns):
+        """Return name -> values for output weights (P, candidates, K), or None."""
+        step = max(1, SCORE_ELEMENTS // (max(1, self.rows.n_rows) * columns.shape[2]))
+        parts = []
+        for start in range(0, columns.shape[1], step):
+            block = columns[:, start : start + step]
+            scores = np.empty((self.rows.n_rows, *block.shape[1:]))
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                for rows, M in self.rows:
+                    product = M @ block.reshape(len(block), -1)
+                    scores[rows] = product.real.reshape(-1, *block.shape[1:])
+            if not np.isfinite(scores).all():
+                return None
+            if scores.shape[2] == 1:
+                scores = scores[:, :, 0]
+            values = score_columns(self.plan, self.classes, scores, self.X, self.y)
+            if values is None:
+                return None
+            parts.append(values)
+        return {name: np.concatenate([part[name] for part in parts]) for name in self.plan}

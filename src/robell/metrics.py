@@ -1,0 +1,100 @@
+"""Metrics of the paper that scikit-learn does not have by these names."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.metrics import recall_score
+
+
+def sensitivity_score(y_true, y_pred, *, pos_label=1, sample_weight=None):
+    """Share of the positive rows that are predicted positive (recall of the positive class).
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        True and predicted labels of two classes.
+    pos_label : label, default=1
+        The positive class.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    score : float
+        In [0, 1]; 0 where no row is positive.
+
+    Examples
+    --------
+    >>> from robell.metrics import sensitivity_score
+    >>> sensitivity_score([1, 1, 0, 0], [1, 0, 0, 0])
+    0.5
+    """
+    score = recall_score(
+        y_true, y_pred, pos_label=pos_label, sample_weight=sample_weight, zero_division=0.0
+    )
+    return float(score)
+
+
+def specificity_score(y_true, y_pred, *, pos_label=1, sample_weight=None):
+    """Share of the negative rows that are predicted negative.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        True and predicted labels of two classes.
+    pos_label : label, default=1
+        The positive class; every other label is negative.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    score : float
+        In [0, 1]; 0 where no row is negative.
+
+    Examples
+    --------
+    >>> from robell.metrics import specificity_score
+    >>> specificity_score([1, 1, 0, 0], [1, 0, 0, 1])
+    0.5
+    """
+    negative = np.asarray(y_true) != pos_label
+    predicted = np.asarray(y_pred) != pos_label
+    return sensitivity_score(negative, predicted, pos_label=True, sample_weight=sample_weight)
+
+
+def g_mean_score(y_true, y_pred, *, sample_weight=None):
+    """Geometric mean of the recalls of all classes; for two, of sensitivity and specificity.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        True and predicted labels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    score : float
+        In [0, 1]; 0 as soon as one class of ``y_true`` is missed altogether.
+
+    Examples
+    --------
+    >>> from robell.metrics import g_mean_score
+    >>> g_mean_score(["a", "a", "b", "b"], ["a", "a", "b", "a"]).round(3)
+    0.707
+
+    As a scorer of a search:
+
+    >>> from sklearn.metrics import make_scorer
+    >>> scorer = make_scorer(g_mean_score)
+    """
+    recalls = recall_score(
+        y_true,
+        y_pred,
+        labels=np.unique(y_true),
+        average=None,
+        sample_weight=sample_weight,
+        zero_division=0.0,
+    )
+    return np.float64(np.prod(recalls) ** (1.0 / len(recalls)))
