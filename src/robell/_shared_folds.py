@@ -8,7 +8,8 @@ Gram matrix for each setting of the row weights; and one factorisation for each 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections.abc import Mapping
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -136,8 +137,8 @@ class Group(NamedTuple):
     others: dict  # parameters of the estimator that are looped over
     settings: list  # what the row weights or the graph term depend on, as dicts
     C: np.ndarray
-    n_hidden: np.ndarray  # increasing
-    candidate: np.ndarray  # (settings, C, n_hidden), -1 where the grid has none
+    n_hidden: np.ndarray
+    candidate: np.ndarray  # (settings, C, n_hidden), the candidates' numbers
 
 
 def last_step(estimator):
@@ -145,94 +146,88 @@ def last_step(estimator):
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
-def group_candidates(base, candidates, fit_params):
-    """Return the groups of a list of candidates; those in none must be fitted one by one."""
+def group_candidates(base, param_grid, fit_params):
+    """Return the groups of a grid's candidates; those in none must be fitted one by one.
+
+    Candidates are numbered as ``ParameterGrid`` lists them: within each dict of the grid, the
+    product of its values in the order of the names, the last name's values changing fastest.
+    """
     prefix = f"{base.steps[-1][0]}__" if isinstance(base, Pipeline) else ""
     if set(fit_params) - {f"{prefix}sample_weight"} or getattr(base, "transform_input", None):
         return []
-    buckets = defaultdict(list)
-    identities = {}
-    for index, parameters in enumerate(candidates):
-        shared, looped, key = {}, {}, []
-        for name, value in parameters.items():
-            if name.startswith(prefix) and name.removeprefix(prefix) in SHAREABLE:
-                shared[name.removeprefix(prefix)] = value
-            else:
-                looped[name] = value
-                key.append((name, _identity(value, identities)))
-        buckets[tuple(key), tuple(shared)].append((index, looped, shared))
-    groups = [_make_group(base, prefix, bucket) for bucket in buckets.values()]
-    return [group for group in groups if group is not None]
+    groups, offset = [], 0
+    for grid in [param_grid] if isinstance(param_grid, Mapping) else param_grid:
+        names = sorted(grid)
+        shape = tuple(len(grid[name]) for name in names)
+        index = offset + np.arange(int(np.prod(shape))).reshape(shape)
+        offset += index.size
+        looped = [k for k, name in enumerate(names) if not _is_shareable(name, prefix)]
+        shared = [k for k in range(len(names)) if k not in looped]
+        index = index.transpose(looped + shared)
+        values = {names[k].removeprefix(prefix): list(grid[names[k]]) for k in shared}
+        for place in np.ndindex(index.shape[: len(looped)]):
+            fixed = {names[k]: grid[names[k]][v] for k, v in zip(looped, place, strict=True)}
+            group = _make_group(base, prefix, fixed, values, index[place])
+            groups += [] if group is None else [group]
+    return groups
 
 
-SHAREABLE = {"C", "n_hidden", "kernel_width", "rho", "graph_weight"}
+SHAREABLE = ("C", "n_hidden", "kernel_width", "rho", "graph_weight")
 
 
-def _identity(value, identities):
-    """Return a number that is the same for the same value of a grid's list."""
-    # ParameterGrid hands out the list's own objects; keeping them keeps their ids apart.
-    return identities.setdefault(id(value), (len(identities), value))[0]
+def _is_shareable(name, prefix):
+    return name.startswith(prefix) and name.removeprefix(prefix) in SHAREABLE
 
 
-def _make_group(base, prefix, bucket):
-    looped = bucket[0][1]
+def _make_group(base, prefix, fixed, values, index):
+    """Return the group of some fixed parameters and the product of shareable values, or None."""
     try:
-        last = last_step(clone(base).set_params(**clone(looped, safe=False)))
+        last = last_step(clone(base).set_params(**clone(fixed, safe=False)))
     except (ValueError, AttributeError):
         return None
     if not isinstance(last, BaseRVFLClassifier):
         return None
-    own = _setting_names(last)
-    names = (*own, "C", "n_hidden")
-    if set(bucket[0][2]) - set(names):
+    own = ("graph_weight",) if getattr(last, "graph", None) else last._weight_parameters
+    order = (*own, "C", "n_hidden")
+    if set(values) - set(order):
+        return None  # a parameter the model does not have: fit will say so
+    names = list(values)
+    for name in order:
+        if name not in names:
+            names.append(name)
+            values = values | {name: [getattr(last, name)]}
+            index = index[..., None]
+    index = index.transpose([names.index(name) for name in order])
+    kept = [_usable(last, name, values[name]) for name in order]
+    if not all(kept):
         return None
-    is_valid = _validity(last)
-    found = {}
-    for index, _, shared in bucket:
-        value = {name: shared.get(name, getattr(last, name)) for name in names}
-        if is_valid(value):
-            place = (tuple(value[name] for name in own), value["C"], value["n_hidden"])
-            found.setdefault(place, index)  # a repeated candidate is left to be fitted by itself
-    if not found:
-        return None
-    settings, C, n_hidden = (list(dict.fromkeys(place[k] for place in found)) for k in range(3))
-    n_hidden = sorted(n_hidden)
-    candidate = np.full((len(settings), len(C), len(n_hidden)), -1)
-    at = [{value: k for k, value in enumerate(values)} for values in (settings, C, n_hidden)]
-    for place, index in found.items():
-        candidate[tuple(at[k][place[k]] for k in range(3))] = index
-    before = {n: v for n, v in looped.items() if prefix and not n.startswith(prefix)}
-    others = {n.removeprefix(prefix): v for n, v in looped.items() if n not in before}
+    index = index[np.ix_(*kept)]
+    chosen = {name: [values[name][k] for k in kept[d]] for d, name in enumerate(order)}
+    settings = [
+        dict(zip(own, setting, strict=True)) for setting in product(*(chosen[n] for n in own))
+    ]
+    before = {n: v for n, v in fixed.items() if prefix and not n.startswith(prefix)}
     return Group(
         before,
-        others,
-        [dict(zip(own, setting, strict=True)) for setting in settings],
-        np.array(C, dtype=float),
-        np.array(n_hidden, dtype=int),
-        candidate,
+        {n.removeprefix(prefix): v for n, v in fixed.items() if n not in before},
+        settings,
+        np.array(chosen["C"], dtype=float),
+        np.array(chosen["n_hidden"], dtype=int),
+        index.reshape(len(settings), len(chosen["C"]), len(chosen["n_hidden"])),
     )
 
 
-def _setting_names(last):
-    return ("graph_weight",) if getattr(last, "graph", None) else last._weight_parameters
-
-
-def _validity(last):
-    """Return a function that says whether shared values are such as fit accepts."""
-    known = {}
-
-    def is_valid(values):
-        for item in values.items():
-            if item not in known:
-                model = clone(last).set_params(**dict([item]))
-                try:
-                    model._validate_params()
-                    known[item] = item != ("C", "loo")
-                except ValueError:
-                    known[item] = False
-        return all(known[item] for item in values.items())
-
-    return is_valid
+def _usable(last, name, values):
+    """Return the places of the values that fit accepts and that can be shared."""
+    places = []
+    for k, value in enumerate(values):
+        try:
+            clone(last).set_params(**{name: value})._validate_params()
+        except ValueError:
+            continue
+        if not (name == "C" and value == "loo"):
+            places.append(k)
+    return places
 
 
 # -- one fold --------------------------------------------------------------------------
@@ -309,13 +304,13 @@ class _Fold:
         """Yield the scores of a group's candidates, one setting of the row weights at a time."""
         start = time.perf_counter()
         model = clone(self.last).set_params(**clone(group.others, safe=False))
-        model.set_params(n_hidden=int(group.n_hidden[-1]))
+        largest = int(group.n_hidden.max())
+        model.set_params(n_hidden=largest)
         prepared = model._prepare(self.X, self.y, self.sample_weight)
         design = _kept(model._design(prepared.rows))
         # Two classes need one column: the ±1 solution is the difference of the one-hot ones.
         T = prepared.T if len(model.classes_) > 2 else prepared.T[:, 1:] - prepared.T[:, :1]
-        fewer = group.n_hidden[-1] - group.n_hidden
-        widths = design.n_columns - model._columns_per_node * fewer
+        widths = design.n_columns - model._columns_per_node * (largest - group.n_hidden)
         scorers = [_RowScorer(self.task.plan, model, self.X_test, self.y_test)]
         if self.task.with_train:
             scorers.append(_RowScorer(self.task.plan, model, self.X, self.y))
@@ -328,16 +323,13 @@ class _Fold:
             beta = next(sweep)
             fitted = time.perf_counter()
             here = group.candidate[place].ravel()
-            wanted = np.flatnonzero(here >= 0)
             columns = beta.reshape(len(beta), len(here), -1)
-            if len(wanted) < len(here):
-                columns = columns[:, wanted]
             values = [scorer.score(columns) for scorer in scorers]
             if any(value is None for value in values):
                 continue
-            n = max(1, len(wanted))
+            n = len(here)
             yield Found(
-                here[wanted],
+                here,
                 values[0],
                 values[1] if self.task.with_train else None,
                 (elapsed / len(group.settings) + fitted - start) / n,

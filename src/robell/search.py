@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import inspect
 import time
+import warnings
+from collections.abc import Mapping
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from scipy.stats import rankdata
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.model_selection._search import _yield_masked_array_for_each_param
 from sklearn.model_selection._validation import (
     _fit_and_score,
     _insert_error_scores,
@@ -140,27 +144,40 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 f"Fitting {len(splits)} folds for each of {len(candidates)} candidates, "
                 f"totalling {len(candidates) * len(splits)} fits"
             )
-        out = self._evaluate(X, y, candidates, splits, scorers, routed)
-        _warn_or_raise_about_fit_failures(out, self.error_score)
-        if callable(self.scoring):
-            _insert_error_scores(out, self.error_score)
-        results = self._format_results(candidates, len(splits), out)
-        return self._finish(X, y, out, results, scorers, refit_metric, routed)
+        table = _ResultTable(len(candidates), len(splits), self.return_train_score)
+        slow = self._evaluate(X, y, candidates, splits, scorers, routed, table)
+        if self.n_shared_ == 0:  # nothing was shared: scikit-learn's own formatting
+            if callable(self.scoring):
+                _insert_error_scores(slow, self.error_score)
+            results = self._format_results(candidates, len(splits), slow)
+            first = slow[0]["test_scores"]
+        else:
+            results = table.results(candidates, self.param_grid)
+            first = table.first()
+        return self._finish(X, y, first, results, scorers, refit_metric, routed)
 
-    def _evaluate(self, X, y, candidates, splits, scorers, routed):
-        """Return scikit-learn's record of every candidate and fold, candidates first."""
-        out = np.full((len(candidates), len(splits)), None, dtype=object)
+    def _evaluate(self, X, y, candidates, splits, scorers, routed, table):
+        """Fill in the table; return scikit-learn's records of what was fitted one by one."""
         base = clone(self.estimator)
         plan = plan_scores(scorers, routed.scorer.score) if y is not None else None
-        groups = [] if plan is None else group_candidates(base, candidates, routed.estimator.fit)
-        multimetric = isinstance(scorers, _MultimetricScorer)
+        groups = []
+        if plan is not None:
+            groups = group_candidates(base, self.param_grid, routed.estimator.fit)
         task = FoldTask(base, X, y, plan, routed.estimator.fit, self.return_train_score)
-        with Progress(out.size, "search") as progress:
+        with Progress(table.missing.size, "search") as progress:
             for split, found in self._run_shared(task, groups, splits, progress):
-                _store(out, split, found, multimetric, len(splits[split][1]))
-            self.n_shared_ = sum(record is not None for record in out.flat)
-            self._run_one_by_one(X, y, base, candidates, splits, scorers, routed, out, progress)
-        return list(out.flat)
+                table.store(split, found)
+            missing = np.argwhere(table.missing).tolist()
+            self.n_shared_ = table.missing.size - len(missing)
+            slow = self._run_one_by_one(
+                X, y, base, candidates, splits, missing, scorers, routed, progress
+            )
+        done = [{"fit_error": None}] * self.n_shared_
+        _warn_or_raise_about_fit_failures(done + slow, self.error_score)
+        if self.n_shared_:
+            for (candidate, split), record in zip(missing, slow, strict=True):
+                table.store_record(candidate, split, record)
+        return slow
 
     def _run_shared(self, task, groups, splits, progress):
         """Yield what each fold finds, as it is found."""
@@ -185,9 +202,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 progress.advance(len(found.candidates))
                 yield split, found
 
-    def _run_one_by_one(self, X, y, base, candidates, splits, scorers, routed, out, progress):
-        """Let scikit-learn fit and score what is still missing."""
-        missing = [(c, s) for c, s in np.ndindex(out.shape) if out[c, s] is None]
+    def _run_one_by_one(self, X, y, base, candidates, splits, missing, scorers, routed, progress):
+        """Let scikit-learn fit and score what is missing; return its records."""
         settings = {
             "scorer": scorers,
             "fit_params": routed.estimator.fit,
@@ -216,13 +232,14 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             )
             for c, s in missing
         )
-        for place, record in zip(missing, records, strict=True):
-            out[place] = record
+        finished = []
+        for record in records:
+            finished.append(record)
             progress.advance()
+        return finished
 
-    def _finish(self, X, y, out, results, scorers, refit_metric, routed):
+    def _finish(self, X, y, first, results, scorers, refit_metric, routed):
         """Choose, refit and store as GridSearchCV does."""
-        first = out[0]["test_scores"]
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(first)
@@ -249,28 +266,95 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         return self
 
 
-def _store(out, split, found, multimetric, n_test):
-    """Write what one fold found as the records scikit-learn's formatting reads."""
-    names = list(found.test)
-    columns = [found.test[name].tolist() for name in names]
-    train = [found.train[name].tolist() for name in names] if found.train else None
+class _ResultTable:
+    """Scores and times of every candidate and fold, and cv_results_ made from them."""
 
-    def pack(values, k):
-        if multimetric:
-            return {name: column[k] for name, column in zip(names, values, strict=True)}
-        return values[0][k]
+    def __init__(self, n_candidates, n_splits, with_train):
+        self.shape = (n_candidates, n_splits)
+        self.missing = np.ones(self.shape, bool)
+        self.times = {name: np.zeros(self.shape) for name in ("fit_time", "score_time")}
+        self.scores = {}  # "test_score", "train_score", or one of each a metric
+        self.with_train = with_train
+        self.multimetric = False
 
-    for k, candidate in enumerate(found.candidates.tolist()):
-        record = {
-            "fit_error": None,
-            "test_scores": pack(columns, k),
-            "n_test_samples": n_test,
-            "fit_time": found.fit_time,
-            "score_time": found.score_time,
-        }
-        if train is not None:
-            record["train_scores"] = pack(train, k)
-        out[candidate, split] = record
+    def _column(self, kind, name):
+        return self.scores.setdefault(f"{kind}_{name}", np.full(self.shape, np.nan))
+
+    def store(self, split, found):
+        """Take in what a fold found for some candidates."""
+        self.multimetric = set(found.test) != {"score"}
+        for kind, values in (("test", found.test), ("train", found.train or {})):
+            for name, value in values.items():
+                self._column(kind, name)[found.candidates, split] = value
+        self.times["fit_time"][found.candidates, split] = found.fit_time
+        self.times["score_time"][found.candidates, split] = found.score_time
+        self.missing[found.candidates, split] = False
+
+    def store_record(self, candidate, split, record):
+        """Take in one of scikit-learn's records."""
+        for kind in ("test", "train")[: 1 + self.with_train]:
+            values = record[f"{kind}_scores"]
+            for name, value in (values if self.multimetric else {"score": values}).items():
+                self._column(kind, name)[candidate, split] = value
+        for name, values in self.times.items():
+            values[candidate, split] = record[name]
+
+    def first(self):
+        """Return the first candidate's test scores as scikit-learn records them."""
+        names = [name.removeprefix("test_") for name in self.scores if name.startswith("test_")]
+        values = {name: float(self.scores[f"test_{name}"][0, 0]) for name in names}
+        return values if self.multimetric else values["score"]
+
+    def results(self, candidates, param_grid):
+        """Return cv_results_, in scikit-learn's order and types."""
+        results = {}
+        for name, values in self.times.items():
+            results[f"mean_{name}"] = values.mean(axis=1)
+            results[f"std_{name}"] = values.std(axis=1)
+        results |= _parameter_columns(candidates, param_grid)
+        results["params"] = candidates
+        tests = [name for name in self.scores if name.startswith("test_")]
+        for name in tests:
+            results |= self._statistics(name, rank=True)
+            if self.with_train:
+                results |= self._statistics(name.replace("test_", "train_", 1), rank=False)
+        return results
+
+    def _statistics(self, name, rank):
+        values = self.scores[name]
+        found = {f"split{k}_{name}": values[:, k] for k in range(values.shape[1])}
+        means = np.average(values, axis=1)
+        if not np.isfinite(means).all():
+            kind = name.split("_")[0]
+            warnings.warn(
+                f"One or more of the {kind} scores are non-finite: {means}",
+                category=UserWarning,
+                stacklevel=2,
+            )
+        found[f"mean_{name}"] = means
+        found[f"std_{name}"] = np.sqrt(np.average((values - means[:, None]) ** 2, axis=1))
+        if rank:
+            # Failed candidates count as tied with the worst.
+            worst = 0.0 if np.isnan(means).all() else np.nanmin(means) - 1
+            ranked = rankdata(-np.where(np.isnan(means), worst, means), method="min")
+            found[f"rank_{name}"] = ranked.astype(np.int32, copy=False)
+        return found
+
+
+def _parameter_columns(candidates, param_grid):
+    """Return the masked arrays ``param_*`` of cv_results_."""
+    if not isinstance(param_grid, Mapping):
+        return dict(_yield_masked_array_for_each_param(candidates))
+    # One dict: every column repeats its short list of values, so its types are found on that.
+    names = sorted(param_grid)
+    shape = tuple(len(param_grid[name]) for name in names)
+    places = np.indices(shape).reshape(len(shape), -1)
+    columns = {}
+    for name, place in zip(names, places, strict=True):
+        values = [{name: value} for value in param_grid[name]]
+        ((key, column),) = _yield_masked_array_for_each_param(values)
+        columns[key] = column[place]
+    return columns
 
 
 def paper_grid(model, prefix=""):

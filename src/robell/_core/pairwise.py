@@ -35,11 +35,11 @@ def require_squares(X: Array) -> None:
             )
 
 
-def squared_distances(X: Array, Y: Array) -> Array:
+def squared_distances(X: Array, Y: Array, same: bool = False) -> Array:
     """Return |x_i - y_j|², exactly zero for equal rows.
 
     |x|² + |y|² - 2xy is fast but leaves rounding of the size of the norms, so pairs that close
-    are computed again from their differences.
+    are computed again from their differences. ``same`` says that Y is X, whose diagonal is known.
     """
     x_norms = np.einsum("ij,ij->i", X, X)
     y_norms = np.einsum("ij,ij->i", Y, Y)
@@ -48,6 +48,8 @@ def squared_distances(X: Array, Y: Array) -> Array:
     D2 += x_norms[:, None]
     D2 += y_norms[None, :]
     rounding = 4 * (X.shape[1] + 4) * np.finfo(np.float64).eps * (x_norms.max() + y_norms.max())
+    if same:
+        np.fill_diagonal(D2, np.inf)
     close = rounding >= D2
     close_rows, close_columns = close.any(axis=1), close.any(axis=0)
     if close_rows.any():
@@ -55,6 +57,8 @@ def squared_distances(X: Array, Y: Array) -> Array:
         D2[box] = np.where(
             close[box], cdist(X[close_rows], Y[close_columns], "sqeuclidean"), D2[box]
         )
+    if same:
+        np.fill_diagonal(D2, 0.0)
     return D2
 
 
@@ -76,7 +80,7 @@ def same_class_dissimilarity(X: Array, classes: Labels, weight: Array, inv_width
         same = _same_class(classes, rows, columns)
         if same is False:
             continue
-        dissimilarity = squared_distances(X[rows], X[columns])
+        dissimilarity = squared_distances(X[rows], X[columns], same=rows == columns)
         dissimilarity *= -inv_width2
         np.expm1(dissimilarity, out=dissimilarity)
         if same is not True:
@@ -97,7 +101,8 @@ def neighbour_weights(
     """
     total, own_class = np.zeros(len(X)), np.zeros(len(X))
     for rows, columns in _tiles(len(X)):
-        within = (squared_distances(X[rows], X[columns]) <= max_distance2).astype(np.float64)
+        D2 = squared_distances(X[rows], X[columns], same=rows == columns)
+        within = (max_distance2 >= D2).astype(np.float64)
         same = _same_class(classes, rows, columns)
         _add_both_sides(total, within, weight, rows, columns)
         if same is True:
