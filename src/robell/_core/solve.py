@@ -119,16 +119,18 @@ def invert_lower(L: AnyArray) -> AnyArray:
 
 def normal_equations(design: RowBlocks, T: Array, w: Array | None) -> tuple[AnyArray, AnyArray]:
     """Accumulate G = MᵀWM and R = MᵀWT over the blocks of M (Eq. 26, without its identity)."""
-    G: AnyArray = np.zeros((design.n_columns, design.n_columns), design.dtype)
-    R: AnyArray = np.zeros((design.n_columns, T.shape[1]), design.dtype)
+    G: AnyArray | None = None
     for rows, M in design:
-        if w is None:
-            R += M.conj().T @ T[rows]
-        else:
+        targets = T[rows]
+        if w is not None:
             root = np.sqrt(w[rows])[:, None]
-            M = M * root
-            R += M.conj().T @ (T[rows] * root)
-        G += M.conj().T @ M
+            M, targets = M * root, targets * root
+        if G is None:  # most systems are one block: no sums to start from
+            G, R = M.conj().T @ M, M.conj().T @ targets
+        else:
+            G += M.conj().T @ M
+            R += M.conj().T @ targets
+    assert G is not None  # there is no design without rows
     if not np.isfinite(G).all():
         raise ValueError(
             "the hidden layer or the inputs overflow: scale X first, for instance with "

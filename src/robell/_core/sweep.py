@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import get_lapack_funcs
+from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from robell._core.features import RowBlocks
 from robell._core.solve import AnyArray
@@ -61,63 +61,95 @@ def nested_ridge(
     widths : array of int
         Numbers of leading columns.
     """
-    n_rows, n_columns = design.n_rows, design.n_columns
-    beta = np.zeros((n_columns, len(penalties), len(widths), R.shape[1]), G.dtype, order="F")
+    shape = (design.n_columns, len(penalties), len(widths), R.shape[1])
+    beta = np.zeros((shape[0], int(np.prod(shape[1:]))), G.dtype, order="F").reshape(shape)
     solved = np.zeros((len(penalties), len(widths)), bool)
-    tall = np.flatnonzero(widths <= n_rows)
+    tall = np.flatnonzero(widths <= design.n_rows)
     if len(tall):
-        largest = int(widths[tall].max())
-        inside = (np.arange(largest)[:, None] < widths[tall])[:, :, None]
-        block = np.asfortranarray(G[:largest, :largest])
-        for i, penalty in enumerate(penalties):
-            found = _solve_prefixes(design, block, R[:largest], T, w, float(penalty), inside)
-            if found is not None:
-                beta[:largest, i, tall] = found
-                solved[i, tall] = True
-    for j in np.flatnonzero(widths > n_rows):
+        prefixes = _Prefixes(design, G, R, T, w, widths[tall])
+        found, trusted = prefixes.solve(penalties)
+        if len(tall) == len(widths):
+            beta = found
+        else:
+            beta[: len(found), :, tall] = found
+        solved[:, tall] = trusted[:, None]
+    for j in np.flatnonzero(widths > design.n_rows):
         _solve_wide(design, T, w, penalties, int(widths[j]), beta[:, :, j], solved[:, j])
     return NestedSolution(beta, solved)
 
 
-def _solve_prefixes(
-    design: RowBlocks,
-    G: AnyArray,
-    R: AnyArray,
-    T: Array,
-    w: Array,
-    penalty: float,
-    inside: NDArray[np.bool_],
-) -> AnyArray | None:
-    """Return β of all widths, (P, widths, K), or None where the factor is not to be trusted."""
-    potrf, trtrs = get_lapack_funcs(("potrf", "trtrs"), (G,))
-    P, K = R.shape
-    system = G.copy(order="F")
-    system.ravel(order="K")[:: P + 1] += penalty
-    diagonal = np.diagonal(system).real.copy()
-    factor, info = potrf(system, lower=1, clean=0, overwrite_a=1)
-    if info != 0:
-        return None
-    smallest = float((np.square(np.diagonal(factor).real) / diagonal).min())
-    if not smallest >= SINGULAR_PIVOT:
-        return None
-    forward, _ = trtrs(factor, R, lower=1)
-    back, _ = trtrs(
-        factor, (forward[:, None, :] * inside).reshape(P, -1), lower=1, trans=2, overwrite_b=1
-    )
-    beta: AnyArray = back.reshape(P, -1, K)
-    if smallest < REFINE_PIVOT:
+class _Prefixes:
+    """The leading blocks of one system, to be solved for one penalty after another."""
+
+    def __init__(
+        self,
+        design: RowBlocks,
+        G: AnyArray,
+        R: AnyArray,
+        T: Array,
+        w: Array,
+        widths: NDArray[np.intp],
+    ) -> None:
+        P = int(widths.max())
+        self.design, self.T, self.w = design, T, w
+        # A real G is symmetric: its transpose is itself, in LAPACK's order without a copy.
+        self.G = np.asfortranarray(G[:P, :P] if np.iscomplexobj(G) else G[:P, :P].T)
+        self.R = np.asfortranarray(R[:P])
+        self.K = R.shape[1]
+        inside = np.arange(P)[:, None] < np.repeat(widths, self.K)
+        self.inside = np.asfortranarray(inside.astype(np.float64))  # (P, widths * K)
+        self.n_widths = len(widths)
+        self.system = np.empty_like(self.G)  # one buffer: a fresh one costs more than the copy
+        self.diagonal = self.system.reshape(-1, order="F")[:: P + 1]  # a view
+        self.potrf, self.trtrs = get_lapack_funcs(("potrf", "trtrs"), (self.G,))
+        (self.trsm,) = get_blas_funcs(("trsm",), (self.G,))
+
+    def solve(self, penalties: Array) -> tuple[AnyArray, NDArray[np.bool_]]:
+        """Return β, (P, penalties, widths, K), and for which penalties it is to be trusted."""
+        P, m = self.inside.shape
+        beta: AnyArray = np.zeros((P, len(penalties) * m), self.G.dtype, order="F")
+        pivots = np.zeros((len(penalties), P))
+        for i, penalty in enumerate(penalties.tolist()):
+            factor = self._factor(penalty)
+            if factor is not None:
+                pivots[i] = self.diagonal.real
+                forward, _ = self.trtrs(factor, self.R, lower=1)
+                self._back(factor, forward, beta[:, i * m : (i + 1) * m])
+        # Squared pivots over the diagonal of the system: how much of each column is its own.
+        scale = np.diagonal(self.G).real + penalties[:, None]
+        smallest = (np.square(pivots) / scale).min(axis=1)
+        for k in np.flatnonzero((smallest < REFINE_PIVOT) & (smallest >= SINGULAR_PIVOT)):
+            self._refine(float(penalties[k]), beta[:, k * m : (k + 1) * m])
+        shape = (P, len(penalties), self.n_widths, self.K)
+        return beta.reshape(shape), smallest >= SINGULAR_PIVOT
+
+    def _factor(self, penalty: float) -> AnyArray | None:
+        np.copyto(self.system, self.G)
+        self.diagonal += penalty
+        factor, info = self.potrf(self.system, lower=1, clean=0, overwrite_a=1)
+        return factor if info == 0 else None
+
+    def _back(self, factor: AnyArray, forward: AnyArray, out: AnyArray) -> None:
+        """Write L_k⁻ᵀz_k of every width into ``out``, given z of one or of every width."""
+        if forward.shape[1] < out.shape[1] and self.K > 1:
+            forward = np.tile(forward, (1, self.n_widths))
+        np.multiply(self.inside, forward, out=out)
+        self.trsm(1.0, factor, out, lower=1, trans_a=2, overwrite_b=1)
+
+    def _refine(self, penalty: float, beta: AnyArray) -> None:
+        """Correct β of one penalty by its gradient MᵀW(T - Mβ) - λβ, taken from M itself."""
+        factor = self._factor(penalty)
+        assert factor is not None  # it was factored before
+        P = len(beta)
+        T = np.tile(self.T, (1, self.n_widths))
         gradient = -penalty * beta
-        for rows, M in design:
+        for rows, M in self.design:
             M = M[:, :P]
-            residual = T[rows][:, None, :] - (M @ beta.reshape(P, -1)).reshape(len(M), -1, K)
-            weighted = (w[rows, None, None] * residual).reshape(len(M), -1)
-            gradient += (M.conj().T @ weighted).reshape(gradient.shape)
-        gradient *= inside
-        forward, _ = trtrs(factor, gradient.reshape(P, -1), lower=1)
-        forward = forward.reshape(gradient.shape) * inside
-        back, _ = trtrs(factor, forward.reshape(P, -1), lower=1, trans=2)
-        beta = beta + back.reshape(beta.shape)
-    return beta
+            gradient += M.conj().T @ (self.w[rows, None] * (T[rows] - M @ beta))
+        forward, _ = self.trtrs(factor, gradient * self.inside, lower=1)
+        correction = np.empty_like(beta, order="F")
+        self._back(factor, forward, correction)
+        beta += correction
 
 
 def _solve_wide(
