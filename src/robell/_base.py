@@ -31,7 +31,7 @@ from robell._core.membership import class_cost, class_sizes
 from robell._core.solve import choose_C, solve_ridge
 from robell._validation import check_multiplicity, one_line_errors
 
-PAPER_C = 10.0 ** np.arange(-5, 6)  # the paper's range, which C="loo" chooses from
+PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from itertools import product
+from itertools import islice, product
 from typing import NamedTuple
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import (
     accuracy_score,
@@ -33,6 +34,7 @@ from robell._core.graph import graph_term
 from robell._core.grid_metrics import METRICS, TWO_CLASS
 from robell._core.solve import normal_equations, solve_ridge
 from robell._core.sweep import nested_ridge
+from robell._core.sweep_torch import TorchSweep
 from robell.metrics import g_mean_score
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
@@ -76,10 +78,11 @@ class ScoredRows(ClassifierMixin, BaseEstimator):
 def plan_scores(scorers, score_params):
     """Return name -> (scorer, metric for many candidates at once, or None to ask the scorer).
 
-    None altogether where a scorer wants more than predictions or scores: probabilities, metadata,
-    or the estimator itself.
+    None altogether where a scorer wants more than predictions or scores: probabilities, the
+    estimator itself, or metadata that must be routed among several scorers.
     """
-    if score_params:
+    routed = get_config()["enable_metadata_routing"]
+    if score_params and routed and isinstance(scorers, _MultimetricScorer):
         return None
     named = scorers._scorers if isinstance(scorers, _MultimetricScorer) else {"score": scorers}
     plan = {}
@@ -103,10 +106,11 @@ def _metric_of(scorer):
     return metric if scorer._kwargs in usual and scorer._sign == 1 else None
 
 
-def score_columns(plan, classes, scores, X, y):
+def score_columns(plan, classes, scores, X, y, params):
     """Return name -> one value a column of ``scores``; None where a scorer refuses.
 
-    ``scores`` is (n, candidates) for two classes, (n, candidates, classes) for more.
+    ``scores`` is (n, candidates) for two classes, (n, candidates, classes) for more; ``params``
+    are the scorers' own, such as weights of the rows.
     """
     codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
     codes = np.where(classes[codes] == y, codes, -1)
@@ -115,12 +119,15 @@ def score_columns(plan, classes, scores, X, y):
     for name, (scorer, metric) in plan.items():
         # The scorers' pos_label is 1, except that ROC AUC takes the second class.
         usable = metric not in TWO_CLASS or (both and (metric == "roc_auc" or classes[1] == 1))
-        if metric is not None and usable:
+        if metric is not None and usable and not params:
             values[name] = METRICS[metric](codes, scores)
             continue
         try:
             values[name] = np.array(
-                [scorer(ScoredRows(classes, scores[:, k]), X, y) for k in range(scores.shape[1])]
+                [
+                    scorer(ScoredRows(classes, scores[:, k]), X, y, **params)
+                    for k in range(scores.shape[1])
+                ]
             )
         except Exception:  # scikit-learn will meet it again, and follow error_score
             return None
@@ -251,7 +258,10 @@ class FoldTask(NamedTuple):
     y: object
     plan: dict
     fit_params: dict
+    score_params: dict
     with_train: bool
+    device: object = None  # a torch device, or None for NumPy and LAPACK
+    only: np.ndarray | None = None  # which candidates to score, all by default
 
     def run(self, split, groups):
         """Yield what is found for each group and setting of one fold.
@@ -291,6 +301,10 @@ class _Fold:
         X_test, y_test = _safe_split(model, task.X, task.y, test, train)
         params = _check_method_params(task.X, params=task.fit_params, indices=train)
         self.sample_weight = next(iter(params.values()), None)
+        self.train_params, self.test_params = (
+            _check_method_params(task.X, params=task.score_params, indices=rows)
+            for rows in (train, test)
+        )
         if isinstance(model, Pipeline) and len(model.steps) > 1:
             first = model[:-1]
             X = first.fit_transform(X, y)
@@ -311,19 +325,27 @@ class _Fold:
         # Two classes need one column: the ±1 solution is the difference of the one-hot ones.
         T = prepared.T if len(model.classes_) > 2 else prepared.T[:, 1:] - prepared.T[:, :1]
         widths = design.n_columns - model._columns_per_node * (largest - group.n_hidden)
-        scorers = [_RowScorer(self.task.plan, model, self.X_test, self.y_test)]
+        scorers = [_RowScorer(self.task.plan, model, self.X_test, self.y_test, self.test_params)]
         if self.task.with_train:
-            scorers.append(_RowScorer(self.task.plan, model, self.X, self.y))
+            train = (self.X, self.y, self.train_params)
+            scorers.append(_RowScorer(self.task.plan, model, *train))
         solutions = _graph_solutions if getattr(model, "graph", None) else _nested_solutions
         elapsed = self.setup_time + time.perf_counter() - start
         self.setup_time = 0.0
-        sweep = solutions(model, prepared, design, T, group, widths, self.statistics)
+        sweep = solutions(
+            model, prepared, design, T, group, widths, self.statistics, self.task.device
+        )
         for place in range(len(group.settings)):
             start = time.perf_counter()
             beta = next(sweep)
             fitted = time.perf_counter()
             here = group.candidate[place].ravel()
             columns = beta.reshape(len(beta), len(here), -1)
+            if self.task.only is not None:
+                wanted = self.task.only[here]
+                here, columns = here[wanted], columns[:, wanted]
+                if len(here) == 0:
+                    continue
             values = [scorer.score(columns) for scorer in scorers]
             if any(value is None for value in values):
                 continue
@@ -345,23 +367,44 @@ def _kept(design):
     return RowBlocks(lambda rows: M[rows], design.n_rows, design.n_columns, design.dtype)
 
 
-def _nested_solutions(model, prepared, design, T, group, widths, statistics):
+def _nested_solutions(model, prepared, design, T, group, widths, statistics, device):
     """Yield β of (P, C, n_hidden, K) for every setting of the row weights."""
     C = group.C * model._C_factor
-    for importance in model._importances(prepared, group.settings, statistics):
-        total = prepared.rows.multiplicity
-        total = total if importance is None else total * importance
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            G, R = normal_equations(design, T, total)
-            beta, solved = nested_ridge(design, G, R, T, total, 1.0 / C, widths)
+    totals = _total_weights(model, prepared, group.settings, statistics)
+    sweep = _on_host if device is None else _on_device
+    for total, (beta, solved) in sweep(design, T, totals, 1.0 / C, widths, device):
         for i, j in np.argwhere(~solved):
             narrow = _prefix(design, int(widths[j]))
             beta[: widths[j], i, j] = solve_ridge(narrow, T, C[i], total).beta
         yield beta
 
 
-def _graph_solutions(model, prepared, design, T, group, widths, statistics):
+def _total_weights(model, prepared, settings, statistics):
+    multiplicity = prepared.rows.multiplicity
+    for importance in model._importances(prepared, settings, statistics):
+        yield multiplicity if importance is None else multiplicity * importance
+
+
+def _on_host(design, T, totals, penalties, widths, device):
+    for total in totals:
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            G, R = normal_equations(design, T, total)
+            yield total, nested_ridge(design, G, R, T, total, penalties, widths)
+
+
+def _on_device(design, T, totals, penalties, widths, device):
+    M = design.whole()
+    if not np.isfinite(M).all():
+        normal_equations(design, T, None)  # raises the error that the host's path does
+    sweep = TorchSweep(M, T, device)
+    while batch := list(islice(totals, sweep.batch(len(penalties)))):
+        yield from zip(batch, sweep.solve(np.stack(batch), penalties, widths), strict=True)
+
+
+def _graph_solutions(model, prepared, design, T, group, widths, statistics, device):
     """Yield β of (P, C, n_hidden, K) for every graph weight."""
+    if device is not None:
+        raise NotImplementedError("graph terms are solved on the host: use device='cpu'")
     rows = prepared.rows
     importance = model._fit_weights(prepared)
     total = rows.multiplicity if importance is None else rows.multiplicity * importance
@@ -387,8 +430,9 @@ def _prefix(design, width):
 class _RowScorer:
     """Scores given rows by the scorers of a plan, for many output weights at once."""
 
-    def __init__(self, plan, model, X, y):
+    def __init__(self, plan, model, X, y, params):
         self.plan, self.classes, self.X, self.y = plan, model.classes_, X, y
+        self.params = params
         rows = model._validate_new(X)
         small = len(rows) * model._n_columns() <= KEEP_ELEMENTS
         M = model._features(rows) if small else None
@@ -414,7 +458,7 @@ class _RowScorer:
                 return None
             if scores.shape[2] == 1:
                 scores = scores[:, :, 0]
-            values = score_columns(self.plan, self.classes, scores, self.X, self.y)
+            values = score_columns(self.plan, self.classes, scores, self.X, self.y, self.params)
             if values is None:
                 return None
             parts.append(values)

@@ -31,6 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from robell._base import PAPER_C
 from robell._core.activations import ACTIVATIONS
+from robell._core.sweep_torch import require_device
 from robell._progress import Progress
 from robell._shared_folds import FoldTask, group_candidates, plan_scores, run_fold
 
@@ -70,6 +71,10 @@ class RVFLGridSearchCV(GridSearchCV):
         As in ``GridSearchCV``.
     return_train_score : bool, default=False
         As in ``GridSearchCV``.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where the factorisations run: in LAPACK, or in batches on a CUDA device through PyTorch
+        (extra ``gpu``), in double precision either way. A device that is not there is an error.
+        Graph terms (``graph`` of :class:`GranularBallRVFLClassifier`) run on the host only.
 
     Attributes
     ----------
@@ -101,6 +106,37 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
     True
     """
 
+    _parameter_constraints = {**GridSearchCV._parameter_constraints, "device": [str]}
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        scoring=None,
+        n_jobs=None,
+        refit=True,
+        cv=None,
+        verbose=0,
+        pre_dispatch="2*n_jobs",
+        error_score=np.nan,
+        return_train_score=False,
+        device="cpu",
+    ):
+        super().__init__(
+            estimator=estimator,
+            param_grid=param_grid,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.device = device
+
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, **params):
         """Run fit with all sets of parameters.
@@ -122,6 +158,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         """
         if getattr(self, "_skl_callbacks", None):
             raise ValueError("RVFLGridSearchCV does not support callbacks; use GridSearchCV")
+        device = None if self.device == "cpu" else require_device(self.device)
+        if device is not None and effective_n_jobs(self.n_jobs) != 1:
+            raise ValueError(f"device={self.device!r} takes n_jobs=1; got {self.n_jobs}")
         scorers, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
         params = _check_method_params(X, params=params)
@@ -145,7 +184,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 f"totalling {len(candidates) * len(splits)} fits"
             )
         table = _ResultTable(len(candidates), len(splits), self.return_train_score)
-        slow = self._evaluate(X, y, candidates, splits, scorers, routed, table)
+        slow = self._evaluate(X, y, candidates, splits, scorers, routed, table, device)
         if self.n_shared_ == 0:  # nothing was shared: scikit-learn's own formatting
             if callable(self.scoring):
                 _insert_error_scores(slow, self.error_score)
@@ -156,17 +195,19 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             first = table.first()
         return self._finish(X, y, first, results, scorers, refit_metric, routed)
 
-    def _evaluate(self, X, y, candidates, splits, scorers, routed, table):
+    def _evaluate(self, X, y, candidates, splits, scorers, routed, table, device):
         """Fill in the table; return scikit-learn's records of what was fitted one by one."""
         base = clone(self.estimator)
-        plan = plan_scores(scorers, routed.scorer.score) if y is not None else None
+        plan = plan_scores(scorers, routed.scorer.score) if np.ndim(y) == 1 else None
         groups = []
         if plan is not None:
             groups = group_candidates(base, self.param_grid, routed.estimator.fit)
-        task = FoldTask(base, X, y, plan, routed.estimator.fit, self.return_train_score)
+        params = (routed.estimator.fit, routed.scorer.score)
+        task = FoldTask(base, X, y, plan, *params, self.return_train_score, device)
         with Progress(table.missing.size, "search") as progress:
             for split, found in self._run_shared(task, groups, splits, progress):
                 table.store(split, found)
+            self._settle_ties(task, groups, splits, table)
             missing = np.argwhere(table.missing).tolist()
             self.n_shared_ = table.missing.size - len(missing)
             slow = self._run_one_by_one(
@@ -178,6 +219,29 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             for (candidate, split), record in zip(missing, slow, strict=True):
                 table.store_record(candidate, split, record)
         return slow
+
+    def _settle_ties(self, task, groups, splits, table):
+        """Score candidates that are best but for rounding by the scorer itself.
+
+        A metric computed for many candidates at once may differ from the scorer's in the last
+        digit, which would decide among equally good candidates.
+        """
+        name = self.refit if isinstance(self.refit, str) else "score"
+        if not groups or name not in task.plan or task.plan[name][1] in (None, "accuracy"):
+            return
+        if f"test_{name}" not in table.scores:
+            return
+        means = table.scores[f"test_{name}"].mean(axis=1)
+        if np.isnan(means).all():
+            return
+        best = np.nan_to_num(means, nan=-np.inf) >= np.nanmax(means) - 1e-9
+        if best.sum() > 1:
+            plan = {key: (scorer, None) for key, (scorer, _) in task.plan.items()}
+            again = task._replace(plan=plan, only=best)
+            concerned = [group for group in groups if best[group.candidate].any()]
+            quiet = Progress(1, "", patience=np.inf)
+            for split, found in self._run_shared(again, concerned, splits, quiet):
+                table.store(split, found)
 
     def _run_shared(self, task, groups, splits, progress):
         """Yield what each fold finds, as it is found."""
@@ -348,7 +412,7 @@ def _parameter_columns(candidates, param_grid):
     # One dict: every column repeats its short list of values, so its types are found on that.
     names = sorted(param_grid)
     shape = tuple(len(param_grid[name]) for name in names)
-    places = np.indices(shape).reshape(len(shape), -1)
+    places = np.indices(shape).reshape(len(shape), len(candidates))
     columns = {}
     for name, place in zip(names, places, strict=True):
         values = [{name: value} for value in param_grid[name]]
