@@ -342,7 +342,10 @@ class _ResultTable:
         self.multimetric = False
 
     def _column(self, kind, name):
-        return self.scores.setdefault(f"{kind}_{name}", np.full(self.shape, np.nan))
+        key = f"{kind}_{name}"
+        if key not in self.scores:
+            self.scores[key] = np.full(self.shape, np.nan)
+        return self.scores[key]
 
     def store(self, split, found):
         """Take in what a fold found for some candidates."""
