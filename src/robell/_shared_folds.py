@@ -33,7 +33,7 @@ from robell._core.features import RowBlocks
 from robell._core.graph import graph_term
 from robell._core.grid_metrics import METRICS, TWO_CLASS
 from robell._core.solve import normal_equations, solve_ridge
-from robell._core.sweep import nested_ridge
+from robell._core.sweep import WeightedGram, nested_ridge
 from robell._core.sweep_torch import TorchSweep
 from robell.metrics import g_mean_score
 
@@ -386,9 +386,14 @@ def _total_weights(model, prepared, settings, statistics):
 
 
 def _on_host(design, T, totals, penalties, widths, device):
-    for total in totals:
+    totals = np.stack(list(totals))
+    kept = design.n_rows * design.n_columns <= KEEP_ELEMENTS
+    gram = WeightedGram(design.whole(), T, totals) if kept else None
+    for k, total in enumerate(totals):
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            G, R = normal_equations(design, T, total)
+            G, R = normal_equations(design, T, total) if gram is None else gram.lower(k)
+            if not np.isfinite(np.diagonal(G)).all():
+                normal_equations(design, T, total)  # raises the line that fit would
             yield total, nested_ridge(design, G, R, T, total, penalties, widths)
 
 

@@ -35,6 +35,51 @@ class NestedSolution(NamedTuple):
     solved: NDArray[np.bool_]  # (penalties, widths)
 
 
+class WeightedGram:
+    """MᵀWM and MᵀWT of one matrix for several row weights, rows of constant weight taken once.
+
+    Parameters
+    ----------
+    M, T : arrays of shape (A, P) and (A, K)
+    weights : array of shape (settings, A)
+    """
+
+    def __init__(self, M: AnyArray, T: Array, weights: Array) -> None:
+        self.weights = weights
+        (self.herk,) = get_blas_funcs(("herk" if np.iscomplexobj(M) else "syrk",), (M,))
+        constant = (weights == weights[0]).all(axis=0)
+        self.varying = np.flatnonzero(~constant)
+        self.base = self._products(M[constant], T[constant], weights[0, constant], None)
+        self.M, self.T = M[self.varying], T[self.varying]
+        self.buffer = np.empty_like(self.M)  # a fresh one would cost as much as the scaling
+
+    def lower(self, setting: int) -> tuple[AnyArray, AnyArray]:
+        """Return the lower triangle of MᵀWM, in LAPACK's order, and MᵀWT."""
+        if len(self.varying) == 0:
+            return self.base
+        w = self.weights[setting, self.varying]
+        return self._products(self.M, self.T, w, self.base, self.buffer)
+
+    def _products(
+        self,
+        M: AnyArray,
+        T: Array,
+        w: Array,
+        base: tuple[AnyArray, AnyArray] | None,
+        out: AnyArray | None = None,
+    ) -> tuple[AnyArray, AnyArray]:
+        root = np.sqrt(w)[:, None]
+        scaled = np.multiply(M, root, out=out)
+        R = scaled.conj().T @ (T * root)
+        # BLAS takes a row-major (A, P) as its transpose, whose product is the conjugate of ours.
+        if base is None:
+            if len(M) == 0:
+                return np.zeros((M.shape[1],) * 2, M.dtype, order="F"), R
+            return self.herk(1.0, scaled.T, lower=1).conj(), R
+        G = self.herk(1.0, scaled.T, beta=1.0, c=base[0].conj(), lower=1)
+        return G.conj(), base[1] + R
+
+
 def nested_ridge(
     design: RowBlocks,
     G: AnyArray,
@@ -53,7 +98,7 @@ def nested_ridge(
     design : RowBlocks
         M of shape (A, P), for residuals and the dual form.
     G, R : arrays of shape (P, P) and (P, K)
-        MᵀWM and MᵀWT.
+        MᵀWM, of which only the lower triangle is read, and MᵀWT.
     T, w : arrays of shape (A, K) and (A,)
         Targets and row weights.
     penalties : array
@@ -92,8 +137,7 @@ class _Prefixes:
     ) -> None:
         P = int(widths.max())
         self.design, self.T, self.w = design, T, w
-        # A real G is symmetric: its transpose is itself, in LAPACK's order without a copy.
-        self.G = np.asfortranarray(G[:P, :P] if np.iscomplexobj(G) else G[:P, :P].T)
+        self.G = np.asfortranarray(G[:P, :P])
         self.R = np.asfortranarray(R[:P])
         self.K = R.shape[1]
         inside = np.arange(P)[:, None] < np.repeat(widths, self.K)
