@@ -6,7 +6,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test reproduce lint format benchmarks clean
+# What the extra "gpu" needs, for the tests of it on CPU tensors
+TORCH ?= torch>=2.4
+
+.PHONY: test test-torch reproduce format benchmarks clean
 
 test: $(STAMP)
 	$(BIN)/ruff check .
@@ -14,6 +17,10 @@ test: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n auto
 	$(BIN)/python -m pytest -q --doctest-modules src/robell
+
+test-torch: $(STAMP)
+	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	$(BIN)/python -m pytest -q -n auto tests/test_gpu.py
 
 reproduce: $(STAMP)
 	$(BIN)/python benchmarks/comparison.py
@@ -27,6 +34,8 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/fit_predict.py
 	$(BIN)/python benchmarks/membership.py
 	$(BIN)/python benchmarks/granular.py
+	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/search_agreement.py
 	$(BIN)/python benchmarks/which_model.py
 
 $(STAMP): pyproject.toml

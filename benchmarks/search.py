@@ -141,11 +141,13 @@ def compare_on_host(n_sample):
     n_factors = 5 * len(candidates) // 11  # all n_hidden share one
     with threadpool_limits(1, "blas"):
         run_search(X, y, whole_grid(["sin"]))  # warm up
-        bare = [bare_factorisations(X, 500)]
-        search, search_time = seconds(lambda: run_search(X, y, grid))
-        bare.append(bare_factorisations(X, 500))
+        bare, walls = [bare_factorisations(X, 1000)], []
+        for _ in range(3):
+            search, wall = seconds(lambda: run_search(X, y, grid))
+            walls.append(wall)
+            bare.append(bare_factorisations(X, 1000))
+        search_time = np.median(walls)
         literal, literal_time = seconds(lambda: run_literal(X, y, [candidates[k] for k in chosen]))
-        bare.append(bare_factorisations(X, 500))
         total = literal_time / n_sample * len(candidates)
         floor = np.median(bare) * n_factors
         names = [f"split{k}_test_score" for k in range(5)]

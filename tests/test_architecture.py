@@ -9,10 +9,12 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "robell"
 
 # Each may import only what stands before it.
-LAYERS = ["_core", "_validation", "_base", "rvfl", "robell"]
-LAYERS += ["neurofuzzy", "complex_valued", "granular_ball"]
+LAYERS = ["_core", "_validation", "_progress", "metrics", "_base", "rvfl", "robell"]
+LAYERS += ["neurofuzzy", "complex_valued", "granular_ball", "_shared_folds", "search"]
 CORE_DEPENDENCIES = {"numpy", "scipy", "robell"}
-DEPENDENCIES = CORE_DEPENDENCIES | {"sklearn", "joblib"}
+# threadpoolctl comes with scikit-learn; torch is imported inside functions only
+DEPENDENCIES = CORE_DEPENDENCIES | {"sklearn", "joblib", "threadpoolctl"}
+OPTIONAL = {"torch"}
 
 
 def module_name(path):
@@ -52,6 +54,13 @@ def test_the_core_imports_no_scikit_learn_and_nothing_optional():
 
     for path in PACKAGE.rglob("*.py"):
         allowed = CORE_DEPENDENCIES if "_core" in path.parts else DEPENDENCIES
+        at_top = {
+            node.names[0].name
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.Import)
+        }
+        assert not at_top & OPTIONAL, f"{path} imports an optional package at its top"
+        allowed = allowed | OPTIONAL
         for imported in imports(path):
             top = imported.split(".")[0]
             assert top in allowed or top in sys.stdlib_module_names, f"{path} imports {imported}"

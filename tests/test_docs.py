@@ -123,12 +123,13 @@ def python_blocks(path):
     return re.findall(r"```python\n(.*?)```", text, re.S)
 
 
-def test_the_readmes_examples_run():
-    blocks = python_blocks("README.md")
+@pytest.mark.parametrize("page", ["README.md", "docs/search.md"])
+def test_the_pages_examples_run(page):
+    blocks = python_blocks(page)
     assert blocks
     namespace = {}
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), namespace)
+        exec(compile(block, page, "exec"), namespace)
 
 
 @pytest.mark.parametrize(

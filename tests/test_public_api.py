@@ -50,8 +50,10 @@ def test_public_names():
         "GranularBallRVFLClassifier",
         "NeuroFuzzyRVFLClassifier",
         "RVFLClassifier",
+        "RVFLGridSearchCV",
         "RoBellRVFLClassifier",
         "__version__",
+        "paper_grid",
         "pw_gbell_membership",
     }
 
