@@ -314,7 +314,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
             self.best_params_ = results["params"][self.best_index_]
         if self.refit:
-            self.best_estimator_ = clone(clone(self.estimator)).set_params(
+            self.best_estimator_ = clone(self.estimator).set_params(
                 **clone(self.best_params_, safe=False)
             )
             start = time.time()
