@@ -6,7 +6,6 @@ how often. Takes some minutes: GridSearchCV fits every candidate.
 
 import argparse
 
-import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
 from sklearn.preprocessing import scale
