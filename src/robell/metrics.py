@@ -81,7 +81,7 @@ def g_mean_score(y_true, y_pred, *, sample_weight=None):
     Examples
     --------
     >>> from robell.metrics import g_mean_score
-    >>> g_mean_score(["a", "a", "b", "b"], ["a", "a", "b", "a"]).round(3)
+    >>> round(g_mean_score(["a", "a", "b", "b"], ["a", "a", "b", "a"]), 3)
     0.707
 
     As a scorer of a search:
@@ -97,4 +97,4 @@ def g_mean_score(y_true, y_pred, *, sample_weight=None):
         sample_weight=sample_weight,
         zero_division=0.0,
     )
-    return np.float64(np.prod(recalls) ** (1.0 / len(recalls)))
+    return float(np.prod(recalls) ** (1.0 / len(recalls)))
