@@ -96,6 +96,18 @@ def test_graph_terms_say_that_they_need_the_host(monkeypatch, device, imbalanced
         RVFLGridSearchCV(model, {"C": [1, 2]}, device="cuda").fit(*imbalanced)
 
 
+def test_a_device_that_fails_is_not_replaced_by_the_host(monkeypatch, device, imbalanced):
+    from robell._core.sweep_torch import TorchSweep
+
+    def out_of_memory(*_):
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setattr(search, "require_device", lambda _: device)
+    monkeypatch.setattr(TorchSweep, "solve", out_of_memory)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        RVFLGridSearchCV(RVFLClassifier(), {"C": [1, 2]}, device="cuda").fit(*imbalanced)
+
+
 # -- what is missing is said -----------------------------------------------------------
 
 

@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import make_scorer, matthews_corrcoef
+from sklearn.metrics import f1_score, make_scorer, matthews_corrcoef
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -134,7 +135,7 @@ SCORERS = {
     "g_mean": make_scorer(g_mean_score),
     "mcc": make_scorer(matthews_corrcoef),
     "minus": make_scorer(matthews_corrcoef, greater_is_better=False),
-    "f1_of_zero": make_scorer(g_mean_score, response_method="predict"),
+    "f1_of_zero": make_scorer(f1_score, pos_label=0),
 }
 
 
@@ -264,6 +265,30 @@ def test_pipelines_are_refitted_in_every_fold(rng):
     )
     assert ours.n_shared_ == 3 * 48
     assert ours.best_index_ == theirs.best_index_
+
+
+class KeepColumns(TransformerMixin, BaseEstimator):
+    """An int is a number of columns, a float a share of them: 1 and 1.0 are not the same."""
+
+    def __init__(self, keep=1):
+        self.keep = keep
+
+    def fit(self, X, y=None):
+        self.n_ = self.keep if isinstance(self.keep, int) else round(self.keep * X.shape[1])
+        return self
+
+    def transform(self, X):
+        return X[:, : self.n_]
+
+
+def test_equal_values_of_other_types_are_other_candidates():
+    X, y = table()
+    pipeline = make_pipeline(KeepColumns(), RVFLClassifier(random_state=0))
+    grid = {"keepcolumns__keep": [1, 1.0], "rvflclassifier__C": [0.1, 10]}
+    theirs, ours = both(pipeline, grid, X, y, cv=3)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 12
+    assert len(set(ours.cv_results_["mean_test_score"])) > 1
 
 
 def test_a_search_over_estimators(imbalanced):
@@ -429,16 +454,20 @@ def test_failing_candidates_follow_error_score(imbalanced):
 def test_a_failing_activation_fails_its_own_candidates_only(imbalanced):
     X, y = imbalanced
 
-    def broken(z):
+    def of_another_shape(z):
         return z[:, :1]
 
-    with pytest.warns((FitFailedWarning, UserWarning)):
-        search = RVFLGridSearchCV(
-            RVFLClassifier(random_state=0), {"activation": [broken, "relu"], "C": [1, 2]}, cv=3
-        ).fit(X, y)
-    np.testing.assert_array_equal(
-        np.isnan(search.cv_results_["mean_test_score"]), [True, False, True, False]
-    )
+    def raising(z):
+        raise TypeError("of any kind")
+
+    for broken in (of_another_shape, raising):
+        with pytest.warns((FitFailedWarning, UserWarning)):
+            search = RVFLGridSearchCV(
+                RVFLClassifier(random_state=0), {"activation": [broken, "relu"], "C": [1, 2]}, cv=3
+            ).fit(X, y)
+        np.testing.assert_array_equal(
+            np.isnan(search.cv_results_["mean_test_score"]), [True, False, True, False]
+        )
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

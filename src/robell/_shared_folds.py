@@ -140,6 +140,7 @@ def score_columns(plan, classes, scores, X, y, params):
 class Group(NamedTuple):
     """Candidates that share a design matrix."""
 
+    stage: tuple  # places of those values in the grid: groups of one stage share first steps
     before: dict  # parameters of the pipeline's other steps
     others: dict  # parameters of the estimator that are looped over
     settings: list  # what the row weights or the graph term depend on, as dicts
@@ -163,7 +164,8 @@ def group_candidates(base, param_grid, fit_params):
     if set(fit_params) - {f"{prefix}sample_weight"} or getattr(base, "transform_input", None):
         return []
     groups, offset = [], 0
-    for grid in [param_grid] if isinstance(param_grid, Mapping) else param_grid:
+    grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
+    for number, grid in enumerate(grids):
         names = sorted(grid)
         shape = tuple(len(grid[name]) for name in names)
         index = offset + np.arange(int(np.prod(shape))).reshape(shape)
@@ -174,7 +176,10 @@ def group_candidates(base, param_grid, fit_params):
         values = {names[k].removeprefix(prefix): list(grid[names[k]]) for k in shared}
         for place in np.ndindex(index.shape[: len(looped)]):
             fixed = {names[k]: grid[names[k]][v] for k, v in zip(looped, place, strict=True)}
-            group = _make_group(base, prefix, fixed, values, index[place])
+            # Compared by place, not by value: 1 and 1.0 are equal, and may mean different things.
+            first = [v for k, v in zip(looped, place, strict=True) if _is_before(names[k], prefix)]
+            stage = (number, *first)
+            group = _make_group(base, prefix, stage, fixed, values, index[place])
             groups += [] if group is None else [group]
     return groups
 
@@ -186,7 +191,11 @@ def _is_shareable(name, prefix):
     return name.startswith(prefix) and name.removeprefix(prefix) in SHAREABLE
 
 
-def _make_group(base, prefix, fixed, values, index):
+def _is_before(name, prefix):
+    return bool(prefix) and not name.startswith(prefix)
+
+
+def _make_group(base, prefix, stage, fixed, values, index):
     """Return the group of some fixed parameters and the product of shareable values, or None."""
     try:
         last = last_step(clone(base).set_params(**clone(fixed, safe=False)))
@@ -213,8 +222,9 @@ def _make_group(base, prefix, fixed, values, index):
     settings = [
         dict(zip(own, setting, strict=True)) for setting in product(*(chosen[n] for n in own))
     ]
-    before = {n: v for n, v in fixed.items() if prefix and not n.startswith(prefix)}
+    before = {n: v for n, v in fixed.items() if _is_before(n, prefix)}
     return Group(
+        stage,
         before,
         {n.removeprefix(prefix): v for n, v in fixed.items() if n not in before},
         settings,
@@ -266,18 +276,20 @@ class FoldTask(NamedTuple):
     def run(self, split, groups):
         """Yield what is found for each group and setting of one fold.
 
-        A group that fails is passed over: scikit-learn will fit its candidates, meet the failure
-        again, and follow ``error_score``.
+        A group that fails, for whatever reason, is passed over: scikit-learn will fit its
+        candidates, meet the failure again, and follow ``error_score``. Only a device that fails
+        is an error at once: its work must not move to the host unsaid.
         """
         train, test = split
         fold = None
         for group in groups:
             try:
-                if fold is None or fold.before != group.before:
-                    fold = _Fold(self, train, test, group.before)
+                if fold is None or fold.stage != group.stage:
+                    fold = _Fold(self, train, test, group)
                 yield from fold.sweep(group)
-            except (ValueError, np.linalg.LinAlgError):
-                continue
+            except Exception as error:
+                if self.device is not None and isinstance(error, RuntimeError):
+                    raise
 
 
 def run_fold(task, index, split, groups):
@@ -291,8 +303,8 @@ def run_fold(task, index, split, groups):
 class _Fold:
     """Training and test rows of one fold behind the pipeline's first steps."""
 
-    def __init__(self, task, train, test, before):
-        self.task, self.before = task, before
+    def __init__(self, task, train, test, group):
+        self.task, self.stage, before = task, group.stage, group.before
         start = time.perf_counter()
         model = clone(task.base)
         if before:
@@ -408,7 +420,7 @@ def _on_device(design, T, totals, penalties, widths, device):
 
 def _graph_solutions(model, prepared, design, T, group, widths, statistics, device):
     """Yield β of (P, C, n_hidden, K) for every graph weight."""
-    if device is not None:
+    if device is not None:  # NotImplementedError is a RuntimeError: it is not passed over
         raise NotImplementedError("graph terms are solved on the host: use device='cpu'")
     rows = prepared.rows
     importance = model._fit_weights(prepared)
