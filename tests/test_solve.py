@@ -6,6 +6,7 @@ from oracles import ridge_by_hand
 from sklearn.linear_model import Ridge
 
 from robell._core.features import RowBlocks
+from robell._core.graph import graph_term
 from robell._core.solve import (
     REFINE_BELOW,
     factor_spd,
@@ -14,6 +15,7 @@ from robell._core.solve import (
     normal_equations,
     solve_ridge,
 )
+from robell._core.sweep import graph_ridge
 
 PENALTIES = [10.0**k for k in range(-5, 6)]
 
@@ -256,3 +258,33 @@ def test_factor_refuses_what_is_not_positive_definite():
     assert factor_spd(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
     assert factor_spd(np.zeros((2, 2))) is None
     assert factor_spd(np.array([[1.0, 1.0], [1.0, 1.0]])) is None
+
+
+@pytest.mark.parametrize("shape", [(40, 12), (15, 60)])
+@pytest.mark.parametrize("graph", ["lda", "lfda", "mda"])
+def test_graph_ridge_in_the_rows_own_basis_is_the_system_solved_for_each_candidate(
+    rng, shape, graph
+):
+    M = rng.normal(size=shape)
+    labels = np.arange(shape[0]) % 2
+    T = np.eye(2)[labels]
+    w = rng.uniform(0.5, 2.0, shape[0])
+    C, weights = np.array([1e-5, 1.0, 1e5]), np.array([0.0, 1e-3, 1e5])
+    basis = np.linalg.svd(M, full_matrices=False)[2].T
+    rotated = M @ basis
+    found, solved = graph_ridge(rotated, T, w, graph_term(rotated, labels, graph), C, weights)
+    assert solved.all()
+    term = graph_term(M, labels, graph)
+    for a, weight in enumerate(weights):
+        for c, value in enumerate(C):
+            literal = solve_ridge(blocks(M), T, value, w, further_penalty=weight * term).beta
+            np.testing.assert_allclose(
+                basis @ found[a, :, c], literal, rtol=0, atol=1e-8 * np.abs(literal).max()
+            )
+
+
+def test_graph_ridge_leaves_what_is_singular_to_the_solver_of_one_candidate():
+    M = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    T = np.eye(2)[[0, 1, 0]]
+    _, solved = graph_ridge(M, T, np.ones(3), np.zeros((2, 2)), np.array([1.0, 1e18]), np.zeros(1))
+    assert solved.tolist() == [[True, False]]

@@ -33,7 +33,7 @@ from robell._core.features import RowBlocks
 from robell._core.graph import graph_term
 from robell._core.grid_metrics import METRICS, TWO_CLASS
 from robell._core.solve import normal_equations, solve_ridge
-from robell._core.sweep import WeightedGram, nested_ridge
+from robell._core.sweep import WeightedGram, graph_ridge, nested_ridge
 from robell._core.sweep_torch import TorchSweep
 from robell.metrics import g_mean_score
 
@@ -425,16 +425,33 @@ def _graph_solutions(model, prepared, design, T, group, widths, statistics, devi
     rows = prepared.rows
     importance = model._fit_weights(prepared)
     total = rows.multiplicity if importance is None else rows.multiplicity * importance
-    prefixes = [_prefix(design, int(width)) for width in widths]
-    terms = [graph_term(prefix.whole(), rows.labels, model.graph) for prefix in prefixes]
-    for setting in group.settings:
-        beta = np.zeros((design.n_columns, len(group.C), len(widths), T.shape[1]))
-        for j, (prefix, term) in enumerate(zip(prefixes, terms, strict=True)):
-            for i, C in enumerate(group.C):
-                further = float(setting["graph_weight"]) * term
-                solution = solve_ridge(prefix, T, C, total, further_penalty=further)
-                beta[: widths[j], i, j] = solution.beta
-        yield beta
+    weights = np.array([float(setting["graph_weight"]) for setting in group.settings])
+    beta = np.zeros((len(weights), design.n_columns, len(group.C), len(widths), T.shape[1]))
+    for j, width in enumerate(widths):
+        narrow = _prefix(design, int(width))
+        beta[:, :width, :, j] = _graph_grid(
+            narrow, rows.labels, model.graph, T, total, group.C, weights
+        )
+    yield from beta
+
+
+def _graph_grid(design, labels, graph, T, total, C, weights):
+    """Return β of (graph weights, P, C, K) for one network."""
+    M = design.whole()
+    basis = None
+    if design.n_rows < design.n_columns:
+        basis = np.linalg.svd(M, full_matrices=False)[2].T
+        M = M @ basis
+    term = graph_term(M, labels, graph)
+    beta, solved = graph_ridge(M, T, total, term, C, weights)
+    if basis is not None:
+        beta = np.einsum("pr,arck->apck", basis, beta)
+    if not solved.all():
+        term = graph_term(design.whole(), labels, graph) if basis is not None else term
+    for a, c in np.argwhere(~solved):
+        further = weights[a] * term
+        beta[a, :, c] = solve_ridge(design, T, C[c], total, further_penalty=further).beta
+    return beta
 
 
 def _prefix(design, width):

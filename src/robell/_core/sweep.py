@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 # residuals taken from M, below the second it is left to the solver that has singular values.
 REFINE_PIVOT = 1e-7
 SINGULAR_PIVOT = 1e-12
+# Reciprocal condition number below which a graph system is left to the solver for one candidate.
+LU_RCOND = 1e-12
 
 
 class NestedSolution(NamedTuple):
@@ -226,3 +228,55 @@ def _solve_wide(
             alpha = alpha + potrs(factor, residual, lower=1)[0]
         beta[:width, i] = M.conj().T @ alpha
         solved[i] = True
+
+
+def graph_ridge(
+    M: Array, T: Array, w: Array, term: Array, C: Array, weights: Array
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Solve (MᵀWM + (I + αS)/C)β = MᵀWT for every C and every graph weight α, by LU.
+
+    The rows of M may be given in any orthonormal basis V of the space they span: distances stay,
+    S becomes VᵀSV, and β is V times the solution found there. With fewer balls than columns that
+    is the smaller system.
+
+    Parameters
+    ----------
+    M, T, w : arrays of shape (A, P), (A, K) and (A,)
+        Design matrix, targets and row weights.
+    term : array of shape (P, P)
+        S of :func:`robell._core.graph.graph_term`, of this M.
+    C, weights : arrays
+        Values of C and of α.
+
+    Returns
+    -------
+    beta : array of shape (graph weights, P, C, K)
+    solved : array of bool of shape (graph weights, C)
+        False where the system is too ill-conditioned for this route.
+    """
+    P = M.shape[1]
+    G = (M.T * w) @ M
+    R = (M.T * w) @ T
+    beta = np.zeros((len(weights), P, len(C), T.shape[1]))
+    solved = np.zeros((len(weights), len(C)), bool)
+    getrf, getrs, gecon = get_lapack_funcs(("getrf", "getrs", "gecon"), (G,))
+    system = np.empty((P, P), order="F")
+    for a, weight in enumerate(weights.tolist()):
+        penalty = weight * term
+        penalty.flat[:: P + 1] += 1.0
+        for c, value in enumerate(C.tolist()):
+            # For C < 1 the system is multiplied by C: 1/C must not overflow.
+            error, size = (value, 1.0) if value < 1.0 else (1.0, 1.0 / value)
+            np.multiply(G, error, out=system)
+            system += size * penalty
+            norm = float(np.abs(system).sum(axis=0).max())
+            if not np.isfinite(norm):
+                continue
+            factor, pivots, info = getrf(system)
+            if info != 0 or not gecon(factor, norm)[0] >= LU_RCOND:
+                continue
+            solution, _ = getrs(factor, pivots, error * R)
+            solution += getrs(factor, pivots, error * R - system @ solution)[0]
+            beta[a, :, c] = solution
+            solved[a, c] = True
+    return beta, solved
