@@ -3,12 +3,23 @@ import os
 # Before scikit-learn is imported: its array API check is skipped otherwise.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import settings
 
 settings.register_profile("robell", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("robell")
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """The folder of the paper's sets as CSV files, where the caller has one."""
+    folder = os.environ.get("ROBELL_DATA_DIR")
+    if not folder:
+        pytest.skip("needs the paper's sets as CSV files: set ROBELL_DATA_DIR to their folder")
+    return Path(folder)
 
 
 @pytest.fixture
