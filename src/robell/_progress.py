@@ -9,8 +9,11 @@ import time
 class Progress:
     """Counts finished work and shows it on a terminal, once it has taken two seconds.
 
-    Nothing is written where standard error is not a terminal.
+    Nothing is written where standard error is not a terminal, nor in a process that has set
+    ``enabled`` to False because another one shows the progress.
     """
+
+    enabled = True
 
     def __init__(self, total, label, stream=None, patience=2.0):
         self.total, self.label, self.patience = total, label, patience
@@ -23,7 +26,7 @@ class Progress:
         """Count finished work."""
         self.done += amount
         now = time.monotonic()
-        if not self.stream.isatty() or now - self.start < self.patience:
+        if not self.enabled or not self.stream.isatty() or now - self.start < self.patience:
             return
         if now - self.shown < 0.1 and self.done < self.total:
             return

@@ -1,0 +1,1 @@
+"""The study: plan, execute, store, statistics, tables, plots, report."""
