@@ -85,10 +85,8 @@ def test_functions_cite_the_equations_they_are_listed_under():
     assert listed == cited
 
 
-def test_every_erratum_the_code_mentions_has_a_decision_and_a_test():
-    rows = table_rows(EQUATIONS, "Where the print")
-    decided = {row[0] for row in rows}
-    assert all(re.search(r"tests/\w+\.py::\w+", row[-1]) for row in rows)
+def test_every_erratum_the_code_mentions_has_an_entry():
+    decided = set(re.findall(r"^### (E\d+)\. ", (ROOT / "docs" / "errata.md").read_text(), re.M))
     mentioned = set()
     for path in (ROOT / "src").rglob("*.py"):
         for text in re.findall(r"errat(?:um|a) ([E\d, and]+)", path.read_text(encoding="utf-8")):

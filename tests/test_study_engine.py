@@ -299,8 +299,8 @@ def test_a_process_that_dies_is_replaced_and_its_job_tried_again(study, finished
     killed = []
     give = engine._Worker.give
 
-    def give_and_kill_once(worker, job, rows):
-        give(worker, job, rows)
+    def give_and_kill_once(worker, job, *rest):
+        give(worker, job, *rest)
         if job not in killed and len(killed) < 2:
             killed.append(job)
             os.kill(worker.process.pid, signal.SIGKILL)
@@ -317,8 +317,8 @@ def test_a_job_that_always_kills_its_process_fails_and_the_others_finish(study, 
     jobs, tables = study
     give = engine._Worker.give
 
-    def give_and_kill(worker, job, rows):
-        give(worker, job, rows)
+    def give_and_kill(worker, job, *rest):
+        give(worker, job, *rest)
         if job == jobs[0]:
             os.kill(worker.process.pid, signal.SIGKILL)
 

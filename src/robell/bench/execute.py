@@ -21,9 +21,10 @@ from multiprocessing.connection import wait
 
 from threadpoolctl import threadpool_limits
 
+from robell._core.sweep_torch import require_device
 from robell._progress import Progress
 from robell.bench.jobs import run_job
-from robell.bench.store import machine, versions
+from robell.bench.store import StudyError, machine, versions
 
 ATTEMPTS = 2
 
@@ -52,7 +53,7 @@ class Summary:
     job_seconds: float
 
 
-def execute(jobs, tables, store, n_workers=1, progress=True):
+def execute(jobs, tables, store, n_workers=1, progress=True, device="cpu"):
     """Carry out what is not stored yet, and store every job as it finishes.
 
     Parameters
@@ -67,6 +68,8 @@ def execute(jobs, tables, store, n_workers=1, progress=True):
         Processes.
     progress : bool, default=True
         Whether a bar is shown on a terminal.
+    device : str, default="cpu"
+        Where searches run; a device that is not there is an error.
 
     Returns
     -------
@@ -83,6 +86,11 @@ def execute(jobs, tables, store, n_workers=1, progress=True):
     0
     """
     start = time.perf_counter()
+    if device != "cpu":
+        try:
+            require_device(device)
+        except (ImportError, ValueError, RuntimeError) as error:
+            raise StudyError(str(error)) from error
     todo = [job for job in jobs if not store.is_done(job.key)]
     n_workers = min(n_workers, len(todo))
     # Long jobs first: no worker is left alone with one at the end.
@@ -96,7 +104,7 @@ def execute(jobs, tables, store, n_workers=1, progress=True):
     try:
         workers = [_Worker() for _ in range(n_workers)]
         with bar:
-            for job, answer in _run(queue, workers, tables):
+            for job, answer in _run(queue, workers, tables, device):
                 job_seconds += answer.get("seconds", {}).get("total", 0.0)
                 failed += answer["status"] == "failed"
                 done += answer["status"] == "done"
@@ -116,7 +124,7 @@ def _expected_seconds(job, tables):
     return job.cost * (0.7 + 0.3 * n_rows / 600)
 
 
-def _run(queue, workers, tables):
+def _run(queue, workers, tables, device):
     """Yield (job, answer) in the order jobs finish."""
     tries = {}
     idle = list(workers)
@@ -125,7 +133,7 @@ def _run(queue, workers, tables):
         while idle and queue:
             worker, job = idle.pop(), queue.popleft()
             tries[job] = tries.get(job, 0) + 1
-            worker.give(job, tables[job.dataset])
+            worker.give(job, tables[job.dataset], device)
             busy[worker] = job
         ready = wait([worker.answers for worker in busy])
         for worker in [worker for worker in busy if worker.answers in ready]:
@@ -157,9 +165,9 @@ class _Worker:
         self.process.start()
         theirs.close()
 
-    def give(self, job, rows):
+    def give(self, job, rows, device):
         with suppress(OSError):  # it died while it was idle; its pipe will say so
-            self.answers.send((job, rows))
+            self.answers.send((job, rows, device))
 
     def take(self):
         """Return the answer, or None when the process has died."""
@@ -187,15 +195,15 @@ def _serve(pipe):
     with threadpool_limits(1):
         while True:
             try:
-                job, rows = pipe.recv()
+                task = pipe.recv()
             except EOFError:
                 return
-            pipe.send(_answer(job, rows))
+            pipe.send(_answer(*task))
 
 
-def _answer(job, rows):
+def _answer(job, rows, device):
     try:
-        return {"status": "done", **run_job(job, rows)}
+        return {"status": "done", **run_job(job, rows, device)}
     except Exception as error:
         lines = traceback.format_exception(error)
         return {"status": "failed", "error": str(error) or repr(error), "trace": "".join(lines)}

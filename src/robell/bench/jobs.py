@@ -23,7 +23,7 @@ SCORERS = {
 PROBE_SEEDS = 100
 
 
-def run_job(job, rows):
+def run_job(job, rows, device="cpu"):
     """Carry out one job.
 
     Parameters
@@ -32,11 +32,15 @@ def run_job(job, rows):
         What to do.
     rows : Rows
         The table it names.
+    device : str, default="cpu"
+        Where searches run, as in :class:`robell.RVFLGridSearchCV`; those with a graph term run on
+        the host.
 
     Returns
     -------
     outcome : dict
-        Plain numbers, lists and text, for a record: ``outcome``, ``seeds``, ``seconds``.
+        Plain numbers, lists and text, for a record: ``outcome``, ``seeds``, ``seconds`` and
+        ``device``.
 
     Examples
     --------
@@ -51,7 +55,7 @@ def run_job(job, rows):
     ['confusion', 'cv_score', 'parameters']
     """
     start, cpu = time.perf_counter(), time.process_time()
-    cell = Cell(job, rows)
+    cell = Cell(job, rows, device)
     outcome = {"probe": cell.probe, "sensitivity": cell.sensitivity}.get(job.study, cell.tune)()
     outcome |= {"n_train": len(cell.train), "n_test": len(cell.test)}
     seconds = {
@@ -59,7 +63,12 @@ def run_job(job, rows):
         "cpu": time.process_time() - cpu,
         "search": cell.search_seconds,
     }
-    return {"outcome": outcome, "seeds": cell.seeds, "seconds": seconds}
+    return {
+        "outcome": outcome,
+        "seeds": cell.seeds,
+        "seconds": seconds,
+        "device": cell.device,
+    }
 
 
 class Cell:
@@ -74,10 +83,13 @@ class Cell:
         What to do.
     rows : Rows
         The table it names.
+    device : str, default="cpu"
+        Where searches run.
     """
 
-    def __init__(self, job, rows):
+    def __init__(self, job, rows, device="cpu"):
         self.job, self.rows = job, rows
+        self.device = "cpu" if job.model == "gegb" else device
         self.search_seconds = 0.0
         if job.protocol == "paper":
             self.train, self.test = paper_split(len(rows.y))
@@ -163,6 +175,7 @@ class Cell:
             cv=folds(job.protocol, job.dataset, job.repeat),
             refit=False,
             error_score="raise",
+            device=self.device,
         )
         start = time.perf_counter()
         search.fit(self.rows.X[self.train], self.y_train)

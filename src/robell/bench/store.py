@@ -19,6 +19,8 @@ import numpy
 import scipy
 import sklearn
 
+from robell.bench.tables import write_atomically
+
 FORMAT = 1
 
 
@@ -215,19 +217,3 @@ def _parse(path, text):
         except (ValueError, KeyError, TypeError) as error:
             raise StudyError(f"{path}, line {number}: not a record") from error
     return records
-
-
-def write_atomically(path, content):
-    """Write a file so that it is there whole or not at all."""
-    path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        raise StudyError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,258 @@
+"""The command ``robell``: options in, one clear line out when something is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from pathlib import Path
+
+from robell import __version__
+from robell.bench.jobs import SCORERS
+from robell.bench.plan import PROTOCOLS
+from robell.bench.printed import MODELS
+from robell.bench.report import headline, write_report
+from robell.bench.store import StudyError
+from robell.bench.study import PARTS, default_workers, reproduce
+from robell.datasets import DatasetError, available, info, keel_names, paper_names
+
+OK, FAILED, USAGE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
+
+REPRODUCE_HELP = """\
+Run the paper's study on the sets that can be had, and write a report.
+
+What has finished is kept: start the same command again after it was stopped, and it goes on.
+Parts: table1 (accuracy of eight models), tests (Friedman, Nemenyi, win-tie-loss; made of
+table1), probe (the printed parameters over 100 seeds), noise (5 to 40 % of the labels
+flipped), sensitivity (kernel width and rho), all.
+"""
+REPRODUCE_EXAMPLES = """\
+examples:
+  robell reproduce                                     everything that is available
+  robell reproduce table1 --datasets haberman monk1 --models rvfl robell
+  robell reproduce all --data-dir data --jobs 4        sets from a folder of CSV files
+  robell reproduce tests --protocol repeated --repeats 20 --tune-by g_mean
+
+exit status: 0 done, 1 an error, 2 wrong usage, 3 done but some jobs failed,
+             130 interrupted (what had finished is kept)
+"""
+
+
+def main(arguments=None):
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : list of str, default=None
+        What follows ``robell`` on the command line; that of the process by default.
+
+    Returns
+    -------
+    status : int
+        The exit status.
+
+    Examples
+    --------
+    >>> from robell.cli import main
+    >>> main(["datasets", "monk1", "--offline"])  # doctest: +ELLIPSIS
+    name ...
+    0
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options, arguments)
+    except (StudyError, DatasetError, ImportError) as error:
+        print(f"robell: {error}", file=sys.stderr)
+        return FAILED
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # The reader of our output has gone; nothing more can be said to it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return OK
+        print(f"robell: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print(
+            "robell: stopped; what had finished is kept, the same command goes on from there",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="robell", description="Random vector functional link classifiers: the paper's study."
+    )
+    parser.add_argument("--version", action="version", version=f"robell {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_reproduce(commands)
+    _add_datasets(commands)
+    _add_report(commands)
+    return parser
+
+
+def _add_reproduce(commands):
+    command = commands.add_parser(
+        "reproduce",
+        help="run the paper's study and write a report",
+        description=REPRODUCE_HELP,
+        epilog=REPRODUCE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("part", nargs="?", choices=list(PARTS), default="all", help="default: all")
+    command.add_argument(
+        "--datasets",
+        nargs="+",
+        metavar="NAME",
+        default=["paper"],
+        help='names of sets, "paper" for its 26 (default) or "keel" for the 100 KEEL sets',
+    )
+    command.add_argument(
+        "--models", nargs="+", metavar="MODEL", default=list(MODELS), help=", ".join(MODELS)
+    )
+    command.add_argument(
+        "--protocol",
+        choices=[*PROTOCOLS, "both"],
+        default="paper",
+        help="paper: its one split (default); repeated: stratified 70:30 splits",
+    )
+    command.add_argument(
+        "--repeats", type=_positive, default=10, help="splits of the protocol repeated (default 10)"
+    )
+    command.add_argument(
+        "--tune-by",
+        nargs="+",
+        metavar="METRIC",
+        default=None,
+        help=f"metrics to tune by under repeated: {', '.join(SCORERS)} (default accuracy g_mean)",
+    )
+    command.add_argument(
+        "--jobs", type=_positive, default=default_workers(), help="processes (default: all cores)"
+    )
+    command.add_argument(
+        "--data-dir", type=Path, help="a folder of NAME.csv files, looked in first"
+    )
+    command.add_argument(
+        "--device", default="cpu", help="where searches run: cpu (default) or cuda"
+    )
+    command.add_argument(
+        "--out", type=Path, default=Path("robell-study"), help="default: robell-study"
+    )
+    command.add_argument("--offline", action="store_true", help="never ask the network for a set")
+    command.add_argument(
+        "--quiet", action="store_true", help="print the report's path, nothing else"
+    )
+    command.set_defaults(run=_reproduce)
+
+
+def _add_datasets(commands):
+    command = commands.add_parser(
+        "datasets",
+        help="list the sets and where each would come from",
+        description="List the paper's sets, what each really is, and where it would come from.",
+        epilog="examples:\n  robell datasets\n  robell datasets haberman --data-dir data\n"
+        "  robell datasets keel",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("names", nargs="*", metavar="NAME", help='default: "paper"')
+    command.add_argument(
+        "--data-dir", type=Path, help="a folder of NAME.csv files, looked in first"
+    )
+    command.add_argument("--offline", action="store_true", help=argparse.SUPPRESS)
+    command.set_defaults(run=_datasets)
+
+
+def _add_report(commands):
+    command = commands.add_parser(
+        "report",
+        help="write the report of a study again, from its records",
+        description="Write report, tables and figures of a study again, from its records alone.",
+        epilog="example:\n  robell report robell-study",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("folder", type=Path, metavar="DIR", help="where the study was written")
+    command.set_defaults(run=_report)
+
+
+def _positive(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def _reproduce(options, arguments):
+    models = _known(options.models, MODELS, "model")
+    metrics = options.tune_by and tuple(_known(options.tune_by, SCORERS, "metric"))
+    protocols = PROTOCOLS if options.protocol == "both" else (options.protocol,)
+    found = reproduce(
+        options.part,
+        _names(options.datasets),
+        models,
+        protocols,
+        repeats=options.repeats,
+        tuned_by=metrics,
+        n_workers=options.jobs,
+        data_dir=options.data_dir,
+        out=options.out,
+        download=not options.offline,
+        progress=not options.quiet,
+        device=options.device,
+        command=" ".join(["robell", *arguments]),
+    )
+    if not options.quiet:
+        for reason in found.unavailable.values():
+            print(f"robell: left out: {reason}", file=sys.stderr)
+        print(headline(found.results))
+        print()
+    for record in found.results.failed:
+        print(f"robell: {record['key']} failed: {record['error']}", file=sys.stderr)
+    print(found.report)
+    return INCOMPLETE if found.results.failed else OK
+
+
+def _datasets(options, arguments):
+    names = _names(options.names or ["paper"])
+    where = available(options.data_dir, names=names)
+    width = max(len(name) for name in names)
+    print(f"{'name':{width}}  {'rows':>5}  {'columns':>7}  {'minority':>8}  from")
+    for name in names:
+        about = info(name)
+        size = [about.n_rows, about.n_features, about.n_minority]
+        cells = ["-" if value is None else str(value) for value in size]
+        print(f"{name:{width}}  {cells[0]:>5}  {cells[1]:>7}  {cells[2]:>8}  {where[name]}")
+    return OK
+
+
+def _report(options, arguments):
+    report, results = write_report(options.folder)
+    print(headline(results))
+    print()
+    print(report)
+    return OK
+
+
+def _names(given):
+    """Return names of sets, groups spelt out; one that is none gets near names suggested."""
+    groups = {"paper": paper_names(), "keel": keel_names()}
+    names = []
+    for name in given:
+        if name in groups:
+            names.extend(groups[name])
+            continue
+        names.append(info(name).name)  # raises, with near names, where there is no such set
+    return list(dict.fromkeys(names))
+
+
+def _known(given, known, what):
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or list(known)
+            raise StudyError(f"there is no {what} {name!r}; did you mean {' or '.join(near)}?")
+    return list(dict.fromkeys(given))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

