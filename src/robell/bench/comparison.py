@@ -229,11 +229,11 @@ def friedman_table(comparison):
     rows = [
         ("Datasets, models", "26, 8", *(f"{s.n_datasets}, {s.n_models}" for s in sources)),
         ("χ² without correction for ties", printed.FRIEDMAN["chi2"], *(s.chi2 for s in sources)),
-        ("p of it", None, *(s.p for s in sources)),
+        ("p of it", None, *(f"{s.p:.2g}" for s in sources)),
         ("F without correction for ties", printed.FRIEDMAN["F"], *(s.f for s in sources)),
         ("F critical at 5 %", printed.FRIEDMAN["critical"], *(s.f_critical for s in sources)),
         ("χ² corrected for ties", None, *(s.chi2_ties for s in sources)),
-        ("p of it", None, *(s.p_ties for s in sources)),
+        ("p of that", None, *(f"{s.p_ties:.2g}" for s in sources)),
         ("F corrected for ties", None, *(s.f_ties for s in sources)),
     ]
     return Table("friedman", "Friedman test", tuple(columns), tuple(rows), digits=4)

@@ -372,7 +372,7 @@ def measured_against_printed(measured, printed, names, title=""):
         looks = {"color": colour, "alpha": 0.8, "markeredgewidth": 0, "markersize": size}
         x, y = printed[kept, place], measured[kept, place]
         axes.plot(x, y, marker, label=_short(name), **looks)
-    axes.set(xlim=ends, ylim=ends, aspect="equal", title=_short(title, 60))
+    axes.set(xlim=ends, ylim=ends, box_aspect=1, title=_short(title, 60))
     axes.set(xlabel="printed (%)", ylabel="measured (%)")
     axes.grid()
     figure.legend(loc="outside right upper")

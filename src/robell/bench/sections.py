@@ -37,6 +37,7 @@ from robell.bench.printed import DATASETS, MODELS
 from robell.bench.results import SCORES
 from robell.bench.stats import average_ranks, friedman
 from robell.bench.tables import Table
+from robell.datasets import info
 
 
 def all_sections(results, run, figures):
@@ -309,7 +310,7 @@ def probe_section(results):
         "these equations with these parameters on these rows. Beside it a plain RVFL with the same "
         "layers and the same γ."
     )
-    return Section("probe", "The printed parameters", (Paragraph(text), TableBlock(table)))
+    return Section("probe", "Printed parameters", (Paragraph(text), TableBlock(table)))
 
 
 def noise_section(results, figures):
@@ -342,7 +343,7 @@ def noise_section(results, figures):
         "its noise was made. Its overall averages, 78.41, 76.76 and 76.47, are not the averages of "
         "its own cells, which are 76.26, 72.71 and 70.86."
     )
-    return Section("noise", "Label noise: Table S.II, Figure S.2", (first, *blocks))
+    return Section("noise", "Label noise (Table S.II)", (first, *blocks))
 
 
 def _printed_curves(named, levels):
@@ -415,7 +416,7 @@ def sensitivity_section(results, figures):
     blocks.append(
         Details("What tuning saw: cross-validated accuracy, best over the rest", tuple(tuned))
     )
-    return Section("sensitivity", "Sensitivity: Figures S.3 and S.4", tuple(blocks))
+    return Section("sensitivity", "Sensitivity (S.3, S.4)", tuple(blocks))
 
 
 def _surface_table(name, outcome):
@@ -506,7 +507,7 @@ def errata_section():
     )
     return Section(
         "errata",
-        "What is wrong with the printed numbers",
+        "Errata of the print",
         (
             Bullets(items),
             Paragraph(
@@ -521,16 +522,18 @@ def datasets_section(results, run):
     """Where every set came from."""
     rows = []
     for name in [*DATASETS, *sorted(set(results.data) - set(DATASETS))]:
-        about = results.data.get(name)
+        about, known = results.data.get(name), info(name)
         if about:
             size = (about.get("n_rows"), about.get("n_features"), about.get("n_minority"))
-            rows.append((name, *size, about.get("source", ""), about.get("note", "")))
+            note = " ".join(text for text in (known.note, about.get("note")) if text)
+            rows.append((name, known.title, *size, about.get("source", ""), note))
         elif name in run.get("unavailable", {}):
-            rows.append((name, None, None, None, "none", run["unavailable"][name]))
+            why = run["unavailable"][name]
+            rows.append((name, known.title, None, None, None, "none", why))
     table = Table(
         "datasets",
         "Datasets",
-        ("Dataset", "Rows", "Columns", "Minority", "From", "Note"),
+        ("Dataset", "What it is", "Rows", "Columns", "Minority", "From", "Note"),
         tuple(rows),
     )
     return Section("datasets", "Datasets", (TableBlock(table),))

@@ -8,6 +8,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from robell._optional import require
 from robell.bench.execute import execute
 from robell.bench.plan import Rows, plan_jobs
 from robell.bench.report import write_report
@@ -156,6 +157,7 @@ def reproduce(
     >>> found.summary.done
     1
     """
+    require("matplotlib", extra="bench")  # now, rather than when everything else is done
     tables, unavailable = gather(names, data_dir, download)
     if not tables:
         reasons = "; ".join(dict.fromkeys(unavailable.values()))
