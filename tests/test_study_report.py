@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -275,3 +276,19 @@ def test_the_page_in_a_browser(report, width, scheme):
         assert order == sorted(order, reverse=True)
         assert browser.messages == []
         assert [url for url in browser.requests if not url.startswith(("file:", "data:"))] == []
+
+
+def test_the_page_of_measurements_quotes_the_print_rightly():
+    page = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    table = page.split("Table I: test accuracy")[1].split("**Friedman")[0]
+    found = {}
+    for line in table.splitlines():
+        name, *cells = [cell.strip(" *\\") for cell in line.strip("|").split("|")]
+        cells = [re.fullmatch(r"\**([\d.]+)\** \(([\d.]+), ([+\u22120-9.-]+)\)", c) for c in cells]
+        if name in printed.TABLE_I and all(cells):
+            found[name] = [[float(x.replace("\u2212", "-")) for x in c.groups()] for c in cells]
+    assert len(found) == 24
+    for name, row in found.items():
+        for (measured, print_, difference), value in zip(row, printed.TABLE_I[name], strict=True):
+            assert print_ == pytest.approx(value, abs=0.00501)
+            assert difference == pytest.approx(measured - print_, abs=0.0151)

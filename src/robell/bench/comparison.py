@@ -320,7 +320,7 @@ def sign_table(comparison, model="robell"):
             "Wilcoxon p (Holm)",
         ),
         tuple(rows),
-        digits=(2, 2, 2, 2, 2, 3, 2, 3),
+        digits=(2, 2, 2, 2, 2, ".2g", 2, ".2g"),
         caption="Needed at 5 %: ω/2 + 1.96 √ω/2 of ω sets; the printed formula has √(ω/2).",
     )
 
