@@ -58,6 +58,50 @@ def test_tiles_do_not_change_the_answer(rng, monkeypatch):
         np.testing.assert_allclose(tiled.membership, whole.membership, rtol=1e-12)
 
 
+def test_threads_do_not_change_the_answer(rng, monkeypatch):
+    X, y = two_classes(rng, 900, 140, 4)
+    monkeypatch.setattr(pairwise, "TILE", 8)
+    whole = kernel_statistics(X, y, 2, 1.5, np.ones(len(X)))
+    for n_threads in (2, 5):
+        workers = pairwise.Workers(n_threads)
+        found = kernel_statistics(X, y, 2, 1.5, np.ones(len(X)), workers)
+        np.testing.assert_array_equal(found.radius, whole.radius)
+        np.testing.assert_array_equal(found.class_probability, whole.class_probability)
+
+
+def test_exact_memberships_claim_no_error(rng):
+    X, y = two_classes(rng, 40, 11, 3)
+    assert compute(X, y).error is None
+    membership, error = pw_gbell_membership(X, y, return_error=True)
+    np.testing.assert_array_equal(membership, compute(X, y).membership)
+    np.testing.assert_array_equal(error, 0.0)
+
+
+def test_exact_memberships_leave_the_random_state_alone(rng):
+    X, y = two_classes(rng, 40, 11, 3)
+    used, unused = np.random.RandomState(3), np.random.RandomState(3)
+    pw_gbell_membership(X, y, random_state=used)
+    assert used.randint(10**6) == unused.randint(10**6)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_progress_reaches_its_total(rng, monkeypatch, n_jobs):
+    import robell.robell as module
+
+    seen = []
+
+    class Recorded(module.Progress):
+        def __exit__(self, *_):
+            seen.append((self.done, self.total))
+
+    monkeypatch.setattr(module, "Progress", Recorded)
+    X, y = two_classes(rng, 3000, 500, 2)
+    pw_gbell_membership(X, y, n_jobs=n_jobs)
+    assert seen == [(seen[0][1], seen[0][1])]
+    # every pair of rows once, and every pair of a class once more
+    assert seen[0][1] == sum(n * (n + 1) // 2 for n in (3000, 500, 3500))
+
+
 def test_no_array_of_all_pairs_is_made(rng):
     import tracemalloc
 

@@ -30,7 +30,16 @@ COMMON = {
     [
         (RVFLClassifier, {"direct_link": True}),
         (ELMClassifier, {}),
-        (RoBellRVFLClassifier, {"kernel_width": 1.0, "rho": 1.0, "class_weight": "ratio"}),
+        (
+            RoBellRVFLClassifier,
+            {
+                "kernel_width": 1.0,
+                "rho": 1.0,
+                "class_weight": "ratio",
+                "membership": "exact",
+                "n_jobs": None,
+            },
+        ),
         (NeuroFuzzyRVFLClassifier, {"n_rules": 10, "centers": "kmeans"}),
         (ComplexRVFLClassifier, {"encoding": "phase", "augmented": False}),
         (

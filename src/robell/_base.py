@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robell._core.activations import ACTIVATIONS
 from robell._core.calibration import calibrated_probability, fit_calibration
+from robell._core.device import is_tensor
 from robell._core.features import (
     RowBlocks,
     design_matrix,
@@ -29,6 +30,13 @@ from robell._core.features import (
 )
 from robell._core.membership import class_cost, class_sizes
 from robell._core.solve import choose_C, solve_ridge
+from robell._device import (
+    fit_tensor,
+    predict_tensor,
+    probability_tensor,
+    scores_of_tensor,
+    uses_device,
+)
 from robell._validation import check_multiplicity, one_line_errors
 
 PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
@@ -80,6 +88,7 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
     _C_factor = 1.0  # what C is multiplied by in the ridge
     _columns_per_node = 1
     _weight_parameters = ()  # parameters that only the row weights depend on
+    _runs_on_devices = False  # whether tensors are taken as such
 
     # -- fit --------------------------------------------------------------------------
 
@@ -101,6 +110,13 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
+        if uses_device(X):
+            if not self._runs_on_devices:
+                raise TypeError(f"{type(self).__name__} takes arrays, not tensors: give X.cpu()")
+            return fit_tensor(self, X, y, sample_weight)
+        for name in ("device_", "dtype_", "engine_"):  # of an earlier fit to tensors
+            self.__dict__.pop(name, None)
         prepared = self._prepare(X, y, sample_weight)
         return self._fit_prepared(prepared)
 
@@ -123,12 +139,15 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
             multiplicity[present],
         )
         rows = self._fit_rows(samples)
-        # One number from random_state seeds all streams, so its state does not leak n_hidden.
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self._fit_features(rows, seed)
+        self._fit_features(rows, self._draw_seed())
         T = np.zeros((len(rows.X), len(self.classes_)))
         T[np.arange(len(rows.X)), rows.labels] = 1.0
         return Prepared(samples, rows, T, present, len(X))
+
+    def _draw_seed(self):
+        """Return the one number from random_state that seeds all streams."""
+        # One number only: the state of random_state does not leak n_hidden.
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _validate_training(self, X, y):
         """Return X and y as arrays the mathematics may trust."""
@@ -139,8 +158,11 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         return validate_data(self, X, reset=False, **ARRAY_CHECKS)
 
     def _fit_prepared(self, prepared):
+        return self._fit_weighted(prepared, self._fit_weights(prepared))
+
+    def _fit_weighted(self, prepared, importance):
+        """Solve, given the importance of every row, and calibrate."""
         samples, rows, T, *_ = prepared
-        importance = self._fit_weights(prepared)
         total = rows.multiplicity if importance is None else rows.multiplicity * importance
         all_ones = importance is None and bool(np.all(rows.multiplicity == 1.0))
         weights = None if all_ones else total
@@ -224,12 +246,20 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
     def _class_cost(self, labels, multiplicity):
         if self.class_weight is None:
             return None
+        return self._class_cost_of(class_sizes(labels, len(self.classes_), multiplicity))
+
+    def _class_cost_of(self, sizes):
+        """Return the cost of classes of these sizes, or None for ones; 1 for a class of size 0."""
+        if self.class_weight is None:
+            return None
         if isinstance(self.class_weight, dict):
             return self._class_cost_from_dict()
-        sizes = class_sizes(labels, len(self.classes_), multiplicity)
+        cost, seen = np.ones(len(sizes)), sizes > 0
         if self.class_weight == "ratio":
-            return class_cost(sizes)
-        return sizes.sum() / (len(sizes) * sizes)
+            cost[seen] = class_cost(sizes[seen])
+        else:
+            cost[seen] = sizes.sum() / (seen.sum() * sizes[seen])
+        return cost
 
     def _class_cost_from_dict(self):
         known = set(self.classes_.tolist())
@@ -251,6 +281,11 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, X):
         """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
         check_is_fitted(self)
+        if uses_device(X):
+            return scores_of_tensor(self, X)
+        if hasattr(self, "device_"):
+            name = type(self).__name__
+            raise ValueError(f"{name} was fitted on {self.device_}; give X as a tensor there")
         with one_line_errors(self, X):
             X = self._validate_new(X)
         scores = self._class_scores(X, difference=len(self.classes_) == 2)
@@ -305,6 +340,8 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
             Predicted class labels.
         """
         scores = self._scores(X)
+        if is_tensor(scores):
+            return predict_tensor(self, scores)
         best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
         return self.classes_[best]
 
@@ -329,6 +366,8 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         scores = self._scores(X)
         if not hasattr(self, "calibration_slope_"):
             raise AttributeError("predict_proba needs calibrate=True at fit")
+        if is_tensor(scores):
+            return probability_tensor(self, scores)
         if scores.shape[1] == 1:
             scores = np.hstack([np.zeros_like(scores), scores])
         return calibrated_probability(scores, self.calibration_slope_, self.calibration_offsets_)

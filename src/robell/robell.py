@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from numbers import Real
+import warnings
+from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_X_y
+from threadpoolctl import threadpool_limits
 
 from robell._base import ARRAY_CHECKS, BaseRVFLClassifier
-from robell._core.membership import kernel_statistics, pw_gbell, scale_kernel_width
+from robell._core.membership import (
+    approximable,
+    approximate_statistics,
+    kernel_statistics,
+    pairs_to_sample,
+    pw_gbell,
+    scale_kernel_width,
+)
+from robell._core.pairwise import Workers, pairs_to_compare
+from robell._progress import Progress
+from robell._streaming import StreamingMixin
 from robell._validation import check_multiplicity, one_line_errors
 
 _MEMBERSHIP_CONSTRAINTS = {
     "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
     "rho": [Interval(Real, 0, None, closed="neither")],
+    "membership": [StrOptions({"exact", "approximate", "auto"})],
+    "n_jobs": [Integral, None],
 }
+
+AUTO_EXACT_ROWS = 100_000  # up to which membership="auto" compares all pairs
+
+# A row's bound says little from here on, and a quarter of such rows is worth a warning.
+VAGUE_ERROR, VAGUE_SHARE = 0.25, 0.25
 
 
 def _resolve_kernel_width(kernel_width, X, multiplicity):
@@ -25,7 +47,66 @@ def _resolve_kernel_width(kernel_width, X, multiplicity):
     return float(kernel_width)
 
 
-class RoBellRVFLClassifier(BaseRVFLClassifier):
+class _Comparison(NamedTuple):
+    """How rows are compared: the method asked for, threads, and the seed of the samples."""
+
+    membership: str
+    n_jobs: int | None
+    seed: int
+
+    def method(self, labels, n_classes):
+        """Return "exact" or "approximate": what is done with such rows."""
+        if self.membership == "exact":
+            return "exact"
+        if self.membership == "auto" and len(labels) <= AUTO_EXACT_ROWS:
+            return "exact"
+        return "approximate" if approximable(labels, n_classes) else "exact"
+
+    def statistics(self, rows, n_classes, width):
+        """Compare the rows."""
+        X, labels, multiplicity = rows
+        n_threads = effective_n_jobs(self.n_jobs)
+        exact = self.method(labels, n_classes) == "exact"
+        if exact:
+            n_pairs = pairs_to_compare(np.bincount(labels))
+        else:
+            n_pairs = pairs_to_sample(labels, n_classes)
+        with Progress(n_pairs, "memberships") as progress:
+            workers = Workers(n_threads, _one_blas_thread, progress.advance)
+            if exact:
+                return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
+            rng = _membership_stream(self.seed)
+            return approximate_statistics(
+                X, labels, n_classes, width, multiplicity, rng, workers=workers
+            )
+
+
+def _one_blas_thread():
+    return threadpool_limits(1, "blas")
+
+
+def _membership_stream(seed):
+    """Return a generator apart from those of the random layer, which have keys of one number."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(b"membership")))
+
+
+def _error_bounds(found, labels, minority):
+    """Return the bounds of the memberships' errors, with a warning where they say little."""
+    if found.error is None:
+        return np.zeros(len(labels))
+    uncertain = found.error[labels != minority] > VAGUE_ERROR
+    if uncertain.mean() > VAGUE_SHARE:
+        warnings.warn(
+            f"the approximate memberships of {uncertain.mean():.0%} of the rows outside the "
+            f"smallest class are uncertain by more than {VAGUE_ERROR}: few of the sampled rows lie "
+            "within their neighbourhoods; a larger kernel_width or membership='exact' helps",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return found.error
+
+
+class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     """RoBell-RVFL: a robust generalized-bell RVFL network for imbalanced data.
 
     An RVFL network whose ridge regression weighs row i by its class cost (the size of the
@@ -35,7 +116,7 @@ class RoBellRVFLClassifier(BaseRVFLClassifier):
     neighbourhood.
 
     The equations are the paper's; where its print is ambiguous or contradicts itself, the
-    decisions are listed in ``docs/equations.md``. Despite the name, the weighting is not robust
+    decisions are listed in ``docs/errata.md``. Despite the name, the weighting is not robust
     to label noise that reaches the minority class; see the README.
 
     Parameters
@@ -61,13 +142,28 @@ class RoBellRVFLClassifier(BaseRVFLClassifier):
         Class cost that multiplies the memberships; ``"ratio"`` (n_min / n_c) is the paper's.
     calibrate : bool, default=True
         Whether to fit the probabilities of ``predict_proba``.
+    membership : {"exact", "approximate", "auto"}, default="exact"
+        How memberships are computed. ``"exact"`` compares all pairs of rows. ``"approximate"``
+        takes time linear in the rows: class means through landmarks, neighbours counted among
+        sampled rows, more of them where few are near; ``membership_error_`` says how far off each
+        membership may be. Where no class has more than 4,096 rows it compares all pairs too,
+        which costs no more. ``"auto"`` is exact up to 100,000 rows and approximate beyond.
+    n_jobs : int or None, default=None
+        Number of threads that compare rows, as in joblib: None means 1 outside a
+        ``joblib.parallel_config`` context, -1 all cores. Results do not depend on it, to the bit.
     random_state : int, RandomState instance or None, default=None
-        Seed of the hidden layer.
+        Seed of the hidden layer, and, in a stream of its own, of the samples of approximate
+        memberships.
 
     Attributes
     ----------
     membership_ : ndarray of shape (n_samples,)
         PW-GB membership of every training row, in (0, 1]; 0 for rows of weight zero.
+    membership_error_ : ndarray of shape (n_samples,)
+        Bound of the difference between ``membership_`` and the exact membership: 0 where that was
+        computed. The bounds of all rows hold together with a confidence of 99 %.
+    membership_method_ : {"exact", "approximate"}
+        How memberships were computed.
     class_probability_ : ndarray of shape (n_samples,)
         Share of the row's class in its neighbourhood; NaN for rows of weight zero.
     radius_ : ndarray of shape (n_samples,)
@@ -86,8 +182,11 @@ class RoBellRVFLClassifier(BaseRVFLClassifier):
         The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    solver_ : {"primal", "dual", "svd"}
+    solver_ : {"primal", "dual", "svd", "gram", "eigen"}
         How the system was solved, as in :class:`RVFLClassifier`.
+    drift_ : dict
+        After ``partial_fit``, once memberships are frozen: how unlikely later rows would be if
+        they were as the earlier ones; see ``docs/streaming.md``.
     calibration_slope_ : float
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
     calibration_offsets_ : ndarray of shape (n_classes,)
@@ -104,8 +203,11 @@ class RoBellRVFLClassifier(BaseRVFLClassifier):
     Notes
     -----
     Time grows with the square of the number of rows (all pairs are compared twice), memory only
-    linearly. For more than two classes, which the paper does not define, the same formulas hold
-    with the smallest class as the minority and every other as a majority.
+    linearly; with ``membership="approximate"`` both grow linearly. A row of weight k counts as k
+    rows in either; but samples of weighted rows are other samples than those of repeated rows, so
+    approximate memberships of the two agree within their bounds only. For more than two classes,
+    which the paper does not define, the same formulas hold with the smallest class as the minority
+    and every other as a majority.
 
     References
     ----------
@@ -141,6 +243,8 @@ class RoBellRVFLClassifier(BaseRVFLClassifier):
         bias_scale=0.1,
         class_weight="ratio",
         calibrate=True,
+        membership="exact",
+        n_jobs=None,
         random_state=None,
     ):
         self.n_hidden = n_hidden
@@ -152,16 +256,31 @@ class RoBellRVFLClassifier(BaseRVFLClassifier):
         self.bias_scale = bias_scale
         self.class_weight = class_weight
         self.calibrate = calibrate
+        self.membership = membership
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     _weight_parameters = ("kernel_width", "rho")
+    _comparison_seed = 0  # unless a layer is drawn, with its seed
+    _runs_on_devices = True
+    _weighs_by_membership = True
+
+    def _fit_features(self, rows, seed):
+        super()._fit_features(rows, seed)
+        self._comparison_seed = seed
+
+    def _comparison(self):
+        return _Comparison(self.membership, self.n_jobs, self._comparison_seed)
 
     def _fit_weights(self, prepared):
+        rows = prepared.rows
         setting = {"kernel_width": self.kernel_width, "rho": self.rho}
-        ((found, width),) = self._memberships(prepared.rows, [setting], {})
+        ((found, width, minority),) = self._memberships(rows, [setting], {})
         self.kernel_width_ = width
+        self.membership_method_ = self._comparison().method(rows.labels, len(self.classes_))
         for name, values, absent in (
             ("membership_", found.membership, 0.0),
+            ("membership_error_", _error_bounds(found, rows.labels, minority), 0.0),
             ("class_probability_", found.class_probability, np.nan),
             ("radius_", found.radius, np.nan),
         ):
@@ -175,26 +294,45 @@ class RoBellRVFLClassifier(BaseRVFLClassifier):
         return membership if cost is None else cost * membership
 
     def _memberships(self, rows, settings, statistics):
-        """Yield memberships and kernel width of each setting, pairs compared once a width."""
+        """Yield memberships, width and minority of each setting, pairs compared once a width."""
+        comparison, n_classes = self._comparison(), len(self.classes_)
+        approximate = comparison.method(rows.labels, n_classes) == "approximate"
         for setting in settings:
             width = _resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
-            if width not in statistics:
-                statistics[width] = kernel_statistics(
-                    rows.X, rows.labels, len(self.classes_), width, rows.multiplicity
-                )
-            found = statistics[width]
-            yield pw_gbell(found, rows.labels, float(setting["rho"])), width
+            # Exact statistics depend on the rows alone, so every search over them may share them.
+            key = (width, comparison.seed) if approximate else width
+            if key not in statistics:
+                statistics[key] = comparison.statistics(rows, n_classes, width)
+            found = statistics[key]
+            yield pw_gbell(found, rows.labels, float(setting["rho"])), width, found.minority
 
     def _importances(self, prepared, settings, statistics):
-        for found, _ in self._memberships(prepared.rows, settings, statistics):
+        for found, *_ in self._memberships(prepared.rows, settings, statistics):
             yield self._with_cost(prepared, found.membership)
 
 
 @validate_params(
-    {"X": ["array-like"], "y": ["array-like"], **_MEMBERSHIP_CONSTRAINTS},
+    {
+        "X": ["array-like"],
+        "y": ["array-like"],
+        **_MEMBERSHIP_CONSTRAINTS,
+        "random_state": ["random_state"],
+        "return_error": ["boolean"],
+    },
     prefer_skip_nested_validation=True,
 )
-def pw_gbell_membership(X, y, kernel_width=1.0, rho=1.0, sample_weight=None):
+def pw_gbell_membership(
+    X,
+    y,
+    kernel_width=1.0,
+    rho=1.0,
+    sample_weight=None,
+    *,
+    membership="exact",
+    n_jobs=None,
+    random_state=None,
+    return_error=False,
+):
     """Compute the probability-weighted generalized-bell membership of every row.
 
     Rows of the smallest class get 1; every other row a bell of its distance to its class mean in
@@ -213,11 +351,23 @@ def pw_gbell_membership(X, y, kernel_width=1.0, rho=1.0, sample_weight=None):
         Width and steepness of the bell, in units of the class's largest radius.
     sample_weight : array-like of shape (n_samples,), default=None
         Multiplicity of each row; weight 0 means absent.
+    membership : {"exact", "approximate", "auto"}, default="exact"
+        Whether all pairs of rows are compared, or, in time linear in the rows, samples of them;
+        as in :class:`RoBellRVFLClassifier`.
+    n_jobs : int or None, default=None
+        Number of threads, as in joblib. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of approximate memberships.
+    return_error : bool, default=False
+        Whether to return the bounds of the memberships' errors too.
 
     Returns
     -------
     membership : ndarray of shape (n_samples,)
         Values in (0, 1]; 0 for rows of weight zero.
+    error : ndarray of shape (n_samples,)
+        Bounds of the differences from the exact memberships, which hold together with a
+        confidence of 99 %; zeros where all pairs were compared. Only with ``return_error``.
 
     Examples
     --------
@@ -238,9 +388,14 @@ def pw_gbell_membership(X, y, kernel_width=1.0, rho=1.0, sample_weight=None):
     classes = np.unique(y[present])
     if len(classes) < 2:
         raise ValueError(f"y must hold at least two classes; it has one class, {classes[0]!r}")
-    labels = np.searchsorted(classes, y[present])
-    width = _resolve_kernel_width(kernel_width, X[present], multiplicity[present])
-    membership = np.zeros(len(X))
-    statistics = kernel_statistics(X[present], labels, len(classes), width, multiplicity[present])
-    membership[present] = pw_gbell(statistics, labels, float(rho)).membership
-    return membership
+    rows = X[present], np.searchsorted(classes, y[present]), multiplicity[present]
+    width = _resolve_kernel_width(kernel_width, rows[0], rows[2])
+    seed = 0
+    if membership != "exact":  # which draws nothing, and leaves a RandomState as it is
+        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    statistics = _Comparison(membership, n_jobs, seed).statistics(rows, len(classes), width)
+    found = pw_gbell(statistics, rows[1], float(rho))
+    values, error = np.zeros(len(X)), np.zeros(len(X))
+    values[present] = found.membership
+    error[present] = _error_bounds(found, rows[1], statistics.minority)
+    return (values, error) if return_error else values

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from robell._base import BaseRVFLClassifier
+from robell._streaming import StreamingMixin
 
 
-class RVFLClassifier(BaseRVFLClassifier):
+class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     """Random vector functional link network.
 
     A hidden layer of fixed random weights beside direct links from the inputs to the outputs;
@@ -53,9 +54,10 @@ class RVFLClassifier(BaseRVFLClassifier):
         The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    solver_ : {"primal", "dual", "svd"}
+    solver_ : {"primal", "dual", "svd", "gram", "eigen"}
         How the system was solved: Cholesky in primal or dual form, or, where it was singular to
-        working precision, by singular values.
+        working precision, by singular values; after ``partial_fit`` from the Gram matrices
+        remembered, by Cholesky or eigenvalues.
     calibration_slope_ : float
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
     calibration_offsets_ : ndarray of shape (n_classes,)
@@ -116,12 +118,14 @@ class RVFLClassifier(BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
+    _runs_on_devices = True
+
     @property
     def _direct_link(self):
         return self.direct_link
 
 
-class ELMClassifier(BaseRVFLClassifier):
+class ELMClassifier(StreamingMixin, BaseRVFLClassifier):
     """Extreme learning machine: an RVFL network without direct links (the paper's RVFLwoDL).
 
     Parameters
@@ -159,7 +163,7 @@ class ELMClassifier(BaseRVFLClassifier):
         The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    solver_ : {"primal", "dual", "svd"}
+    solver_ : {"primal", "dual", "svd", "gram", "eigen"}
         How the system was solved, as in :class:`RVFLClassifier`.
     calibration_slope_ : float
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
@@ -192,6 +196,7 @@ class ELMClassifier(BaseRVFLClassifier):
     """
 
     _direct_link = False
+    _runs_on_devices = True
 
     def __init__(
         self,
