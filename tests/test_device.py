@@ -13,6 +13,7 @@ from robell import (
     GranularBallRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
+    pw_gbell_membership,
 )
 from robell._core import pairwise, pairwise_torch
 from robell._core.activations import ACTIVATIONS
@@ -242,3 +243,9 @@ def test_without_dispatch_cpu_tensors_are_arrays(rng):
         if torch.cuda.is_available():
             with pytest.raises(TypeError, match="array API dispatch on"):
                 RVFLClassifier().fit(*tensors("cuda", X, y))
+
+
+def test_memberships_alone_are_of_arrays(rng, device):
+    X, y = tensors(device, rng.normal(size=(20, 3)), np.arange(20) % 2)
+    with pytest.raises(TypeError, match="takes arrays"):
+        pw_gbell_membership(X, y)

@@ -118,12 +118,15 @@ def test_every_parameter_and_fitted_attribute_is_documented(imbalanced):
                 assert re.search(rf"^{attribute} : ", attributes, re.M), (name, attribute)
 
 
+PAGES = ["README.md", "docs/search.md", "docs/streaming.md", "docs/big_data.md"]
+
+
 def python_blocks(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     return re.findall(r"```python\n(.*?)```", text, re.S)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/search.md", "docs/streaming.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_the_pages_examples_run(page):
     blocks = python_blocks(page)
     assert blocks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import glob
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,8 +15,9 @@ from robell._optional import require
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
 MOST_CLASSES = 10_000  # a target with more distinct values is no class label
-CSV_BLOCK = 1 << 20  # bytes of a CSV file parsed at a time
-READ_BUFFER = 1 << 20  # bytes of a Parquet column read at a time
+CSV_BLOCK = 1 << 22  # bytes of a CSV file parsed at a time
+PARQUET_BUFFER = 1 << 16  # bytes of a Parquet column read at a time
+ARROW_ROWS = 1 << 13  # rows of a Parquet file decoded at a time
 
 
 class FileError(ValueError):
@@ -62,12 +64,10 @@ def _is_table(path):
 
 
 class Batch(NamedTuple):
-    """Some rows of a file."""
+    """Some rows."""
 
     X: np.ndarray
     y: np.ndarray | None
-    path: Path
-    start: int  # rows of the file before these
 
 
 class Tables:
@@ -118,7 +118,7 @@ class Tables:
         counts = {}
         for file in self.files:
             start = 0
-            for batch in file.arrow_batches([self.target], 1 << 16):
+            for batch in file.arrow_batches([], self.target):
                 values, places = _encoded(batch.column(0), file.path, self.target, start)
                 found = np.bincount(places, minlength=len(values)).tolist()
                 for value, count in zip(values, found, strict=True):
@@ -143,21 +143,40 @@ class Tables:
         labels : dict of raw value -> label, default=None
             What ``labels`` found; without, batches have no y.
         """
-        wanted = [*self.columns] if labels is None else [*self.columns, self.target]
+        X, y, filled = self._buffers(n_rows, labels)
+        for part, part_y in self._pieces(labels):
+            at = 0
+            while at < len(part):
+                here = slice(at, at + n_rows - filled)
+                there = slice(filled, filled + len(part[here]))
+                X[there] = part[here]
+                if y is not None:
+                    y[there] = part_y[here]
+                at, filled = at + len(part[here]), there.stop
+                if filled == n_rows:
+                    yield Batch(X, y)
+                    X, y, filled = self._buffers(n_rows, labels)
+        if filled:
+            yield Batch(X[:filled], None if y is None else y[:filled])
+
+    def _buffers(self, n_rows, labels):
+        kind = None if labels is None else np.array(list(labels.values())).dtype
+        y = None if labels is None else np.empty(n_rows, kind)
+        return np.empty((n_rows, len(self.columns))), y, 0
+
+    def _pieces(self, labels):
+        """Yield rows and labels as they come from the files."""
         for file in self.files:
             file.require_unchanged()
             start = 0
-            for batch in file.arrow_batches(wanted, n_rows):
-                for at in range(0, batch.num_rows, n_rows):
-                    part = batch.slice(at, n_rows)
-                    X = _numbers(part, self.columns, file.path, start)
-                    y = None
-                    if labels is not None:
-                        raw = part.column(len(self.columns))
-                        values, places = _encoded(raw, file.path, self.target, start)
-                        y = np.array([labels[value] for value in values])[places]
-                    yield Batch(X, y, file.path, start)
-                    start += part.num_rows
+            for batch in file.arrow_batches(self.columns, None if labels is None else self.target):
+                X, y = _numbers(batch, self.columns, file.path, start), None
+                if labels is not None:
+                    raw = batch.column(len(self.columns))
+                    values, places = _encoded(raw, file.path, self.target, start)
+                    y = np.array([labels[value] for value in values])[places]
+                yield X, y
+                start += batch.num_rows
 
 
 def _missing(file, name):
@@ -268,19 +287,24 @@ class _File:
         try:
             return function(*arguments)
         except (pyarrow.ArrowException, UnicodeDecodeError) as error:
-            raise FileError(f"{self.path}: {_first_line(error)}") from error
+            raise FileError(f"{self.path}: {self._explained(error)}") from error
         except OSError as error:
             if isinstance(error, FileNotFoundError):
                 raise FileError(f"{self.path}: the file has gone") from error
             raise FileError(f"{self.path}: {_first_line(error)}") from error
 
-    def arrow_batches(self, columns, n_rows):
-        """Yield Arrow record batches of some columns, in their order."""
-        batches = self._guarded(self._batches, columns, n_rows)
-        while True:
-            batch = self._guarded(next, batches, None)
-            if batch is None:
-                return
+    def _explained(self, error):
+        """Return the first line of an error, a column called by its name."""
+        text = _first_line(error)
+        number = re.search(r"In CSV column #(\d+): ", text)
+        if number is None or not hasattr(self, "columns"):
+            return text
+        return text.replace(number[0], f"column {self.columns[int(number[1])]!r} is not numeric: ")
+
+    def arrow_batches(self, columns, target=None):
+        """Yield Arrow record batches of some columns, in their order, and of the target."""
+        batches = self._batches(columns, target)
+        while (batch := self._guarded(next, batches, None)) is not None:
             yield batch
 
 
@@ -288,10 +312,8 @@ class _CsvFile(_File):
     def _read_columns(self):
         from pyarrow import csv
 
-        # All as text: a look at the names must not trip over a value.
-        convert = csv.ConvertOptions(auto_dict_encode=False, column_types={}, null_values=[])
         with self._stream() as stream:
-            reader = csv.open_csv(stream, csv.ReadOptions(block_size=CSV_BLOCK), None, convert)
+            reader = csv.open_csv(stream, csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False))
             return list(reader.schema.names)
 
     def _stream(self):
@@ -302,22 +324,19 @@ class _CsvFile(_File):
     def require_numbers(self, columns):
         """Do nothing: whether all of a column is numeric only reading it tells."""
 
-    def _batches(self, columns, n_rows):
+    def _batches(self, columns, target):
         import pyarrow
         from pyarrow import csv
 
-        features = columns[:-1] if len(columns) > 1 and self.text == columns[-1] else columns
-        types = dict.fromkeys(features, pyarrow.float64())
-        if self.text in columns:
-            types[self.text] = pyarrow.string()
+        types = dict.fromkeys(columns, pyarrow.float64())
+        if target is not None:
+            types[target] = pyarrow.string()
         convert = csv.ConvertOptions(
-            column_types=types, include_columns=columns, strings_can_be_null=True
+            column_types=types, include_columns=list(types), strings_can_be_null=True
         )
         reading = csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False)
         with self._stream() as stream:
             yield from csv.open_csv(stream, reading, None, convert)
-
-    text = None  # the column read as text
 
 
 class _ParquetFile(_File):
@@ -341,12 +360,13 @@ class _ParquetFile(_File):
                     "leave it out"
                 )
 
-    def _batches(self, columns, n_rows):
+    def _batches(self, columns, target):
         from pyarrow import parquet
 
-        with parquet.ParquetFile(self.path, buffer_size=READ_BUFFER) as file:
-            for batch in file.iter_batches(n_rows, columns=columns, use_threads=False):
-                yield batch.select(columns)
+        wanted = [*columns] if target is None else [*columns, target]
+        with parquet.ParquetFile(self.path, buffer_size=PARQUET_BUFFER) as file:
+            for batch in file.iter_batches(ARROW_ROWS, columns=wanted, use_threads=False):
+                yield batch.select(wanted)
 
 
 def _first_line(error):

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 from robell import __version__
+from robell._cli_models import add_fit, add_predict
+from robell._tables import FileError
 from robell.bench.jobs import SCORERS
 from robell.bench.plan import PROTOCOLS
 from robell.bench.printed import MODELS
@@ -63,7 +65,7 @@ def main(arguments=None):
     options = _parser().parse_args(arguments)
     try:
         return options.run(options, arguments)
-    except (StudyError, DatasetError, ImportError) as error:
+    except (StudyError, DatasetError, FileError, ImportError) as error:
         print(f"robell: {error}", file=sys.stderr)
         return FAILED
     except OSError as error:
@@ -83,13 +85,16 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(
-        prog="robell", description="Random vector functional link classifiers: the paper's study."
+        prog="robell",
+        description="Random vector functional link classifiers: models of files, the study.",
     )
     parser.add_argument("--version", action="version", version=f"robell {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_reproduce(commands)
     _add_datasets(commands)
     _add_report(commands)
+    add_fit(commands)
+    add_predict(commands)
     return parser
 
 

@@ -24,6 +24,7 @@ from robell._core.membership import (
     scale_kernel_width,
 )
 from robell._core.pairwise import Workers, pairs_to_compare
+from robell._device import uses_device
 from robell._progress import Progress
 from robell._streaming import StreamingMixin
 from robell._validation import check_multiplicity, one_line_errors
@@ -380,6 +381,11 @@ def pw_gbell_membership(
     array([0.93, 0.95, 0.95, 0.94, 0.17, 1.  , 1.  ])
     >>> model = LogisticRegression().fit(X, y, sample_weight=pw_gbell_membership(X, y))
     """
+    if uses_device(X):
+        raise TypeError(
+            "pw_gbell_membership takes arrays: give X.cpu(), or fit RoBellRVFLClassifier to the "
+            "tensors and take its membership_"
+        )
     with one_line_errors(pw_gbell_membership, X):
         X, y = check_X_y(X, y, **ARRAY_CHECKS)
     check_classification_targets(y)

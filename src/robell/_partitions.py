@@ -1,0 +1,138 @@
+"""Partitions of Dask collections, matched: rows, labels and weights of each."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Parts(NamedTuple):
+    """Tasks that make the partitions, and the keys of X, y and weights in each of them."""
+
+    graph: dict
+    keys: list
+    names: list | None  # of the columns
+
+
+def match_parts(X, y, sample_weight):
+    """Match the partitions of X, y and weights."""
+    if isinstance(y, str):
+        X, y = _split_off(X, y)
+    given = {"X": X, "y": y}
+    if sample_weight is not None:
+        given["sample_weight"] = sample_weight
+    for name, collection in given.items():
+        require_dask(name, collection)
+    if all(not is_array(collection) for collection in given.values()):
+        return Parts(*_parts_of_frames(given), _column_names(X))
+    return Parts(*_parts_of_blocks(given), _column_names(X))
+
+
+def _split_off(X, target):
+    """Return the other columns of a frame, and this one."""
+    require_dask("X", X)
+    columns = [str(name) for name in getattr(X, "columns", [])]
+    if target not in columns:
+        raise ValueError(f"X has no column {target!r} to take the labels from")
+    return X[[name for name in X.columns if name != target]], X[target]
+
+
+def is_array(collection):
+    """Return whether this is a dask array."""
+    import dask.array
+
+    return isinstance(collection, dask.array.Array)
+
+
+def require_dask(name, collection):
+    """Raise for what is neither a dask array nor a dask data frame."""
+    is_frame = hasattr(collection, "to_delayed") and hasattr(collection, "map_partitions")
+    if not (is_array(collection) or (is_frame and hasattr(collection, "npartitions"))):
+        raise TypeError(
+            f"{name} must be a dask array or data frame; got {type(collection).__name__}, for "
+            "which the estimator's own fit and predict are made"
+        )
+    n_dimensions = getattr(collection, "ndim", None)
+    if name == "X" and n_dimensions != 2:
+        raise ValueError(f"X must have two dimensions; it has {n_dimensions}")
+
+
+def _column_names(X):
+    """Return the names of a frame's columns as scikit-learn knows them: strings or nothing."""
+    if is_array(X):
+        return None
+    names = list(X.columns)
+    kinds = {isinstance(name, str) for name in names}
+    if kinds == {True, False}:
+        raise TypeError("the columns of X must all be named by strings, or none of them")
+    return names if kinds == {True} else None
+
+
+def _parts_of_frames(given):
+    from dask.dataframe import map_partitions
+
+    _require_equal_counts({name: frame.npartitions for name, frame in given.items()})
+    together = map_partitions(
+        _together, *given.values(), align_dataframes=False, meta=(None, object)
+    )
+    graph, keys = _tasks_of_frame(together)
+    return graph, [(key,) for key in keys]
+
+
+def _tasks_of_frame(frame):
+    """Return the tasks that make a frame's partitions, and their keys."""
+    # Simplified, so that only the columns needed are read, and read once; not fully optimised,
+    # because that joins small partitions, of X and y not always the same ones.
+    expression = frame.simplify().expr.lower_completely()
+    with suppress(ImportError):  # not public; without it there are only more tasks
+        from dask.dataframe.dask_expr._expr import optimize_blockwise_fusion
+
+        expression = optimize_blockwise_fusion(expression)
+    return dict(expression.__dask_graph__()), expression.__dask_keys__()
+
+
+def _parts_of_blocks(given):
+    import dask
+
+    arrays = {name: _as_blocks(name, x, given["X"]) for name, x in given.items() if is_array(x)}
+    arrays = dict(zip(arrays, dask.optimize(*arrays.values()), strict=True))
+    graph, keys = {}, {}
+    for name, collection in given.items():
+        if name in arrays:
+            tasks = dict(arrays[name].__dask_graph__())
+            keys[name] = list(dask.core.flatten(arrays[name].__dask_keys__()))
+        else:
+            tasks, keys[name] = _tasks_of_frame(collection)
+        graph.update(tasks)
+    _require_equal_counts({name: len(several) for name, several in keys.items()})
+    return graph, list(zip(*keys.values(), strict=True))
+
+
+def _as_blocks(name, array, X):
+    """Return an array cut along its rows only, and where X is, as far as that is known."""
+    if name == "X":
+        return array.rechunk({1: -1}) if array.numblocks[1] > 1 else array
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension; its shape is {array.shape}")
+    if not is_array(X) or np.isnan(X.shape[0]) or np.isnan(array.shape[0]):
+        return array
+    if array.shape[0] != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and {name} {array.shape[0]}")
+    return array.rechunk((X.chunks[0],))
+
+
+def _require_equal_counts(counts):
+    if len(set(counts.values())) > 1:
+        text = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise ValueError(
+            f"partitions cannot be matched: {text}; take X and y from one data frame, or "
+            "repartition them alike"
+        )
+
+
+def _together(*several):
+    return several
