@@ -163,7 +163,14 @@ def test_datasets_are_listed_with_where_they_come_from(capsys, tmp_path):
 def test_interrupted_it_says_so_keeps_what_had_finished_and_goes_on(capsys, tmp_path):
     arguments = small(tmp_path / "out", "elm", "rvfl", "robell")
     command = [sys.executable, "-m", "robell.cli", *map(str, arguments), "--jobs", "1"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Where the tests run in the background, SIGINT is ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     records = tmp_path / "out" / "records.jsonl"
     time.sleep(0.5)
     deadline = time.monotonic() + 120

@@ -54,8 +54,20 @@ def threads(n):
     return Workers(n, lambda: threadpool_limits(1, "blas"))
 
 
-def running_threads():
-    return [t for t in threading.enumerate() if t.name.startswith("ThreadPoolExecutor")]
+@pytest.fixture
+def no_thread_is_left():
+    """Other tests' pools may be there before; none of this test's may be there after it."""
+    before = set(threading.enumerate())
+    yield
+    assert not set(threading.enumerate()) - before
+
+
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises KeyboardInterrupt, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 SHAPES = [(1, 3), (5, 1, 40), (700, 90), (300, 1, 1, 200, 450), tuple([7] * 60)]
@@ -258,7 +270,7 @@ def test_progress_counts_every_pair(rng, monkeypatch):
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_a_failing_unit_stops_the_others_and_is_raised(n_threads):
+def test_a_failing_unit_stops_the_others_and_is_raised(n_threads, no_thread_is_left):
     done = []
 
     def compute(rows, columns, stop):
@@ -270,10 +282,9 @@ def test_a_failing_unit_stops_the_others_and_is_raised(n_threads):
     with pytest.raises(MemoryError, match="no tile left"):
         share_out(units_of(0, 40_000), compute, lambda *_: None, Workers(n_threads))
     assert len(done) < len(units_of(0, 40_000))
-    assert not running_threads()
 
 
-def test_ctrl_c_stops_all_threads_within_a_second(rng):
+def test_ctrl_c_stops_all_threads_within_a_second(rng, interruptible, no_thread_is_left):
     X, classes = rows_of(rng, (60_000, 20_000), 10)  # many seconds of work
     killer = threading.Timer(0.4, signal.raise_signal, [signal.SIGINT])
     killer.start()
@@ -281,7 +292,6 @@ def test_ctrl_c_stops_all_threads_within_a_second(rng):
     with pytest.raises(KeyboardInterrupt):
         same_class_dissimilarity(X, classes, np.ones(80_000), 0.1, threads(2))
     assert time.monotonic() - start < 20.0  # generous: the machine may be busy
-    assert not running_threads()
 
 
 def test_memory_is_a_few_tiles_whatever_the_rows(rng):

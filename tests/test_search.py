@@ -550,6 +550,8 @@ def test_an_interrupt_stops_at_once_and_leaves_no_process(n_jobs):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Where the tests run in the background, SIGINT is ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout.readline().strip() == "ready"
     time.sleep(4)
