@@ -57,7 +57,7 @@ def main(arguments=None):
     Examples
     --------
     >>> from robell.cli import main
-    >>> main(["datasets", "monk1", "--offline"])  # doctest: +ELLIPSIS
+    >>> main(["datasets", "monk1"])  # doctest: +ELLIPSIS
     name ...
     0
     """
@@ -165,7 +165,6 @@ def _add_datasets(commands):
     command.add_argument(
         "--data-dir", type=Path, help="a folder of NAME.csv files, looked in first"
     )
-    command.add_argument("--offline", action="store_true", help=argparse.SUPPRESS)
     command.set_defaults(run=_datasets)
 
 
