@@ -497,6 +497,7 @@ def _html_header(table, place):
 
 
 def _html_text(text):
+    text = text.replace(" \u00b1 ", "\u00a0\u00b1\u00a0")  # a mean and its deviation stay together
     return (
         f'<span class="long">{escape_html(text)}</span>'
         if len(text) > LONG_TEXT
