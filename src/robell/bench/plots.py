@@ -317,7 +317,9 @@ def surface(xi, rho, accuracy, title=""):
     values = np.asarray(accuracy, dtype=float)
     _check_shape(values, (len(xi), len(rho)))
     figure = _new_figure(4.8, 3.7)
-    axes = figure.add_subplot(projection="3d")
+    # Older versions of matplotlib cannot lay out three dimensions: the place is given.
+    figure.set_layout_engine("none")
+    axes = figure.add_axes((0.08, 0.06, 0.86, 0.84), projection="3d")
     positions, labels = _positions(xi, log2=True)
     across, along = np.meshgrid(positions, rho, indexing="ij")
     looks = {"cmap": "cividis", "edgecolor": INK, "linewidth": 0.3, "shade": False}
