@@ -40,6 +40,9 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/search_agreement.py
 	$(BIN)/python benchmarks/which_model.py
+	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/partial_fit.py
+	$(BIN)/python benchmarks/dask_fit.py
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "robell needs Python 3.11 or newer; set PYTHON=...")'
