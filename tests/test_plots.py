@@ -32,8 +32,6 @@ def all_figures(name="set"):
         "heat": plots.heat_map(XI, RHO, accuracy, name),
         "surface": plots.surface(XI, RHO, accuracy, name),
         "scatter": plots.measured_against_printed(table, table + 1, names, name),
-        "differences": plots.difference_bars(names, ranks - 4, name),
-        "ranks": plots.rank_bars(names, ranks, ranks + 0.1, name),
     }
 
 
@@ -104,10 +102,10 @@ def test_hostile_names_draw_without_warning_and_stay_text():
 def test_drawing_leaves_matplotlib_as_it_was():
     before = dict(matplotlib.rcParams)
     with matplotlib.rc_context({"text.color": "red", "svg.fonttype": "path"}):
-        svg = plots.inline_svg(plots.rank_bars(["a"], [1.0]))
+        svg = plots.inline_svg(plots.sensitivity_line([1, 2], {"a": [1.0, 2.0]}, "x"))
         assert matplotlib.rcParams["text.color"] == "red"
     assert dict(matplotlib.rcParams) == before
-    assert svg == plots.inline_svg(plots.rank_bars(["a"], [1.0]))
+    assert svg == plots.inline_svg(plots.sensitivity_line([1, 2], {"a": [1.0, 2.0]}, "x"))
 
 
 def test_critical_difference_puts_models_cliques_and_cd_where_they_belong():
@@ -170,15 +168,6 @@ def test_scatter_has_a_point_for_each_complete_pair():
     np.testing.assert_array_equal(series[0].get_ydata(), measured[:, 0])
 
 
-def test_bars_have_the_given_lengths_and_ranks_are_sorted():
-    axes = plots.difference_bars(["a", "b", "c"], [1.5, -2.0, float("nan")]).axes[0]
-    np.testing.assert_array_equal([bar.get_width() for bar in axes.patches], [1.5, -2, np.nan])
-    assert [text.get_text() for text in axes.texts] == ["+1.50", "\u22122.00"]
-    axes = plots.rank_bars(["a", "b", "c"], [2.0, 1.0, 3.0], [1.0, 2.0, 3.0]).axes[0]
-    assert [bar.get_width() for bar in axes.patches] == [1, 2, 3]
-    assert list(axes.lines[0].get_xdata()) == [2, 1, 3]
-
-
 def luminance(colour):
     channels = matplotlib.colors.to_rgb(colour)
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
@@ -198,4 +187,4 @@ def test_labels_within_the_heat_map_can_be_read():
 def test_a_missing_matplotlib_is_named_with_the_way_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'"robell\[bench\]"'):
-        plots.rank_bars(["a"], [1.0])
+        plots.sensitivity_line([1, 2], {"a": [1.0, 2.0]}, "x")

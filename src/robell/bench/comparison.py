@@ -458,8 +458,6 @@ def sensitivity_claims(results):
         surfaces[record["job"]["dataset"]] = record["outcome"]
     rows = []
     for claim in printed.CLAIMS:
-        if claim.topic != "sensitivity":
-            continue
         for name in claim.datasets:
             if name in surfaces:
                 rows.append((claim.place, name, claim.text, *_held(claim, surfaces[name])))

@@ -382,86 +382,6 @@ def measured_against_printed(measured, printed, names, title=""):
 
 
 @_styled
-def difference_bars(names, differences, title="", xlabel="measured less printed (points)"):
-    """Draw signed differences as bars from zero, each with its value.
-
-    Parameters
-    ----------
-    names : sequence of str
-        What the bars are.
-    differences : sequence of float
-        Their lengths; NaN leaves a bar out.
-    title, xlabel : str
-        Of the panel.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        Horizontal bars, the first on top.
-
-    Examples
-    --------
-    >>> from robell.bench.plots import difference_bars
-    >>> figure = difference_bars(["a", "b"], [0.5, -1.25])
-    >>> [text.get_text() for text in figure.axes[0].texts]
-    ['+0.50', '−1.25']
-    """
-    colours = [COLOURS[0] if value >= 0 else COLOURS[-1] for value in differences]
-    labels = [f"{value:+z.2f}".replace("-", "\u2212") for value in differences]
-    axes = _bars(names, differences, colours, title)
-    for place, (value, label) in enumerate(zip(differences, labels, strict=True)):
-        if np.isfinite(value):
-            _label_bar(axes, value, place, label, INK, outward=-1 if value < 0 else 1)
-    axes.spines["left"].set_visible(False)
-    axes.axvline(0, color=INK, linewidth=0.8)
-    axes.margins(x=0.14)
-    axes.set_xlabel(_short(xlabel))
-    return axes.figure
-
-
-@_styled
-def rank_bars(names, average_ranks, printed=None, title=""):
-    """Draw average ranks as bars, the best on top, with the printed rank as a hollow mark.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The models.
-    average_ranks : sequence of float
-        Measured, 1 being the best.
-    printed : sequence of float, default=None
-        What the paper prints.
-    title : str, default=""
-        Above the panel.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        Horizontal bars.
-
-    Examples
-    --------
-    >>> from robell.bench.plots import rank_bars
-    >>> figure = rank_bars(["a", "b"], [2.0, 1.0])
-    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    ['b', 'a']
-    """
-    order = np.argsort(average_ranks, kind="stable")
-    ranks = np.asarray(average_ranks, dtype=float)[order]
-    axes = _bars([names[place] for place in order], ranks, COLOURS[0], title)
-    for place, rank in enumerate(ranks):
-        _label_bar(axes, 0, place, f"{rank:.2f}", "#ffffff", outward=1)
-    if printed is not None:
-        values = np.asarray(printed, dtype=float)[order]
-        hollow = {"markerfacecolor": "none", "markeredgecolor": INK, "label": "printed"}
-        axes.plot(values, np.arange(len(values)), "D", **hollow)
-        axes.figure.legend(loc="outside lower right")
-    axes.set_xlim(left=0)
-    axes.set_xlabel("average rank (1 is the best)")
-    return axes.figure
-
-
-@_styled
 def inline_svg(figure, prefix=None):
     """Write a figure as an SVG element to stand within an HTML page.
 
@@ -483,8 +403,8 @@ def inline_svg(figure, prefix=None):
 
     Examples
     --------
-    >>> from robell.bench.plots import inline_svg, rank_bars
-    >>> svg = inline_svg(rank_bars(["a", "b"], [2.0, 1.0]))
+    >>> from robell.bench.plots import inline_svg, sensitivity_line
+    >>> svg = inline_svg(sensitivity_line([1, 2], {"a": [2, 1]}, "x"))
     >>> svg[:4], "currentColor" in svg, "style" in svg
     ('<svg', True, False)
     """
@@ -512,9 +432,9 @@ def write(figure, folder, name):
     Examples
     --------
     >>> import tempfile
-    >>> from robell.bench.plots import rank_bars, write
+    >>> from robell.bench.plots import sensitivity_line, write
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     paths = write(rank_bars(["a", "b"], [2.0, 1.0]), folder, "ranks")
+    ...     paths = write(sensitivity_line([1, 2], {"a": [2, 1]}, "x"), folder, "ranks")
     >>> [path.name for path in paths]
     ['ranks.png', 'ranks.svg']
     """
@@ -583,19 +503,3 @@ def _span(values):
     low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
     room = 0.04 * (high - low) or 1.0
     return low - room, high + room
-
-
-def _bars(names, values, colours, title):
-    axes = _new_figure(5.8, 0.27 * len(names) + 0.9).subplots()
-    places = np.arange(len(names))
-    axes.barh(places, values, height=0.68, color=colours)
-    axes.set_yticks(places, [_short(name) for name in names])
-    axes.tick_params(axis="y", length=0)
-    axes.set(ylim=(len(names) - 0.4, -0.6), title=_short(title, 60))
-    return axes
-
-
-def _label_bar(axes, x, y, label, colour, outward):
-    style = {"ha": "left" if outward > 0 else "right", "va": "center_baseline", "fontsize": 7.5}
-    style |= {"color": colour, "xytext": (4 * outward, 0), "textcoords": "offset points"}
-    axes.annotate(label, (x, y), **style)
