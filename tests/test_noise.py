@@ -3,14 +3,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robell.noise import flip_labels
+from robell.noise import flip_from_class, flip_labels, flip_near_boundary, flip_uniformly
+
+COUNTS = st.lists(st.integers(1, 60), min_size=2, max_size=4)
+SEEDS = st.integers(0, 2**32 - 1)
 
 
-@given(
-    counts=st.lists(st.integers(1, 60), min_size=2, max_size=4),
-    fraction=st.floats(0, 1),
-    seed=st.integers(0, 2**32 - 1),
-)
+def labels(counts):
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def rows(y, seed=0):
+    """Two columns, classes side by side, the second a thousand times larger than the first."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(len(y), 2)) + 2.0 * np.asarray(y)[:, None]
+    return X * [1.0, 1000.0]
+
+
+def nearest_distance(X, y):
+    """The literal twin: all distances of the scaled rows, one after the other."""
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    return np.array(
+        [min(np.linalg.norm(a - b) for b, d in zip(scaled, y) if d != c) for a, c in zip(scaled, y)]
+    )
+
+
+# -- the same share of every class ---------------------------------------------------------
+
+
+@given(counts=COUNTS, fraction=st.floats(0, 1), seed=SEEDS)
 def test_every_class_loses_its_share_and_nothing_else_changes(counts, fraction, seed):
     y = np.repeat(np.arange(len(counts)), counts)
     noisy, flipped = flip_labels(y, fraction, seed)
@@ -29,17 +50,172 @@ def test_products_just_below_an_integer_are_not_cut_to_the_one_before():
     assert flip_labels(np.repeat([0, 1], [100, 100]), 0.29, 0)[1].sum() == 58
 
 
-def test_which_rows_depends_on_the_seed():
+# -- all rows alike ------------------------------------------------------------------------
+
+
+@given(counts=COUNTS, fraction=st.floats(0, 1), seed=SEEDS)
+def test_uniform_flips_are_so_many_and_all_wrong(counts, fraction, seed):
+    y = labels(counts)
+    noisy, flipped = flip_uniformly(y, fraction, seed)
+    np.testing.assert_array_equal(noisy != y, flipped)
+    assert flipped.sum() == round(round(fraction * len(y), 9))
+    assert set(noisy) <= set(y)
+    np.testing.assert_array_equal(noisy, flip_uniformly(y, fraction, seed)[0])
+
+
+@given(
+    counts=COUNTS,
+    fractions=st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted),
+    seed=SEEDS,
+)
+def test_a_larger_fraction_only_adds_wrong_labels(counts, fractions, seed):
+    y = labels(counts)
+    X = rows(y)
+    makers = [
+        lambda fraction: flip_uniformly(y, fraction, seed),
+        lambda fraction: flip_from_class(y, 0, fraction, seed),
+        lambda fraction: flip_near_boundary(X, y, fraction, seed),
+    ]
+    for make in makers:
+        (few, some), (many, more) = (make(fraction) for fraction in fractions)
+        assert (some <= more).all()
+        np.testing.assert_array_equal(few[some], many[some])
+
+
+def test_uniform_flips_reach_classes_by_their_size_and_go_everywhere_alike():
+    y = labels([900, 90, 10])
+    flips = np.zeros(3)
+    went = np.zeros((3, 3))
+    for seed in range(400):
+        noisy, flipped = flip_uniformly(y, 0.2, seed)
+        flips += np.bincount(y[flipped], minlength=3)
+        np.add.at(went, (y[flipped], noisy[flipped]), 1)
+    # 80,000 flips in all; hypergeometric counts, four standard deviations of each class
+    np.testing.assert_allclose(flips, [72000, 7200, 800], rtol=0, atol=4 * np.sqrt(7200))
+    np.testing.assert_allclose(went[0, 1] / went[0].sum(), 0.5, atol=0.01)
+    assert not np.diag(went).any()
+
+
+# -- one class -----------------------------------------------------------------------------
+
+
+@given(counts=COUNTS, fraction=st.floats(0, 1), seed=SEEDS, data=st.data())
+def test_only_rows_of_the_class_are_flipped(counts, fraction, seed, data):
+    y = labels(counts)
+    source = data.draw(st.integers(0, len(counts) - 1))
+    noisy, flipped = flip_from_class(y, source, fraction, seed)
+    np.testing.assert_array_equal(noisy != y, flipped)
+    assert not flipped[y != source].any()
+    assert flipped.sum() == round(round(fraction * counts[source], 9))
+    target = (source + 1) % len(counts)
+    noisy, flipped = flip_from_class(y, source, fraction, seed, to=target)
+    assert (noisy[flipped] == target).all()
+
+
+def test_classes_may_be_text():
+    y = np.repeat(["fraud", "fine"], [10, 90])
+    noisy, flipped = flip_from_class(y, "fraud", 0.3, 0)
+    assert (noisy == "fraud").sum() == 7
+    assert flipped.sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"label": 5}, "no class 5 in y"),
+        ({"label": 1, "to": 7}, "no class 7 in y"),
+        ({"label": 1, "to": 1}, "it is their class"),
+    ],
+)
+def test_classes_that_are_none(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        flip_from_class([0, 1, 1], fraction=0.5, **arguments)
+
+
+# -- near the boundary ---------------------------------------------------------------------
+
+
+@given(counts=COUNTS, fraction=st.floats(0, 1), seed=SEEDS)
+def test_boundary_flips_are_so_many_and_take_the_label_of_the_nearest(counts, fraction, seed):
+    y = labels(counts)
+    X = rows(y)
+    noisy, flipped = flip_near_boundary(X, y, fraction, seed)
+    np.testing.assert_array_equal(noisy != y, flipped)
+    assert flipped.sum() == round(round(fraction * len(y), 9))
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    for i in np.flatnonzero(flipped)[:10]:
+        others = np.flatnonzero(y != y[i])
+        distance = np.linalg.norm(scaled[others] - scaled[i], axis=1)
+        near = others[distance <= distance.min() + 1e-12]
+        assert noisy[i] in y[near]
+
+
+def test_boundary_flips_fall_with_the_rank_as_documented():
+    y = labels([60, 20])
+    X = rows(y)
+    rank = np.argsort(np.argsort(nearest_distance(X, y)))
+    share = np.exp(-4 * rank / len(y))
+    share /= share.sum()
+    first = np.zeros(len(y))
+    for seed in range(3000):  # one row of eighty: the draw itself
+        first += flip_near_boundary(X, y, 1 / 80, seed)[1]
+    expected = 3000 * share
+    deviation = np.sqrt(expected * (1 - share))
+    assert (np.abs(first - expected) < 4.5 * deviation).all()
+    many = np.mean([flip_near_boundary(X, y, 0.2, seed)[1] for seed in range(300)], axis=0)
+    quarters = [many[(rank >= low) & (rank < low + 20)].mean() for low in (0, 20, 40, 60)]
+    assert quarters == sorted(quarters, reverse=True)
+    assert quarters[0] > 5 * quarters[3]
+
+
+def test_the_scale_of_a_column_does_not_matter_and_constant_ones_neither():
+    y = labels([30, 10])
+    X = rows(y)
+    noisy, _ = flip_near_boundary(X, y, 0.3, 0)
+    wider = np.column_stack([X * [8.0, 0.25] + [4.0, -2.0], np.full(len(y), 7.0)])
+    np.testing.assert_array_equal(noisy, flip_near_boundary(wider, y, 0.3, 0)[0])
+
+
+def test_rows_that_are_all_equal_are_alike():
+    y = labels([30, 10])
+    times = np.zeros(40)
+    for seed in range(2000):
+        times += flip_near_boundary(np.ones((40, 2)), y, 0.25, seed)[1]
+    assert np.abs(times - 500).max() < 4.5 * np.sqrt(2000 * 0.25 * 0.75)
+
+
+def test_rows_and_labels_must_belong_together():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        flip_near_boundary(np.zeros((3, 1)), [0, 1], 0.5)
+    with pytest.raises(ValueError, match="NaN"):
+        flip_near_boundary([[np.nan], [1.0]], [0, 1], 0.5)
+
+
+# -- all of them ---------------------------------------------------------------------------
+
+MAKERS = {
+    "flip_labels": flip_labels,
+    "flip_uniformly": flip_uniformly,
+    "flip_from_class": lambda y, *rest: flip_from_class(y, np.asarray(y)[0], *rest),
+    "flip_near_boundary": lambda y, *rest: flip_near_boundary(rows(y), y, *rest),
+}
+
+
+@pytest.mark.parametrize("flip", MAKERS.values(), ids=MAKERS)
+def test_which_rows_depends_on_the_seed(flip):
     y = np.repeat([0, 1], [50, 50])
-    assert (flip_labels(y, 0.2, 0)[0] != flip_labels(y, 0.2, 1)[0]).any()
+    assert (flip(y, 0.2, 0)[0] != flip(y, 0.2, 1)[0]).any()
+    np.testing.assert_array_equal(y, np.repeat([0, 1], [50, 50]))
 
 
+@pytest.mark.parametrize("flip", MAKERS.values(), ids=MAKERS)
 @pytest.mark.parametrize("fraction", [-0.1, 1.1, "a", None, True, float("nan")])
-def test_fractions_that_are_none(fraction):
+def test_fractions_that_are_none(flip, fraction):
     with pytest.raises(ValueError, match="fraction must be"):
-        flip_labels([0, 1], fraction)
+        flip([0, 1], fraction)
 
 
-def test_one_class():
+@pytest.mark.parametrize("flip", MAKERS.values(), ids=MAKERS)
+def test_one_class(flip):
     with pytest.raises(ValueError, match="one class"):
-        flip_labels([1, 1, 1], 0.5)
+        flip([1, 1, 1], 0.5)
