@@ -13,6 +13,7 @@ from robell import (
     ELMClassifier,
     GranularBallRVFLClassifier,
     NeuroFuzzyRVFLClassifier,
+    NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
 )
@@ -39,6 +40,8 @@ ESTIMATORS = [
     GranularBallRVFLClassifier(graph="lda"),
     GranularBallRVFLClassifier(graph="lfda"),
     GranularBallRVFLClassifier(graph="mda", output_bias=True),
+    NoiseRobustRVFLClassifier(),
+    NoiseRobustRVFLClassifier(n_hidden=7, n_rounds=0),
 ]
 
 

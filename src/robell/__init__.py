@@ -2,7 +2,9 @@
 
 from robell.complex_valued import ComplexRVFLClassifier
 from robell.granular_ball import GranularBallRVFLClassifier
+from robell.label_issues import LabelIssues, find_label_issues
 from robell.neurofuzzy import NeuroFuzzyRVFLClassifier
+from robell.noise_robust import NoiseRobustRVFLClassifier
 from robell.robell import RoBellRVFLClassifier, pw_gbell_membership
 from robell.rvfl import ELMClassifier, RVFLClassifier
 from robell.search import RVFLGridSearchCV, paper_grid
@@ -13,11 +15,14 @@ __all__ = [
     "ComplexRVFLClassifier",
     "ELMClassifier",
     "GranularBallRVFLClassifier",
+    "LabelIssues",
     "NeuroFuzzyRVFLClassifier",
+    "NoiseRobustRVFLClassifier",
     "RVFLClassifier",
     "RVFLGridSearchCV",
     "RoBellRVFLClassifier",
     "__version__",
+    "find_label_issues",
     "paper_grid",
     "pw_gbell_membership",
 ]

@@ -19,7 +19,16 @@ BLOCK_ELEMENTS = 1 << 17
 
 # Everything random comes from one seed through streams of its own, so that no draw depends on how
 # many numbers another one took.
-STREAMS = ("weights", "bias", "imaginary weights", "imaginary bias", "rules", "centers", "encoding")
+STREAMS = (
+    "weights",
+    "bias",
+    "imaginary weights",
+    "imaginary bias",
+    "rules",
+    "centers",
+    "encoding",
+    "inputs",
+)
 
 
 def random_stream(seed: int, name: str) -> np.random.Generator:
@@ -46,6 +55,21 @@ def draw_random_layer(
     weights = random_stream(seed, f"{part}weights").uniform(low, 1.0, size=(n_hidden, n_features))
     bias = random_stream(seed, f"{part}bias").uniform(0.0, 1.0, size=n_hidden)
     return np.ascontiguousarray(weights.T), bias_scale * bias
+
+
+def draw_sparse_layer(
+    n_features: int, n_hidden: int, n_inputs: int, scale: float, seed: int
+) -> tuple[Array, Array]:
+    """Draw U of shape (B, D), ``n_inputs`` entries a column not zero, and b of shape (D,).
+
+    Entries are Uniform[-1, 1] times scale/√n_inputs, biases Uniform[-1, 1]. Layers are nested, as
+    those of :func:`draw_random_layer`.
+    """
+    n_inputs = min(n_inputs, n_features)
+    weights, bias = draw_random_layer(n_features, n_hidden, 1.0, seed)
+    lots = random_stream(seed, "inputs").random((n_hidden, n_features))
+    drawn = lots <= np.sort(lots, axis=1)[:, n_inputs - 1 : n_inputs]
+    return weights * drawn.T * (scale / np.sqrt(n_inputs)), 2.0 * bias - 1.0
 
 
 def hidden_output(X: Array, U: Array, b: Array, activation: str | Activation) -> Array:
@@ -82,6 +106,8 @@ class RowBlocks:
         Shape of the whole matrix.
     dtype : type, default=float64
         Of its entries: real or complex.
+    keep : bool, default=False
+        Whether blocks made once are kept, in as much memory as the whole matrix.
     """
 
     def __init__(
@@ -90,12 +116,14 @@ class RowBlocks:
         n_rows: int,
         n_columns: int,
         dtype: type = np.float64,
+        keep: bool = False,
     ) -> None:
         self._make_rows = make_rows
         self.n_rows = n_rows
         self.n_columns = n_columns
         self.dtype = dtype
         self._only_block: Any = None
+        self._kept: dict[int, Any] | None = {} if keep else None
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
         step = rows_per_block(self.n_columns)
@@ -104,7 +132,14 @@ class RowBlocks:
             return
         for start in range(0, self.n_rows, step):
             rows = slice(start, min(start + step, self.n_rows))
-            yield rows, self._make_rows(rows)
+            yield rows, self._block(rows)
+
+    def _block(self, rows: slice) -> Any:
+        if self._kept is None:
+            return self._make_rows(rows)
+        if rows.start not in self._kept:
+            self._kept[rows.start] = self._make_rows(rows)
+        return self._kept[rows.start]
 
     def whole(self) -> Any:
         """Return the whole matrix."""
