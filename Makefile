@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 # What the extra "gpu" needs, for the tests of it on CPU tensors
 TORCH ?= torch>=2.4
 
-.PHONY: test test-torch reproduce format benchmarks clean
+.PHONY: test test-torch reproduce robustness format benchmarks clean
 
 test: $(STAMP)
 	$(BIN)/ruff check .
@@ -27,6 +27,10 @@ test-torch: $(STAMP)
 reproduce: $(STAMP)
 	$(BIN)/robell reproduce --offline --out results/study $(ARGS)
 
+# The label noise study; goes on where it was stopped. The whole takes about half an hour on two cores.
+robustness: $(STAMP)
+	$(BIN)/robell robustness --offline --out results/robustness $(ARGS)
+
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -43,12 +47,15 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/partial_fit.py
 	$(BIN)/python benchmarks/dask_fit.py
+	$(BIN)/python benchmarks/noise_robust.py
+	$(BIN)/python benchmarks/label_issues.py
+	$(BIN)/python benchmarks/robust_choices.py
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "robell needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[bench]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[bench,robustness]" --group dev
 	touch $(STAMP)
 
 clean:

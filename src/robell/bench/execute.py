@@ -53,7 +53,17 @@ class Summary:
     job_seconds: float
 
 
-def execute(jobs, tables, store, n_workers=1, progress=True, device="cpu"):
+def execute(
+    jobs,
+    tables,
+    store,
+    n_workers=1,
+    progress=True,
+    device="cpu",
+    *,
+    run=run_job,
+    longest_first=True,
+):
     """Carry out what is not stored yet, and store every job as it finishes.
 
     Parameters
@@ -70,6 +80,12 @@ def execute(jobs, tables, store, n_workers=1, progress=True, device="cpu"):
         Whether a bar is shown on a terminal.
     device : str, default="cpu"
         Where searches run; a device that is not there is an error.
+    run : callable, default=run_job
+        What carries out a job: a function of job, rows and device, importable by its name. Its
+        answer may say ``status="failed"`` itself.
+    longest_first : bool, default=True
+        Whether jobs are sorted so that no worker is left alone with a long one at the end;
+        otherwise they are started in the order given.
 
     Returns
     -------
@@ -93,8 +109,9 @@ def execute(jobs, tables, store, n_workers=1, progress=True, device="cpu"):
             raise StudyError(str(error)) from error
     todo = [job for job in jobs if not store.is_done(job.key)]
     n_workers = min(n_workers, len(todo))
-    # Long jobs first: no worker is left alone with one at the end.
-    queue = deque(sorted(todo, key=lambda job: -_expected_seconds(job, tables)))
+    queue = deque(todo)
+    if longest_first:
+        queue = deque(sorted(todo, key=lambda job: -_expected_seconds(job, tables)))
     common = {"versions": versions(), "machine": machine()}
     done = failed = 0
     job_seconds = 0.0
@@ -104,7 +121,7 @@ def execute(jobs, tables, store, n_workers=1, progress=True, device="cpu"):
     try:
         workers = [_Worker() for _ in range(n_workers)]
         with bar:
-            for job, answer in _run(queue, workers, tables, device):
+            for job, answer in _run(queue, workers, tables, device, run):
                 job_seconds += answer.get("seconds", {}).get("total", 0.0)
                 failed += answer["status"] == "failed"
                 done += answer["status"] == "done"
@@ -124,7 +141,7 @@ def _expected_seconds(job, tables):
     return job.cost * (0.7 + 0.3 * n_rows / 600)
 
 
-def _run(queue, workers, tables, device):
+def _run(queue, workers, tables, device, run):
     """Yield (job, answer) in the order jobs finish."""
     tries = {}
     idle = list(workers)
@@ -133,7 +150,7 @@ def _run(queue, workers, tables, device):
         while idle and queue:
             worker, job = idle.pop(), queue.popleft()
             tries[job] = tries.get(job, 0) + 1
-            worker.give(job, tables[job.dataset], device)
+            worker.give(job, tables[job.dataset], device, run)
             busy[worker] = job
         ready = wait([worker.answers for worker in busy])
         for worker in [worker for worker in busy if worker.answers in ready]:
@@ -165,9 +182,9 @@ class _Worker:
         self.process.start()
         theirs.close()
 
-    def give(self, job, rows, device):
+    def give(self, job, rows, device, run):
         with suppress(OSError):  # it died while it was idle; its pipe will say so
-            self.answers.send((job, rows, device))
+            self.answers.send((job, rows, device, run))
 
     def take(self):
         """Return the answer, or None when the process has died."""
@@ -201,9 +218,9 @@ def _serve(pipe):
             pipe.send(_answer(*task))
 
 
-def _answer(job, rows, device):
+def _answer(job, rows, device, run):
     try:
-        return {"status": "done", **run_job(job, rows, device)}
+        return {"status": "done", **run(job, rows, device)}
     except Exception as error:
         lines = traceback.format_exception(error)
         return {"status": "failed", "error": str(error) or repr(error), "trace": "".join(lines)}

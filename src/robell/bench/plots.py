@@ -84,7 +84,9 @@ def _short(name, length=34):
 def _looks(name, order):
     """Return the colour and the marker of a model, by its place in the order."""
     place = list(order).index(name)
-    return COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+    # Where colours begin again, markers go on from another one: no pair comes twice in 64.
+    turn = place // len(COLOURS)
+    return COLOURS[place % len(COLOURS)], MARKERS[(place + 3 * turn) % len(MARKERS)]
 
 
 @_styled
@@ -200,6 +202,58 @@ def noise_curves(levels, results, printed=None, order=None):
     handles = [_sample(*_looks(model, order), label=_short(model)) for model in models]
     if printed:
         handles.append(_sample(INK, "o", "printed", hollow=True))
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
+    return figure
+
+
+@_styled
+def metric_curves(levels, results, order=None, emphasised=None, title=""):
+    """Draw several metrics against label noise, one panel for each metric, one line a model.
+
+    Parameters
+    ----------
+    levels : sequence of float
+        Shares of wrong labels, in percent.
+    results : dict of {metric: {model: sequence of float}}
+        One value for each level; NaN leaves a gap.
+    order : sequence of str, default=None
+        All models of the study, so that colours agree between figures; those of `results` when
+        None.
+    emphasised : str, default=None
+        The model whose line is drawn thick and above the others.
+    title : str, default=""
+        Under the panels, after what the axis shows.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        Panels with a common horizontal axis and one legend.
+
+    Examples
+    --------
+    >>> from robell.bench.plots import metric_curves
+    >>> figure = metric_curves([0, 20], {"F1": {"a": [0.7, 0.6], "b": [0.8, 0.5]}}, emphasised="a")
+    >>> [line.get_linewidth() for line in figure.axes[0].lines]
+    [2.8, 1.1]
+    """
+    models = list(dict.fromkeys(model for curves in results.values() for model in curves))
+    order = order or models
+    figure, panels = _panels(len(results), width=2.7, height=2.5, sharex=True)
+    looks = {model: _line_options(*_looks(model, order)) for model in models}
+    for model, options in looks.items():
+        heavy = model == emphasised
+        options |= {"linewidth": 2.8 if heavy else 1.1, "markersize": 7 if heavy else 4}
+        options |= {"alpha": 1.0 if heavy else 0.75, "zorder": 3 if heavy else 2}
+    for axes, (metric, curves) in zip(panels, results.items(), strict=False):
+        for model, values in curves.items():
+            axes.plot(levels, values, **looks[model])
+        axes.set_title(_short(metric))
+        axes.set_xticks(levels, [f"{level:g}" for level in levels])
+        axes.grid(axis="y")
+    under = "wrong training labels (%)" + (f", {title}" if title else "")
+    figure.supxlabel(_short(under, 60), fontsize=9)
+    lines = require("matplotlib.lines", extra="bench")
+    handles = [lines.Line2D([], [], label=_short(m), **options) for m, options in looks.items()]
     figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
     return figure
 

@@ -22,6 +22,7 @@ import sklearn
 from robell.bench.tables import write_atomically
 
 FORMAT = 1
+REPRODUCTION = "reproduction"
 
 
 class StudyError(Exception):
@@ -58,6 +59,8 @@ class Store:
     ----------
     folder : path-like
         The output directory; made if it is not there.
+    study : str, default="reproduction"
+        Which study the records are of; a directory holds those of one.
 
     Attributes
     ----------
@@ -76,8 +79,9 @@ class Store:
     (True, False)
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, study=REPRODUCTION):
         self.folder = Path(folder)
+        self.study = study
         self.path = self.folder / "records.jsonl"
         self.records = {}
         self._file = None
@@ -131,9 +135,11 @@ class Store:
         self.records[record["key"]] = record
 
     def _check_stamp(self):
-        """Refuse a directory that another version wrote: numbers of two must not mix."""
+        """Refuse a directory of another version or study: numbers of two must not mix."""
         stamp = self.folder / "study.json"
         own = {"format": FORMAT, "robell": versions()["robell"]}
+        if self.study != REPRODUCTION:  # whose directories were there before there were others
+            own["study"] = self.study
         if not stamp.exists():
             if self.path.exists():
                 raise StudyError(
@@ -146,6 +152,10 @@ class Store:
         except ValueError:
             found = None
         if found != own:
+            if isinstance(found, dict) and study_of(found) != self.study:
+                raise StudyError(
+                    f"{self.folder} holds another study ({study_of(found)}); use another --out"
+                )
             who = (
                 f"robell {found['robell']}"
                 if isinstance(found, dict) and "robell" in found
@@ -175,6 +185,57 @@ class Store:
         if whole < len(text):
             os.ftruncate(self._file, whole)
         self.records = _parse(self.path, text[:whole])
+
+
+def study_of(stamp):
+    """Return which study a directory's stamp names.
+
+    Parameters
+    ----------
+    stamp : dict
+        What its study.json holds.
+
+    Returns
+    -------
+    study : str
+        "reproduction" where it names none.
+
+    Examples
+    --------
+    >>> from robell.bench.store import study_of
+    >>> study_of({"format": 1, "robell": "0.1.0"})
+    'reproduction'
+    """
+    return str(stamp.get("study", REPRODUCTION))
+
+
+def study_in(folder):
+    """Return which study an output directory holds.
+
+    Parameters
+    ----------
+    folder : path-like
+        An output directory.
+
+    Returns
+    -------
+    study : str
+        "reproduction" where it cannot be told.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from robell.bench.store import Store, study_in
+    >>> folder = tempfile.mkdtemp()
+    >>> Store(folder, "robustness").close()
+    >>> study_in(folder)
+    'robustness'
+    """
+    try:
+        stamp = json.loads((Path(folder) / "study.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        stamp = {}
+    return study_of(stamp) if isinstance(stamp, dict) else REPRODUCTION
 
 
 def read_records(folder):
