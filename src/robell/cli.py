@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
 from pathlib import Path
 
 from robell import __version__
+from robell._cli_audit import add_audit
 from robell._cli_models import add_fit, add_predict
+from robell._cli_options import known, positive, set_names
+from robell._cli_robustness import add_robustness
 from robell._tables import FileError
 from robell.bench.jobs import SCORERS
 from robell.bench.plan import PROTOCOLS
 from robell.bench.printed import MODELS
 from robell.bench.report import headline, write_report
-from robell.bench.store import StudyError
+from robell.bench.robustness_report import STUDY as ROBUSTNESS
+from robell.bench.robustness_report import noise_headline, write_noise_report
+from robell.bench.store import StudyError, study_in
 from robell.bench.study import PARTS, default_workers, reproduce
-from robell.datasets import DatasetError, available, info, keel_names, paper_names
+from robell.datasets import DatasetError, available, info
 
 OK, FAILED, USAGE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -91,10 +95,12 @@ def _parser():
     parser.add_argument("--version", action="version", version=f"robell {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_reproduce(commands)
+    add_robustness(commands)
     _add_datasets(commands)
     _add_report(commands)
     add_fit(commands)
     add_predict(commands)
+    add_audit(commands)
     return parser
 
 
@@ -124,7 +130,7 @@ def _add_reproduce(commands):
         help="paper: its one split (default); repeated: stratified 70:30 splits",
     )
     command.add_argument(
-        "--repeats", type=_positive, default=10, help="splits of the protocol repeated (default 10)"
+        "--repeats", type=positive, default=10, help="splits of the protocol repeated (default 10)"
     )
     command.add_argument(
         "--tune-by",
@@ -134,7 +140,7 @@ def _add_reproduce(commands):
         help=f"metrics to tune by under repeated: {', '.join(SCORERS)} (default accuracy g_mean)",
     )
     command.add_argument(
-        "--jobs", type=_positive, default=default_workers(), help="processes (default: all cores)"
+        "--jobs", type=positive, default=default_workers(), help="processes (default: all cores)"
     )
     command.add_argument(
         "--data-dir", type=Path, help="a folder of NAME.csv files, looked in first"
@@ -180,20 +186,13 @@ def _add_report(commands):
     command.set_defaults(run=_report)
 
 
-def _positive(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
-
-
 def _reproduce(options, arguments):
-    models = _known(options.models, MODELS, "model")
-    metrics = options.tune_by and tuple(_known(options.tune_by, SCORERS, "metric"))
+    models = known(options.models, MODELS, "model")
+    metrics = options.tune_by and tuple(known(options.tune_by, SCORERS, "metric"))
     protocols = PROTOCOLS if options.protocol == "both" else (options.protocol,)
     found = reproduce(
         options.part,
-        _names(options.datasets),
+        set_names(options.datasets),
         models,
         protocols,
         repeats=options.repeats,
@@ -218,7 +217,7 @@ def _reproduce(options, arguments):
 
 
 def _datasets(options, arguments):
-    names = _names(options.names or ["paper"])
+    names = set_names(options.names or ["paper"])
     where = available(options.data_dir, names=names)
     width = max(len(name) for name in names)
     print(f"{'name':{width}}  {'rows':>5}  {'columns':>7}  {'minority':>8}  from")
@@ -231,31 +230,15 @@ def _datasets(options, arguments):
 
 
 def _report(options, arguments):
-    report, results = write_report(options.folder)
-    print(headline(results))
+    if study_in(options.folder) == ROBUSTNESS:
+        report, results = write_noise_report(options.folder)
+        print(noise_headline(results))
+    else:
+        report, results = write_report(options.folder)
+        print(headline(results))
     print()
     print(report)
     return OK
-
-
-def _names(given):
-    """Return names of sets, groups spelt out; one that is none gets near names suggested."""
-    groups = {"paper": paper_names(), "keel": keel_names()}
-    names = []
-    for name in given:
-        if name in groups:
-            names.extend(groups[name])
-            continue
-        names.append(info(name).name)  # raises, with near names, where there is no such set
-    return list(dict.fromkeys(names))
-
-
-def _known(given, known, what):
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or list(known)
-            raise StudyError(f"there is no {what} {name!r}; did you mean {' or '.join(near)}?")
-    return list(dict.fromkeys(given))
 
 
 if __name__ == "__main__":

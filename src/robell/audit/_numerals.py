@@ -1,0 +1,99 @@
+"""Numbers as people write them: with thousands set apart, a decimal comma or a percent sign."""
+
+from __future__ import annotations
+
+import re
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_COMMA_NUMBER = re.compile(r"[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+# 12,345.6 and 12 345.6; 12.345,6 and 12 345,6. Spaces may be of the kinds that do not break.
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,\u0020\u00a0\u202f])\d{3}(?:\1\d{3})*(?:\.\d*)?")
+_DOT_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([.\u0020\u00a0\u202f])\d{3}(?:\1\d{3})*(?:,\d*)?")
+_APART = re.compile(r"[\u0020\u00a0\u202f]")
+_PERCENT = re.compile(r"(.*?)\s*%", re.DOTALL)
+
+DECIMAL_COMMA = "number with a decimal comma"
+COMMA_THOUSANDS = "number with its thousands set apart"
+DOT_THOUSANDS = "number with its thousands set apart and a decimal comma"
+
+
+def number(cell):
+    """Return the number a cell spells, infinity included; None where it spells none."""
+    if _NUMBER.fullmatch(cell):
+        return float(cell)
+    return float(cell) if _INFINITE.fullmatch(cell) else None
+
+
+def _comma_number(cell):
+    return float(cell.replace(",", ".")) if _COMMA_NUMBER.fullmatch(cell) else number(cell)
+
+
+def _comma_thousands(cell):
+    if _THOUSANDS.fullmatch(cell):
+        return float(_APART.sub("", cell).replace(",", ""))
+    return number(cell)
+
+
+def _dot_thousands(cell):
+    if _DOT_THOUSANDS.fullmatch(cell):
+        return float(_APART.sub("", cell).replace(".", "").replace(",", "."))
+    # 1.5 beside 1.234,5 would be a number of the other kind
+    return float(cell.replace(",", ".")) if _COMMA_NUMBER.fullmatch(cell) else None
+
+
+_READINGS = {
+    DECIMAL_COMMA: _comma_number,
+    COMMA_THOUSANDS: _comma_thousands,
+    DOT_THOUSANDS: _dot_thousands,
+}
+# What 1,234 is depends on what sets cells apart: beside semicolons commas are decimal as a rule,
+# beside tabs and bars rather not. A whole column must agree, so that one 1,5 or 1,234,567 settles
+# it; between commas 1,5 is no number.
+_ORDER = {
+    ",": (COMMA_THOUSANDS,),
+    ";": (DECIMAL_COMMA, COMMA_THOUSANDS, DOT_THOUSANDS),
+}
+_OTHER_ORDER = (COMMA_THOUSANDS, DECIMAL_COMMA, DOT_THOUSANDS)
+
+
+def read_numbers(cells, delimiter=","):
+    """Return what the cells spell, if all spell numbers in one and the same way.
+
+    Parameters
+    ----------
+    cells : iterable of str
+        Distinct cells of a column, none missing.
+    delimiter : str, default=","
+        What sets cells apart in the file; decides between two readings of a comma.
+
+    Returns
+    -------
+    table : dict of str to float, or None
+        None where there is no such way.
+    how : str
+        The way, such as "number" or "percentage".
+    """
+    cells = set(cells)
+    shares = {cell: _PERCENT.fullmatch(cell) for cell in cells}
+    if cells and all(shares.values()):
+        table, how = _read_plain({share[1] for share in shares.values()}, delimiter)
+        if table is None:
+            return None, ""
+        name = how.replace("number", "percentage", 1)
+        return {cell: table[share[1]] for cell, share in shares.items()}, name
+    return _read_plain(cells, delimiter)
+
+
+def _read_plain(cells, delimiter):
+    order = _ORDER.get(delimiter, _OTHER_ORDER)
+    for how, parse in (("number", number), *((how, _READINGS[how]) for how in order)):
+        table = {cell: parse(cell) for cell in cells}
+        if None not in table.values():
+            return table, how
+    return None, ""
+
+
+def spells_number(cell, delimiter=","):
+    """Say whether a cell spells a number in any of the ways a file of this kind may use."""
+    return read_numbers([cell], delimiter)[0] is not None
