@@ -118,7 +118,14 @@ def test_every_parameter_and_fitted_attribute_is_documented(imbalanced):
                 assert re.search(rf"^{attribute} : ", attributes, re.M), (name, attribute)
 
 
-PAGES = ["README.md", "docs/search.md", "docs/streaming.md", "docs/big_data.md", "docs/audit.md"]
+PAGES = [
+    "README.md",
+    "docs/search.md",
+    "docs/streaming.md",
+    "docs/big_data.md",
+    "docs/audit.md",
+    "docs/robustness.md",
+]
 
 
 def python_blocks(path):
