@@ -313,7 +313,7 @@ def test_the_first_screen_says_what_to_do(plain):
     page = plain.html.read_text()
     first = page[page.index('id="found"') : page.index('id="suspects"')]
     n = plain.suspect.sum()
-    assert f"Of 400 rows, about {n} (" in first
+    assert f"Of 400 rows, {n} (" in first
     assert f'<dd class="value" dir="auto">{n}</dd>' in first
     assert '<a href="flowers-audit.csv">flowers-audit.csv</a>' in first
     assert "What to do next" in first
