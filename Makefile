@@ -1,6 +1,7 @@
 # Two commands for a fresh machine with Python 3.11+, git and make:
 #   make test        set up and run every check
 #   make reproduce   set up and run the paper's study on what is available offline
+# and   make robustness   the study of wrong labels
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
