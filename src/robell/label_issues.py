@@ -155,6 +155,18 @@ def issues_of(model, y, sample_weight=None):
     Returns
     -------
     issues : LabelIssues
+        As of :func:`find_label_issues`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from robell import NoiseRobustRVFLClassifier
+    >>> from robell.label_issues import issues_of
+    >>> X, y = load_wine(return_X_y=True)
+    >>> y[5] = 2
+    >>> model = NoiseRobustRVFLClassifier(random_state=0).fit(X, y)
+    >>> int(issues_of(model, y).index[0])
+    5
     """
     y = np.asarray(y).ravel()
     likeliest = model.classes_[model.label_probability_.argmax(axis=1)]
