@@ -17,11 +17,11 @@ test: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n auto
-	$(BIN)/python -m pytest -q --doctest-modules src/robell --ignore=src/robell/_core/pairwise_triton.py
+	$(BIN)/python -m pytest -q --doctest-modules src/robell --ignore=src/robell/_core/membership/pairs_triton.py
 
 test-torch: $(STAMP)
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
-	$(BIN)/python -m pytest -q -n auto tests/test_gpu.py tests/test_device.py
+	$(BIN)/python -m pytest -q -n auto tests/search/test_gpu.py tests/models/test_device.py
 
 # Goes on where it was stopped. ARGS="--data-dir DIR" takes sets from a folder of CSV files; the
 # command by itself, without --offline, also downloads what is nowhere else.

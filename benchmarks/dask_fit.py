@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 import robell.dask
 from robell import RoBellRVFLClassifier, RVFLClassifier
-from robell._scaled_fit import ScaledFit
+from robell.scale.scaled import ScaledFit
 
 MODELS = {
     "RVFL": RVFLClassifier(100, random_state=0),

@@ -12,7 +12,7 @@ import tracemalloc
 import numpy as np
 from sklearn.cluster import KMeans
 
-from robell._core.granular import describe_balls, distinct_rows, grow_balls
+from robell._core.balls.granular import describe_balls, distinct_rows, grow_balls
 
 PURITY = 0.925
 

@@ -31,10 +31,10 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from robell import find_label_issues
-from robell._optional import require
-from robell.bench.robustness_plan import SETS
-from robell.bench.study import gather
+from robell._core.tools.optional import require
 from robell.noise import flip_uniformly
+from robell.studies.label_noise.plan import SETS
+from robell.studies.paper.study import gather
 
 FOLDS = 5
 OURS = "find_label_issues"

@@ -26,12 +26,12 @@ from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
 from robell import NoiseRobustRVFLClassifier, RVFLClassifier, noise_robust
-from robell._core import loo_path
-from robell.bench.robustness_jobs import Split
-from robell.bench.robustness_peers import build
-from robell.bench.robustness_plan import CLEAN, SETS, NoiseJob
-from robell.bench.study import gather
+from robell._core.ridge import loo as loo_path
 from robell.noise import flip_uniformly
+from robell.studies.label_noise.jobs import Split
+from robell.studies.label_noise.peers import build
+from robell.studies.label_noise.plan import CLEAN, SETS, NoiseJob
+from robell.studies.paper.study import gather
 
 LEVELS = (0, 20, 40)
 FEATURES = 20

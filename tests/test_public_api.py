@@ -54,6 +54,8 @@ def test_parameters_and_defaults(estimator, more):
 
 def test_public_names():
     assert set(robell.__all__) == {
+        "AuditResult",
+        "audit",
         "ComplexRVFLClassifier",
         "ELMClassifier",
         "GranularBallRVFLClassifier",

@@ -1,17 +1,42 @@
 """Random vector functional link classifiers for imbalanced tables with untrustworthy labels."""
 
-from robell.complex_valued import ComplexRVFLClassifier
-from robell.granular_ball import GranularBallRVFLClassifier
-from robell.label_issues import LabelIssues, find_label_issues
-from robell.neurofuzzy import NeuroFuzzyRVFLClassifier
-from robell.noise_robust import NoiseRobustRVFLClassifier
-from robell.robell import RoBellRVFLClassifier, pw_gbell_membership
-from robell.rvfl import ELMClassifier, RVFLClassifier
-from robell.search import RVFLGridSearchCV, paper_grid
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from robell.labels.audit import AuditResult, audit
+    from robell.labels.issues import LabelIssues, find_label_issues
+    from robell.models.complex_valued import ComplexRVFLClassifier
+    from robell.models.granular_ball import GranularBallRVFLClassifier
+    from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier
+    from robell.models.noise_robust import NoiseRobustRVFLClassifier
+    from robell.models.robell import RoBellRVFLClassifier, pw_gbell_membership
+    from robell.models.rvfl import ELMClassifier, RVFLClassifier
+    from robell.search import RVFLGridSearchCV, paper_grid
 
 __version__ = "0.1.0"
 
+# Where each public name lives; it is imported when it is first used, so that ``import robell``
+# and ``robell --version`` cost nothing.
+_HOMES = {
+    "AuditResult": "labels.audit",
+    "ComplexRVFLClassifier": "models.complex_valued",
+    "ELMClassifier": "models.rvfl",
+    "GranularBallRVFLClassifier": "models.granular_ball",
+    "LabelIssues": "labels.issues",
+    "NeuroFuzzyRVFLClassifier": "models.neurofuzzy",
+    "NoiseRobustRVFLClassifier": "models.noise_robust",
+    "RVFLClassifier": "models.rvfl",
+    "RVFLGridSearchCV": "search",
+    "RoBellRVFLClassifier": "models.robell",
+    "audit": "labels.audit",
+    "find_label_issues": "labels.issues",
+    "paper_grid": "search",
+    "pw_gbell_membership": "models.robell",
+}
+
 __all__ = [
+    "AuditResult",
     "ComplexRVFLClassifier",
     "ELMClassifier",
     "GranularBallRVFLClassifier",
@@ -22,7 +47,22 @@ __all__ = [
     "RVFLGridSearchCV",
     "RoBellRVFLClassifier",
     "__version__",
+    "audit",
     "find_label_issues",
     "paper_grid",
     "pw_gbell_membership",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from where it lives."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'robell' has no attribute {name!r}")
+    value = getattr(import_module(f"robell.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted({*globals(), *__all__})

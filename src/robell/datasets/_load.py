@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from robell.datasets import _keel
-from robell.datasets._cache import cache_file, read_cached, write_cached
 from robell.datasets._dataset import (
     Dataset,
     DatasetError,
@@ -17,10 +15,12 @@ from robell.datasets._dataset import (
     content_digest,
     unordered_digest,
 )
-from robell.datasets._generate import GENERATED, generate
-from robell.datasets._origins import ORIGINS, fetch_table
 from robell.datasets._registry import EXACT, NOT_FOUND, PAPER, REORDERED, VARIANTS, find
-from robell.datasets._table_csv import read_csv
+from robell.datasets.sources import keel as _keel
+from robell.datasets.sources.cache import cache_file, read_cached, write_cached
+from robell.datasets.sources.generate import GENERATED, generate
+from robell.datasets.sources.origins import ORIGINS, fetch_table
+from robell.datasets.sources.table_csv import read_csv
 
 
 def load(name, data_dir=None, *, cache_dir=None, download=True):

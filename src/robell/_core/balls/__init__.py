@@ -1,0 +1,1 @@
+"""Granular balls and the graphs between them."""

@@ -1,0 +1,115 @@
+"""Graph-embedding terms of GE-GB-RVFL: within- and between-class scatter of the design matrix.
+
+    S = (S_b + 10⁻³ I)⁺ S_w,   S_w = MᵀL_wM,   S_b = MᵀL_bM,   L = diag(W1) - W
+
+A row of M is a granular ball, n_c the number of balls of class c, N that of all. The product is
+not symmetric. Pairs are taken a tile at a time; no N x N matrix is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, diags_array
+
+from robell._core.membership.pairs import squared_distances
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+REGULARISATION = 1e-3
+NEIGHBOURS = 5
+TILE_PAIRS = 1 << 20
+
+
+def graph_term(M: Array, labels: Labels, kind: str) -> Array:
+    """Return S = (S_b + 10⁻³ I)⁺ S_w for one of the graphs "lda", "lfda" and "mda"."""
+    within, between = SCATTERS[kind](M, labels)
+    regularised = between + REGULARISATION * np.eye(M.shape[1])
+    return np.asarray(np.linalg.pinv(regularised, hermitian=True) @ within)
+
+
+def lda_scatter(M: Array, labels: Labels) -> tuple[Array, Array]:
+    """Scatter of L_w = I - Σ_c 1_c1_cᵀ/n_c and L_b = Σ_c 1_c1_cᵀ/n_c - 11ᵀ/N."""
+    within = np.zeros((M.shape[1], M.shape[1]))
+    between = np.zeros_like(within)
+    mean = M.mean(axis=0)
+    for c in np.unique(labels):
+        of_class = M[labels == c]
+        deviation = of_class - of_class.mean(axis=0)
+        within += deviation.T @ deviation
+        offset = of_class.mean(axis=0) - mean
+        between += len(of_class) * np.outer(offset, offset)
+    return within, between
+
+
+def lfda_scatter(M: Array, labels: Labels) -> tuple[Array, Array]:
+    """Scatter of the local Fisher graphs, with affinity A = exp(-D²/(2σ²)), σ² the mean of D².
+
+    Same class: W_w = A/n_c, W_b = A(1/N - 1/n_c). Other class: W_w = 0, W_b = 1/N.
+    """
+    N = len(M)
+    size = np.bincount(labels).astype(np.float64)[labels]
+    centred = M - M.mean(axis=0)  # distances stay, and Laplacian forms do not see a shift
+    sigma2 = 2.0 * float(np.einsum("ij,ij->", centred, centred)) / N or 1.0
+    within = np.zeros((M.shape[1], M.shape[1]))
+    between = np.zeros_like(within)
+    for rows in _row_tiles(N):
+        affinity = squared_distances(centred[rows], centred)
+        affinity *= -0.5 / sigma2
+        np.exp(affinity, out=affinity)
+        same = labels[rows, None] == labels
+        W = np.where(same, affinity / size[rows, None], 0.0)
+        within += _laplacian_tile(centred, rows, W)
+        W = np.where(same, affinity / N - W, 1.0 / N)
+        between += _laplacian_tile(centred, rows, W)
+    return within, between
+
+
+def mda_scatter(M: Array, labels: Labels) -> tuple[Array, Array]:
+    """Scatter of binary graphs of five nearest neighbours, made symmetric by "or".
+
+    Within: the nearest of the same class, the row itself counting as one. Between: the nearest
+    of the other classes.
+    """
+    edges: list[list[Array]] = [[], []]
+    for rows in _row_tiles(len(M)):
+        D2 = squared_distances(M[rows], M)
+        same = labels[rows, None] == labels
+        for graph, allowed in enumerate((same, ~same)):
+            k = min(NEIGHBOURS, len(M))
+            masked = np.where(allowed, D2, np.inf)
+            nearest = np.argpartition(masked, k - 1, axis=1)[:, :k]
+            i = np.repeat(np.arange(rows.start, rows.stop), k)
+            j = nearest.ravel()
+            real = np.isfinite(np.take_along_axis(masked, nearest, axis=1)).ravel()
+            edges[graph].append(np.stack([i[real], j[real]]))
+    return _sparse_scatter(M, edges[0]), _sparse_scatter(M, edges[1])
+
+
+SCATTERS: dict[str, Callable[[Array, Labels], tuple[Array, Array]]] = {
+    "lda": lda_scatter,
+    "lfda": lfda_scatter,
+    "mda": mda_scatter,
+}
+
+
+def _row_tiles(N: int) -> Iterator[slice]:
+    step = max(1, TILE_PAIRS // N)
+    for start in range(0, N, step):
+        yield slice(start, min(start + step, N))
+
+
+def _laplacian_tile(M: Array, rows: slice, W: Array) -> Array:
+    """Return these rows' share of Mᵀ(diag(W1) - W)M."""
+    return np.asarray(M[rows].T @ (W.sum(axis=1)[:, None] * M[rows] - W @ M))
+
+
+def _sparse_scatter(M: Array, edges: list[Array]) -> Array:
+    i, j = np.concatenate(edges, axis=1)
+    directed = coo_array((np.ones(len(i)), (i, j)), (len(M), len(M))).tocsr()
+    W = directed.maximum(directed.T)
+    laplacian = diags_array(W.sum(axis=1)) - W
+    return np.asarray(M.T @ (laplacian @ M))

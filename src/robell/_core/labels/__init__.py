@@ -1,0 +1,1 @@
+"""Noise rates, label probabilities and cuts."""

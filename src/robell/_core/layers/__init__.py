@@ -1,0 +1,1 @@
+"""Whatever makes columns: activations, random, fuzzy and complex layers."""

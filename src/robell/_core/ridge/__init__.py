@@ -1,0 +1,1 @@
+"""Weighted ridge regression: one system, a grid of them, left-out rows, probabilities."""

@@ -1,0 +1,131 @@
+"""The nested solutions of ``sweep.py`` on an accelerator, many systems at a time.
+
+Row weights and penalties are batch dimensions: one batched Gram product, one batched Cholesky
+factorisation, two batched triangular solves. All in double precision. PyTorch is imported only
+when a device is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robell._core.ridge.solve import AnyArray
+from robell._core.ridge.sweep import REFINE_PIVOT, SINGULAR_PIVOT, NestedSolution
+
+Array = NDArray[np.float64]
+
+BATCH_ELEMENTS = 1 << 27  # numbers in one batch of systems: a gibibyte
+
+
+def require_device(device: str) -> Any:
+    """Return the torch device of a name, or raise a line that says what is missing."""
+    try:
+        import torch
+    except ImportError:
+        raise ImportError(
+            f"device={device!r} needs PyTorch: install the extra robell[gpu]"
+        ) from None
+    if not device.startswith("cuda"):
+        raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:N'; got {device!r}")
+    if not torch.cuda.is_available():
+        raise RuntimeError(f"device={device!r} was asked for, but PyTorch sees no CUDA device")
+    found = torch.device(device)
+    if found.index is not None and found.index >= torch.cuda.device_count():
+        raise RuntimeError(f"device={device!r}: there are {torch.cuda.device_count()} CUDA devices")
+    return found
+
+
+class TorchSweep:
+    """One design matrix on a device, to be solved for many row weights, penalties and widths."""
+
+    def __init__(self, M: AnyArray, T: Array, device: Any) -> None:
+        import torch
+
+        self.torch = torch
+        self.M = torch.as_tensor(M, device=device)
+        self.T = torch.as_tensor(T, device=device).to(self.M.dtype)
+
+    def batch(self, n_penalties: int) -> int:
+        """Return how many settings of the row weights fit into one batch."""
+        A, P = self.M.shape
+        return int(max(1, BATCH_ELEMENTS // (n_penalties * max(P * P, A * P // n_penalties, 1))))
+
+    def solve(self, w: Array, penalties: Array, widths: NDArray[np.intp]) -> list[NestedSolution]:
+        """Return the nested solutions of every row of ``w``, (settings, A)."""
+        torch, device = self.torch, self.M.device
+        weights = torch.as_tensor(w, device=device)
+        penalty = torch.as_tensor(penalties, device=device)
+        A, K = self.T.shape
+        shape = (len(w), self.M.shape[1], len(penalties), len(widths), K)
+        beta = torch.zeros(shape, dtype=self.M.dtype, device=device)
+        solved = np.zeros((len(w), len(penalties), len(widths)), bool)
+        tall = np.flatnonzero(widths <= A)
+        if len(tall):
+            found, trusted = self._solve_tall(weights, penalty, widths[tall])
+            beta[:, : found.shape[1], :, tall] = found
+            solved[:, :, tall] = trusted[:, :, None]
+        for j in np.flatnonzero(widths > A):
+            found, trusted = self._solve_wide(weights, penalty, int(widths[j]))
+            beta[:, : widths[j], :, j] = found
+            solved[:, :, j] = trusted
+        on_host = beta.cpu().numpy()
+        return [NestedSolution(on_host[k], solved[k]) for k in range(len(w))]
+
+    def _factor(self, G: Any, penalty: Any) -> tuple[Any, Any]:
+        """Return the factors of G + λI, (settings, penalties, n, n), and their smallest pivots."""
+        torch = self.torch
+        n = G.shape[-1]
+        systems = G[:, None] + penalty[None, :, None, None] * torch.eye(
+            n, dtype=G.dtype, device=G.device
+        )
+        L, info = torch.linalg.cholesky_ex(systems)
+        pivots = torch.diagonal(L, dim1=-2, dim2=-1).real.square()
+        smallest = (pivots / torch.diagonal(systems, dim1=-2, dim2=-1).real).amin(dim=-1)
+        smallest = torch.where(info == 0, smallest.nan_to_num(0.0), torch.zeros_like(smallest))
+        return L, smallest
+
+    def _solve_tall(
+        self, w: Any, penalty: Any, widths: NDArray[np.intp]
+    ) -> tuple[Any, NDArray[np.bool_]]:
+        torch = self.torch
+        P, K = int(widths.max()), self.T.shape[1]
+        M = self.M[:, :P]
+        root = w.sqrt()[:, :, None]
+        scaled = M * root
+        G = scaled.mH @ scaled
+        R = scaled.mH @ (self.T * root)
+        L, smallest = self._factor(G, penalty)
+        columns = np.repeat(widths, K)
+        inside = torch.as_tensor(np.arange(P)[:, None] < columns, device=M.device)
+
+        def nested_inverse(B: Any) -> Any:
+            forward = torch.linalg.solve_triangular(L, B, upper=False)
+            if B.shape[-1] == K:
+                forward = forward.repeat(1, 1, 1, len(widths))
+            return torch.linalg.solve_triangular(L.mH, forward * inside, upper=True)
+
+        beta = nested_inverse(R[:, None].expand(-1, len(penalty), -1, -1))
+        if bool(((smallest < REFINE_PIVOT) & (smallest >= SINGULAR_PIVOT)).any()):
+            residual = self.T.repeat(1, len(widths)) - M @ beta
+            gradient = M.mH @ (w[:, None, :, None] * residual)
+            gradient = (gradient - penalty[:, None, None] * beta) * inside
+            refine = (smallest < REFINE_PIVOT)[:, :, None, None]
+            beta = torch.where(refine, beta + nested_inverse(gradient), beta)
+        beta = beta.reshape(len(w), len(penalty), P, len(widths), K).transpose(1, 2)
+        return beta, (smallest >= SINGULAR_PIVOT).cpu().numpy()
+
+    def _solve_wide(self, w: Any, penalty: Any, width: int) -> tuple[Any, NDArray[np.bool_]]:
+        torch = self.torch
+        root = w.sqrt()[:, :, None]
+        M = self.M[:, :width] * root
+        T = (self.T * root)[:, None]
+        L, smallest = self._factor(M @ M.mH, penalty)
+        alpha = torch.cholesky_solve(T.expand(-1, len(penalty), -1, -1), L)
+        residual = T - M[:, None] @ (M.mH[:, None] @ alpha) - penalty[:, None, None] * alpha
+        refine = (smallest < REFINE_PIVOT)[:, :, None, None]
+        alpha = torch.where(refine, alpha + torch.cholesky_solve(residual, L), alpha)
+        beta = (M.mH[:, None] @ alpha).transpose(1, 2)
+        return beta, (smallest >= SINGULAR_PIVOT).cpu().numpy()

@@ -1,1 +1,0 @@
-"""The study: plan, execute, store, statistics, tables, plots, report."""

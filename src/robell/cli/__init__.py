@@ -1,0 +1,5 @@
+"""The command `robell`."""
+
+from robell.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,7 @@
+"""``python -m robell.cli`` is the command ``robell``."""
+
+import sys
+
+from robell.cli import main
+
+sys.exit(main())

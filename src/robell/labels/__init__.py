@@ -1,0 +1,1 @@
+"""Labels judged, and labels made wrong on purpose."""

@@ -1,0 +1,270 @@
+"""Pictures as SVG that follow the page's colours, light and dark."""
+
+from __future__ import annotations
+
+import unicodedata
+from xml.etree import ElementTree
+
+import numpy as np
+
+from robell.report.text import counted, isolated, shortened
+
+WIDTH = 460
+INK, MUTED, RULE = "currentColor", "var(--muted)", "var(--rule)"
+CALM, ALARM = "var(--up)", "var(--down)"
+LABEL = 34  # columns of text a label may take
+SHORT_LABEL = 22  # the same beside another text
+MOST_HISTOGRAMS = 8
+BINS = 20
+MOST_DOTS = 3_000
+MOST_MARKED = 1_000
+WIDEST_SPREAD = 24.0  # pixels by which dots of equal rows are moved apart
+# Colour and shape of the dots of up to six classes; further ones share the last.
+KINDS = (
+    ("light-dark(#0067a5,#6bb8ee)", "circle"),
+    ("light-dark(#2e7d32,#7bc67e)", "square"),
+    ("light-dark(#8e5aa8,#c79be0)", "triangle"),
+    ("light-dark(#7a6a00,#d3c04a)", "diamond"),
+    ("light-dark(#00798a,#5fcbd8)", "plus"),
+    ("light-dark(#77756f,#9c9a94)", "circle"),
+)
+
+
+def class_bars(names, given, estimated):
+    """Show how many rows each class has, and how many it probably should have.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The classes.
+    given : sequence of int
+        Rows with each label.
+    estimated : sequence of float or None
+        Rows that truly belong to each class, as estimated.
+
+    Returns
+    -------
+    svg : str
+    """
+    step = 58 if estimated is not None else 42
+    sizes = ", ".join(f"{_label(name)}: {n:,}" for name, n in zip(names, given, strict=True))
+    picture = _Picture("balance", WIDTH, step * len(names) + 6, "Rows of each class", sizes)
+    most = max(max(given), max(estimated) if estimated is not None else 0, 1)
+    room = WIDTH - 130
+    for place, name in enumerate(names):
+        top = step * place
+        picture.text(0, top + 15, _label(name), weight="600")
+        picture.bar(0, top + 21, max(1.5, room * given[place] / most), 13, CALM)
+        picture.text(room * given[place] / most + 7, top + 32, counted(int(given[place]), "row"))
+        if estimated is not None:
+            width = room * estimated[place] / most
+            picture.bar(0, top + 37, max(1.5, width), 13, "none", CALM)
+            text = f"about {round(float(estimated[place])):,} really"
+            picture.text(width + 7, top + 48, text, fill=MUTED)
+    return picture.svg()
+
+
+def quality_histograms(names, codes, quality, suspect):
+    """Show, class by class, how many rows have which probability of a right label.
+
+    Returns
+    -------
+    svg : str
+        At most eight classes, the largest.
+    shown : list of int
+        Which.
+    """
+    counts = np.bincount(codes, minlength=len(names))
+    shown = sorted(np.argsort(-counts, kind="stable")[:MOST_HISTOGRAMS].tolist())
+    height = 118
+    about = "For each class a histogram of the probability that a row's label is right"
+    size = (WIDTH, height * len(shown) + 34)
+    picture = _Picture("quality", *size, "Quality of the labels by class", about)
+    for place, k in enumerate(shown):
+        of_class = codes == k
+        top, floor = height * place, height * place + 104
+        picture.text(0, top + 15, _label(names[k], SHORT_LABEL), weight="600")
+        bins = np.minimum((quality[of_class] * BINS).astype(int), BINS - 1)
+        calm = np.bincount(bins[~suspect[of_class]], minlength=BINS)
+        alarm = np.bincount(bins[suspect[of_class]], minlength=BINS)
+        most = max(int((calm + alarm).max()), 1)
+        for b in range(BINS):
+            x, width = b * WIDTH / BINS + 1, WIDTH / BINS - 2
+            tall = 74 * alarm[b] / most
+            short = 74 * calm[b] / most
+            if alarm[b]:
+                tall = max(tall, 2.0)
+                picture.bar(x, floor - tall, width, tall, ALARM)
+            if calm[b]:
+                short = max(short, 1.0)
+                picture.bar(x, floor - tall - short, width, short, CALM)
+        picture.line(0, floor, WIDTH, floor)
+        picture.text(WIDTH, top + 15, f"tallest bar: {counted(most, 'row')}", "end", fill=MUTED)
+    foot = height * len(shown)
+    for x, text, anchor in (
+        (0, "0 % sure", "start"),
+        (WIDTH / 2, "50 %", "middle"),
+        (WIDTH, "100 % sure", "end"),
+    ):
+        picture.text(x, foot + 8, text, anchor, fill=MUTED)
+    picture.text(WIDTH / 2, foot + 27, "how sure it is that a row's label is right", "middle")
+    return picture.svg(), shown
+
+
+def class_map(names, codes, plane, suspect, seed):
+    """Show the rows as dots in a plane, the suspect ones as crosses.
+
+    Returns
+    -------
+    svg : str
+    drawn : int
+        How many rows are drawn.
+    """
+    chosen = _thinned(suspect, seed)
+    spots = _spread(_placed(plane[chosen]), seed)
+    codes, suspect = codes[chosen], suspect[chosen]
+    order = np.argsort(-np.bincount(codes, minlength=len(names)), kind="stable")
+    legend = [(KINDS[min(p, len(KINDS) - 1)], int(k)) for p, k in enumerate(order)]
+    n_lines = min(len(legend), len(KINDS)) + bool(suspect.any())
+    top = 22 * n_lines + 8
+    about = f"{len(chosen):,} rows as dots, {int(suspect.sum()):,} of them suspect and crossed"
+    picture = _Picture("map", WIDTH, top + WIDTH, "Map of the rows", about)
+    last = ""
+    for place, ((colour, shape), k) in enumerate(legend):
+        others = len(legend) > len(KINDS) and place >= len(KINDS) - 1
+        if place < len(KINDS):
+            last = "other classes" if others else _label(names[k])
+            picture.dots([(8, 22 * place + 11)], colour, shape, 5.0, 1.0)
+            picture.text(22, 22 * place + 16, last)
+        here = (codes == k) & ~suspect
+        picture.dots(spots[here] + [0, top], colour, shape, 2.4, 0.55)
+    if suspect.any():
+        line = 22 * (n_lines - 1)
+        picture.dots([(8, line + 11)], ALARM, "cross", 5.0, 1.0)
+        picture.text(22, line + 16, "suspect row", weight="600")
+        picture.dots(spots[suspect] + [0, top], ALARM, "cross", 4.2, 1.0)
+    picture.frame(0.5, top + 0.5, WIDTH - 1, WIDTH - 1)
+    return picture.svg(), len(chosen)
+
+
+def _thinned(suspect, seed):
+    """Return places of suspect rows and of others, few enough to be drawn."""
+    rng = np.random.default_rng(seed)
+    marked, others = np.flatnonzero(suspect), np.flatnonzero(~suspect)
+    if len(marked) > MOST_MARKED:
+        marked = rng.choice(marked, MOST_MARKED, replace=False)
+    room = MOST_DOTS - len(marked)
+    if len(others) > room:
+        others = rng.choice(others, room, replace=False)
+    return np.sort(np.concatenate([marked, others]))
+
+
+def _placed(plane):
+    """Return points of the picture, with the rows' outermost hundredth at its edge."""
+    low, high = np.percentile(plane, [0.5, 99.5], axis=0)
+    middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-9)
+    unit = np.clip((plane - middle) / half, -1.06, 1.06) * [1, -1]
+    return (unit / 1.06 * 0.5 + 0.5) * (WIDTH - 20) + 10
+
+
+def _spread(spots, seed):
+    """Move dots that lie on each other a little apart, so that one sees how many they are."""
+    _, place, count = np.unique(np.round(spots), axis=0, return_inverse=True, return_counts=True)
+    count = count[place.reshape(-1)]
+    rng = np.random.default_rng(seed)
+    angle, way = rng.uniform(0, 2 * np.pi, len(spots)), np.sqrt(rng.random(len(spots)))
+    radius = np.where(count > 1, np.minimum(WIDEST_SPREAD, 2.0 * np.sqrt(count)), 0) * way
+    moved = spots + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.clip(moved, 6, WIDTH - 6)
+
+
+def _label(name, limit=LABEL):
+    """Return a name that takes a bounded width, wide characters counted twice."""
+    text, width = "", 0
+    for character in shortened(name, limit):
+        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if width > limit:
+            return isolated(text.rstrip("\u2026") + "\u2026")
+        text += character
+    return isolated(text)
+
+
+class _Picture:
+    """One svg element, built piece by piece; all text goes through the XML writer."""
+
+    def __init__(self, name, width, height, title, description):
+        self.root = ElementTree.Element(
+            "svg",
+            {
+                "xmlns": "http://www.w3.org/2000/svg",
+                "width": f"{width}",
+                "height": f"{height}",
+                "viewBox": f"0 0 {width} {height}",
+                "font-size": "13",
+                "role": "img",
+                "aria-labelledby": f"audit-{name}-title audit-{name}-desc",
+            },
+        )
+        for tag, content in (("title", title), ("desc", description)):
+            element = ElementTree.SubElement(self.root, tag, {"id": f"audit-{name}-{tag}"})
+            element.text = content
+
+    def _add(self, tag, **attributes):
+        named = {key.replace("_", "-"): _text_of(value) for key, value in attributes.items()}
+        return ElementTree.SubElement(self.root, tag, named)
+
+    def text(self, x, y, content, anchor="start", weight="400", fill=INK):
+        """Write one line."""
+        element = self._add("text", x=x, y=y, text_anchor=anchor, font_weight=weight, fill=fill)
+        element.text = content
+
+    def bar(self, x, y, width, height, fill, stroke="none"):
+        """Draw a rectangle."""
+        self._add("rect", x=x, y=y, width=width, height=height, fill=fill, stroke=stroke)
+
+    def frame(self, x, y, width, height):
+        """Draw the border of a picture."""
+        self._add("rect", x=x, y=y, width=width, height=height, fill="none", stroke=RULE)
+
+    def line(self, x1, y1, x2, y2):
+        """Draw a rule."""
+        self._add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=MUTED)
+
+    def dots(self, points, colour, shape, size, opacity):
+        """Draw marks of one kind as one path."""
+        if not len(points):
+            return
+        path = "".join(_mark(shape, x, y, size) for x, y in points)
+        open_ = shape in ("plus", "cross")
+        self._add(
+            "path",
+            d=path,
+            fill="none" if open_ else colour,
+            stroke=colour if open_ else "none",
+            stroke_width=size / 2.2,
+            opacity=opacity,
+        )
+
+    def svg(self):
+        """Return the element as text."""
+        return ElementTree.tostring(self.root, encoding="unicode")
+
+
+def _text_of(value):
+    return value if isinstance(value, str) else f"{value:.2f}"
+
+
+def _mark(shape, x, y, r):
+    """Return the path of one mark around a point."""
+    b, d = f"{r:.1f}", f"{2 * r:.1f}"
+    if shape == "circle":
+        return f"M{x - r:.1f} {y:.1f}a{b} {b} 0 1 0 {d} 0a{b} {b} 0 1 0 -{d} 0z"
+    if shape == "square":
+        return f"M{x - r:.1f} {y - r:.1f}h{d}v{d}h-{d}z"
+    if shape == "triangle":
+        return f"M{x - r:.1f} {y + r:.1f}h{d}l-{b} -{d}z"
+    if shape == "diamond":
+        return f"M{x:.1f} {y - r:.1f}l{b} {b}l-{b} {b}l-{b} -{b}z"
+    if shape == "plus":
+        return f"M{x - r:.1f} {y:.1f}h{d}M{x:.1f} {y - r:.1f}v{d}"
+    return f"M{x - r:.1f} {y - r:.1f}l{d} {d}m-{d} 0l{d} -{d}"

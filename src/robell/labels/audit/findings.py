@@ -1,0 +1,187 @@
+"""What stands behind a judgement: copies of the target, contradictions, neighbours, values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robell.report.text import number_text, percent
+
+COPIES = 0.995  # agreement from which a column repeats the target
+COPIES_A_CLASS = 0.95
+NEIGHBOURS = 3
+LONG_NUMBER = 10  # characters of a number beyond which it is rounded to be shown
+FAR = 3.0  # standard deviations beyond which a number is as far away as it gets
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A column that repeats the target, and the places of rows where it does not."""
+
+    name: str
+    agreement: float
+    exceptions: np.ndarray
+
+
+@dataclass(frozen=True)
+class Telling:
+    """One value of a suspect row beside what is usual in two classes."""
+
+    name: str
+    value: str
+    usual_given: str
+    usual_suggested: str
+    weight: float
+
+
+def find_leak(used, codes, n_classes):
+    """Say whether a column has one level for each class and repeats the target; None if not."""
+    if used.is_number:
+        levels, values = np.unique(used.values, return_inverse=True)  # NaN counts as one level
+        values, n_levels = values.reshape(-1), len(levels)
+    else:
+        values, n_levels = used.values, len(used.levels)
+    if n_levels > n_classes + 1:
+        return None
+    table = np.zeros((n_levels, n_classes), int)
+    np.add.at(table, (values, codes), 1)
+    meant = table.argmax(axis=1)
+    if len(np.unique(meant)) < n_classes:
+        return None
+    agrees = meant[values] == codes
+    by_class = np.bincount(codes, agrees) / np.bincount(codes)
+    if agrees.mean() < COPIES or by_class.min() < COPIES_A_CLASS:
+        return None
+    return Leak(used.name, float(agrees.mean()), np.flatnonzero(~agrees))
+
+
+def contradictions(used, codes):
+    """Return groups of places whose rows agree in every used column and differ in the label."""
+    groups = {}
+    for place, row in enumerate(zip(*(column.cells for column in used), strict=True)):
+        groups.setdefault(row, []).append(place)
+    found = [
+        np.array(places)
+        for places in groups.values()
+        if len(places) > 1 and len(set(codes[places].tolist())) > 1
+    ]
+    return tuple(sorted(found, key=lambda places: (-len(places), int(places[0]))))
+
+
+def near_view(X):
+    """Return the rows as neighbours and the map see them: no number is farther than three sigma.
+
+    Two rows with different levels of a category are as far apart in it as two typical rows are
+    in a number: the squared distance is 2 in either.
+    """
+    return np.clip(X, -FAR, FAR)
+
+
+def trusted(judgement, codes):
+    """Return which rows may serve as examples: not suspect, and of their class's better half."""
+    quality = judgement.quality
+    middle = np.array([np.median(quality[codes == k]) for k in range(len(judgement.separations))])
+    return ~judgement.suspect & (quality >= middle[codes])
+
+
+def nearest(view, place, among):
+    """Return the places of the nearest trusted rows, the nearest first."""
+    candidates = np.flatnonzero(among)
+    candidates = candidates[candidates != place]
+    squared = np.zeros(len(candidates))
+    for start in range(0, len(candidates), 1 << 14):
+        part = slice(start, start + (1 << 14))
+        squared[part] = ((view[candidates[part]] - view[place]) ** 2).sum(axis=1)
+    order = np.argsort(squared, kind="stable")[:NEIGHBOURS]
+    return candidates[order]
+
+
+class Usual:
+    """What is usual for each class among the trusted rows, column by column."""
+
+    def __init__(self, used, codes, among, n_classes):
+        self.used, self.n_classes = used, n_classes
+        self._of = [self._profile(column, codes[among], among) for column in used]
+
+    def _profile(self, column, codes, among):
+        values = column.values[among]
+        if not column.is_number:
+            counts = np.zeros((self.n_classes, len(column.levels)))
+            np.add.at(counts, (codes, values), 1.0)
+            return (counts + 0.5) / (counts + 0.5).sum(axis=1, keepdims=True)
+        quartiles = np.full((self.n_classes, 3), np.nan)
+        for k in range(self.n_classes):
+            known = values[codes == k]
+            known = known[np.isfinite(known)]
+            if len(known):
+                # Values that occur: nothing is computed, so nothing can overflow.
+                quartiles[k] = np.percentile(known, [25, 50, 75], method="lower")
+        return quartiles
+
+    def telling(self, place, given, suggested):
+        """Return the values of a row, those that speak most for the suggested class first."""
+        found = []
+        for column, profile in zip(self.used, self._of, strict=True):
+            weight = self._weight(column, profile, place, given, suggested)
+            usual = [self._text(column, profile, k, place) for k in (given, suggested)]
+            found.append(Telling(column.name, value_text(column, place), *usual, weight))
+        return sorted(found, key=lambda one: -one.weight)
+
+    def _weight(self, column, profile, place, given, suggested):
+        """Return by how much the value is likelier in the suggested class, as a logarithm."""
+        value = column.values[place]
+        if not column.is_number:
+            return float(np.log(profile[suggested, value] / profile[given, value]))
+        if not np.isfinite(value) or not np.isfinite(profile[[given, suggested]]).all():
+            return 0.0
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers may be as large as they get
+            scale = np.nanmean(profile[:, 2] - profile[:, 0]) or np.nanstd(profile[:, 1]) or 1.0
+            off = np.abs(value - profile[[given, suggested], 1]) / scale
+        off = np.minimum(np.nan_to_num(off), FAR)
+        return float(off[0] ** 2 - off[1] ** 2)
+
+    def _text(self, column, profile, k, place):
+        if not column.is_number:
+            value = column.values[place]
+            return f"{percent(profile[k, value])} have this value"
+        low, _, high = profile[k]
+        if not np.isfinite(low):
+            return "no value"
+        if column.kind == "date":
+            return f"{_date_text(low)} to {_date_text(high)}"
+        return f"{number_text(low)} to {number_text(high)}"
+
+
+def value_text(column, place):
+    """Return a cell as it stands, but of a number with many digits the first six."""
+    cell, value = column.cells[place] or "", column.values[place]
+    if column.kind == "number" and len(cell) > LONG_NUMBER and np.isfinite(value):
+        return f"{value:.6g}"
+    return cell
+
+
+def _date_text(days):
+    day = str(np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(days)), "D"))
+    return day.replace("-", "\u2011")  # hyphens at which no line is broken
+
+
+def project(view):
+    """Return the rows in the plane of the two directions they differ most in.
+
+    Returns
+    -------
+    plane : array of shape (n_rows, 2)
+    share : float
+        How much of the differences between the rows the plane shows.
+    """
+    centred = view - view.mean(axis=0)
+    covariance = centred.T @ centred / len(centred)
+    values, directions = np.linalg.eigh(covariance)
+    first = directions[:, ::-1][:, :2]
+    first = first * np.where(first.sum(axis=0) < 0, -1.0, 1.0)  # the same way round every time
+    plane = centred @ first
+    if plane.shape[1] < 2:
+        plane = np.column_stack([plane, np.zeros(len(plane))])
+    total = max(float(values.sum()), 1e-300)
+    return plane, float(values[::-1][:2].sum() / total)

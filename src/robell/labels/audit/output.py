@@ -1,0 +1,74 @@
+"""The files of an audit: where they go, and the table of all rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+
+from robell._core.tools.files import FileError
+from robell.report.escape import writable
+from robell.report.text import spreadsheet_safe
+
+SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
+
+
+def output_paths(out, name, source=None):
+    """Return the paths of report and table.
+
+    Parameters
+    ----------
+    out : path-like or None
+        A folder, or the beginning of the files' names; the current folder when None.
+    name : str
+        The audited file's name, from which theirs are made in a folder.
+    source : path-like, default=None
+        The audited file, which neither may replace.
+
+    Returns
+    -------
+    html, csv : Path
+    """
+    for suffix in SUFFIXES:
+        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
+    out = Path() if out is None else out
+    is_folder = Path(out).is_dir() or str(out).endswith(("/", os.sep))
+    prefix = Path(out) / name if is_folder else Path(out)
+    if not prefix.parent.is_dir() and not is_folder:
+        raise FileError(f"{prefix}: there is no folder {prefix.parent}")
+    paths = tuple(prefix.with_name(f"{prefix.name}-audit.{kind}") for kind in ("html", "csv"))
+    for path in paths:
+        if path.is_dir():
+            raise FileError(f"{path}: is a folder")
+        is_file = isinstance(source, str | os.PathLike)
+        if is_file and path.exists() and Path(source).exists() and path.samefile(source):
+            raise FileError(f"{path}: the table of results would replace the file itself")
+    return paths
+
+
+def table_csv(result):
+    """Write all audited rows as CSV, the least probable labels first.
+
+    Text that a spreadsheet would take for a formula has an apostrophe before it. Where no row
+    can be called suspect, neither labels are suggested nor probabilities given.
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    safe = [spreadsheet_safe(writable(label)) for label in result.classes]
+    code = dict(zip(result.classes, safe, strict=True))
+    lines = [] if result.line is None else ["line"]
+    chances = [f"probability of {writable(label)}" for label in result.classes]
+    writer.writerow(["row", *lines, "given", "suggested", "quality", *chances, "suspect"])
+    known = result.trust != "none"
+    for place in result.order:
+        where = [result.row[place]] + ([] if result.line is None else [result.line[place]])
+        given = code[result.given[place]]
+        if known:
+            suspect = "yes" if result.suspect[place] else "no"
+            numbers = [f"{p:.6f}" for p in (result.quality[place], *result.probability[place])]
+            writer.writerow([*where, given, code[result.suggested[place]], *numbers, suspect])
+        else:
+            blank = [""] * (1 + len(chances))
+            writer.writerow([*where, given, "", *blank, "cannot tell"])
+    return stream.getvalue()

@@ -1,0 +1,379 @@
+"""The report of an audit: one page whose first screen needs no knowledge of machine learning."""
+
+from __future__ import annotations
+
+import platform
+import re
+
+import numpy as np
+import scipy
+import sklearn
+
+from robell import __version__
+from robell.labels.audit.sections import (
+    classes_section,
+    columns_section,
+    contradictions_section,
+    map_section,
+    noise_section,
+    places,
+    quality_section,
+    suspects_section,
+)
+from robell.labels.judge import CLEAR, LEAST_SEPARATION, MOST_COLUMNS_A_ROW
+from robell.report.page import (
+    Bullets,
+    Callout,
+    Code,
+    Details,
+    Facts,
+    Paragraph,
+    Section,
+    TableBlock,
+    literal,
+    render,
+)
+from robell.report.tables import Table
+from robell.report.text import NAME, counted, in_cell, percent, quoted, said, shortened, visible
+from robell.tables.target import LEAST_OF_CLASS
+
+TRUST = {"good": "Good", "fair": "Fair", "weak": "Weak", "none": "Not at all"}
+_MEANING = {
+    "good": "The other columns show clearly which label a row should have, so one that does not "
+    "fit stands out.",
+    "fair": "The other columns show only in part which label a row should have. Expect false "
+    "alarms, and wrong labels that were not found.",
+    "weak": "The other columns say little about which label a row should have. Take this as a "
+    "hint: many suspects will turn out to be right, and many wrong labels are not found.",
+    "none": "From the other columns the label of a row cannot be foretold better than by guessing, "
+    "or hardly so. Either they have nothing to do with it, or so many labels are wrong that "
+    "nothing is left to go by.",
+}
+_MEANING_OF_NOTHING = {  # where nobody is suspect
+    "fair": "The other columns show only in part which label a row should have. There may be "
+    "wrong labels that were not found.",
+    "weak": "The other columns say little about which label a row should have. There may well be "
+    "wrong labels, and they cannot be told from the right ones.",
+}
+_UNUSUAL = (
+    "The other columns show clearly which label most rows should have. But the rows that do not "
+    "fit seem to be unusual rather than wrong: expect false alarms."
+)
+
+
+def headline(result):
+    """Return the result in one sentence of plain text."""
+    n, n_suspects = len(result.row), int(result.suspect.sum())
+    if result.trust == "none":
+        target = said(result.target)
+        return f"The columns say too little about {target}: no row can be called suspect."
+    if not n_suspects:
+        if result.trust == "good":
+            return f"None of the {n:,} labels checked looks wrong."
+        return (
+            f"Of {n:,} labels, none stands out as wrong, but the columns are not clear enough to "
+            "be sure."
+        )
+    share = percent(n_suspects / n)
+    if result.trust != "good":
+        return f"Of {n:,} rows, {n_suspects:,} ({share}) may carry the wrong label."
+    if n_suspects == 1:
+        return f"Of {n:,} rows, one probably carries the wrong label."
+    return f"Of {n:,} rows, {n_suspects:,} ({share}) look as if they carry the wrong label."
+
+
+def foretold(result):
+    """Say in plain words what the trust was measured by."""
+    misfits = result.evidence.judgement.misfits
+    share = round(100 * (1 - misfits))
+    share = min(share, 99) if misfits else share
+    return f"with the label hidden, the other columns foretold it for {share} of 100 rows"
+
+
+def really_wrong(result):
+    """Return how many suspects are wrong by estimate: at least one where there is any."""
+    n_suspects = int(result.suspect.sum())
+    return min(n_suspects, max(1, round(result.expected_wrong))) if n_suspects else 0
+
+
+def report_page(result, *, top, csv_name, command=""):
+    """Write the page.
+
+    Parameters
+    ----------
+    result : AuditResult
+        What was found.
+    top : int
+        Suspect rows to show.
+    csv_name : str
+        The table's file name.
+    command : str, default=""
+        What was typed.
+
+    Returns
+    -------
+    page : str
+        A whole HTML document.
+    """
+    makers = [
+        lambda: first_screen(result, top, csv_name),
+        lambda: suspects_section(result, top),
+        lambda: noise_section(result),
+        lambda: classes_section(result),
+        lambda: quality_section(result),
+        lambda: map_section(result),
+        lambda: contradictions_section(result),
+        lambda: columns_section(result),
+        lambda: limits_section(result),
+        lambda: how_section(result, command),
+        lambda: names_section(result),
+    ]
+    sections = [section for section in (make() for make in makers) if section is not None]
+    subtitle = (
+        f"Are the labels in column {quoted(result.target)} right? "
+        f"{counted(len(result.row), 'row')}, {counted(len(result.classes), 'class', 'classes')}."
+    )
+    title = f"Label audit of {shortened(result.name)}"
+    return render(title, subtitle, sections, footer=f"robell {__version__}")
+
+
+def first_screen(result, top, csv_name):
+    """Say what was found, what to do about it, and how far to trust it."""
+    blocks = [Paragraph(f"**{literal(headline(result))}**"), Facts(tuple(_facts(result)))]
+    kind = "note" if result.trust in ("good", "fair") else "caution"
+    blocks.append(Callout(kind, _meaning(result)))
+    blocks.append(Paragraph("**What to do next**"))
+    blocks.append(Bullets(tuple(_next_steps(result, top, _link(csv_name)))))
+    blocks += [Callout("caution", text) for text in _warnings(result)]
+    blocks += [Callout("note", text) for text in _left_out(result)]
+    return Section("found", "What was found", tuple(blocks))
+
+
+def _facts(result):
+    """Yield the numbers of the first screen."""
+    n, n_suspects = len(result.row), int(result.suspect.sum())
+    yield "rows checked", f"{n:,}", _rows_hint(result)
+    if result.trust == "none":
+        yield "rows to check by hand", "cannot tell", ""
+    else:
+        yield "rows to check by hand", f"{n_suspects:,}", f"{percent(n_suspects / n)} of the rows"
+    if n_suspects == 1:
+        yield "chance that it is really wrong", percent(result.expected_wrong), "by estimate"
+    elif n_suspects:
+        about = f"about {really_wrong(result):,}"
+        yield "of these really wrong", about, "by estimate; the others are unusual, but right"
+    yield "how far to trust this", TRUST[result.trust], foretold(result)
+
+
+def _meaning(result):
+    """Return what the word for the trust means here."""
+    n_suspects = int(result.suspect.sum())
+    if not n_suspects:
+        return _MEANING_OF_NOTHING.get(result.trust, _MEANING[result.trust])
+    is_clear = result.evidence.judgement.clarity >= CLEAR
+    text = _UNUSUAL if result.trust == "fair" and is_clear else _MEANING[result.trust]
+    if n_suspects < 2:
+        return text
+    wrong = really_wrong(result)
+    right = n_suspects - wrong
+    if not right:
+        return f"{text} Of the {n_suspects:,} rows to check, expect nearly all to be really wrong."
+    return (
+        f"{text} Of the {n_suspects:,} rows to check, expect about {wrong:,} to be really wrong "
+        f"and about {right:,} to be right after all."
+    )
+
+
+def _rows_hint(result):
+    if result.n_rows == len(result.row):
+        return "all rows of the file"
+    chance = "drawn at random, " if result.evidence.is_sample else ""
+    return f"{chance}of {result.n_rows:,} in the file"
+
+
+def _link(name):
+    """Return a link to a file beside the page, where its name is plain enough for an address."""
+    if re.fullmatch(r"[A-Za-z0-9][\w.-]*", name, re.ASCII):
+        return f"[{literal(name)}]({name})"
+    return quoted(name)
+
+
+def _next_steps(result, top, table):
+    n_suspects = int(result.suspect.sum())
+    if result.trust == "none":
+        yield f"Is {quoted(result.target)} the right column? Is what it depends on in the file?"
+        yield "Add columns that have to do with it, or have some rows labelled anew, and try again."
+        yield f"{table} lists the rows without any judgement."
+        return
+    if not n_suspects:
+        if result.trust == "good":
+            yield f"Nothing needs to be done. {table} lists all rows, the least sure first."
+        else:
+            yield (
+                f"If you can, look at the first rows of {table} by hand: the labels least likely "
+                "to be right come first."
+            )
+            yield "More rows, or columns that have more to do with the label, would tell more."
+        return
+    where = "`row`" if result.line is None else "`line`"
+    yield (
+        f"Open {table} and start at the top: the labels least likely to be right come "
+        f"first, and {where} says where each row stands in your file."
+    )
+    if top:
+        shown = f"The first {top}" if top < n_suspects else "All of them"
+        yield (
+            f"Check them by hand. [{shown}](#suspects) are shown below, beside similar rows whose "
+            "labels are trusted."
+        )
+    yield (
+        "Change a label only where you see that it is wrong: a row can be unusual and right. "
+        "Then run the audit again."
+    )
+
+
+def _warnings(result):
+    """Yield what a reader must know before trusting the numbers."""
+    evidence = result.evidence
+    if evidence.is_sample:
+        yield (
+            f"The file has {result.n_rows:,} rows; a random sample of {evidence.n_read:,} was "
+            "looked at. The other rows were not."
+        )
+    for leak in evidence.leaks:
+        yield _leak(result, leak)
+    for first, second in evidence.labels.alike[:3]:
+        yield (
+            f"The labels {quoted(first)} and {quoted(second)} differ in capitals or spaces alone. "
+            "They were taken as two classes; if they are one, make them one."
+        )
+    n_rows, n_columns = evidence.matrix.shape
+    if n_columns > MOST_COLUMNS_A_ROW * n_rows:
+        yield (
+            f"The table has {counted(n_columns, 'column')} of numbers, categories spread out, for "
+            f"only {counted(n_rows, 'row')}. With so many, labels can look right or wrong by "
+            "chance, and wrong ones are missed: leave out columns that have nothing to do with "
+            f"{quoted(result.target)} (`--ignore`), or add rows."
+        )
+    areas = evidence.judgement.separations
+    weak = [k for k in range(len(areas)) if areas[k] < LEAST_SEPARATION]
+    if weak and result.trust != "none":
+        names = ", ".join(quoted(result.classes[k]) for k in weak[:5])
+        more = f" and {len(weak) - 5} more classes" if len(weak) > 5 else ""
+        yield (
+            f"Labels of {names}{more} cannot be told from the columns; what is said about them is "
+            "guesswork."
+        )
+
+
+def _left_out(result):
+    """Yield which rows were not judged."""
+    if result.n_unlabelled:
+        words = result.evidence.labels.unlabelled.most_common(3)
+        kinds = ", ".join(quoted(cell, 20) if cell else "empty" for cell, _ in words)
+        were = "was" if result.n_unlabelled == 1 else "were"
+        yield f"{counted(result.n_unlabelled, 'row')} without a label ({kinds}) {were} left out."
+    if result.set_aside:
+        yield _set_aside(result)
+
+
+def _leak(result, leak):
+    text = (
+        f"Column {quoted(leak.name)} repeats {quoted(result.target)} in "
+        f"{100 * leak.agreement:.4g} % of the rows and was left out: with it, every label would "
+        "look right."
+    )
+    if not len(leak.exceptions):
+        return text
+    where = "row" if result.line is None else "line"
+    where += "s" if len(leak.exceptions) > 1 else ""
+    return f"{text} The two differ in {where} {places(result, leak.exceptions)}: look there first."
+
+
+def _set_aside(result):
+    names = ", ".join(f"{quoted(label)} ({n})" for label, n in list(result.set_aside.items())[:8])
+    more = len(result.set_aside) - 8
+    names += f" and {more:,} more" if more > 0 else ""
+    n_rows = sum(result.set_aside.values())
+    return (
+        f"Classes of fewer than {LEAST_OF_CLASS} rows cannot be judged, and "
+        f"{counted(n_rows, 'row')} of theirs {'was' if n_rows == 1 else 'were'} set aside: {names}."
+    )
+
+
+def limits_section(result):
+    """Say what no audit of this kind can tell."""
+    used = sum(note.kind != "left out" for note in result.columns)
+    items = [
+        "**Mistakes made consistently.** If two labels are swapped throughout, or more than half "
+        "of a class is labelled as another, the wrong labels agree with each other and look right.",
+        "**Rare but right.** A row that is unlike the rest of its class looks like a wrong label. "
+        "A suspect is a row to look at, not a proof.",
+        f"**What is not in the file.** Labels are judged by {counted(used, 'column')} alone. Where "
+        "a person decided by something else, right labels can look wrong and wrong ones right.",
+        "**Columns made from the labels.** A column that was computed from the labels makes them "
+        "all look right. Exact copies are found and left out; others are not: leave them out with "
+        "`--ignore`.",
+        "**Exact chances.** Percentages are estimates by a model that was fitted to these very "
+        "labels. Their order is worth more than their value.",
+    ]
+    return Section("limits", "What this cannot tell", (Bullets(tuple(items)),))
+
+
+def how_section(result, command):
+    """Say how the numbers were made, and how to get them again."""
+    evidence = result.evidence
+    blocks = [Code(visible(command))] if command else []
+    blocks.append(
+        Paragraph(
+            f"Read as {evidence.table.how}. The columns were made numbers as said [above]"
+            "(#columns). A classifier for labels that cannot be trusted "
+            "(`NoiseRobustRVFLClassifier`) then gave each label the probability of being right, "
+            "given the row's values, its label and all other rows. Suspect are rows for which "
+            "another label is likelier. To find out how far this can be trusted, part of the rows "
+            "was hidden from the classifier in turn, and their labels foretold: "
+            f"{percent(1 - evidence.judgement.misfits)} agree with the labels given. Without "
+            f"wrong labels it would be about {percent(evidence.judgement.clarity)}."
+        )
+    )
+    table = Table(
+        "separation",
+        "How well the columns foretell each label",
+        ("Label", "Rows", "Area under the ROC curve"),
+        tuple(
+            (in_cell(name), int(n), float(area))
+            for name, n, area in zip(
+                result.classes,
+                np.bincount(evidence.codes, minlength=len(result.classes)),
+                evidence.judgement.separations,
+                strict=True,
+            )
+        ),
+        caption="On rows the classifier had not seen: 0.5 is guessing, 1 is perfect. Wrong labels "
+        "lower it.",
+        digits=3,
+    )
+    versions = (
+        f"robell {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn "
+        f"{sklearn.__version__}, Python {platform.python_version()}; random state "
+        f"{evidence.random_state}."
+    )
+    return Section("how", "How it was made", (*blocks, TableBlock(table), Paragraph(versions)))
+
+
+def names_section(result):
+    """Give in full what the page has shortened."""
+    names = [result.name, result.target, *result.classes, *result.set_aside]
+    names += [note.name for note in result.columns]
+    long = [name for name in dict.fromkeys(names) if len(visible(name)) > NAME]
+    if not long:
+        return None
+    details = [
+        Details(
+            f"{quoted(name, 40)}: {counted(len(name), 'character')}",
+            (Code(visible(name)),),
+        )
+        for name in long
+    ]
+    text = "Names and labels that are shortened above, in full. Cells are in full in your file."
+    return Section("names", "Long names", (Paragraph(literal(text)), *details))

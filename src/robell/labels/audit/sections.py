@@ -1,0 +1,327 @@
+"""The sections of the report that show the evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
+from robell.labels.audit.findings import Usual, near_view, nearest, project, trusted, value_text
+from robell.report.page import (
+    Bullets,
+    Details,
+    FigureBlock,
+    Paragraph,
+    Section,
+    TableBlock,
+    literal,
+)
+from robell.report.tables import Table
+from robell.report.text import counted, in_cell, isolated, percent, quoted, unique
+
+SHOWN_VALUES = 10  # columns of a suspect row
+TELLING = 2  # of them in the overview
+MOST_WORDS = 10  # sentences about the noise
+MOST_BARS = 20
+MATRIX_CLASSES = 12
+SHOWN_CONFLICTS = 15
+SHOWN_LINES = 8
+
+
+def has_estimates(result):
+    """Say whether the estimates mean something; "none is wrong" does not where trust is weak."""
+    return result.trust in ("good", "fair") or bool(result.suspect.any())
+
+
+def suspects_section(result, top):
+    """Show the most suspect rows, each beside rows like it."""
+    evidence = result.evidence
+    order = [place for place in result.order if result.suspect[place]][:top]
+    if not order:
+        return None
+    examples = trusted(evidence.judgement, evidence.codes)
+    usual = Usual(evidence.used, evidence.codes, examples, len(result.classes))
+    view = near_view(evidence.matrix)
+    rows, details = [], []
+    for place in order:
+        given, suggested = evidence.codes[place], evidence.judgement.suggested[place]
+        telling = usual.telling(place, given, suggested)
+        rows.append(_overview(result, place, telling))
+        details.append(_beside(result, place, telling, nearest(view, place, examples)))
+    where = "Row" if result.line is None else "Line"
+    n_suspects = int(result.suspect.sum())
+    table = Table(
+        "suspects",
+        f"The {counted(len(order), 'row')} whose {'label is' if len(order) == 1 else 'labels are'} "
+        "least likely right",
+        (where, "Label given", "Label suggested", "Chance it is right, %", "Look at"),
+        tuple(rows),
+        caption=f"Of {counted(n_suspects, 'suspect row')}; all are in the CSV file.",
+        digits=0,
+    )
+    first = Paragraph(
+        "Open a row below to see its values beside what is usual for both labels (the middle half "
+        "of the class), and beside the three most similar rows whose labels are trusted."
+    )
+    return Section("suspects", "Rows to check", (TableBlock(table), first, *details))
+
+
+def _piece(text):
+    """Return text for use as a part of a cell."""
+    return isolated(in_cell(text, 24))
+
+
+def _number_of(result, place):
+    return int(result.row[place] if result.line is None else result.line[place])
+
+
+def _overview(result, place, telling):
+    look_at = ", ".join(
+        f"{_piece(one.name)} = {_piece(one.value) or '(missing)'}"
+        for one in telling[:TELLING]
+        if one.weight > 0
+    )
+    labels = in_cell(result.given[place]), in_cell(result.suggested[place])
+    return (_number_of(result, place), *labels, 100 * float(result.quality[place]), look_at)
+
+
+def _beside(result, place, telling, similar):
+    """Return a folded table of one suspect row beside its neighbours."""
+    evidence = result.evidence
+    where = evidence.table.where(place)
+    both = (result.given[place], result.suggested[place])
+    columns = ["Column", f"This row ({where})", *(f"Usual for {_piece(name)}" for name in both)]
+    columns += [f"Similar: {evidence.table.where(other)}" for other in similar]
+    labels = [result.given[place], None, None, *(result.given[other] for other in similar)]
+    rows = [("Label", *(None if label is None else in_cell(label) for label in labels))]
+    by_name = {column.name: column for column in evidence.used}
+    for one in telling[:SHOWN_VALUES]:
+        values = [value_text(by_name[one.name], other) for other in (place, *similar)]
+        shown = [in_cell(value) or None for value in values]
+        usual = (one.usual_given, one.usual_suggested)
+        rows.append((in_cell(one.name), shown[0], *usual, *shown[1:]))
+    left = len(telling) - SHOWN_VALUES
+    table = Table(
+        f"row-{result.row[place]}",
+        f"{where.capitalize()} and the rows most like it",
+        tuple(unique(columns)),
+        tuple(rows),
+        note=f"{counted(left, 'further column')} not shown." if left > 0 else "",
+    )
+    summary = (
+        f"{where.capitalize()}: labelled {quoted(result.given[place], 30)}, more likely "
+        f"{quoted(result.suggested[place], 30)} "
+        f"(chance that the label is right: {percent(float(result.quality[place]))})"
+    )
+    return Details(summary, (TableBlock(table),))
+
+
+def classes_section(result):
+    """Show how many rows each class has."""
+    codes = result.evidence.codes
+    given = np.bincount(codes, minlength=len(result.classes))
+    estimated = result.probability.sum(axis=0) if has_estimates(result) else None
+    chosen = sorted(np.argsort(-given, kind="stable")[:MOST_BARS].tolist())
+    svg = class_bars(
+        [result.classes[k] for k in chosen],
+        given[chosen],
+        None if estimated is None else estimated[chosen],
+    )
+    small, large = int(given.argmin()), int(given.argmax())
+    text = (
+        f"{counted(len(given), 'class', 'classes')}; the largest, "
+        f"{quoted(result.classes[large])}, has {given[large] / given[small]:.3g} times as many "
+        f"rows as the smallest, {quoted(result.classes[small])}."
+    )
+    if given[large] == given[small]:
+        text = f"{counted(len(given), 'class', 'classes')} of equally many rows."
+    caption = "Filled: rows with the label."
+    if estimated is not None:
+        caption += " Outlined: rows that really belong to the class, as estimated."
+    if len(chosen) < len(given):
+        caption += f" The {MOST_BARS} largest classes."
+    figure = FigureBlock(svg, caption, "Bars: the number of rows of each class")
+    return Section("classes", "Classes", (Paragraph(text), figure))
+
+
+def noise_section(result):
+    """Say which labels stand for which classes, in words and as a matrix."""
+    if not has_estimates(result):
+        return None
+    codes, probability = result.evidence.codes, result.probability
+    n_classes = len(result.classes)
+    joint = np.zeros((n_classes, n_classes))
+    for k in range(n_classes):
+        joint[:, k] = probability[codes == k].sum(axis=0)
+    words = _noise_words(result, joint)
+    blocks = [Paragraph(_how_many(result))]
+    if words:
+        blocks.append(Bullets(tuple(words)))
+    else:
+        blocks.append(Paragraph("No kind of mistake stands out."))
+    if n_classes <= MATRIX_CLASSES:
+        names = [in_cell(name) for name in result.classes]
+        table = Table(
+            "noise",
+            "Of 100 rows that really belong to a class, how many carry which label",
+            tuple(unique(["Really", *(f"labelled {_piece(name)}" for name in result.classes)])),
+            tuple(
+                (name, *(100 * float(share) for share in row))
+                for name, row in zip(names, result.noise_matrix, strict=True)
+            ),
+            digits=1,
+        )
+        blocks.append(TableBlock(table))
+    return Section("noise", "Which labels are mixed up", tuple(blocks))
+
+
+def _how_many(result):
+    """Say how many labels are wrong by estimate, suspect or not."""
+    n = len(result.row)
+    wrong = round(result.noise_rate * n)
+    if not wrong:
+        sure = "" if result.trust == "good" else " This is not certain: see what was found."
+        return f"By estimate, no label or hardly any is wrong.{sure}"
+    share = f"{wrong:,} of {n:,} labels ({percent(result.noise_rate)})"
+    apart = (
+        "This need not be the number of suspect rows: some wrong labels cannot be pointed at, and "
+        "some suspects are right."
+    )
+    if result.trust == "weak":
+        return (
+            f"Perhaps {share} are wrong. The classes are too much alike to say it better: rows "
+            f"that are hard to tell count as wrong in part. {apart}"
+        )
+    return f"By estimate, about {share} are wrong. {apart}"
+
+
+def _noise_words(result, joint):
+    """Return sentences on the commonest mistakes, the most rows first."""
+    pairs = [
+        (joint[i, j], i, j)
+        for i in range(len(joint))
+        for j in range(len(joint))
+        if i != j and joint[i, j] >= 0.5 and result.noise_matrix[i, j] >= 0.005
+    ]
+    words = []
+    for rows, i, j in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))[:MOST_WORDS]:
+        share = round(100 * float(result.noise_matrix[i, j]))
+        start = f"About {share}" if share >= 1 else "Fewer than 1"
+        words.append(
+            f"{start} of 100 rows that are really {quoted(result.classes[i])} "
+            f"{'is' if share == 1 else 'are'} labelled {quoted(result.classes[j])} "
+            f"(about {counted(max(1, round(float(rows))), 'row')})."
+        )
+    return words
+
+
+def quality_section(result):
+    """Show the quality of the labels, class by class."""
+    if not has_estimates(result):
+        return None
+    svg, shown = quality_histograms(
+        result.classes, result.evidence.codes, result.quality, result.suspect
+    )
+    caption = (
+        "To the right the rows whose labels are surely right, to the left those whose labels are "
+        "probably wrong; suspect rows in the other colour. Tall bars on the right and little else "
+        "mean a class that is labelled well."
+    )
+    if len(shown) < len(result.classes):
+        caption += f" The {len(shown)} largest classes."
+    alt = "Histograms of the probability that a label is right, one for each class"
+    return Section("quality", "How sure each label is", (FigureBlock(svg, caption, alt),))
+
+
+def map_section(result):
+    """Show the rows in a plane, suspects marked."""
+    evidence = result.evidence
+    plane, share = project(near_view(evidence.matrix))
+    svg, drawn = class_map(
+        result.classes, evidence.codes, plane, result.suspect, evidence.random_state
+    )
+    caption = (
+        "Each dot is a row; rows with similar values lie close together, equal ones a little "
+        f"spread. The plane shows {percent(share)} of the differences between the rows."
+    )
+    if result.suspect.any():
+        caption += (
+            " A cross among dots of another class is what a wrong label looks like; since not all "
+            "differences show, some crosses look at home and are not."
+        )
+    if drawn < len(result.row):
+        caption += (
+            f" Of {len(result.row):,} rows {drawn:,}, drawn at random, are shown (at most "
+            f"{MOST_DOTS:,})."
+        )
+    alt = "Map of the rows by their two principal components, suspect rows marked with crosses"
+    return Section("map", "Map of the rows", (FigureBlock(svg, caption, alt),))
+
+
+def contradictions_section(result):
+    """Show rows that agree in everything but the label."""
+    evidence = result.evidence
+    groups = evidence.conflicts
+    if not groups:
+        text = "No two rows agree in every used column and differ in the label."
+        return Section("contradictions", "Contradictions", (Paragraph(text),))
+    n_rows = sum(len(group) for group in groups)
+    counts = [np.bincount(evidence.codes[group]) for group in groups]
+    least = sum(int(count.sum() - count.max()) for count in counts)
+    text = (
+        f"{n_rows:,} rows, in {counted(len(groups), 'group')}, agree with another row in every "
+        "column that was used and carry a different label. No matter how they are judged, at least "
+        f"{counted(least, 'label')} of theirs cannot be told from the columns: "
+        f"{'it is' if least == 1 else 'they are'} wrong, or what tells the rows apart is not in "
+        "the table. With few columns this is ordinary."
+    )
+    rows = []
+    for number, (group, count) in enumerate(zip(groups[:SHOWN_CONFLICTS], counts, strict=False), 1):
+        labels = ", ".join(
+            f"{_piece(result.classes[k])} ({count[k]:,})" for k in np.flatnonzero(count)
+        )
+        first = ", ".join(
+            f"{_piece(column.name)} = {_piece(value_text(column, group[0])) or '(missing)'}"
+            for column in evidence.used[:3]
+        )
+        rows.append((number, labels, places(result, group), first))
+    where = "Rows" if result.line is None else "Lines"
+    table = Table(
+        "contradictions",
+        "Rows that agree in everything but the label",
+        ("Group", "Labels", where, "Their first values"),
+        tuple(rows),
+        caption=f"The {len(rows)} largest groups." if len(groups) > len(rows) else "",
+    )
+    return Section("contradictions", "Contradictions", (Paragraph(text), TableBlock(table)))
+
+
+def places(result, group):
+    """Return the lines or rows of some places, the first few of them."""
+    shown = ", ".join(f"{_number_of(result, place)}" for place in group[:SHOWN_LINES])
+    more = len(group) - SHOWN_LINES
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def columns_section(result):
+    """Say what was done to each column."""
+    rows = tuple(
+        (in_cell(note.name), note.kind, note.missing, note.done) for note in result.columns
+    )
+    used = sum(note.kind != "left out" for note in result.columns)
+    text = (
+        f"{used} of {counted(len(rows), 'column')} beside the target "
+        f"{'was' if used == 1 else 'were'} used. Spaces around cells were removed. Numbers were "
+        "brought to mean 0 and standard deviation 1. As missing count empty cells"
+        + (
+            " and the words NA, N/A, n/a, nan, NaN, NAN, null, NULL, None, <NA>, NaT and ?."
+            if result.line is not None
+            else "; in columns that are not text also words such as NA."
+        )
+    )
+    table = Table(
+        "columns",
+        "What was done to each column",
+        ("Column", "Used as", "Missing", "What was done"),
+        rows,
+    )
+    return Section("columns", "Columns", (Paragraph(literal(text)), TableBlock(table)))

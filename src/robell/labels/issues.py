@@ -1,0 +1,186 @@
+"""Which rows of a table probably carry a wrong label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robell._core.tools.optional import require
+from robell.models.noise_robust import NoiseRobustRVFLClassifier
+
+SHOWN = 10  # rows of a printed table
+
+
+@dataclass(frozen=True, eq=False)
+class LabelIssues:
+    """Suspect rows, the most suspect first, and what was made of all others.
+
+    The first four arrays have one entry a suspect row.
+
+    Attributes
+    ----------
+    index : ndarray of int of shape (n_suspects,)
+        Place of the row in the table given.
+    given_label : ndarray of shape (n_suspects,)
+        The label it carries.
+    suggested_label : ndarray of shape (n_suspects,)
+        The likeliest class.
+    quality : ndarray of shape (n_suspects,)
+        Probability that the label given is right, in ascending order.
+    sample_quality : ndarray of shape (n_samples,)
+        The same for every row, in the order given: ``sample_weight`` for another estimator.
+    noise_matrix : ndarray of shape (n_classes, n_classes)
+        ``[i, j]`` estimates how often a row that is really of class i is labelled j.
+    classes : ndarray of shape (n_classes,)
+        The labels, in the order of ``noise_matrix``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from robell import find_label_issues
+    >>> X = np.repeat([0.0, 1.0], 40)[:, None] + np.random.default_rng(0).normal(0, 0.1, (80, 1))
+    >>> y = np.repeat(["no", "yes"], 40)
+    >>> y[3] = "yes"
+    >>> issues = find_label_issues(X, y, random_state=0)
+    >>> len(issues), int(issues.index[0]), str(issues.suggested_label[0])
+    (1, 3, 'no')
+    """
+
+    index: np.ndarray
+    given_label: np.ndarray
+    suggested_label: np.ndarray
+    quality: np.ndarray
+    sample_quality: np.ndarray
+    noise_matrix: np.ndarray
+    classes: np.ndarray
+
+    def __len__(self):
+        return len(self.index)
+
+    def __str__(self):
+        lines = [f"{len(self)} of {len(self.sample_quality)} rows are suspect"]
+        rows = zip(self.index, self.given_label, self.suggested_label, self.quality, strict=True)
+        for place, (index, given, suggested, quality) in enumerate(rows):
+            if place == SHOWN:
+                lines.append(f"... and {len(self) - SHOWN} more")
+                break
+            lines.append(f"row {index}: labelled {given}, rather {suggested} ({quality:.0%} right)")
+        return "\n".join(lines)
+
+    def to_frame(self):
+        """Return the suspect rows as a pandas data frame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns ``index``, ``given_label``, ``suggested_label`` and ``quality``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from robell import find_label_issues
+        >>> X, y = load_wine(return_X_y=True)
+        >>> y[5] = 2
+        >>> find_label_issues(X, y, random_state=0).to_frame()["index"].tolist()[:1]
+        [5]
+        """
+        pandas = require("pandas", extra="files")
+        names = ("index", "given_label", "suggested_label", "quality")
+        return pandas.DataFrame({name: getattr(self, name) for name in names})
+
+
+def find_label_issues(X, y, *, sample_weight=None, random_state=None):
+    """Find the rows whose label is probably wrong.
+
+    A row is suspect when, given its values and its label, another class is likelier than the
+    label: every row is scored by networks fitted without it, in closed form, and the scores are
+    held against how often labels of that class go wrong in this table.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Numeric rows; they need no scaling.
+    y : array-like of shape (n_samples,)
+        Labels as given.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Multiplicity of each row.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layers.
+
+    Returns
+    -------
+    issues : LabelIssues
+        The suspect rows, the most suspect first; its ``sample_quality`` serves as
+        ``sample_weight`` of any estimator.
+
+    See Also
+    --------
+    NoiseRobustRVFLClassifier : The classifier behind it, which needs no cleaned labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.preprocessing import scale
+    >>> from robell import find_label_issues
+    >>> from robell.noise import flip_labels
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> noisy, flipped = flip_labels(y, 0.1, random_state=0)
+    >>> issues = find_label_issues(X, noisy, random_state=0)
+    >>> bool(flipped[issues.index[:40]].mean() > 0.9)
+    True
+    >>> model = LogisticRegression().fit(scale(X), noisy, sample_weight=issues.sample_quality)
+    >>> bool(model.score(scale(X), y) > 0.95)
+    True
+    """
+    model = NoiseRobustRVFLClassifier(random_state=random_state)
+    model.fit(X, y, sample_weight=sample_weight)
+    return issues_of(model, y, sample_weight)
+
+
+def issues_of(model, y, sample_weight=None):
+    """Return the suspect rows of a fitted :class:`NoiseRobustRVFLClassifier`.
+
+    Parameters
+    ----------
+    model : NoiseRobustRVFLClassifier
+        Fitted to ``y``.
+    y : array-like of shape (n_samples,)
+        Labels as given to its fit.
+    sample_weight : array-like of shape (n_samples,), default=None
+        As given to its fit: rows of weight 0 are nobody's suspects.
+
+    Returns
+    -------
+    issues : LabelIssues
+        As of :func:`find_label_issues`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from robell import NoiseRobustRVFLClassifier
+    >>> from robell import issues_of
+    >>> X, y = load_wine(return_X_y=True)
+    >>> y[5] = 2
+    >>> model = NoiseRobustRVFLClassifier(random_state=0).fit(X, y)
+    >>> int(issues_of(model, y).index[0])
+    5
+    """
+    y = np.asarray(y).ravel()
+    likeliest = model.classes_[model.label_probability_.argmax(axis=1)]
+    suspect = likeliest != y
+    if sample_weight is not None:
+        suspect &= np.asarray(sample_weight) > 0
+    index = np.flatnonzero(suspect)
+    index = index[np.argsort(model.sample_quality_[index], kind="stable")]
+    return LabelIssues(
+        index,
+        y[index],
+        likeliest[index],
+        model.sample_quality_[index],
+        model.sample_quality_,
+        model.noise_matrix_,
+        model.classes_,
+    )

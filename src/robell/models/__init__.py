@@ -1,0 +1,1 @@
+"""The classifiers, one short file each."""

@@ -1,0 +1,373 @@
+"""The estimator shell: validate -> rows, features, weights, penalty -> solve; predict.
+
+A model of the family is a weighted ridge on a design matrix; a subclass fills the slots it differs
+in (``_fit_rows``, ``_fit_features`` and ``_features``, ``_fit_weights``, ``_fit_penalty``) and
+leaves the rest to this shell.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from robell._core.array import is_tensor
+from robell._core.layers.activations import ACTIVATIONS
+from robell._core.layers.features import (
+    RowBlocks,
+    design_matrix,
+    draw_random_layer,
+    hidden_output,
+    rows_per_block,
+)
+from robell._core.membership.equations import class_cost, class_sizes
+from robell._core.ridge.calibrate import calibrated_probability, fit_calibration
+from robell._core.ridge.solve import choose_C, solve_ridge
+from robell.models._device import (
+    fit_tensor,
+    predict_tensor,
+    probability_tensor,
+    scores_of_tensor,
+    uses_device,
+)
+from robell.models._validation import check_multiplicity, one_line_errors
+
+PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
+ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
+
+
+def _calibrates(estimator):
+    """Say whether predict_proba exists, or raise the reason why it does not."""
+    if not estimator.calibrate:
+        raise AttributeError("predict_proba needs calibrate=True at fit")
+    return True
+
+
+class TrainingRows(NamedTuple):
+    """What the ridge is fitted to."""
+
+    X: np.ndarray
+    labels: np.ndarray  # places in classes_
+    multiplicity: np.ndarray
+
+
+class Prepared(NamedTuple):
+    """A fit up to its row weights and its C."""
+
+    samples: TrainingRows  # those of positive weight
+    rows: TrainingRows  # what the ridge is fitted to
+    T: np.ndarray  # one-hot targets of the rows
+    present: np.ndarray  # places of the samples among the rows given to fit
+    n_given: int
+
+
+class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
+    """What all classifiers of the family share; not for direct use."""
+
+    _parameter_constraints = {
+        "n_hidden": [Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS)), callable],
+        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
+        "output_bias": ["boolean"],
+        "bias_scale": [Interval(Real, 0, None, closed="left")],
+        "class_weight": [StrOptions({"balanced", "ratio"}), dict, None],
+        "calibrate": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    _direct_link = True  # the slot a model without [x] in its features turns off
+    _dtype = np.float64  # of the design matrix
+    _leaves_one_out = True  # whether probabilities come from leave-one-out scores
+    _C_factor = 1.0  # what C is multiplied by in the ridge
+    _columns_per_node = 1
+    _weight_parameters = ()  # parameters that only the row weights depend on
+    _runs_on_devices = False  # whether tensors are taken as such
+
+    # -- fit --------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit the output weights in closed form.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, best standardised (a ``StandardScaler`` before this step).
+        y : array-like of shape (n_samples,)
+            Class labels of any kind.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row: weight 2 is the row given twice, weight 0 its absence.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
+        if uses_device(X):
+            if not self._runs_on_devices:
+                raise TypeError(f"{type(self).__name__} takes arrays, not tensors: give X.cpu()")
+            return fit_tensor(self, X, y, sample_weight)
+        for name in ("device_", "dtype_", "engine_"):  # of an earlier fit to tensors
+            self.__dict__.pop(name, None)
+        prepared = self._prepare(X, y, sample_weight)
+        return self._fit_prepared(prepared)
+
+    def _prepare(self, X, y, sample_weight=None):
+        """Validate, and fit all that does not depend on C or on row weights."""
+        with one_line_errors(self, X):
+            X, y = self._validate_training(X, y)
+        check_classification_targets(y)
+        multiplicity = check_multiplicity(sample_weight, len(X))
+        present = np.arange(len(X)) if sample_weight is None else np.flatnonzero(multiplicity)
+        self.classes_ = np.unique(y[present])
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least two classes; "
+                f"y has one class, {self.classes_[0]!r}"
+            )
+        samples = TrainingRows(
+            X if len(present) == len(X) else X[present],
+            np.searchsorted(self.classes_, y[present]),
+            multiplicity[present],
+        )
+        rows = self._fit_rows(samples)
+        self._fit_features(rows, self._draw_seed())
+        T = np.zeros((len(rows.X), len(self.classes_)))
+        T[np.arange(len(rows.X)), rows.labels] = 1.0
+        return Prepared(samples, rows, T, present, len(X))
+
+    def _draw_seed(self):
+        """Return the one number from random_state that seeds all streams."""
+        # One number only: the state of random_state does not leak n_hidden.
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _validate_training(self, X, y):
+        """Return X and y as arrays the mathematics may trust."""
+        return validate_data(self, X, y, **ARRAY_CHECKS)
+
+    def _validate_new(self, X):
+        """Return rows to predict as an array the mathematics may trust."""
+        return validate_data(self, X, reset=False, **ARRAY_CHECKS)
+
+    def _fit_prepared(self, prepared):
+        return self._fit_weighted(prepared, self._fit_weights(prepared))
+
+    def _fit_weighted(self, prepared, importance):
+        """Solve, given the importance of every row, and calibrate."""
+        samples, rows, T, *_ = prepared
+        total = rows.multiplicity if importance is None else rows.multiplicity * importance
+        all_ones = importance is None and bool(np.all(rows.multiplicity == 1.0))
+        weights = None if all_ones else total
+        # Leaving one out means one copy of a row that stands for several.
+        one_copy = 1.0 / np.maximum(rows.multiplicity, 1.0)
+
+        design = self._design(rows)
+        further_penalty = self._fit_penalty(design, rows)
+        self.C_ = self.C
+        if self.C == "loo":
+            candidates = self._C_factor * PAPER_C
+            best = choose_C(design, T, candidates, weights, one_copy, further_penalty)
+            self.C_ = float(PAPER_C[best])
+        left_out = one_copy if self.calibrate and self._leaves_one_out else None
+        solution = solve_ridge(
+            design, T, float(self.C_) * self._C_factor, weights, left_out, further_penalty
+        )
+        n_bias = int(self.output_bias)
+        self.coef_ = solution.beta[n_bias:]
+        self.intercept_ = solution.beta[:n_bias].sum(axis=0)
+        self.solver_ = solution.method
+        if self.calibrate:
+            self.calibration_slope_, self.calibration_offsets_ = self._calibration(
+                samples, T, total, solution.loo_scores
+            )
+        return self
+
+    def _design(self, rows):
+        """Return the design matrix of the training rows, a block at a time."""
+        return RowBlocks(
+            lambda block: self._features(rows.X[block]), len(rows.X), self._n_columns(), self._dtype
+        )
+
+    # -- slots -------------------------------------------------------------------------
+
+    def _fit_rows(self, rows):
+        """Return what the ridge is fitted to: the samples given (slot: rows)."""
+        return rows
+
+    def _fit_features(self, rows, seed):
+        """Draw the random layer (slot: features)."""
+        self.hidden_weights_, self.hidden_bias_ = draw_random_layer(
+            rows.X.shape[1], int(self.n_hidden), float(self.bias_scale), seed
+        )
+
+    def _features(self, X):
+        """Make rows of the design matrix [1 x h] (slot: features)."""
+        H = hidden_output(X, self.hidden_weights_, self.hidden_bias_, self.activation)
+        return design_matrix(X, H, self._direct_link, self.output_bias)
+
+    def _n_columns(self):
+        """Return the width of the design matrix (slot: features)."""
+        return int(self.output_bias) + self._direct_link * self.n_features_in_ + int(self.n_hidden)
+
+    def _fit_penalty(self, design, rows):
+        """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
+        return
+
+    def _calibration(self, samples, T, total, loo_scores):
+        """Return slope and offsets of the probabilities."""
+        # Under the weights of fit, with the total count of the rows given: the threshold of
+        # predict is where those weights put it, and probabilities must agree.
+        seen = total * (samples.multiplicity.sum() / total.sum())
+        return fit_calibration(loo_scores, T, seen)
+
+    def _fit_weights(self, prepared):
+        """Return the importance of every training row, or None for ones (slot: weights)."""
+        rows = prepared.rows
+        cost = self._class_cost(rows.labels, rows.multiplicity)
+        return None if cost is None else cost[rows.labels]
+
+    def _importances(self, prepared, settings, statistics):
+        """Yield the importance of every training row for each of several settings.
+
+        A setting holds values of the parameters that ``_fit_weights`` reads: none here.
+        ``statistics`` keeps what may be used again for the same rows.
+        """
+        for _ in settings:
+            yield self._fit_weights(prepared)
+
+    def _class_cost(self, labels, multiplicity):
+        if self.class_weight is None:
+            return None
+        return self._class_cost_of(class_sizes(labels, len(self.classes_), multiplicity))
+
+    def _class_cost_of(self, sizes):
+        """Return the cost of classes of these sizes, or None for ones; 1 for a class of size 0."""
+        if self.class_weight is None:
+            return None
+        if isinstance(self.class_weight, dict):
+            return self._class_cost_from_dict()
+        cost, seen = np.ones(len(sizes)), sizes > 0
+        if self.class_weight == "ratio":
+            cost[seen] = class_cost(sizes[seen])
+        else:
+            cost[seen] = sizes.sum() / (seen.sum() * sizes[seen])
+        return cost
+
+    def _class_cost_from_dict(self):
+        known = set(self.classes_.tolist())
+        unknown = [label for label in self.class_weight if label not in known]
+        if unknown:
+            raise ValueError(
+                f"class_weight names {unknown[0]!r}, which is not a class of y; "
+                f"the classes are {self.classes_.tolist()}"
+            )
+        cost = np.array([float(self.class_weight.get(c, 1.0)) for c in self.classes_.tolist()])
+        if not (np.isfinite(cost).all() and (cost > 0).all()):
+            raise ValueError(
+                f"class_weight must hold finite positive numbers; got {self.class_weight}"
+            )
+        return cost
+
+    # -- predict ----------------------------------------------------------------------
+
+    def _scores(self, X):
+        """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
+        check_is_fitted(self)
+        if uses_device(X):
+            return scores_of_tensor(self, X)
+        if hasattr(self, "device_"):
+            name = type(self).__name__
+            raise ValueError(f"{name} was fitted on {self.device_}; give X as a tensor there")
+        with one_line_errors(self, X):
+            X = self._validate_new(X)
+        scores = self._class_scores(X, difference=len(self.classes_) == 2)
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                "the scores overflow: X is far larger than the training rows; "
+                "scale both alike, for instance with StandardScaler"
+            )
+        return scores
+
+    def _class_scores(self, X, difference=False):
+        """Score validated rows, a block at a time; the second class less the first if asked."""
+        beta = np.vstack([self.intercept_[None, :], self.coef_]) if self.output_bias else self.coef_
+        if difference:
+            beta = beta[:, 1:] - beta[:, :1]
+        scores = np.empty((len(X), beta.shape[1]))
+        step = rows_per_block(self._n_columns())
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for start in range(0, len(X), step):
+                block = slice(start, start + step)
+                scores[block] = (self._features(X[block]) @ beta).real
+        return scores
+
+    def decision_function(self, X):
+        """Return the raw scores, linear in the one-hot targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes the second class's score less the first's, which is the ±1
+            regression's value; otherwise one score a class.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X):
+        """Return the class of the largest score, the first of equal ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted class labels.
+        """
+        scores = self._scores(X)
+        if is_tensor(scores):
+            return predict_tensor(self, scores)
+        best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return self.classes_[best]
+
+    @available_if(_calibrates)
+    def predict_proba(self, X):
+        """Return class probabilities, calibrated on leave-one-out scores.
+
+        The predicted class is always the likeliest. Without row weights, probabilities estimate
+        how often each class occurs among rows with such scores; class costs and memberships
+        change them as if the training set were so weighted, as elsewhere in scikit-learn.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column a class, in the order of ``classes_``.
+        """
+        scores = self._scores(X)
+        if not hasattr(self, "calibration_slope_"):
+            raise AttributeError("predict_proba needs calibrate=True at fit")
+        if is_tensor(scores):
+            return probability_tensor(self, scores)
+        if scores.shape[1] == 1:
+            scores = np.hstack([np.zeros_like(scores), scores])
+        return calibrated_probability(scores, self.calibration_slope_, self.calibration_offsets_)

@@ -1,0 +1,499 @@
+"""Models of rows that are read once, in parts: ``partial_fit`` and ``merge``.
+
+They rest on the mergeable state of :mod:`robell._core.ridge.state`. Fits that may read the rows
+several times are in :mod:`robell.scale.passes`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgWarning
+from sklearn.base import _fit_context, clone
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from robell._core.membership import frozen as frozen_steps
+from robell._core.membership.reservoir import empty_reservoir, settle
+from robell._core.ridge.calibrate import fit_calibration
+from robell._core.ridge.solve import REFINE_BELOW
+from robell._core.ridge.state import (
+    GramSolution,
+    State,
+    drift_p_values,
+    empty,
+    empty_warm_up,
+    end_warm_up,
+    from_plain,
+    left_out_errors,
+    left_out_scores,
+    merge,
+    rows_before_freeze,
+    solve,
+    to_plain,
+    update,
+)
+from robell.models._base import ARRAY_CHECKS, PAPER_C, Prepared, TrainingRows
+from robell.models._device import uses_device
+from robell.models._validation import check_multiplicity, one_line_errors
+
+RESERVOIR = 2048  # distinct rows kept of every class
+LANDMARKS = 512  # of every class
+WARM_UP = 4096  # distinct rows before memberships are frozen
+WARM_UP_OF_EACH_CLASS = 32  # of every class, unless the warm-up becomes too long
+LONGEST_WARM_UP = 65536
+DRIFT_CHANCE = 1e-6  # warn of what would happen by chance this seldom
+INACCURATE_BELOW = 1e-12  # rcond at which output weights keep about six digits
+
+# Found when first asked for, not at every batch
+SOLVED = (
+    "coef_",
+    "intercept_",
+    "solver_",
+    "C_",
+    "calibration_slope_",
+    "calibration_offsets_",
+    "kernel_width_",
+)
+# What sums already taken depend on
+FIXED_PARAMETERS = ("n_hidden", "activation", "bias_scale", "output_bias", "direct_link")
+FIXED_PARAMETERS += ("kernel_width", "rho")
+
+
+class DriftWarning(UserWarning):
+    """Later rows differ from those a stream's memberships were frozen with."""
+
+
+@dataclass
+class Stream:
+    """What an estimator remembers between calls of partial_fit."""
+
+    state: State
+    seed: int
+    parameters: dict[str, Any]  # values that must not change any more
+    told_of_drift: bool = False
+
+
+class Found(NamedTuple):
+    """A solution, and what it was found with."""
+
+    solution: GramSolution
+    C: float
+    cost: np.ndarray | None
+    sample: tuple[np.ndarray, ...] | None  # as StreamingMixin._sample returns it
+
+
+class StreamingMixin:
+    """Adds ``partial_fit`` to a classifier of the family; not for direct use."""
+
+    _weighs_by_membership = False  # whether row weights depend on all other rows
+
+    # -- partial_fit -------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Fit to some more rows.
+
+        After any number of calls the model is that of all rows given so far. The output weights
+        are found when they are first needed, so a call costs little more than its features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Some rows.
+        y : array-like of shape (n_samples,)
+            Their class labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that may ever occur. Needed at the first call, optional later.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row, as in ``fit``.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Notes
+        -----
+        ``C``, ``class_weight`` and ``calibrate`` may change between calls; they are applied when
+        the output weights are found. Probabilities, and ``C="loo"``, come from exact
+        leave-one-out scores of a sample of the rows: all of them up to 2,048 distinct rows a
+        class, a uniform sample beyond. Models of the same ``random_state`` can be merged. Files
+        of such a model hold that sample. See ``docs/streaming.md``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from robell import RVFLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RVFLClassifier(random_state=0)
+        >>> for start in range(0, 150, 50):
+        ...     batch = slice(start, start + 50)
+        ...     model = model.partial_fit(X[batch], y[batch], classes=[0, 1, 2])
+        >>> whole = RVFLClassifier(random_state=0).fit(X, y)
+        >>> bool(np.allclose(model.coef_, whole.coef_, rtol=0, atol=1e-10))
+        True
+        """
+        before = dict(vars(self))
+        try:
+            self._take_rows(X, y, classes, sample_weight)
+        except BaseException:
+            # Rows that cannot be used leave the model as it was.
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        self._tell_of_drift()
+        return self
+
+    def _take_rows(self, X, y, classes, sample_weight):
+        if uses_device(X):
+            raise TypeError("partial_fit takes arrays, not tensors: give X.cpu()")
+        first = "_stream" not in vars(self)
+        if first or not self._is_usable(X):
+            with one_line_errors(self, X):
+                X = validate_data(self, X, reset=first, **ARRAY_CHECKS)
+        if first:
+            self._begin_stream(classes)
+        else:
+            self._require_same_stream(classes)
+        rows = self._rows_of(X, y, sample_weight)
+        self._stream = replace(self._stream, state=self._updated(self._stream.state, *rows))
+        self._forget_solution()
+
+    def _is_usable(self, X):
+        """Say whether X is plainly what validation returns, which takes a tenth of a batch."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and X.flags.c_contiguous
+            and len(X) > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+            and bool(np.isfinite(X).all())
+        )
+
+    def _begin_stream(self, classes):
+        fitted = "coef_" in vars(self)
+        if classes is None and not fitted:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if fitted:
+            warnings.warn(
+                "partial_fit starts anew: the rows given to fit earlier are not part of it",
+                UserWarning,
+                stacklevel=5,
+            )
+        for name in ("device_", "dtype_", "engine_"):  # of an earlier fit to tensors
+            vars(self).pop(name, None)
+        self._set_classes(self.classes_ if classes is None else classes)
+        seed = self._draw_seed()
+        self._stream = Stream(self._begin(seed), seed, self._fixed_parameters())
+
+    def _set_classes(self, classes):
+        classes = column_or_1d(classes)
+        check_classification_targets(classes)
+        classes = np.unique(classes)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes; classes has one, {classes[0]!r}"
+            )
+        self.classes_ = classes
+
+    def _begin(self, seed):
+        """Draw the random layer and return the state before any row."""
+        n_features = self.n_features_in_
+        nothing = TrainingRows(np.empty((0, n_features)), np.empty(0, np.intp), np.empty(0))
+        self._fit_features(nothing, seed)
+        n_classes, n_columns = len(self.classes_), self._n_columns()
+        if self._weighs_by_membership:
+            return empty_warm_up(n_classes, n_columns, n_features, seed)
+        reservoir = None
+        if self.calibrate or self.C == "loo":
+            reservoir = empty_reservoir(n_classes, n_features, seed, RESERVOIR)
+        return empty(n_classes, n_columns, reservoir)
+
+    def _fixed_parameters(self):
+        return {name: getattr(self, name) for name in FIXED_PARAMETERS if hasattr(self, name)}
+
+    def _require_same_stream(self, classes):
+        for name, value in self._stream.parameters.items():
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"{name} was changed from {value!r} to {getattr(self, name)!r} between calls "
+                    "of partial_fit; start anew with a clone"
+                )
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={np.unique(classes).tolist()} is not the same as on the last call of "
+                f"partial_fit, {self.classes_.tolist()}"
+            )
+
+    def _rows_of(self, X, y, sample_weight):
+        """Return the rows of positive weight, their places among the classes, their weights."""
+        if not (isinstance(y, np.ndarray) and y.ndim == 1):  # the check itself takes its time
+            y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        labels = self._encode(y)
+        if sample_weight is None:
+            return X, labels, np.ones(len(X))
+        some = np.any(np.asarray(sample_weight) != 0)  # a part may be all absent
+        weight = check_multiplicity(sample_weight, len(X)) if some else np.zeros(len(X))
+        present = weight > 0
+        return (
+            (X, labels, weight) if present.all() else (X[present], labels[present], weight[present])
+        )
+
+    def _encode(self, y):
+        try:
+            labels = np.searchsorted(self.classes_, y)
+            np.minimum(labels, len(self.classes_) - 1, out=labels)
+            unknown = self.classes_[labels] != y
+        except TypeError:  # labels that cannot be compared with the classes
+            unknown = np.ones(len(y), bool)
+        if np.any(unknown):
+            label = np.asarray(y)[np.argmax(unknown)]
+            raise ValueError(
+                f"y has the label {label!r}, which is not among the classes "
+                f"{self.classes_.tolist()}"
+            )
+        return labels
+
+    def _updated(self, state, X, labels, weight):
+        if not state.warming_up or not len(X):
+            return update(state, X, labels, weight, self._features)
+        ends = rows_before_freeze(state, X, labels, WARM_UP, WARM_UP_OF_EACH_CLASS, LONGEST_WARM_UP)
+        state = update(state, X[:ends], labels[:ends], weight[:ends], self._features)
+        if ends is None:
+            return state
+        width = None if self.kernel_width == "scale" else float(self.kernel_width)
+        state = end_warm_up(state, width, float(self.rho), LANDMARKS, RESERVOIR, self._features)
+        return update(state, X[ends:], labels[ends:], weight[ends:], self._features)
+
+    def _forget_solution(self):
+        for name in SOLVED:
+            vars(self).pop(name, None)
+
+    # -- merge -------------------------------------------------------------------------
+
+    def merge(self, other):
+        """Add the rows that another model has seen in its own calls of partial_fit.
+
+        Parameters
+        ----------
+        other : estimator
+            Of the same kind, parameters, classes and ``random_state`` (an int); it is not changed.
+
+        Returns
+        -------
+        self : object
+            The model of the rows of both.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from robell import RVFLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> here, there = (RVFLClassifier(random_state=0) for _ in range(2))
+        >>> here = here.partial_fit(X[::2], y[::2], classes=[0, 1, 2])
+        >>> there = there.partial_fit(X[1::2], y[1::2], classes=[0, 1, 2])
+        >>> here.merge(there).score(X, y) > 0.9
+        True
+        """
+        for model in (self, other):
+            if "_stream" not in vars(model):
+                raise ValueError("merge needs two models fitted by partial_fit")
+        mine, theirs = self._stream, other._stream
+        if type(self) is not type(other) or not np.array_equal(self.classes_, other.classes_):
+            raise ValueError("merge needs two models of the same kind and classes")
+        if mine.parameters != theirs.parameters or self.n_features_in_ != other.n_features_in_:
+            raise ValueError("merge needs two models of the same parameters and features")
+        if mine.seed != theirs.seed:
+            raise ValueError(
+                "merge needs two models of the same random layer: give both the same int as "
+                "random_state"
+            )
+        mine.state = merge(mine.state, theirs.state, self._features)
+        self._forget_solution()
+        self._tell_of_drift()
+        return self
+
+    # -- solution ----------------------------------------------------------------------
+
+    def __getattr__(self, name):
+        if name in SOLVED and "_stream" in vars(self) and "coef_" not in vars(self):
+            self._solve(self._stream.state)
+            if name in vars(self):
+                return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _solve(self, state):
+        """Set the attributes named in SOLVED to those of the rows seen."""
+        if not state.sizes.any():
+            raise ValueError(f"this {type(self).__name__} has seen no row of positive weight yet")
+        if state.warming_up:
+            self._solve_from_rows(state.reservoir)
+            return
+        found = self._solve_from_sums(state)
+        rcond, kept = found.solution.factor.rcond, state.reservoir
+        if rcond < REFINE_BELOW and state.frozen is None and kept is not None and kept.complete:
+            self._solve_from_rows(kept)
+            return
+        if rcond < INACCURATE_BELOW:
+            warnings.warn(
+                f"the normal equations are ill-conditioned (rcond {rcond:.0e}), and the rows that "
+                "could refine their solution are gone: choose a smaller C, or fewer nodes",
+                LinAlgWarning,
+                stacklevel=4,
+            )
+        self._set_solution(state, found)
+
+    def _solve_from_sums(self, state):
+        cost, sample = self._class_cost_of(state.sizes), None
+        if self.calibrate or self.C == "loo":
+            sample = self._sample(state, cost)
+        C = self.C
+        if C == "loo":
+            errors = left_out_errors(state, cost, PAPER_C, self._features, sample)
+            C = float(PAPER_C[np.argmin(np.where(np.isfinite(errors), errors, np.inf))])
+        return Found(solve(state, float(C), cost), C, cost, sample)
+
+    def _set_solution(self, state, found):
+        beta, n_bias = found.solution.beta, int(self.output_bias)
+        self.C_ = found.C
+        self.intercept_ = beta[:n_bias].sum(axis=0)
+        self.solver_ = found.solution.method
+        if state.frozen is not None:
+            self.kernel_width_ = state.frozen.means.landmarks.width
+        if self.calibrate:
+            X, T, weight, share, stands_for = found.sample
+            scores = left_out_scores(found.solution, self._features, X, T, weight, share)
+            counted = weight * stands_for
+            counted *= state.sizes.sum() / counted.sum()
+            self.calibration_slope_, self.calibration_offsets_ = fit_calibration(scores, T, counted)
+        self.coef_ = beta[n_bias:]
+
+    def _sample(self, state, cost):
+        """Return X, T, weight, share left out, and rows stood for, of the rows kept."""
+        if state.reservoir is None:
+            raise ValueError(
+                'calibrate=True and C="loo" need a sample of the rows, and none was kept: '
+                "set them before the first call of partial_fit"
+            )
+        kept = settle(state.reservoir)
+        T = np.zeros((len(kept.rows), len(self.classes_)))
+        T[np.arange(len(T)), kept.labels] = 1.0
+        weight = kept.weight.copy()
+        if state.frozen is not None:
+            found = frozen_steps.frozen_membership(state.frozen, kept.rows, kept.labels, kept.keys)
+            weight *= found.membership
+        if cost is not None:
+            weight *= cost[kept.labels]
+        known = np.bincount(kept.labels, weights=kept.weight, minlength=len(self.classes_))
+        stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
+        return kept.rows, T, weight, 1.0 / np.maximum(kept.weight, 1.0), stands_for
+
+    def _solve_from_rows(self, reservoir):
+        """Do what ``fit`` does with the rows kept, which are all rows seen."""
+        kept = settle(reservoir)
+        seen = np.unique(kept.labels)
+        twin = clone(self)  # for fit's attributes of every row, which have no meaning here
+        vars(twin).update({k: v for k, v in vars(self).items() if k != "_stream"})
+        # Memberships and costs are those of the classes seen.
+        twin.classes_ = self.classes_[seen]
+        if isinstance(self.class_weight, dict):
+            self._class_cost_from_dict()  # raises for labels that are no class at all
+            known = set(twin.classes_.tolist())
+            twin.class_weight = {c: w for c, w in self.class_weight.items() if c in known}
+        places = np.searchsorted(seen, kept.labels)
+        importance = twin._fit_weights(one_hot_rows(kept.rows, places, kept.weight, len(seen)))
+        twin.classes_ = self.classes_
+        twin._fit_weighted(
+            one_hot_rows(kept.rows, kept.labels, kept.weight, len(self.classes_)), importance
+        )
+        for name in SOLVED:
+            if name in vars(twin):
+                setattr(self, name, getattr(twin, name))
+
+    # -- drift -------------------------------------------------------------------------
+
+    @property
+    def drift_(self):
+        """What later rows say about the memberships frozen after the warm-up, class by class.
+
+        A dict of arrays: ``n_later`` (rows since the freeze), ``n_beyond`` (those of them whose
+        radius exceeds the frozen largest one), ``largest_radius``, ``frozen_radius``, and
+        ``p_value``, the chance of at least as many of them had nothing changed.
+        """
+        stream = vars(self).get("_stream")
+        if stream is None or stream.state.frozen is None:
+            raise AttributeError("drift_ exists once partial_fit has frozen memberships")
+        state = stream.state
+        return {
+            "n_later": state.later.copy(),
+            "n_beyond": state.beyond.copy(),
+            "largest_radius": state.largest_radius.copy(),
+            "frozen_radius": state.frozen.r_max.copy(),
+            "p_value": drift_p_values(state),
+        }
+
+    def _tell_of_drift(self):
+        stream = self._stream
+        state = stream.state
+        if state.frozen is None or stream.told_of_drift:
+            return
+        message = None
+        p_values = drift_p_values(state)
+        c = int(p_values.argmin())
+        smallest, supposed = int(state.sizes.argmin()), state.frozen.minority
+        difference = state.sizes[supposed] - state.sizes[smallest]
+        if p_values[c] < DRIFT_CHANCE:
+            message = (
+                f"{state.beyond[c]:g} of {state.later[c]:g} later rows of class "
+                f"{self.classes_[c]!r} are further from its mean than all rows before the freeze"
+            )
+        elif difference > 5.0 * np.sqrt(state.sizes[supposed] + state.sizes[smallest]):
+            message = (
+                f"class {self.classes_[supposed]!r} was the smallest at the freeze, and now "
+                f"{self.classes_[smallest]!r} is"
+            )
+        if message is not None:
+            stream.told_of_drift = True
+            warnings.warn(
+                f"the stream has drifted: {message}; memberships of new rows are those of the "
+                "past (see drift_), so consider starting anew",
+                DriftWarning,
+                stacklevel=3,
+            )
+
+    # -- files -------------------------------------------------------------------------
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        if "_stream" in state:
+            stream = state["_stream"]
+            # Dicts, lists and arrays only: files can be read without trusting our classes.
+            state["_stream"] = {**vars(stream), "state": to_plain(stream.state)}
+        return state
+
+    def __setstate__(self, state):
+        if "_stream" in state:
+            plain = state["_stream"]
+            stream = Stream(**{**plain, "state": from_plain(plain["state"])})
+            state = {**state, "_stream": stream}
+        super().__setstate__(state)
+
+
+def one_hot_rows(X, labels, weight, n_classes):
+    """Return rows as a fit's slots want them, all of them present."""
+    T = np.zeros((len(X), n_classes))
+    T[np.arange(len(X)), labels] = 1.0
+    rows = TrainingRows(X, labels, weight)
+    return Prepared(rows, rows, T, np.arange(len(X)), len(X))

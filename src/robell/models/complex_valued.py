@@ -1,0 +1,238 @@
+"""C-RVFL and AC-RVFL: RVFL networks in the complex plane."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import validate_data
+
+from robell._core.layers.activations import ACTIVATIONS
+from robell._core.layers.complex import (
+    ENCODINGS,
+    FULLY_COMPLEX,
+    complex_output,
+    draw_circular_constants,
+    draw_complex_layer,
+    encode,
+    real_augmented,
+)
+from robell.models._base import ARRAY_CHECKS, BaseRVFLClassifier
+
+
+class ComplexRVFLClassifier(BaseRVFLClassifier):
+    """C-RVFL, and AC-RVFL with ``augmented=True``: complex-valued RVFL networks.
+
+    Rows, random weights and activations are complex; the output weights are fitted by complex
+    ridge regression to real one-hot targets, and the real part of the output is the score. The
+    augmented network also uses the conjugate of every feature (it is *widely* linear), which
+    frees it from driving the imaginary part of its output to zero.
+
+    **The definition is inferred.** The paper that names the two models (Liu, Zhang, Chen, Li,
+    2025) was not available, and no code was found. What is documented, and used here: complex
+    random layers with fully complex activations and least squares (complex ELM), phase and
+    circular encodings of real tables (complex-encoded ELM), and stacking the conjugate
+    (augmented complex networks). The rest is the plainest combination of these.
+
+    Parameters
+    ----------
+    n_hidden : int, default=103
+        Number of complex hidden nodes; nested as in :class:`RVFLClassifier`.
+    activation : str or callable, default="sigmoid"
+        One of the ten names of :class:`RVFLClassifier`, applied to the real and imaginary parts
+        apart; a fully complex one, ``"complex_tanh"``, ``"complex_sin"``, ``"complex_asinh"`` or
+        ``"complex_sech"``; or a callable that maps a complex array to one of its shape.
+    C : float or "loo", default=1.0
+        Weight of the errors; smaller values regularise more.
+        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
+        squared leave-one-out error, found in closed form.
+    encoding : {"phase", "cartesian", "circular", "pair"}, default="phase"
+        How a real table becomes complex. With u the feature scaled to [0, 1] on the training
+        rows (and clipped there later): ``"phase"`` is exp(iπu), ``"circular"`` is
+        sin(au + ibu + α) with random a, b, α for each feature; ``"cartesian"`` is x + 0i, and
+        ``"pair"`` takes consecutive features as real and imaginary part. Complex rows are used
+        as they are.
+    augmented : bool, default=False
+        Whether the conjugate features enter too (AC-RVFL).
+    output_bias : bool, default=False
+        Whether a constant enters the output layer.
+    bias_scale : float, default=0.1
+        Real and imaginary parts of the hidden biases are uniform in ``[0, bias_scale]``.
+    class_weight : {"balanced", "ratio"}, dict or None, default=None
+        Weight of each class, as in :class:`RVFLClassifier`.
+    calibrate : bool, default=True
+        Whether to fit the probabilities of ``predict_proba``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer and of the circular encoding.
+
+    Attributes
+    ----------
+    complex_input_ : bool
+        Whether the training rows were complex.
+    feature_low_ : ndarray of shape (n_features_in_,)
+        Smallest training value of each feature; only for real input.
+    feature_span_ : ndarray of shape (n_features_in_,)
+        Range of the training values of each feature; only for real input.
+    circular_ : ndarray of shape (2, n_features_in_)
+        a + ib and α of each feature; only with ``encoding="circular"``.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    hidden_weights_ : ndarray of shape (n_inputs, n_hidden)
+        Complex weights of the hidden layer; ``n_inputs`` is the number of encoded features.
+    hidden_bias_ : ndarray of shape (n_hidden,)
+        Complex biases of the hidden layer.
+    coef_ : ndarray of shape (n_inputs + n_hidden, n_classes)
+        Complex output weights, of the encoded features and of the nodes. When augmented, real
+        ones, twice as many: of the real parts of the features, of their imaginary parts, then
+        of real and imaginary part of each node.
+    C_ : float
+        The C used.
+    intercept_ : ndarray of shape (n_classes,)
+        Output bias; zeros unless ``output_bias``.
+    solver_ : {"primal", "dual", "svd"}
+        How the system was solved, as in :class:`RVFLClassifier`.
+    calibration_slope_ : float
+        Slope of the map from scores to log-probabilities; only with ``calibrate``.
+    calibration_offsets_ : ndarray of shape (n_classes,)
+        Its offsets; only with ``calibrate``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X had string column names.
+
+    Notes
+    -----
+    The augmented network is solved in real arithmetic: with M_a = [M, conj(M)], its ridge with
+    weight C is the real ridge on [Re M, Im M] with weight 2C.
+
+    References
+    ----------
+    C. Liu, H. Zhang, L. Chen, F. Li, "Complex-valued random vector functional link neural
+    network based on real augmented representation and its applications", Applied Soft Computing
+    170 (2025) 112682. M.-B. Li, G.-B. Huang, P. Saratchandran, N. Sundararajan, "Fully complex
+    extreme learning machine", Neurocomputing 68 (2005).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from robell import ComplexRVFLClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(200, 2)) + 1j * rng.normal(size=(200, 2))
+    >>> y = (Z[:, 0] * Z[:, 1].conj()).imag > 0
+    >>> model = ComplexRVFLClassifier(augmented=True, C=100, random_state=0).fit(Z, y)
+    >>> bool(model.score(Z, y) > 0.9)
+    True
+    """
+
+    _parameter_constraints = {
+        **BaseRVFLClassifier._parameter_constraints,
+        "activation": [StrOptions({*ACTIVATIONS, *FULLY_COMPLEX}), callable],
+        "encoding": [StrOptions(set(ENCODINGS))],
+        "augmented": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_hidden=103,
+        activation="sigmoid",
+        C=1.0,
+        *,
+        encoding="phase",
+        augmented=False,
+        output_bias=False,
+        bias_scale=0.1,
+        class_weight=None,
+        calibrate=True,
+        random_state=None,
+    ):
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.C = C
+        self.encoding = encoding
+        self.augmented = augmented
+        self.output_bias = output_bias
+        self.bias_scale = bias_scale
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.random_state = random_state
+
+    @property
+    def _dtype(self):
+        return np.float64 if self.augmented else np.complex128
+
+    def _validate_training(self, X, y):
+        if _is_complex(y):
+            raise ValueError("Complex data not supported in y: labels are classes")
+        self.complex_input_ = _is_complex(X)
+        if not self.complex_input_:
+            return super()._validate_training(X, y)
+        Z = _complex_array(X)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(Z, y)
+        validate_data(self, X, skip_check_array=True)  # names and number of features
+        return Z, y
+
+    def _validate_new(self, X):
+        if not _is_complex(X):
+            X = super()._validate_new(X)
+            return X.astype(np.complex128) if self.complex_input_ else X
+        if not self.complex_input_:
+            raise ValueError("Complex data not supported here: the model was fitted to real rows")
+        Z = _complex_array(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return Z
+
+    def _fit_features(self, rows, seed):
+        n_inputs = n_features = rows.X.shape[1]
+        if not self.complex_input_:
+            self.feature_low_ = rows.X.min(axis=0)
+            with np.errstate(over="ignore"):
+                self.feature_span_ = rows.X.max(axis=0) - self.feature_low_
+            if not np.isfinite(self.feature_span_).all():
+                raise ValueError(
+                    "X is too large for its range to be computed: scale it first, "
+                    "for instance with StandardScaler"
+                )
+            if self.encoding == "circular":
+                self.circular_ = draw_circular_constants(n_features, seed)
+            elif self.encoding == "pair":
+                n_inputs = (n_features + 1) // 2
+        self.hidden_weights_, self.hidden_bias_ = draw_complex_layer(
+            n_inputs, int(self.n_hidden), float(self.bias_scale), seed
+        )
+
+    def _features(self, X):
+        Z = X
+        if not self.complex_input_:
+            circular = self.circular_ if self.encoding == "circular" else None
+            Z = encode(X, self.encoding, self.feature_low_, self.feature_span_, circular)
+        H = complex_output(Z, self.hidden_weights_, self.hidden_bias_, self.activation)
+        if self.augmented:
+            return real_augmented(Z, H, self.output_bias)
+        ones = [np.ones((len(Z), 1))] if self.output_bias else []
+        return np.hstack([*ones, Z, H])
+
+    def _n_columns(self):
+        n_complex = sum(self.hidden_weights_.shape)
+        return int(self.output_bias) + (1 + self.augmented) * n_complex
+
+    @property
+    def _C_factor(self):
+        return 2.0 if self.augmented else 1.0
+
+    @property
+    def _columns_per_node(self):
+        return 2 if self.augmented else 1
+
+
+def _is_complex(X):
+    try:
+        return np.asarray(X).dtype.kind == "c"
+    except ValueError:  # a ragged list, which the ordinary check explains
+        return False
+
+
+def _complex_array(X):
+    """Validate real and imaginary part as tables of numbers."""
+    X = np.asarray(X)
+    return check_array(X.real, **ARRAY_CHECKS) + 1j * check_array(X.imag, **ARRAY_CHECKS)

@@ -1,0 +1,407 @@
+"""RoBell-RVFL: rows weighted by class cost and PW-GB membership; and that membership by itself."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_X_y
+from threadpoolctl import threadpool_limits
+
+from robell._core.membership.equations import (
+    approximable,
+    approximate_statistics,
+    kernel_statistics,
+    pairs_to_sample,
+    pw_gbell,
+    scale_kernel_width,
+)
+from robell._core.membership.pairs import Workers, pairs_to_compare
+from robell._core.tools.progress import Progress
+from robell.models._base import ARRAY_CHECKS, BaseRVFLClassifier
+from robell.models._device import uses_device
+from robell.models._streaming import StreamingMixin
+from robell.models._validation import check_multiplicity, one_line_errors
+
+_MEMBERSHIP_CONSTRAINTS = {
+    "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
+    "rho": [Interval(Real, 0, None, closed="neither")],
+    "membership": [StrOptions({"exact", "approximate", "auto"})],
+    "n_jobs": [Integral, None],
+}
+
+AUTO_EXACT_ROWS = 100_000  # up to which membership="auto" compares all pairs
+
+# A row's bound says little from here on, and a quarter of such rows is worth a warning.
+VAGUE_ERROR, VAGUE_SHARE = 0.25, 0.25
+
+
+def _resolve_kernel_width(kernel_width, X, multiplicity):
+    if kernel_width == "scale":
+        return scale_kernel_width(X, multiplicity)
+    return float(kernel_width)
+
+
+class _Comparison(NamedTuple):
+    """How rows are compared: the method asked for, threads, and the seed of the samples."""
+
+    membership: str
+    n_jobs: int | None
+    seed: int
+
+    def method(self, labels, n_classes):
+        """Return "exact" or "approximate": what is done with such rows."""
+        if self.membership == "exact":
+            return "exact"
+        if self.membership == "auto" and len(labels) <= AUTO_EXACT_ROWS:
+            return "exact"
+        return "approximate" if approximable(labels, n_classes) else "exact"
+
+    def statistics(self, rows, n_classes, width):
+        """Compare the rows."""
+        X, labels, multiplicity = rows
+        n_threads = effective_n_jobs(self.n_jobs)
+        exact = self.method(labels, n_classes) == "exact"
+        if exact:
+            n_pairs = pairs_to_compare(np.bincount(labels))
+        else:
+            n_pairs = pairs_to_sample(labels, n_classes)
+        with Progress(n_pairs, "memberships") as progress:
+            workers = Workers(n_threads, _one_blas_thread, progress.advance)
+            if exact:
+                return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
+            rng = _membership_stream(self.seed)
+            return approximate_statistics(
+                X, labels, n_classes, width, multiplicity, rng, workers=workers
+            )
+
+
+def _one_blas_thread():
+    return threadpool_limits(1, "blas")
+
+
+def _membership_stream(seed):
+    """Return a generator apart from those of the random layer, which have keys of one number."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(b"membership")))
+
+
+def _error_bounds(found, labels, minority):
+    """Return the bounds of the memberships' errors, with a warning where they say little."""
+    if found.error is None:
+        return np.zeros(len(labels))
+    uncertain = found.error[labels != minority] > VAGUE_ERROR
+    if uncertain.mean() > VAGUE_SHARE:
+        warnings.warn(
+            f"the approximate memberships of {uncertain.mean():.0%} of the rows outside the "
+            f"smallest class are uncertain by more than {VAGUE_ERROR}: few of the sampled rows lie "
+            "within their neighbourhoods; a larger kernel_width or membership='exact' helps",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return found.error
+
+
+class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
+    """RoBell-RVFL: a robust generalized-bell RVFL network for imbalanced data.
+
+    An RVFL network whose ridge regression weighs row i by its class cost (the size of the
+    smallest class over that of its own) times its probability-weighted generalized-bell
+    membership: 1 for rows of the smallest class; for all others a bell of the distance to the
+    class mean in a Gaussian kernel's space, times the share of the row's class in its
+    neighbourhood.
+
+    The equations are the paper's; where its print is ambiguous or contradicts itself, the
+    decisions are listed in ``docs/errata.md``. Despite the name, the weighting is not robust
+    to label noise that reaches the minority class; see the README.
+
+    Parameters
+    ----------
+    n_hidden : int, default=103
+        Number of hidden nodes; nested as in :class:`RVFLClassifier`.
+    activation : str or callable, default="sigmoid"
+        Function of the hidden nodes, as in :class:`RVFLClassifier`.
+    C : float or "loo", default=1.0
+        Weight of the errors, the paper's γ; smaller values regularise more.
+        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
+        squared leave-one-out error, found in closed form.
+    kernel_width : float or "scale", default=1.0
+        Width ξ of the kernel exp(-d²/ξ²). ``"scale"`` is sqrt(n_features * X.var()), which is
+        sqrt(n_features) on standardised data.
+    rho : float, default=1.0
+        Width and steepness of the bell, in units of the class's largest radius.
+    output_bias : bool, default=False
+        Whether a constant enters the output layer.
+    bias_scale : float, default=0.1
+        Hidden biases are uniform in ``[0, bias_scale]``.
+    class_weight : {"ratio", "balanced"}, dict or None, default="ratio"
+        Class cost that multiplies the memberships; ``"ratio"`` (n_min / n_c) is the paper's.
+    calibrate : bool, default=True
+        Whether to fit the probabilities of ``predict_proba``.
+    membership : {"exact", "approximate", "auto"}, default="exact"
+        How memberships are computed. ``"exact"`` compares all pairs of rows. ``"approximate"``
+        takes time linear in the rows: class means through landmarks, neighbours counted among
+        sampled rows, more of them where few are near; ``membership_error_`` says how far off each
+        membership may be. Where no class has more than 4,096 rows it compares all pairs too,
+        which costs no more. ``"auto"`` is exact up to 100,000 rows and approximate beyond.
+    n_jobs : int or None, default=None
+        Number of threads that compare rows, as in joblib: None means 1 outside a
+        ``joblib.parallel_config`` context, -1 all cores. Results do not depend on it, to the bit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer, and, in a stream of its own, of the samples of approximate
+        memberships.
+
+    Attributes
+    ----------
+    membership_ : ndarray of shape (n_samples,)
+        PW-GB membership of every training row, in (0, 1]; 0 for rows of weight zero.
+    membership_error_ : ndarray of shape (n_samples,)
+        Bound of the difference between ``membership_`` and the exact membership: 0 where that was
+        computed. The bounds of all rows hold together with a confidence of 99 %.
+    membership_method_ : {"exact", "approximate"}
+        How memberships were computed.
+    class_probability_ : ndarray of shape (n_samples,)
+        Share of the row's class in its neighbourhood; NaN for rows of weight zero.
+    radius_ : ndarray of shape (n_samples,)
+        Distance to the class mean in the kernel's space; NaN for rows of weight zero.
+    kernel_width_ : float
+        The kernel width used.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
+        Weights of the hidden layer.
+    hidden_bias_ : ndarray of shape (n_hidden,)
+        Biases of the hidden layer.
+    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
+        Output weights, the paper's V.
+    C_ : float
+        The C used.
+    intercept_ : ndarray of shape (n_classes,)
+        Output bias; zeros unless ``output_bias``.
+    solver_ : {"primal", "dual", "svd", "gram", "eigen"}
+        How the system was solved, as in :class:`RVFLClassifier`.
+    drift_ : dict
+        After ``partial_fit``, once memberships are frozen: how unlikely later rows would be if
+        they were as the earlier ones; see ``docs/streaming.md``.
+    calibration_slope_ : float
+        Slope of the map from scores to log-probabilities; only with ``calibrate``.
+    calibration_offsets_ : ndarray of shape (n_classes,)
+        Its offsets; only with ``calibrate``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X had string column names.
+
+    See Also
+    --------
+    pw_gbell_membership : The memberships alone, as weights for any estimator.
+
+    Notes
+    -----
+    Time grows with the square of the number of rows (all pairs are compared twice), memory only
+    linearly; with ``membership="approximate"`` both grow linearly. A row of weight k counts as k
+    rows in either; but samples of weighted rows are other samples than those of repeated rows, so
+    approximate memberships of the two agree within their bounds only. For more than two classes,
+    which the paper does not define, the same formulas hold with the smallest class as the minority
+    and every other as a majority.
+
+    References
+    ----------
+    A. Rahaman, A. Quadir, M. Tanveer, "RoBell-RVFL: A Robust Generalized Bell Random Vector
+    Functional Link Network", arXiv 2608.16965 (2026).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from robell import RoBellRVFLClassifier
+    >>> X, y = make_classification(n_samples=300, weights=[0.9], random_state=0)
+    >>> model = RoBellRVFLClassifier(kernel_width="scale", random_state=0).fit(X, y)
+    >>> bool((model.membership_[y == 1] == 1).all())
+    True
+    >>> bool(model.membership_[y == 0].max() < 1)
+    True
+    """
+
+    _parameter_constraints = {
+        **BaseRVFLClassifier._parameter_constraints,
+        **_MEMBERSHIP_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        n_hidden=103,
+        activation="sigmoid",
+        C=1.0,
+        *,
+        kernel_width=1.0,
+        rho=1.0,
+        output_bias=False,
+        bias_scale=0.1,
+        class_weight="ratio",
+        calibrate=True,
+        membership="exact",
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.C = C
+        self.kernel_width = kernel_width
+        self.rho = rho
+        self.output_bias = output_bias
+        self.bias_scale = bias_scale
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.membership = membership
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    _weight_parameters = ("kernel_width", "rho")
+    _comparison_seed = 0  # unless a layer is drawn, with its seed
+    _runs_on_devices = True
+    _weighs_by_membership = True
+
+    def _fit_features(self, rows, seed):
+        super()._fit_features(rows, seed)
+        self._comparison_seed = seed
+
+    def _comparison(self):
+        return _Comparison(self.membership, self.n_jobs, self._comparison_seed)
+
+    def _fit_weights(self, prepared):
+        rows = prepared.rows
+        setting = {"kernel_width": self.kernel_width, "rho": self.rho}
+        ((found, width, minority),) = self._memberships(rows, [setting], {})
+        self.kernel_width_ = width
+        self.membership_method_ = self._comparison().method(rows.labels, len(self.classes_))
+        for name, values, absent in (
+            ("membership_", found.membership, 0.0),
+            ("membership_error_", _error_bounds(found, rows.labels, minority), 0.0),
+            ("class_probability_", found.class_probability, np.nan),
+            ("radius_", found.radius, np.nan),
+        ):
+            in_order_given = np.full(prepared.n_given, absent)
+            in_order_given[prepared.present] = values
+            setattr(self, name, in_order_given)
+        return self._with_cost(prepared, found.membership)
+
+    def _with_cost(self, prepared, membership):
+        cost = super()._fit_weights(prepared)
+        return membership if cost is None else cost * membership
+
+    def _memberships(self, rows, settings, statistics):
+        """Yield memberships, width and minority of each setting, pairs compared once a width."""
+        comparison, n_classes = self._comparison(), len(self.classes_)
+        approximate = comparison.method(rows.labels, n_classes) == "approximate"
+        for setting in settings:
+            width = _resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
+            # Exact statistics depend on the rows alone, so every search over them may share them.
+            key = (width, comparison.seed) if approximate else width
+            if key not in statistics:
+                statistics[key] = comparison.statistics(rows, n_classes, width)
+            found = statistics[key]
+            yield pw_gbell(found, rows.labels, float(setting["rho"])), width, found.minority
+
+    def _importances(self, prepared, settings, statistics):
+        for found, *_ in self._memberships(prepared.rows, settings, statistics):
+            yield self._with_cost(prepared, found.membership)
+
+
+@validate_params(
+    {
+        "X": ["array-like"],
+        "y": ["array-like"],
+        **_MEMBERSHIP_CONSTRAINTS,
+        "random_state": ["random_state"],
+        "return_error": ["boolean"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def pw_gbell_membership(
+    X,
+    y,
+    kernel_width=1.0,
+    rho=1.0,
+    sample_weight=None,
+    *,
+    membership="exact",
+    n_jobs=None,
+    random_state=None,
+    return_error=False,
+):
+    """Compute the probability-weighted generalized-bell membership of every row.
+
+    Rows of the smallest class get 1; every other row a bell of its distance to its class mean in
+    a Gaussian kernel's space, times the share of its class in its neighbourhood. Use it as
+    ``sample_weight`` of any estimator.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Rows, best standardised: the kernel is isotropic.
+    y : array-like of shape (n_samples,)
+        Class labels of any kind, at least two classes.
+    kernel_width : float or "scale", default=1.0
+        Width ξ of the kernel exp(-d²/ξ²); ``"scale"`` is sqrt(n_features * X.var()).
+    rho : float, default=1.0
+        Width and steepness of the bell, in units of the class's largest radius.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Multiplicity of each row; weight 0 means absent.
+    membership : {"exact", "approximate", "auto"}, default="exact"
+        Whether all pairs of rows are compared, or, in time linear in the rows, samples of them;
+        as in :class:`RoBellRVFLClassifier`.
+    n_jobs : int or None, default=None
+        Number of threads, as in joblib. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the samples of approximate memberships.
+    return_error : bool, default=False
+        Whether to return the bounds of the memberships' errors too.
+
+    Returns
+    -------
+    membership : ndarray of shape (n_samples,)
+        Values in (0, 1]; 0 for rows of weight zero.
+    error : ndarray of shape (n_samples,)
+        Bounds of the differences from the exact memberships, which hold together with a
+        confidence of 99 %; zeros where all pairs were compared. Only with ``return_error``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from robell import pw_gbell_membership
+    >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [2.0], [1.9], [2.1]])
+    >>> y = np.array(["ok", "ok", "ok", "ok", "ok", "fraud", "fraud"])
+    >>> pw_gbell_membership(X, y).round(2)
+    array([0.93, 0.95, 0.95, 0.94, 0.17, 1.  , 1.  ])
+    >>> model = LogisticRegression().fit(X, y, sample_weight=pw_gbell_membership(X, y))
+    """
+    if uses_device(X):
+        raise TypeError(
+            "pw_gbell_membership takes arrays: give X.cpu(), or fit RoBellRVFLClassifier to the "
+            "tensors and take its membership_"
+        )
+    with one_line_errors(pw_gbell_membership, X):
+        X, y = check_X_y(X, y, **ARRAY_CHECKS)
+    check_classification_targets(y)
+    multiplicity = check_multiplicity(sample_weight, len(X))
+    present = multiplicity > 0
+    classes = np.unique(y[present])
+    if len(classes) < 2:
+        raise ValueError(f"y must hold at least two classes; it has one class, {classes[0]!r}")
+    rows = X[present], np.searchsorted(classes, y[present]), multiplicity[present]
+    width = _resolve_kernel_width(kernel_width, rows[0], rows[2])
+    seed = 0
+    if membership != "exact":  # which draws nothing, and leaves a RandomState as it is
+        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    statistics = _Comparison(membership, n_jobs, seed).statistics(rows, len(classes), width)
+    found = pw_gbell(statistics, rows[1], float(rho))
+    values, error = np.zeros(len(X)), np.zeros(len(X))
+    values[present] = found.membership
+    error[present] = _error_bounds(found, rows[1], statistics.minority)
+    return (values, error) if return_error else values

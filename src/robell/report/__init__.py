@@ -1,0 +1,1 @@
+"""Tables, figures and self-contained pages; knows no study and no audit."""

@@ -1,0 +1,437 @@
+"""One self-contained HTML page from sections of plain blocks.
+
+The page asks nothing of the network: style and script stand in it, and its
+Content-Security-Policy lets nothing else run. All text is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+from importlib import resources
+from xml.etree import ElementTree
+
+from robell.report.escape import escape_html, writable
+from robell.report.tables import Table, to_html
+
+CALLOUTS = {"note": "Note", "finding": "Finding", "caution": "Caution"}
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Text with a little markup: ``**bold**``, code in backticks and ``[text](address)``.
+
+    Parameters
+    ----------
+    text : str
+        A backslash before a sign of the markup makes it plain; :func:`literal` does so for any
+        string. Addresses may be http, https, a fragment of the page or a relative path;
+        anything else stays text.
+
+    Examples
+    --------
+    >>> from robell.report.page import Paragraph
+    >>> Paragraph("One **bold** word, `code` and [a link](#aim)")
+    Paragraph(text='One **bold** word, `code` and [a link](#aim)')
+    """
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of short texts.
+
+    Parameters
+    ----------
+    items : tuple of str
+        Each with the markup of :class:`Paragraph`.
+
+    Examples
+    --------
+    >>> from robell.report.page import Bullets
+    >>> len(Bullets(("first", "second")).items)
+    2
+    """
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableBlock:
+    """A table that readers can sort, filter and take away as CSV.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+
+    Examples
+    --------
+    >>> from robell.report.page import TableBlock
+    >>> from robell.report.tables import Table
+    >>> TableBlock(Table("t", "T", ("set",), (("cmc",),))).table.name
+    't'
+    """
+
+    table: Table
+
+
+@dataclass(frozen=True)
+class FigureBlock:
+    """A picture with its caption.
+
+    Parameters
+    ----------
+    svg : str
+        One ``svg`` element without scripts and without references out of the page.
+    caption : str
+        Below the picture, with the markup of :class:`Paragraph`.
+    alt : str
+        What the picture shows, for those who cannot see it.
+
+    Examples
+    --------
+    >>> from robell.report.page import FigureBlock
+    >>> svg = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    >>> FigureBlock(svg, "Nothing.", "An empty picture").caption
+    'Nothing.'
+    """
+
+    svg: str
+    caption: str
+    alt: str
+
+    def __post_init__(self):
+        _check_svg(self.svg)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Tiles that each show one figure.
+
+    Parameters
+    ----------
+    items : tuple of (label, value, hint)
+        Three strings; the hint may be empty.
+
+    Examples
+    --------
+    >>> from robell.report.page import Facts
+    >>> Facts((("mean accuracy", "81.2", "printed: 81.9"),)).items[0][1]
+    '81.2'
+    """
+
+    items: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text in a fixed font, as it stands.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Examples
+    --------
+    >>> from robell.report.page import Code
+    >>> Code("robell reproduce").text
+    'robell reproduce'
+    """
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Details:
+    """Blocks that are folded away behind one line.
+
+    Parameters
+    ----------
+    summary : str
+        The line.
+    blocks : tuple
+        Any blocks.
+
+    Examples
+    --------
+    >>> from robell.report.page import Code, Details
+    >>> Details("How it was run", (Code("robell reproduce"),)).summary
+    'How it was run'
+    """
+
+    summary: str
+    blocks: tuple
+
+
+@dataclass(frozen=True)
+class Callout:
+    """A remark that stands out.
+
+    Parameters
+    ----------
+    kind : {"note", "finding", "caution"}
+        What sort of remark it is.
+    text : str
+        With the markup of :class:`Paragraph`.
+
+    Examples
+    --------
+    >>> from robell.report.page import Callout
+    >>> Callout("finding", "The printed average cannot be right.").kind
+    'finding'
+    """
+
+    kind: str
+    text: str
+
+    def __post_init__(self):
+        if self.kind not in CALLOUTS:
+            raise ValueError(f"kind must be one of {', '.join(CALLOUTS)}, got {self.kind!r}")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page that the list of contents names.
+
+    Parameters
+    ----------
+    id : str
+        Where links lead: a letter, then letters, digits, dashes and underscores.
+    title : str
+        The heading.
+    blocks : tuple
+        Paragraph, Bullets, TableBlock, FigureBlock, Facts, Code, Details and Callout.
+
+    Examples
+    --------
+    >>> from robell.report.page import Paragraph, Section
+    >>> Section("aim", "Aim", (Paragraph("To measure."),)).id
+    'aim'
+    """
+
+    id: str
+    title: str
+    blocks: tuple
+
+    def __post_init__(self):
+        if not re.fullmatch(r"[A-Za-z][\w-]*", self.id, re.ASCII):
+            raise ValueError(f"id must be a plain word, got {self.id!r}")
+
+
+def render(title, subtitle, sections, footer=""):
+    """Write the page.
+
+    Parameters
+    ----------
+    title, subtitle : str
+        The page's heading, and a line below it with the markup of :class:`Paragraph`.
+    sections : sequence of Section
+        Their ids must differ.
+    footer : str, default=""
+        The last line, with the markup of :class:`Paragraph`.
+
+    Returns
+    -------
+    page : str
+        A whole HTML document.
+
+    Examples
+    --------
+    >>> from robell.report.page import Paragraph, Section, render
+    >>> page = render("Study", "", [Section("aim", "Aim", (Paragraph("**One** < two"),))])
+    >>> "<strong>One</strong> &lt; two</p>" in page
+    True
+    """
+    anchors = _Anchors()
+    # The names of sections are links that callers write, so they are never changed.
+    for section in sections:
+        if anchors.take(section.id) != section.id:
+            raise ValueError(f"two sections have the id {section.id!r}")
+    style, script = _asset("page.css"), _asset("page.js")
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    contents = "".join(
+        f'<li><a href="#{section.id}" dir="auto">{escape_html(section.title)}</a></li>\n'
+        for section in sections
+    )
+    body = "".join(_section(section, anchors) for section in sections)
+    below_title = f'<p dir="auto">{_inline(subtitle)}</p>\n' if subtitle else ""
+    last = f'<footer><p dir="auto">{_inline(footer)}</p></footer>\n' if footer else ""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        f'<title>{escape_html(title)}</title>\n<link rel="icon" href="data:,">\n'
+        f"<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n"
+        '<a class="skip" href="#content">Skip to the content</a>\n<div class="frame">\n'
+        f'<header>\n<h1 dir="auto">{escape_html(title)}</h1>\n{below_title}'
+        '<button class="theme" type="button" hidden>Dark theme</button>\n</header>\n'
+        '<div class="columns">\n<nav aria-labelledby="contents">\n<h2 id="contents">Contents</h2>\n'
+        f'<ol>\n{contents}</ol>\n</nav>\n<main id="content" tabindex="-1">\n{body}</main>\n</div>\n'
+        f"{last}</div>\n</body>\n</html>\n"
+    )
+
+
+def literal(text):
+    r"""Escape the signs of the markup, so that any string stands as it is.
+
+    Parameters
+    ----------
+    text : str
+        Any string, a column's name for instance.
+
+    Returns
+    -------
+    text : str
+        For use within the text of a :class:`Paragraph`.
+
+    Examples
+    --------
+    >>> from robell.report.page import literal
+    >>> print(literal("**x**"))
+    \*\*x\*\*
+    """
+    return re.sub(r"([\\`*\[\]])", r"\\\1", text)
+
+
+class _Anchors:
+    """The ids given out so far."""
+
+    def __init__(self):
+        self._taken = {"content", "contents"}
+
+    def take(self, name):
+        """Return the name, or the first free one with a number after it."""
+        free, number = name, 2
+        while free in self._taken:
+            free, number = f"{name}-{number}", number + 1
+        self._taken.add(free)
+        return free
+
+
+def _section(section, anchors):
+    heading = f'<h2 dir="auto">{escape_html(section.title)}</h2>\n'
+    return f'<section id="{section.id}">\n{heading}{_blocks(section.blocks, anchors)}</section>\n'
+
+
+def _blocks(blocks, anchors):
+    return "".join(_block(block, anchors) for block in blocks)
+
+
+def _block(block, anchors):
+    """Set one block."""
+    match block:
+        case Paragraph(text):
+            return f'<p dir="auto">{_inline(text)}</p>\n'
+        case Bullets(items):
+            return "<ul>\n" + "".join(f"<li>{_inline(item)}</li>\n" for item in items) + "</ul>\n"
+        case TableBlock(table):
+            return to_html(table, anchors.take(f"table-{table.name}"))
+        case FigureBlock(svg, caption, alt):
+            return _figure(svg, caption, alt, anchors)
+        case Facts(items):
+            return '<dl class="facts">\n' + "".join(_fact(*item) for item in items) + "</dl>\n"
+        case Code(text):
+            return f'<pre tabindex="0"><code>{escape_html(text)}</code></pre>\n'
+        case Details(summary, inner):
+            folded = _blocks(inner, anchors)
+            return f"<details>\n<summary>{_inline(summary)}</summary>\n{folded}</details>\n"
+        case Callout(kind, text):
+            label = f'<strong class="kind">{CALLOUTS[kind]}</strong>'
+            return (
+                f'<aside class="callout {kind}">{label}<p dir="auto">{_inline(text)}</p></aside>\n'
+            )
+    raise TypeError(f"not a block of a page: {block!r}")
+
+
+def _figure(svg, caption, alt, anchors):
+    for name in re.findall(r'\sid="([^"]+)"', svg):
+        if anchors.take(name) != name:
+            raise ValueError(f"two pictures share the id {name!r}: give each its own prefix")
+    below = f"<figcaption>{_inline(caption)}</figcaption>\n" if caption else ""
+    picture = f'<div class="canvas" role="img" aria-label="{escape_html(alt)}">\n{svg}</div>\n'
+    return f'<figure class="picture">\n{picture}{below}</figure>\n'
+
+
+def _fact(label, value, hint):
+    below = f'<dd class="hint">{_inline(hint)}</dd>' if hint else ""
+    return (
+        f"<div><dt>{escape_html(label)}</dt>"
+        f'<dd class="value" dir="auto">{escape_html(value)}</dd>{below}</div>\n'
+    )
+
+
+# Possessive repeats keep the time linear, whatever the text.
+_MARKUP = re.compile(
+    r"\\(?P<plain>[\\`*\[\]])"
+    r"|`(?P<code>(?:\\[\\`*\[\]]|[^`])++)`"
+    r"|\*\*(?P<bold>(?:\\.|(?!\*\*)[^\\])++)\*\*"
+    r"|\[(?P<link>(?:\\.|[^\[\]\\])++)\]\((?P<address>[^()\s]++)\)",
+    re.DOTALL,
+)
+_ESCAPED = re.compile(r"\\([\\`*\[\]])")
+_ADDRESS = re.compile(r"https?://[^\s\"'<>\\]+|#[\w-]+|(?!/)[\w./-]+(?:#[\w-]+)?", re.ASCII)
+
+
+def _inline(text):
+    """Turn the small markup into HTML."""
+    parts, end = [], 0
+    for match in _MARKUP.finditer(text):
+        parts.append(escape_html(text[end : match.start()]))
+        parts.append(_span(match))
+        end = match.end()
+    return "".join(parts) + escape_html(text[end:])
+
+
+def _span(match):
+    kind = match.lastgroup
+    if kind == "plain":
+        return escape_html(match["plain"])
+    if kind == "code":
+        code = _ESCAPED.sub(lambda sign: sign[1], match["code"])
+        return f"<code>{escape_html(code)}</code>"
+    if kind == "bold":
+        return f"<strong>{_inline(match['bold'])}</strong>"
+    if not _ADDRESS.fullmatch(match["address"]):
+        return escape_html(match[0])
+    return f'<a href="{escape_html(match["address"])}">{_inline(match["link"])}</a>'
+
+
+def _check_svg(svg):
+    """Refuse a picture that could run something or fetch something."""
+    try:
+        root = ElementTree.fromstring(svg)
+    except ElementTree.ParseError as error:
+        raise ValueError(f"svg must be one well-formed element: {error}") from error
+    for element in root.iter():
+        tag = str(element.tag).rpartition("}")[2]
+        if tag in {"script", "foreignObject", "style"}:
+            raise ValueError(f"svg must not have the element {tag}")
+        for name, value in element.attrib.items():
+            name = name.rpartition("}")[2]
+            if name.startswith("on") or name == "style":
+                raise ValueError(f"svg must not have the attribute {name}")
+            targets = (
+                [value] if name in {"href", "src"} else re.findall(r"url\(['\" ]*(.*?)\)", value)
+            )
+            if not all(target.startswith(("#", "data:image/png;base64,")) for target in targets):
+                raise ValueError("svg must not refer to anything outside itself")
+    if not svg.lstrip().startswith("<svg"):
+        raise ValueError("svg must begin with its svg element")
+
+
+def _asset(name):
+    folder = resources.files("robell.report") / "assets"
+    return writable((folder / name).read_text(encoding="utf-8"))
+
+
+def _digest(text):
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

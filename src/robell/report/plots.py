@@ -1,0 +1,559 @@
+"""The study's figures, from arrays alone.
+
+Colours are those of Okabe and Ito, with grey in place of yellow; markers differ as well. Text and
+axes have one colour, which `inline_svg` leaves to the page, so figures suit light and dark.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from robell._core.tools.optional import require
+from robell.report.escape import writable
+from robell.report.svg import INK, page_svg
+from robell.report.tables import write_atomically
+
+COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#8A8A8A", INK, "#D55E00")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+_STYLE = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.grid": False,
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "robell",
+    "text.parse_math": False,  # a dollar in a name is a dollar
+    **dict.fromkeys(["text.color", "axes.edgecolor", "axes.labelcolor"], INK),
+    **dict.fromkeys(["xtick.color", "ytick.color"], INK),
+    "grid.color": INK + "26",  # three dimensions take their opacity from here, two from alpha
+    "grid.alpha": 0x26 / 0xFF,
+}
+
+
+def _styled(draw):
+    """Run a function under the figures' style, without a lasting change to matplotlib's."""
+
+    @functools.wraps(draw)
+    def run(*args, **kwargs):
+        matplotlib = require("matplotlib", extra="bench")
+        with matplotlib.rc_context(), warnings.catch_warnings():
+            # A name may hold characters that the font lacks; the browser's fonts have them.
+            warnings.filterwarnings("ignore", message="Glyph .* missing")
+            matplotlib.rcdefaults()
+            matplotlib.rcParams.update(_STYLE)
+            drawn = draw(*args, **kwargs)
+            if hasattr(drawn, "set_layout_engine"):
+                # Laid out again for each file, a figure would change in its last digits.
+                drawn.draw_without_rendering()
+                drawn.set_layout_engine("none")
+            return drawn
+
+    return run
+
+
+def _new_figure(width, height, **options):
+    figure = require("matplotlib.figure", extra="bench")
+    return figure.Figure(figsize=(width, height), layout="constrained", **options)
+
+
+def _short(name, length=34):
+    name = " ".join(writable(str(name)).split())
+    return name if len(name) <= length else name[: length - 1] + "\u2026"
+
+
+def _looks(name, order):
+    """Return the colour and the marker of a model, by its place in the order."""
+    place = list(order).index(name)
+    # Where colours begin again, markers go on from another one: no pair comes twice in 64.
+    turn = place // len(COLOURS)
+    return COLOURS[place % len(COLOURS)], MARKERS[(place + 3 * turn) % len(MARKERS)]
+
+
+@_styled
+def critical_difference(names, average_ranks, cd, cliques, title=""):
+    """Draw Demšar's diagram: models on a line of ranks, a bar over those that may be equal.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The models.
+    average_ranks : sequence of float
+        Their average ranks, 1 being the best.
+    cd : float
+        The critical difference.
+    cliques : sequence of sequences of int
+        Groups of models, by place, of which no two differ.
+    title : str, default=""
+        Above the diagram.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        The diagram.
+
+    Examples
+    --------
+    >>> from robell.report.plots import critical_difference
+    >>> figure = critical_difference(["a", "b", "c"], [1.2, 1.9, 2.9], 0.8, [(0, 1)])
+    >>> len(figure.axes)
+    1
+    """
+    ranks = np.asarray(average_ranks, dtype=float)
+    bars = sorted((ranks[list(group)].min(), ranks[list(group)].max()) for group in cliques)
+    last = max(2, len(ranks))
+    top, below = -1.2, 0.55 + 0.28 * len(bars)
+    depth = below + 0.42 * ((len(ranks) + 1) // 2)
+    axes = _new_figure(7.2, 0.36 * (depth - top) + 0.5).subplots()
+    step = 0.06 * (last - 1)  # how far the names stand from the ends of the line
+    room = 0.3 * (last - 1)
+    axes.set(xlim=(1 - step - room, last + step + room), ylim=(depth, top), title=_short(title, 60))
+    axes.axis("off")
+    axes.plot([1, last], [0, 0], color=INK, linewidth=1)
+    for tick in range(1, last + 1):
+        axes.plot([tick, tick], [-0.13, 0], color=INK, linewidth=1)
+        axes.text(tick, -0.2, str(tick), ha="center", va="bottom", fontsize=8)
+    axes.plot([1, 1 + cd], [-0.8, -0.8], color=INK, linewidth=1.6)
+    for end in (1, 1 + cd):
+        axes.plot([end, end], [-0.88, -0.72], color=INK, linewidth=1)
+    axes.text(1 + cd, -0.8, f"\u2002critical difference {cd:.2f}", va="center", fontsize=8)
+    for place, (low, high) in enumerate(bars):
+        y = 0.3 + 0.28 * place
+        axes.plot([low - 0.02, high + 0.02], [y, y], color=INK, linewidth=3.2, alpha=0.75)
+    _label_ranks(axes, names, ranks, below, (1 - step, last + step))
+    return axes.figure
+
+
+def _label_ranks(axes, names, ranks, below, edges):
+    """Lead a line from each rank to its model's name, the better half to the left edge."""
+    order = np.argsort(ranks, kind="stable")
+    half = (len(order) + 1) // 2
+    for place, model in enumerate(order):
+        left = place < half
+        y = below + 0.42 * (place if left else len(order) - 1 - place)
+        edge = edges[0 if left else 1]
+        axes.plot([ranks[model], ranks[model], edge], [0, y, y], color=INK, linewidth=0.8)
+        axes.plot([ranks[model]], [0], marker="o", markersize=3.2, color=INK)
+        name, rank = _short(names[model], 18), f"{ranks[model]:.2f}"
+        text = f"{name}\u2002{rank}\u2002" if left else f"\u2002{rank}\u2002{name}"
+        axes.text(edge, y, text, ha="right" if left else "left", va="center")
+
+
+@_styled
+def noise_curves(levels, results, printed=None, order=None):
+    """Draw accuracy against label noise, one panel for each dataset.
+
+    Parameters
+    ----------
+    levels : sequence of float
+        Shares of flipped labels, in percent.
+    results : dict of {dataset: {model: sequence of float}}
+        Accuracies in percent, one for each level; NaN leaves a gap.
+    printed : dict like `results`, default=None
+        What the paper prints: hollow markers and dashed lines.
+    order : sequence of str, default=None
+        All models of the study, so that colours agree between figures; those of `results` when
+        None.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        Panels with common axes and one legend.
+
+    Examples
+    --------
+    >>> from robell.report.plots import noise_curves
+    >>> figure = noise_curves([5, 10], {"cmc": {"RVFL": [70.0, 65.0]}})
+    >>> figure.axes[0].get_title(loc="left")
+    'cmc'
+    """
+    models = list(dict.fromkeys(model for curves in results.values() for model in curves))
+    order = order or models
+    figure, panels = _panels(len(results), width=2.6, height=2.2, sharex=True, sharey=True)
+    for axes, (dataset, curves) in zip(panels, results.items(), strict=False):
+        for model, values in curves.items():
+            axes.plot(levels, values, **_line_options(*_looks(model, order)))
+        for model, values in (printed or {}).get(dataset, {}).items():
+            axes.plot(levels, values, **_line_options(*_looks(model, order), hollow=True))
+        axes.set_title(_short(dataset))
+        axes.set_xticks(levels, [f"{level:g}" for level in levels])
+        axes.grid(axis="y")
+    figure.supxlabel("labels flipped in training (%)", fontsize=9)
+    figure.supylabel("accuracy (%)", fontsize=9)
+    handles = [_sample(*_looks(model, order), label=_short(model)) for model in models]
+    if printed:
+        handles.append(_sample(INK, "o", "printed", hollow=True))
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
+    return figure
+
+
+@_styled
+def metric_curves(levels, results, order=None, emphasised=None, title=""):
+    """Draw several metrics against label noise, one panel for each metric, one line a model.
+
+    Parameters
+    ----------
+    levels : sequence of float
+        Shares of wrong labels, in percent.
+    results : dict of {metric: {model: sequence of float}}
+        One value for each level; NaN leaves a gap.
+    order : sequence of str, default=None
+        All models of the study, so that colours agree between figures; those of `results` when
+        None.
+    emphasised : str, default=None
+        The model whose line is drawn thick and above the others.
+    title : str, default=""
+        Under the panels, after what the axis shows.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        Panels with a common horizontal axis and one legend.
+
+    Examples
+    --------
+    >>> from robell.report.plots import metric_curves
+    >>> figure = metric_curves([0, 20], {"F1": {"a": [0.7, 0.6], "b": [0.8, 0.5]}}, emphasised="a")
+    >>> [line.get_linewidth() for line in figure.axes[0].lines]
+    [2.8, 1.1]
+    """
+    models = list(dict.fromkeys(model for curves in results.values() for model in curves))
+    order = order or models
+    figure, panels = _panels(len(results), width=2.7, height=2.5, sharex=True)
+    looks = {model: _line_options(*_looks(model, order)) for model in models}
+    for model, options in looks.items():
+        heavy = model == emphasised
+        options |= {"linewidth": 2.8 if heavy else 1.1, "markersize": 7 if heavy else 4}
+        options |= {"alpha": 1.0 if heavy else 0.75, "zorder": 3 if heavy else 2}
+    for axes, (metric, curves) in zip(panels, results.items(), strict=False):
+        for model, values in curves.items():
+            axes.plot(levels, values, **looks[model])
+        axes.set_title(_short(metric))
+        axes.set_xticks(levels, [f"{level:g}" for level in levels])
+        axes.grid(axis="y")
+    under = "wrong training labels (%)" + (f", {title}" if title else "")
+    figure.supxlabel(_short(under, 60), fontsize=9)
+    lines = require("matplotlib.lines", extra="bench")
+    handles = [lines.Line2D([], [], label=_short(m), **options) for m, options in looks.items()]
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
+    return figure
+
+
+@_styled
+def sensitivity_line(x, results, xlabel, log2=False, ylabel="accuracy (%)", title=""):
+    """Draw accuracy against one hyperparameter, one line for each dataset.
+
+    Parameters
+    ----------
+    x : sequence of float
+        The hyperparameter's values.
+    results : dict of {dataset: sequence of float}
+        Accuracies, one for each value.
+    xlabel : str
+        The hyperparameter.
+    log2 : bool, default=False
+        Whether the values are powers of two, drawn at equal distances.
+    ylabel, title : str
+        Of the axes.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        One panel.
+
+    Examples
+    --------
+    >>> from robell.report.plots import sensitivity_line
+    >>> figure = sensitivity_line([0.5, 1, 2], {"cmc": [70, 71, 69]}, "ξ", log2=True)
+    >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    ['2⁻¹', '2⁰', '2¹']
+    """
+    axes = _new_figure(5.6, 3.4).subplots()
+    positions, labels = _positions(x, log2)
+    for dataset, values in results.items():
+        looks = _line_options(*_looks(dataset, results))
+        axes.plot(positions, values, label=_short(dataset), **looks)
+    axes.set_xticks(positions, labels)
+    axes.set(xlabel=_short(xlabel), ylabel=_short(ylabel), title=_short(title, 60))
+    axes.grid(axis="y")
+    axes.figure.legend(loc="outside lower left", ncols=2)
+    return axes.figure
+
+
+@_styled
+def heat_map(xi, rho, accuracy, title=""):
+    """Draw accuracy over both hyperparameters of the membership as coloured, labelled cells.
+
+    Parameters
+    ----------
+    xi, rho : sequence of float
+        Kernel widths, which are powers of two, and neighbourhood factors.
+    accuracy : array-like of shape (len(xi), len(rho))
+        In percent; NaN leaves a cell empty.
+    title : str, default=""
+        Above the map.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        One panel and its scale.
+
+    Examples
+    --------
+    >>> from robell.report.plots import heat_map
+    >>> figure = heat_map([0.5, 1], [0.5, 1], [[70, 71], [72, 73]])
+    >>> sorted(text.get_text() for text in figure.axes[0].texts)
+    ['70.0', '71.0', '72.0', '73.0']
+    """
+    values = np.ma.masked_invalid(np.asarray(accuracy, dtype=float).T)
+    _check_shape(values, (len(rho), len(xi)))
+    axes = _new_figure(6.4, 0.36 * len(rho) + 1.3).subplots()
+    mesh = axes.pcolormesh(values, cmap="cividis")
+    for (row, column), value in np.ndenumerate(values.filled(np.nan)):
+        if np.isfinite(value):
+            dark = _luminance(mesh.cmap(mesh.norm(value))[:3]) < 0.179  # white reads better
+            colour = "#ffffff" if dark else "#010101"
+            looks = {"ha": "center", "va": "center", "fontsize": 7.5, "color": colour}
+            axes.text(column + 0.5, row + 0.5, f"{value:.1f}", **looks)
+    _, labels = _positions(xi, log2=True)
+    axes.set_xticks(np.arange(len(xi)) + 0.5, labels)
+    axes.set_yticks(np.arange(len(rho)) + 0.5, [f"{value:g}" for value in rho])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set(xlabel="kernel width ξ", ylabel="ρ", title=_short(title, 60))
+    return axes.figure
+
+
+@_styled
+def surface(xi, rho, accuracy, title=""):
+    """Draw accuracy over both hyperparameters of the membership as a surface.
+
+    Parameters
+    ----------
+    xi, rho : sequence of float
+        Kernel widths, which are powers of two, and neighbourhood factors.
+    accuracy : array-like of shape (len(xi), len(rho))
+        In percent.
+    title : str, default=""
+        Above the surface.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        One panel in three dimensions.
+
+    Examples
+    --------
+    >>> from robell.report.plots import surface
+    >>> surface([0.5, 1], [0.5, 1], [[70, 71], [72, 73]]).axes[0].name
+    '3d'
+    """
+    require("mpl_toolkits.mplot3d", extra="bench")
+    values = np.asarray(accuracy, dtype=float)
+    _check_shape(values, (len(xi), len(rho)))
+    figure = _new_figure(4.8, 3.7)
+    # Older versions of matplotlib cannot lay out three dimensions: the place is given.
+    figure.set_layout_engine("none")
+    axes = figure.add_axes((0.08, 0.06, 0.86, 0.84), projection="3d")
+    positions, labels = _positions(xi, log2=True)
+    across, along = np.meshgrid(positions, rho, indexing="ij")
+    looks = {"cmap": "cividis", "edgecolor": INK, "linewidth": 0.3, "shade": False}
+    axes.plot_surface(across, along, values, **looks)
+    every = math.ceil(len(labels) / 6)
+    axes.set_xticks(positions[::every], labels[::every])
+    axes.set_yticks(rho, [f"{value:g}" for value in rho])
+    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+        axis.set_pane_color((0, 0, 0, 0))
+        axis.line.set_color(INK)
+    axes.set(xlabel="ξ", ylabel="ρ", zlabel="accuracy (%)", title=_short(title, 60))
+    axes.view_init(elev=24, azim=-122)
+    axes.set_box_aspect(None, zoom=0.96)
+    return figure
+
+
+@_styled
+def measured_against_printed(measured, printed, names, title=""):
+    """Draw each measured value against the printed one, with the line on which they agree.
+
+    Parameters
+    ----------
+    measured, printed : array-like of shape (n_datasets, n_models)
+        In percent; pairs with a NaN are left out.
+    names : sequence of str
+        The models, one for each column.
+    title : str, default=""
+        Above the panel.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        One square panel.
+
+    Examples
+    --------
+    >>> from robell.report.plots import measured_against_printed
+    >>> figure = measured_against_printed([[70.0, 80.0]], [[71.0, 79.0]], ["a", "b"])
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['a', 'b']
+    """
+    measured, printed = np.asarray(measured, float), np.asarray(printed, float)
+    _check_shape(measured, printed.shape)
+    figure = _new_figure(6.2, 4.8)
+    axes = figure.subplots()
+    both = np.isfinite(measured) & np.isfinite(printed)
+    ends = _span(np.concatenate([measured[both], printed[both]]))
+    axes.plot(ends, ends, color=INK, linewidth=0.9, alpha=0.6)
+    for place, name in enumerate(names):
+        (colour, marker), kept = _looks(name, names), both[:, place]
+        size = 7.5 if marker == "*" else 5.5
+        looks = {"color": colour, "alpha": 0.8, "markeredgewidth": 0, "markersize": size}
+        x, y = printed[kept, place], measured[kept, place]
+        axes.plot(x, y, marker, label=_short(name), **looks)
+    axes.set(xlim=ends, ylim=ends, box_aspect=1, title=_short(title, 60))
+    axes.set(xlabel="printed (%)", ylabel="measured (%)")
+    axes.grid()
+    figure.legend(loc="outside right upper")
+    return figure
+
+
+@_styled
+def inline_svg(figure, prefix=None):
+    """Write a figure as an SVG element to stand within an HTML page.
+
+    Text stays text, in the page's font; ink becomes ``currentColor``. There is no style element
+    or attribute, so a page may forbid them. The same figure always gives the same text.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The figure.
+    prefix : str, default=None
+        What the ids within begin with; taken from the content when None. A page that shows one
+        figure twice needs two prefixes.
+
+    Returns
+    -------
+    svg : str
+        One ``svg`` element.
+
+    Examples
+    --------
+    >>> from robell.report.plots import inline_svg, sensitivity_line
+    >>> svg = inline_svg(sensitivity_line([1, 2], {"a": [2, 1]}, "x"))
+    >>> svg[:4], "currentColor" in svg, "style" in svg
+    ('<svg', True, False)
+    """
+    return page_svg(_saved(figure, "svg", transparent=True), prefix)
+
+
+@_styled
+def write(figure, folder, name):
+    """Write a figure as PNG and SVG on white, each file whole or not at all.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The figure.
+    folder : path-like
+        Where to; made when missing.
+    name : str
+        Stem of the files.
+
+    Returns
+    -------
+    paths : tuple of Path
+        The two files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from robell.report.plots import sensitivity_line, write
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = write(sensitivity_line([1, 2], {"a": [2, 1]}, "x"), folder, "ranks")
+    >>> [path.name for path in paths]
+    ['ranks.png', 'ranks.svg']
+    """
+    return tuple(
+        write_atomically(Path(folder) / f"{name}.{kind}", _saved(figure, kind, facecolor="white"))
+        for kind in ("png", "svg")
+    )
+
+
+def _saved(figure, kind, **options):
+    """Return a figure's file without a date or the name of the program that wrote it."""
+    metadata = {"png": ["Software"], "svg": ["Date", "Creator", "Format", "Type"]}[kind]
+    stream = io.BytesIO()
+    figure.savefig(stream, format=kind, dpi=150, metadata=dict.fromkeys(metadata), **options)
+    return stream.getvalue()
+
+
+def _panels(n, width, height, **options):
+    """Return a figure and n panels in rows of up to three; the last row's rest is empty."""
+    columns, rows = min(3, max(n, 1)), math.ceil(max(n, 1) / 3)
+    figure = _new_figure(width * columns + 0.4, height * rows + 0.7)
+    panels = list(figure.subplots(rows, columns, squeeze=False, **options).flat)
+    for place, axes in enumerate(panels):
+        axes.set_visible(place < n)
+        # Where the panel below is empty, the values of x belong under this one.
+        axes.tick_params(labelbottom=place + columns >= n)
+    return figure, panels
+
+
+def _line_options(colour, marker, hollow=False):
+    kind = {"linestyle": "-", "linewidth": 1.6}
+    if hollow:
+        kind = {"linestyle": (0, (3, 2)), "linewidth": 1.0, "markerfacecolor": "none"}
+    return {"color": colour, "marker": marker, **kind}
+
+
+def _sample(colour, marker, label, hollow=False):
+    """Return a line for a legend."""
+    lines = require("matplotlib.lines", extra="bench")
+    return lines.Line2D([], [], label=label, **_line_options(colour, marker, hollow))
+
+
+def _positions(x, log2):
+    """Return where values stand on their axis, and their labels."""
+    if not log2:
+        return list(x), [f"{value:g}" for value in x]
+    powers = np.log2(np.asarray(x, dtype=float))
+    raised = str.maketrans("-0123456789.", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹·")
+    return list(powers), ["2" + f"{power:g}".translate(raised) for power in powers]
+
+
+def _check_shape(values, shape):
+    if values.shape != tuple(shape):
+        raise ValueError(f"expected values of shape {tuple(shape)}, got {values.shape}")
+
+
+def _luminance(colour):
+    """Return the relative luminance of red, green and blue, as WCAG defines it."""
+    colour = np.asarray(colour)
+    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+def _span(values):
+    """Return ends that hold all values with a little room."""
+    low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
+    room = 0.04 * (high - low) or 1.0
+    return low - room, high + room

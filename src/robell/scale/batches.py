@@ -1,0 +1,370 @@
+"""Rows of CSV and Parquet files, a batch at a time, however large the files are."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from robell._core.tools.files import FileError
+from robell._core.tools.optional import require
+
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
+MOST_CLASSES = 10_000  # a target with more distinct values is no class label
+CSV_BLOCK = 1 << 22  # bytes of a CSV file parsed at a time
+PARQUET_BUFFER = 1 << 16  # bytes of a Parquet column read at a time
+ARROW_ROWS = 1 << 13  # rows of a Parquet file decoded at a time
+
+
+def find_files(paths):
+    """Return the files that paths, folders and patterns stand for, each once.
+
+    Parameters
+    ----------
+    paths : path-like or list of path-like
+        Files, folders (all tables directly in them) or patterns as ``data/part-*.csv``.
+
+    Returns
+    -------
+    files : list of Path
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    files = []
+    for path in given:
+        path = Path(path)
+        if path.is_dir():
+            found = sorted(p for p in path.iterdir() if _is_table(p) and p.name[0] not in "._")
+            if not found:
+                raise FileError(f"{path}: the folder holds no .csv or .parquet file")
+        elif path.is_file():
+            found = [path]
+        else:
+            found = sorted(Path(p) for p in glob.glob(str(path)))
+            if not found:
+                raise FileError(f"{path}: there is no such file")
+        files.extend(found)
+    if not files:
+        raise FileError("no file was given")
+    for path in files:
+        if not _is_table(path):
+            raise FileError(f"{path}: not a table; its name must end in {', '.join(SUFFIXES)}")
+    return list(dict.fromkeys(files))
+
+
+def _is_table(path):
+    return path.name.lower().endswith(SUFFIXES)
+
+
+class Batch(NamedTuple):
+    """Some rows."""
+
+    X: np.ndarray
+    y: np.ndarray | None
+
+
+class Tables:
+    """Several files of the same columns, read as one table.
+
+    Parameters
+    ----------
+    paths : path-like or list of path-like
+        As :func:`find_files` takes them.
+    target : str, default=None
+        The column of labels, where there is one.
+    columns : list of str, default=None
+        The features. By default all columns but the target, the same in every file.
+    """
+
+    def __init__(self, paths, target=None, columns=None):
+        require("pyarrow.parquet", "files")
+        self.target = target
+        self.files = [_open(path) for path in find_files(paths)]
+        first = self.files[0]
+        if target is not None:
+            for file in self.files:
+                _require_column(file, target)
+        self.extra = []
+        if columns is None:
+            self.columns = [name for name in first.columns if name != target]
+            if not self.columns:
+                raise FileError(f"{first.path}: there is no column but the target")
+        else:
+            self.columns = list(columns)
+            self.extra = [name for name in first.columns if name not in {*columns, target}]
+        for file in self.files:
+            missing = [name for name in self.columns if name not in file.columns]
+            if missing:
+                raise FileError(_missing(file, missing[0]))
+            more = [name for name in file.columns if name not in {*self.columns, target}]
+            if columns is None and more:
+                raise FileError(f"{file.path}: column {more[0]!r} is not in {first.path}")
+            file.require_numbers(self.columns)
+
+    def count(self):
+        """Return the number of rows, or None where only reading them would tell."""
+        counts = [file.n_rows for file in self.files]
+        return None if None in counts else sum(counts)
+
+    def labels(self):
+        """Read the target alone: return its distinct values and how often each occurs."""
+        counts = {}
+        for file in self.files:
+            start = 0
+            for batch in file.arrow_batches([], self.target):
+                values, places = _encoded(batch.column(0), file.path, self.target, start)
+                found = np.bincount(places, minlength=len(values)).tolist()
+                for value, count in zip(values, found, strict=True):
+                    counts[value] = counts.get(value, 0) + count
+                start += batch.num_rows
+                if len(counts) > MOST_CLASSES:
+                    raise FileError(
+                        f"{file.path}: column {self.target!r} has more than {MOST_CLASSES:,} "
+                        "distinct values: it holds no class labels"
+                    )
+        if not counts:
+            raise FileError(f"{self.files[0].path}: there is no row in it")
+        return _typed_labels(counts, self.files, self.target)
+
+    def batches(self, n_rows, labels=None):
+        """Yield batches of at most so many rows.
+
+        Parameters
+        ----------
+        n_rows : int
+            The most rows of a batch.
+        labels : dict of raw value -> label, default=None
+            What ``labels`` found; without, batches have no y.
+        """
+        X, y, filled = self._buffers(n_rows, labels)
+        for part, part_y in self._pieces(labels):
+            at = 0
+            while at < len(part):
+                here = slice(at, at + n_rows - filled)
+                there = slice(filled, filled + len(part[here]))
+                X[there] = part[here]
+                if y is not None:
+                    y[there] = part_y[here]
+                at, filled = at + len(part[here]), there.stop
+                if filled == n_rows:
+                    yield Batch(X, y)
+                    X, y, filled = self._buffers(n_rows, labels)
+        if filled:
+            yield Batch(X[:filled], None if y is None else y[:filled])
+
+    def _buffers(self, n_rows, labels):
+        kind = None if labels is None else np.array(list(labels.values())).dtype
+        y = None if labels is None else np.empty(n_rows, kind)
+        return np.empty((n_rows, len(self.columns))), y, 0
+
+    def _pieces(self, labels):
+        """Yield rows and labels as they come from the files."""
+        for file in self.files:
+            file.require_unchanged()
+            start = 0
+            for batch in file.arrow_batches(self.columns, None if labels is None else self.target):
+                X, y = _numbers(batch, self.columns, file.path, start), None
+                if labels is not None:
+                    raw = batch.column(len(self.columns))
+                    values, places = _encoded(raw, file.path, self.target, start)
+                    y = np.array([labels[value] for value in values])[places]
+                yield X, y
+                start += batch.num_rows
+
+
+def _missing(file, name):
+    near = difflib.get_close_matches(name, file.columns, n=3, cutoff=0.6)
+    text = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"{file.path}: there is no column {name!r}{text}"
+
+
+def _require_column(file, name):
+    if name not in file.columns:
+        raise FileError(_missing(file, name))
+
+
+def _encoded(column, path, name, start):
+    """Return the distinct values of a column, and each row's place among them."""
+    import pyarrow
+
+    if column.null_count:
+        row = start + int(np.argmax(np.asarray(column.is_null())))
+        raise FileError(f"{path}: row {row + 1} has no label in column {name!r}")
+    if not pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    values = column.dictionary.to_pylist()
+    if any(value != value for value in values):
+        raise FileError(f"{path}: column {name!r} holds NaN, which is no label")
+    return values, np.asarray(column.indices)
+
+
+def _numbers(batch, columns, path, start):
+    """Return columns as an array of finite numbers, or say where one is not."""
+    X = np.empty((batch.num_rows, len(columns)))
+    for place in range(len(columns)):
+        column = batch.column(place)
+        X[:, place] = column.to_numpy(zero_copy_only=False)  # null becomes NaN
+    if not np.isfinite(X).all():
+        row, place = np.argwhere(~np.isfinite(X))[0]
+        what = "no value" if np.isnan(X[row, place]) else "an infinite value"
+        raise FileError(
+            f"{path}: row {start + row + 1} has {what} in column {columns[place]!r}: impute or "
+            "drop such rows first"
+        )
+    return X
+
+
+def _typed_labels(counts, files, target):
+    """Return raw value -> label, and how often each label occurs.
+
+    Texts of a CSV file are integers where all of them are, else numbers where all are.
+    """
+    raw = list(counts)
+    kinds = {type(value) for value in raw}
+    if len(kinds) > 1 and kinds - {int, float}:
+        names = " and ".join(sorted(kind.__name__ for kind in kinds))
+        raise FileError(f"column {target!r} is of different kinds in different files: {names}")
+    labels = dict(zip(raw, raw, strict=True))
+    if kinds == {str} and all(isinstance(file, _CsvFile) for file in files):
+        for kind in (int, float):
+            try:
+                labels = {value: kind(value) for value in raw}
+            except ValueError:
+                continue
+            break
+    totals = {}
+    for value, label in labels.items():
+        totals[label] = totals.get(label, 0) + counts[value]
+    return labels, dict(sorted(totals.items()))
+
+
+# -- formats ---------------------------------------------------------------------------
+
+
+def _open(path):
+    if not path.stat().st_size:
+        raise FileError(f"{path}: the file is empty")
+    kind = _CsvFile if path.name.lower().endswith((".csv", ".csv.gz")) else _ParquetFile
+    return kind(path)
+
+
+class _File:
+    """One file: its columns, and its rows in batches."""
+
+    n_rows = None
+
+    def __init__(self, path):
+        self.path = path
+        self._stamp = self._now()
+        self.columns = self._guarded(self._read_columns)
+        twice = [name for name in self.columns if self.columns.count(name) > 1]
+        if twice:
+            raise FileError(f"{path}: there are two columns {twice[0]!r}")
+
+    def _now(self):
+        found = self.path.stat()
+        return found.st_size, found.st_mtime_ns
+
+    def require_unchanged(self):
+        """Raise if the file is not the one of the first look: passes must see the same rows."""
+        try:
+            changed = self._now() != self._stamp
+        except FileNotFoundError:
+            changed = True
+        if changed:
+            raise FileError(f"{self.path}: the file was changed while it was read")
+
+    def _guarded(self, function, *arguments):
+        import pyarrow
+
+        try:
+            return function(*arguments)
+        except (pyarrow.ArrowException, UnicodeDecodeError) as error:
+            raise FileError(f"{self.path}: {self._explained(error)}") from error
+        except OSError as error:
+            if isinstance(error, FileNotFoundError):
+                raise FileError(f"{self.path}: the file has gone") from error
+            raise FileError(f"{self.path}: {_first_line(error)}") from error
+
+    def _explained(self, error):
+        """Return the first line of an error, a column called by its name."""
+        text = _first_line(error)
+        number = re.search(r"In CSV column #(\d+): ", text)
+        if number is None or not hasattr(self, "columns"):
+            return text
+        return text.replace(number[0], f"column {self.columns[int(number[1])]!r} is not numeric: ")
+
+    def arrow_batches(self, columns, target=None):
+        """Yield Arrow record batches of some columns, in their order, and of the target."""
+        batches = self._batches(columns, target)
+        while (batch := self._guarded(next, batches, None)) is not None:
+            yield batch
+
+
+class _CsvFile(_File):
+    def _read_columns(self):
+        from pyarrow import csv
+
+        with self._stream() as stream:
+            reader = csv.open_csv(stream, csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False))
+            return list(reader.schema.names)
+
+    def _stream(self):
+        import pyarrow
+
+        return pyarrow.input_stream(str(self.path), compression="detect", buffer_size=CSV_BLOCK)
+
+    def require_numbers(self, columns):
+        """Do nothing: whether all of a column is numeric only reading it tells."""
+
+    def _batches(self, columns, target):
+        import pyarrow
+        from pyarrow import csv
+
+        types = dict.fromkeys(columns, pyarrow.float64())
+        if target is not None:
+            types[target] = pyarrow.string()
+        convert = csv.ConvertOptions(
+            column_types=types, include_columns=list(types), strings_can_be_null=True
+        )
+        reading = csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False)
+        with self._stream() as stream:
+            yield from csv.open_csv(stream, reading, None, convert)
+
+
+class _ParquetFile(_File):
+    def _read_columns(self):
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(self.path) as file:
+            self.schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
+        return list(self.schema.names)
+
+    def require_numbers(self, columns):
+        """Raise for a column of another type."""
+        from pyarrow import types
+
+        for name in columns:
+            kind = self.schema.field(name).type
+            tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+            if not any(test(kind) for test in tests):
+                raise FileError(
+                    f"{self.path}: column {name!r} is of type {kind}, not numeric: encode it or "
+                    "leave it out"
+                )
+
+    def _batches(self, columns, target):
+        from pyarrow import parquet
+
+        wanted = [*columns] if target is None else [*columns, target]
+        with parquet.ParquetFile(self.path, buffer_size=PARQUET_BUFFER) as file:
+            for batch in file.iter_batches(ARROW_ROWS, columns=wanted, use_threads=False):
+                yield batch.select(wanted)
+
+
+def _first_line(error):
+    return (str(error).splitlines() or [type(error).__name__])[0]

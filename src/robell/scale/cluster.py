@@ -1,0 +1,489 @@
+"""Fits and predictions on Dask: tables larger than memory, on one machine or on many.
+
+A fit is a few map-reduce passes over the partitions (:mod:`robell.scale.passes`). Every task is
+a pure function of a partition, so what a lost worker had done is simply done again, and results
+are reduced in the order of the partitions, so the model does not depend on who finished first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import queue
+import secrets
+import sys
+import time
+import warnings
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from robell._core.tools.optional import require
+from robell._core.tools.progress import Progress
+from robell.models._base import ARRAY_CHECKS
+from robell.models._validation import one_line_errors
+from robell.scale.partitions import is_array, match_parts, require_dask
+from robell.scale.scaled import ScaledFit
+
+__all__ = ["ClusterError", "decision_function", "fit", "predict", "predict_proba"]
+
+FAN_IN = 8  # results reduced by one task
+PING_AFTER = 5.0  # seconds without news after which the scheduler is asked whether it is there
+PATIENCE = 30.0  # seconds it may take to answer
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
+WITHOUT_WORKERS = 300.0  # seconds a fit waits for a cluster that has no worker
+
+
+class ClusterError(RuntimeError):
+    """The cluster, not the data, made a fit impossible."""
+
+
+def fit(estimator, X, y, client=None, sample_weight=None):
+    """Fit an estimator to a Dask array or data frame of any size.
+
+    Memory on each worker is that of a few partitions; what travels are small sums. The model is
+    that of a local fit in parts: for ``RVFLClassifier`` and ``ELMClassifier`` it equals ``fit`` but
+    for rounding (probabilities are calibrated on a sample); for ``RoBellRVFLClassifier``
+    memberships are read off landmarks and a sample of each class. It does not depend on workers or
+    partitions beyond rounding, and for one partitioning not at all.
+
+    Parameters
+    ----------
+    estimator : RVFLClassifier, ELMClassifier, RoBellRVFLClassifier or Pipeline
+        It is not changed. A pipeline must end in one of these, and all its other steps must be
+        ``StandardScaler``, whose means and variances take one more pass.
+    X : dask array or dask data frame of shape (n_samples, n_features)
+        Numeric columns without missing values. Sizes of chunks need not be known.
+    y : dask array, dask series or str
+        Class labels, cut into partitions as X is; or, for a data frame, the name of the column
+        of X that holds them.
+    client : distributed.Client, default=None
+        The cluster to work on. By default the current client; where there is none, Dask's own
+        scheduler on this machine (threads, unless Dask is configured otherwise).
+    sample_weight : dask array or dask series, default=None
+        Multiplicity of each row, as in ``fit``; of a pipeline's scalers too.
+
+    Returns
+    -------
+    fitted : estimator
+        A fitted clone, of the class of ``estimator``, which needs Dask no more.
+
+    Raises
+    ------
+    ValueError
+        For rows that cannot be used; it begins with the partition, counted from 0.
+    ClusterError
+        When the scheduler goes away (found out within about 35 seconds), when there is no worker
+        for five minutes, or when workers keep dying on the same partition.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import robell.dask
+    >>> from robell import RVFLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), RVFLClassifier(random_state=0))
+    >>> in_parts = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
+    >>> model = robell.dask.fit(model, *in_parts)
+    >>> bool(model.score(X, y) > 0.95)
+    True
+    """
+    require("dask.array", "dask")
+    job = ScaledFit(estimator)
+    parts = match_parts(X, y, sample_weight)
+    client = _current_client() if client is None else client
+    if client is not None and client.asynchronous:
+        raise TypeError("robell.dask.fit needs a synchronous client (asynchronous=False)")
+    for step in job.passes():
+        step.finish(_run_pass(client, step, parts, job.classifier))
+    return job.estimator(parts.names)
+
+
+# -- tasks, which run on workers -------------------------------------------------------
+
+
+def _map_part(step, *part, number, names, classifier):
+    """Return a pass's result of one partition; errors say which."""
+    X, y, *weight = part[0] if len(part) == 1 else part
+    try:
+        for what, values in zip(("y", "sample_weight"), (y, *weight), strict=False):
+            if len(values) != len(X):
+                raise ValueError(f"X has {len(X)} rows and {what} {len(values)}")
+        with _memory_kept():
+            rows = _as_array(X, names, classifier)
+            return step.map(rows, _as_labels(y), *map(np.asarray, weight))
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ValueError(f"partition {number}: {_one_line(error)}") from error
+
+
+@contextmanager
+def _memory_kept():
+    """Let a block of rows use the memory of the block before.
+
+    Dask's nanny starts workers with MALLOC_TRIM_THRESHOLD_, by which freed memory goes back to the
+    system at once, and comes back as new pages: half the time of a pass. Between partitions that
+    is a good idea, within one it is not.
+    """
+    given = os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is None or not given.isdecimal():
+        yield
+        return
+    mallopt(TRIM_THRESHOLD, 1 << 27)
+    mallopt(MMAP_THRESHOLD, 1 << 25)
+    try:
+        yield
+    finally:
+        mallopt(TRIM_THRESHOLD, int(given))
+        mallopt(MMAP_THRESHOLD, 1 << 17)  # glibc's own
+
+
+def _as_array(X, names, classifier):
+    """Return a partition's rows as an array, columns in the order they should have."""
+    if names is not None and list(X.columns) != names:
+        missing = [name for name in names if name not in X.columns]
+        if missing:
+            raise ValueError(f"X has no column {missing[0]!r}")
+        X = X[names]
+    if not len(X):
+        return np.empty(X.shape)
+    with one_line_errors(classifier, X):
+        return check_array(X, input_name="X", **ARRAY_CHECKS)
+
+
+def _as_labels(y):
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    # None, NaN and pandas' NA, none of which np.unique can sort among strings
+    if labels.dtype == object:
+        missing = np.fromiter((v is None or v != v or _is_na(v) for v in labels), bool, len(labels))
+        if missing.any():
+            raise ValueError(f"y has no label in row {int(missing.argmax())}")
+    return labels
+
+
+def _is_na(value):
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def _reduce_parts(step, *results):
+    """Return the result of several partitions, reduced in their order."""
+    total, *more = results
+    for result in more:
+        total = step.reduce(total, result)
+    return total
+
+
+def _one_line(error):
+    text = " ".join(str(error).split()) or "no reason given"
+    known = isinstance(error, ValueError | TypeError)
+    return text if known else f"{type(error).__name__}: {text}"
+
+
+# -- passes ----------------------------------------------------------------------------
+
+
+def _run_pass(client, step, parts, classifier):
+    """Return what all partitions reduce to."""
+    graph, mapped, total = _graph(step, parts, classifier)
+    with Progress(len(mapped), step.name) as bar:
+        if client is None:
+            return _run_here(graph, mapped, total, bar)
+        return _run_on(client, graph, mapped, total, bar)
+
+
+def _graph(step, parts, classifier):
+    """Return the tasks of a pass, the keys of every partition's result, and that of all."""
+    from dask.optimization import cull
+
+    name = f"robell-{step.name.replace(' ', '-')}-{secrets.token_hex(8)}"
+    shared = f"{name}-step"
+    graph = {**parts.graph, shared: step}
+    mapped = [(name, number) for number in range(len(parts.keys))]
+    for key, part in zip(mapped, parts.keys, strict=True):
+        # Bound rather than passed: Dask would look for keys in the arguments of a task.
+        task = partial(_map_part, number=key[1], names=parts.names, classifier=classifier)
+        graph[key] = (task, shared, *part)
+    level, results = 0, mapped
+    while len(results) > 1:
+        level += 1
+        groups = [results[i : i + FAN_IN] for i in range(0, len(results), FAN_IN)]
+        results = [(f"{name}-reduce-{level}", place) for place in range(len(groups))]
+        graph.update(
+            (key, (_reduce_parts, shared, *group))
+            for key, group in zip(results, groups, strict=True)
+        )
+    return cull(graph, results)[0], mapped, results[0]
+
+
+def _run_here(graph, mapped, total, bar):
+    import dask.base
+    import dask.threaded
+    from dask.callbacks import Callback
+
+    keys = set(mapped)
+
+    def count(key, *_):
+        if key in keys:
+            bar.advance()
+
+    get = dask.base.get_scheduler() or dask.threaded.get
+    # As many threads as cores map parts already; BLAS would start as many again in each.
+    try:
+        with threadpool_limits(1), Callback(posttask=count):
+            return get(graph, total)
+    except (ValueError, TypeError, MemoryError):
+        raise
+    except Exception as error:  # of reading a partition, whose number is not known here
+        raise ValueError(_one_line(error)) from error
+
+
+def _current_client():
+    """Return the client in use, or None."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+def _run_on(client, graph, mapped, total, bar):
+    """Return the result of a cluster, or raise what kept it from coming."""
+    numbers = {key: number for number, key in enumerate(mapped)}
+    watch = _Watch(client)
+    # One graph for both: a partition's result is dropped once it is reduced and counted.
+    *waiting, last = _submitted(client, graph, [*mapped, total])
+    waiting = {future.key: future for future in [*waiting, last]}
+    arrived = queue.SimpleQueue()
+    for future in waiting.values():
+        future.add_done_callback(arrived.put)
+    try:
+        while last.key in waiting:
+            try:
+                future = arrived.get(timeout=PING_AFTER)
+            except queue.Empty:
+                watch.check()
+                continue
+            waiting.pop(future.key, None)
+            if future.status != "finished":
+                _raise_failure([future, *waiting.values()], numbers)
+            if future.key in numbers:
+                bar.advance()
+            del future
+        watch.check()
+        return client.gather(last)
+    finally:
+        waiting.clear()
+
+
+def _submitted(client, graph, keys):
+    with warnings.catch_warnings():
+        # A pass of a wide network is larger than Dask likes, and is sent once.
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        return client.get(graph, keys, sync=False)
+
+
+def _raise_failure(futures, numbers):
+    """Raise the reason of the first partition known to have failed."""
+    failed = {
+        numbers.get(future.key, len(numbers)): future
+        for future in futures
+        if future.status == "error"
+    }
+    if not failed:
+        raise ClusterError(
+            "the connection to the scheduler was lost, or the fit was cancelled; nothing was fitted"
+        )
+    number = min(failed)
+    error = failed[number].exception()
+    where = f"partition {number}: " if number < len(numbers) else ""
+    if type(error).__name__ == "KilledWorker":
+        raise ClusterError(
+            f"{where}workers died of it again and again, for lack of memory perhaps: use smaller "
+            "partitions or workers with more memory"
+        ) from error
+    if isinstance(error, ValueError) and str(error).startswith("partition "):
+        raise error
+    raise ValueError(f"{where}{_one_line(error)}") from error
+
+
+class _Watch:
+    """Finds out that a scheduler or all workers are gone."""
+
+    def __init__(self, client):
+        self.client = client
+        self.seen_worker = time.monotonic()
+
+    def check(self):
+        try:
+            found = self.client.sync(self.client.scheduler.identity, callback_timeout=PATIENCE)
+        except Exception as error:
+            raise ClusterError(
+                f"the scheduler does not answer ({_one_line(error)}); nothing was fitted"
+            ) from error
+        now = time.monotonic()
+        if found["workers"]:
+            self.seen_worker = now
+        elif now - self.seen_worker > WITHOUT_WORKERS:
+            raise ClusterError(
+                f"the cluster has had no worker for {WITHOUT_WORKERS:.0f} seconds; "
+                "nothing was fitted"
+            )
+
+
+# -- predictions -----------------------------------------------------------------------
+
+
+def predict(estimator, X):
+    """Return predicted classes, lazily.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or pipeline
+        From :func:`fit`, or fitted in any other way.
+    X : dask array or dask data frame of shape (n_samples, n_features)
+        Rows to classify. Of a data frame, the columns of fit are taken by name.
+
+    Returns
+    -------
+    labels : dask array or dask series
+        Nothing is computed before it is asked for. A series keeps the index of X.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> import robell.dask
+    >>> from robell import RVFLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = RVFLClassifier(random_state=0).fit(X, y)
+    >>> labels = robell.dask.predict(model, da.from_array(X, chunks=(100, -1)))
+    >>> bool((labels.compute() == model.predict(X)).all())
+    True
+    """
+    check_is_fitted(estimator)
+    return _lazily(estimator, X, "predict", estimator.classes_.dtype, None)
+
+
+def predict_proba(estimator, X):
+    """Return class probabilities, lazily.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or pipeline
+        With ``calibrate=True``.
+    X : dask array or dask data frame of shape (n_samples, n_features)
+        Rows to classify. Of a data frame, the columns of fit are taken by name.
+
+    Returns
+    -------
+    probability : dask array or dask data frame of shape (n_samples, n_classes)
+        Columns of a data frame are the classes.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> import robell.dask
+    >>> from robell import RVFLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = RVFLClassifier(random_state=0).fit(X, y)
+    >>> robell.dask.predict_proba(model, da.from_array(X, chunks=(100, -1))).shape
+    (569, 2)
+    """
+    check_is_fitted(estimator)
+    estimator.predict_proba  # noqa: B018 - raises now, and says why, where there is none
+    return _lazily(estimator, X, "predict_proba", np.dtype(float), estimator.classes_)
+
+
+def decision_function(estimator, X):
+    """Return raw scores, lazily.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or pipeline
+        From :func:`fit`, or fitted in any other way.
+    X : dask array or dask data frame of shape (n_samples, n_features)
+        Rows to score. Of a data frame, the columns of fit are taken by name.
+
+    Returns
+    -------
+    scores : dask array, dask series or dask data frame
+        One score a row for two classes, otherwise one for each class.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> import robell.dask
+    >>> from robell import RVFLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = RVFLClassifier(random_state=0).fit(X, y)
+    >>> robell.dask.decision_function(model, da.from_array(X, chunks=(100, -1))).shape
+    (569,)
+    """
+    check_is_fitted(estimator)
+    columns = None if len(estimator.classes_) == 2 else estimator.classes_
+    return _lazily(estimator, X, "decision_function", np.dtype(float), columns)
+
+
+def _lazily(estimator, X, method, dtype, columns):
+    """Return a method's result for every partition; one column, or those named."""
+    require("dask.array", "dask")
+    require_dask("X", X)
+    if not is_array(X):
+        X = _columns_of_fit(estimator, X)
+        meta = _as_frame(np.empty((0,) if columns is None else (0, len(columns)), dtype), columns)
+        return X.map_partitions(_predict_frame, estimator, method, meta, meta=meta)
+    if X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} columns, and the model was fitted to {estimator.n_features_in_}"
+        )
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    shape = {"drop_axis": 1} if columns is None else {"chunks": (X.chunks[0], (len(columns),))}
+    meta = np.empty((0,) if columns is None else (0, len(columns)), dtype)
+    return X.map_blocks(_predict_block, estimator, method, meta, dtype=dtype, meta=meta, **shape)
+
+
+def _columns_of_fit(estimator, X):
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return X
+    missing = [name for name in names if name not in X.columns]
+    if missing:
+        raise ValueError(f"X has no column {missing[0]!r}, which the model was fitted to")
+    return X[list(names)]
+
+
+def _as_frame(values, columns, index=None):
+    import pandas
+
+    if columns is None:
+        return pandas.Series(values, index=index)
+    return pandas.DataFrame(values, columns=columns, index=index)
+
+
+def _predict_block(X, estimator, method, empty):
+    return getattr(estimator, method)(X) if len(X) else empty
+
+
+def _predict_frame(X, estimator, method, empty):
+    if not len(X):
+        return empty
+    columns = getattr(empty, "columns", None)
+    rows = X if hasattr(estimator, "feature_names_in_") else np.asarray(X)
+    return _as_frame(getattr(estimator, method)(rows), columns, X.index)

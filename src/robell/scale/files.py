@@ -1,0 +1,388 @@
+"""Fits and predictions of files larger than memory, and files that hold models.
+
+Tables are CSV (with a header) or Parquet files. They are read a few times over, a batch of rows
+at a time; nothing else of them is kept. Models are skops files: data, never code.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from robell._core.tools.files import FileError
+from robell._core.tools.optional import require
+from robell._core.tools.progress import Progress
+from robell.scale.batches import Tables
+from robell.scale.scaled import ScaledFit
+
+__all__ = ["FileError", "fit_files", "load_model", "predict_files", "save_model"]
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+FEWEST_ROWS, MOST_ROWS = 1024, 65536  # of a batch
+OWN_TYPES = [
+    "robell.models.rvfl.RVFLClassifier",
+    "robell.models.rvfl.ELMClassifier",
+    "robell.models.robell.RoBellRVFLClassifier",
+    "robell.models.neurofuzzy.NeuroFuzzyRVFLClassifier",
+    "robell.models.complex_valued.ComplexRVFLClassifier",
+    "robell.models.granular_ball.GranularBallRVFLClassifier",
+]
+
+
+# -- memory ----------------------------------------------------------------------------
+
+
+def parse_bytes(size):
+    """Return a number of bytes, given as such or as ``"2GiB"``, ``"500 MB"``.
+
+    Parameters
+    ----------
+    size : int or str
+        Units are powers of 1000 (kB, MB, GB, TB) or of 1024 (KiB, MiB, GiB, TiB).
+
+    Returns
+    -------
+    n_bytes : int
+
+    Examples
+    --------
+    >>> from robell.files import parse_bytes
+    >>> parse_bytes("1.5GiB")
+    1610612736
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", str(size).lower())
+    if found is None or found[2] not in UNITS or float(found[1]) == 0:
+        raise ValueError(f'memory must be a size such as "2GiB" or "500MB"; got {size!r}')
+    return int(float(found[1]) * UNITS[found[2]])
+
+
+def batch_rows(memory_limit, n_features, n_classes, n_columns):
+    """Return how many rows may be read at a time, or raise if the limit is too small for any.
+
+    Parameters
+    ----------
+    memory_limit : int or str
+        As :func:`parse_bytes` takes it.
+    n_features, n_classes, n_columns : int
+        B, K, and the width P of the design matrix.
+
+    Returns
+    -------
+    n_rows : int
+    """
+    limit = parse_bytes(memory_limit)
+    gram = n_columns**2 * (4 * n_classes + 6)  # of the classes, as they are added; the solution
+    sample = n_classes * 2048 * (4 * n_features + 3 * n_columns)  # reservoirs, their features
+    landmarks = 3 * n_classes * 512**2
+    fixed = 8 * (gram + sample + landmarks) + (64 << 20)  # and blocks, tiles and read buffers
+    each = 8 * (6 * n_features + 16)  # the row, scaled, split by class, and its hash
+    rows = (limit - fixed) // each
+    if rows < FEWEST_ROWS:
+        needed = (fixed + FEWEST_ROWS * each) / 2**20
+        raise ValueError(
+            f"memory limit too small: {n_features} features, {n_classes} classes and "
+            f"{n_columns} columns of the design matrix need {needed:.0f} MiB at least"
+        )
+    return int(min(rows, MOST_ROWS))
+
+
+# -- fit -------------------------------------------------------------------------------
+
+
+def fit_files(estimator, paths, target, memory_limit="1GiB"):
+    """Fit an estimator to CSV or Parquet files of any size.
+
+    Parameters
+    ----------
+    estimator : RVFLClassifier, ELMClassifier, RoBellRVFLClassifier or Pipeline
+        It is not changed. A pipeline must end in one of these, and all its other steps must be
+        ``StandardScaler``.
+    paths : path-like or list of path-like
+        Files, folders of files, or patterns as ``"data/part-*.parquet"``. All files must have the
+        same columns, in any order; all but the target must be numeric.
+    target : str
+        The column of class labels.
+    memory_limit : int or str, default="1GiB"
+        How much the fit may take in addition to what the process holds already, as bytes or as
+        ``"2GiB"``. Too little for one batch of rows is an error.
+
+    Returns
+    -------
+    fitted : estimator
+        A fitted clone, of the class of ``estimator``. It knows the columns by name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from robell import RVFLClassifier
+    >>> from robell.files import fit_files
+    >>> table = load_breast_cancer(as_frame=True).frame
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table.to_csv(Path(folder) / "table.csv", index=False)
+    ...     model = fit_files(RVFLClassifier(random_state=0), folder, "target")
+    >>> model.n_features_in_
+    30
+    """
+    return fit_tables(estimator, Tables(paths, target), memory_limit)[0]
+
+
+def fit_tables(estimator, tables, memory_limit):
+    """Do what :func:`fit_files` does; return the model and how often each label occurs."""
+    n_features = len(tables.columns)
+    ScaledFit(estimator)  # raises for what cannot be fitted, before anything is read
+    labels, sizes = tables.labels()
+    if len(sizes) < 2:
+        raise FileError(
+            f"column {tables.target!r} holds one class only, {next(iter(sizes))!r}: "
+            "at least two are needed"
+        )
+    job = ScaledFit(estimator, list(sizes), n_features)
+    n_columns = 1 + n_features + int(job.classifier.n_hidden)
+    rows = batch_rows(memory_limit, n_features, len(sizes), n_columns)
+    for step in job.passes():
+        total = None
+        with Progress(sum(sizes.values()), step.name) as bar:
+            for X, y in tables.batches(rows, labels):
+                part = step.map(X, y)
+                total = part if total is None else step.reduce(total, part)
+                bar.advance(len(X))
+        step.finish(total)
+    return job.estimator(tables.columns), sizes
+
+
+# -- predict ---------------------------------------------------------------------------
+
+
+def predict_files(model, paths, out, proba=False, memory_limit="1GiB"):
+    """Predict the rows of CSV or Parquet files of any size, and write the classes to a file.
+
+    Parameters
+    ----------
+    model : fitted estimator or pipeline
+        Columns are taken by the names it knows, in any order, others are ignored; a model that
+        knows no names takes all columns as they come.
+    paths : path-like or list of path-like
+        As :func:`fit_files` takes them.
+    out : path-like
+        A ``.csv`` or ``.parquet`` file: a column ``prediction``, a row for each row read, in
+        their order. It appears when it is complete, and replaces an earlier one.
+    proba : bool, default=False
+        Whether to write ``probability_<class>`` of every class too.
+    memory_limit : int or str, default="1GiB"
+        As in :func:`fit_files`.
+
+    Returns
+    -------
+    n_rows : int
+        Number of rows written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from robell import RVFLClassifier
+    >>> from robell.files import predict_files
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = RVFLClassifier(random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table, out = Path(folder) / "table.csv", Path(folder) / "classes.csv"
+    ...     X.to_csv(table, index=False)
+    ...     predict_files(model, table, out)
+    569
+    """
+    return predict_tables(model, tables_for(model, paths), out, proba, memory_limit)
+
+
+def tables_for(model, paths):
+    """Return the files as a model sees them."""
+    check_is_fitted(model)
+    names = getattr(model, "feature_names_in_", None)
+    tables = Tables(paths, None, None if names is None else list(names))
+    if len(tables.columns) != model.n_features_in_:
+        raise FileError(
+            f"{tables.files[0].path}: {len(tables.columns)} columns, and the model was fitted to "
+            f"{model.n_features_in_} without names"
+        )
+    return tables
+
+
+def predict_tables(model, tables, out, proba, memory_limit):
+    """Do what :func:`predict_files` does, given the files as the model sees them."""
+    if proba and not hasattr(model, "predict_proba"):
+        raise ValueError("the model has no probabilities: it was fitted with calibrate=False")
+    n_features, n_classes = len(tables.columns), len(model.classes_)
+    rows = batch_rows(memory_limit, n_features, n_classes, n_features)
+    written = 0
+    with (
+        Progress(tables.count() or 1, "predict") as bar,
+        _written_whole(out) as temporary,
+        _writer(temporary, out, model.classes_, proba) as write,
+    ):
+        for X, _ in tables.batches(rows):
+            named = _named(model, X)
+            write(model.predict(named), model.predict_proba(named) if proba else None)
+            written += len(X)
+            if tables.count() is not None:  # of CSV files it is not known
+                bar.advance(len(X))
+    return written
+
+
+def _named(model, X):
+    """Return rows with the names the model wants to see."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return X
+    pandas = require("pandas", "files")
+    return pandas.DataFrame(X, columns=names, copy=False)
+
+
+@contextmanager
+def _writer(path, out, classes, proba):
+    """Give a function that appends predictions to a file; the format is that of the name."""
+    import pyarrow
+    from pyarrow import csv, parquet
+
+    suffix = Path(out).suffix.lower()
+    if suffix not in (".csv", ".parquet", ".pq"):
+        raise FileError(f"{out}: predictions are written to .csv or .parquet files")
+    fields = [("prediction", pyarrow.array(classes.tolist()).type)]
+    if proba:
+        fields += [(f"probability_{label}", pyarrow.float64()) for label in classes.tolist()]
+    schema = pyarrow.schema(fields)
+    kind = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
+    with kind(str(path), schema) as writer:
+
+        def write(labels, probability):
+            columns = [pyarrow.array(labels.tolist(), schema.field(0).type)]
+            if probability is not None:
+                columns += [pyarrow.array(column) for column in probability.T]
+            writer.write_table(pyarrow.table(columns, schema=schema))
+
+        yield write
+
+
+@contextmanager
+def _written_whole(path):
+    """Give a name to write to; the file takes its own name once it is complete."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        what = "no space is left" if error.errno == errno.ENOSPC else error.strerror or error
+        raise FileError(f"{path}: cannot be written: {what}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+# -- models ----------------------------------------------------------------------------
+
+
+def save_model(estimator, path):
+    """Write a fitted model to a skops file.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or pipeline
+        One of robell's classifiers, alone or as the last step of a pipeline.
+    path : path-like
+        The file; an earlier one is replaced once the new one is complete.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from robell import RVFLClassifier
+    >>> from robell.files import load_model, save_model
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = RVFLClassifier(random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, Path(folder) / "model.skops")
+    ...     again = load_model(Path(folder) / "model.skops")
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    skops = require("skops.io", "files")
+    check_is_fitted(estimator)
+    _require_own(estimator, "save_model")
+    data = skops.dumps(estimator)
+    foreign = _foreign_types(data)
+    if foreign:
+        raise ValueError(
+            f"the model holds {', '.join(foreign)}: model files hold no functions or classes of "
+            "others, so use an activation by its name"
+        )
+    with _written_whole(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def load_model(path):
+    """Read a model that :func:`save_model` has written.
+
+    Nothing in the file is run: it may hold robell's classifiers, scikit-learn's estimators, and
+    numbers and texts, and a file with anything else is refused before it is loaded.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    model : fitted estimator or pipeline
+
+    Examples
+    --------
+    >>> from robell.files import load_model
+    >>> load_model("nowhere.skops")
+    Traceback (most recent call last):
+        ...
+    robell.scale.batches.FileError: nowhere.skops: there is no such file
+    """
+    skops = require("skops.io", "files")
+    path = Path(path)
+    if not path.is_file():
+        raise FileError(f"{path}: there is no such file")
+    data = path.read_bytes()
+    try:
+        foreign = _foreign_types(data)
+        if foreign:
+            raise FileError(
+                f"{path}: refused, because it holds types that are not trusted: "
+                f"{', '.join(foreign)}"
+            )
+        model = skops.loads(data, trusted=OWN_TYPES)
+    except FileError:
+        raise
+    except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
+        raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
+    _require_own(model, path)
+    return model
+
+
+def _foreign_types(data):
+    from skops.io import get_untrusted_types
+
+    return sorted(set(get_untrusted_types(data=data)) - set(OWN_TYPES))
+
+
+def _require_own(model, where):
+    last = model.steps[-1][1] if isinstance(model, Pipeline) and model.steps else model
+    name = f"{type(last).__module__}.{type(last).__qualname__}"
+    if name not in OWN_TYPES or not is_classifier(last):
+        raise FileError(f"{where}: {type(last).__name__} is none of robell's classifiers")

@@ -1,0 +1,476 @@
+"""The exact grid search: scikit-learn's own answer for a fraction of the work.
+
+Candidates that differ only in ``C``, ``n_hidden`` and the parameters of the row weights share a
+fold's features, Gram matrices and factorisations (:mod:`robell._core.ridge.sweep`); everything
+else is looped over. Whatever cannot be shared (another kind of estimator, a scorer of
+probabilities, a candidate that fails) is fitted one by one by scikit-learn itself, so any search works.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy.stats import rankdata
+from sklearn.base import _fit_context, clone, is_classifier
+from sklearn.metrics._scorer import _MultimetricScorer
+from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.model_selection._search import _yield_masked_array_for_each_param
+from sklearn.model_selection._validation import (
+    _fit_and_score,
+    _insert_error_scores,
+    _warn_or_raise_about_fit_failures,
+)
+from sklearn.utils import indexable
+from sklearn.utils.validation import _check_method_params, _num_samples
+from threadpoolctl import threadpool_limits
+
+from robell._core.layers.activations import ACTIVATIONS
+from robell._core.ridge.sweep_torch import require_device
+from robell._core.tools.progress import Progress
+from robell.models._base import PAPER_C
+from robell.search.fold import FoldTask, group_candidates, plan_scores, run_fold
+
+# Up to this many rows, one BLAS thread is faster than two: matrices are small, and many.
+SMALL_ROWS = 20_000
+
+
+class RVFLGridSearchCV(GridSearchCV):
+    """Exhaustive search over a grid, with :class:`~sklearn.model_selection.GridSearchCV`'s results.
+
+    A drop-in: the same constructor, attributes, candidate order, scores and refit. For the
+    estimators of this package, bare or as the last step of a ``Pipeline``, candidates that differ
+    in ``C``, ``n_hidden``, and RoBell's ``kernel_width`` and ``rho`` share their work exactly: the
+    paper's grid of 66,550 candidates takes seconds. Accuracy, balanced accuracy, G-mean, F1, ROC
+    AUC and average precision are computed for many candidates at once; any other scorer works too.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        As in ``GridSearchCV``: an estimator of this package, a pipeline that ends in one, or any
+        other (for which this is ``GridSearchCV``).
+    param_grid : dict or list of dict
+        Parameter names and the values to try. See :func:`paper_grid`.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in ``GridSearchCV``.
+    n_jobs : int, default=None
+        Processes over folds, and over activations beyond. Each uses one BLAS thread.
+    refit : bool, str or callable, default=True
+        As in ``GridSearchCV``.
+    cv : int, cross-validation generator or iterable, default=None
+        As in ``GridSearchCV``.
+    verbose : int, default=0
+        As in ``GridSearchCV``. A progress bar is shown on terminals whatever it is.
+    pre_dispatch : int or str, default="2*n_jobs"
+        As in ``GridSearchCV``.
+    error_score : "raise" or numeric, default=np.nan
+        As in ``GridSearchCV``.
+    return_train_score : bool, default=False
+        As in ``GridSearchCV``.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where the factorisations run: in LAPACK, or in batches on a CUDA device through PyTorch
+        (extra ``gpu``), in double precision either way. A device that is not there is an error.
+        Graph terms (``graph`` of :class:`GranularBallRVFLClassifier`) run on the host only.
+
+    Attributes
+    ----------
+    n_shared_ : int
+        How many of the candidate-fold scores came from shared factorisations; the others were
+        fitted one by one.
+    cv_results_ : dict of numpy (masked) ndarrays
+        As in ``GridSearchCV``; fit and score times are a candidate's share of the work done
+        together.
+    best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, \
+multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
+        As in ``GridSearchCV``.
+
+    See Also
+    --------
+    paper_grid : The ranges of the paper.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from robell import RVFLClassifier, RVFLGridSearchCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), RVFLClassifier(random_state=0))
+    >>> grid = {"rvflclassifier__C": [0.01, 1, 100], "rvflclassifier__n_hidden": [3, 23, 43]}
+    >>> search = RVFLGridSearchCV(model, grid, cv=5).fit(X, y)
+    >>> bool(search.best_score_ > 0.95)
+    True
+    """
+
+    _parameter_constraints = {**GridSearchCV._parameter_constraints, "device": [str]}
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        scoring=None,
+        n_jobs=None,
+        refit=True,
+        cv=None,
+        verbose=0,
+        pre_dispatch="2*n_jobs",
+        error_score=np.nan,
+        return_train_score=False,
+        device="cpu",
+    ):
+        super().__init__(
+            estimator=estimator,
+            param_grid=param_grid,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.device = device
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None, **params):
+        """Run fit with all sets of parameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,), default=None
+            Class labels.
+        **params : dict of str -> object
+            Parameters for the estimator's ``fit``, the scorer and the splitter, as in
+            ``GridSearchCV``.
+
+        Returns
+        -------
+        self : object
+            The fitted search.
+        """
+        if getattr(self, "_skl_callbacks", None):
+            raise ValueError("RVFLGridSearchCV does not support callbacks; use GridSearchCV")
+        device = None if self.device == "cpu" else require_device(self.device)
+        if device is not None and effective_n_jobs(self.n_jobs) != 1:
+            raise ValueError(f"device={self.device!r} takes n_jobs=1; got {self.n_jobs}")
+        scorers, refit_metric = self._get_scorers()
+        X, y = indexable(X, y)
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        splits = list(splitter.split(X, y, **routed.splitter.split))
+        self.n_splits_ = splitter.get_n_splits(X, y, **routed.splitter.split)
+        if len(splits) != self.n_splits_:
+            raise ValueError(
+                f"cv.split and cv.get_n_splits return inconsistent results. "
+                f"Expected {self.n_splits_} splits, got {len(splits)}"
+            )
+        candidates = list(ParameterGrid(self.param_grid))
+        if not candidates or not splits:
+            raise ValueError(
+                "No fits were performed. Was the CV iterator empty? Were there no candidates?"
+            )
+        if self.verbose > 0:
+            print(
+                f"Fitting {len(splits)} folds for each of {len(candidates)} candidates, "
+                f"totalling {len(candidates) * len(splits)} fits"
+            )
+        table = _ResultTable(len(candidates), len(splits), self.return_train_score)
+        slow = self._evaluate(X, y, candidates, splits, scorers, routed, table, device)
+        if self.n_shared_ == 0:  # nothing was shared: scikit-learn's own formatting
+            if callable(self.scoring):
+                _insert_error_scores(slow, self.error_score)
+            results = self._format_results(candidates, len(splits), slow)
+            first = slow[0]["test_scores"]
+        else:
+            results = table.results(candidates, self.param_grid)
+            first = table.first()
+        return self._finish(X, y, first, results, scorers, refit_metric, routed)
+
+    def _evaluate(self, X, y, candidates, splits, scorers, routed, table, device):
+        """Fill in the table; return scikit-learn's records of what was fitted one by one."""
+        base = clone(self.estimator)
+        plan = plan_scores(scorers, routed.scorer.score) if np.ndim(y) == 1 else None
+        groups = []
+        if plan is not None:
+            groups = group_candidates(base, self.param_grid, routed.estimator.fit)
+        params = (routed.estimator.fit, routed.scorer.score)
+        task = FoldTask(base, X, y, plan, *params, self.return_train_score, device)
+        with Progress(table.missing.size, "search") as progress:
+            for split, found in self._run_shared(task, groups, splits, progress):
+                table.store(split, found)
+            self._settle_ties(task, groups, splits, table)
+            missing = np.argwhere(table.missing).tolist()
+            self.n_shared_ = table.missing.size - len(missing)
+            slow = self._run_one_by_one(
+                X, y, base, candidates, splits, missing, scorers, routed, progress
+            )
+        done = [{"fit_error": None}] * self.n_shared_
+        _warn_or_raise_about_fit_failures(done + slow, self.error_score)
+        if self.n_shared_:
+            for (candidate, split), record in zip(missing, slow, strict=True):
+                table.store_record(candidate, split, record)
+        return slow
+
+    def _settle_ties(self, task, groups, splits, table):
+        """Score candidates that are best but for rounding by the scorer itself.
+
+        A metric computed for many candidates at once may differ from the scorer's in the last
+        digit, which would decide among equally good candidates.
+        """
+        name = self.refit if isinstance(self.refit, str) else "score"
+        if not groups or name not in task.plan or task.plan[name][1] in (None, "accuracy"):
+            return
+        if f"test_{name}" not in table.scores:
+            return
+        means = table.scores[f"test_{name}"].mean(axis=1)
+        if np.isnan(means).all():
+            return
+        best = np.nan_to_num(means, nan=-np.inf) >= np.nanmax(means) - 1e-9
+        if best.sum() > 1:
+            plan = {key: (scorer, None) for key, (scorer, _) in task.plan.items()}
+            again = task._replace(plan=plan, only=best)
+            concerned = [group for group in groups if best[group.candidate].any()]
+            quiet = Progress(1, "", patience=np.inf)
+            for split, found in self._run_shared(again, concerned, splits, quiet):
+                table.store(split, found)
+
+    def _run_shared(self, task, groups, splits, progress):
+        """Yield what each fold finds, as it is found."""
+        if effective_n_jobs(self.n_jobs) == 1 or not groups:
+            limit = 1 if _num_samples(task.X) <= SMALL_ROWS else None
+            with threadpool_limits(limit, "blas"):
+                for split, rows in enumerate(splits):
+                    for found in task.run(rows, groups):
+                        progress.advance(len(found.candidates))
+                        yield split, found
+            return
+        parallel = Parallel(
+            self.n_jobs, pre_dispatch=self.pre_dispatch, return_as="generator_unordered"
+        )
+        parts = max(1, -(-effective_n_jobs(self.n_jobs) // len(splits)))
+        for split, all_found in parallel(
+            delayed(run_fold)(task, split, rows, groups[part::parts])
+            for split, rows in enumerate(splits)
+            for part in range(min(parts, len(groups)))
+        ):
+            for found in all_found:
+                progress.advance(len(found.candidates))
+                yield split, found
+
+    def _run_one_by_one(self, X, y, base, candidates, splits, missing, scorers, routed, progress):
+        """Let scikit-learn fit and score what is missing; return its records."""
+        settings = {
+            "scorer": scorers,
+            "fit_params": routed.estimator.fit,
+            "score_params": routed.scorer.score,
+            "return_train_score": self.return_train_score,
+            "return_n_test_samples": True,
+            "return_times": True,
+            "return_parameters": False,
+            "error_score": self.error_score,
+            "verbose": self.verbose,
+        }
+        if "caller" in inspect.signature(_fit_and_score).parameters:
+            settings["caller"] = self
+        parallel = Parallel(self.n_jobs, pre_dispatch=self.pre_dispatch, return_as="generator")
+        records = parallel(
+            delayed(_fit_and_score)(
+                clone(base),
+                X,
+                y,
+                train=splits[s][0],
+                test=splits[s][1],
+                parameters=candidates[c],
+                split_progress=(s, len(splits)),
+                candidate_progress=(c, len(candidates)),
+                **settings,
+            )
+            for c, s in missing
+        )
+        finished = []
+        for record in records:
+            finished.append(record)
+            progress.advance()
+        return finished
+
+    def _finish(self, X, y, first, results, scorers, refit_metric, routed):
+        """Choose, refit and store as GridSearchCV does."""
+        self.multimetric_ = isinstance(first, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(first)
+            refit_metric = self.refit
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
+            if not callable(self.refit):
+                self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
+            self.best_params_ = results["params"][self.best_index_]
+        if self.refit:
+            self.best_estimator_ = clone(self.estimator).set_params(
+                **clone(self.best_params_, safe=False)
+            )
+            start = time.time()
+            if y is None:
+                self.best_estimator_.fit(X, **routed.estimator.fit)
+            else:
+                self.best_estimator_.fit(X, y, **routed.estimator.fit)
+            self.refit_time_ = time.time() - start
+            if hasattr(self.best_estimator_, "feature_names_in_"):
+                self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        self.cv_results_ = results
+        return self
+
+
+class _ResultTable:
+    """Scores and times of every candidate and fold, and cv_results_ made from them."""
+
+    def __init__(self, n_candidates, n_splits, with_train):
+        self.shape = (n_candidates, n_splits)
+        self.missing = np.ones(self.shape, bool)
+        self.times = {name: np.zeros(self.shape) for name in ("fit_time", "score_time")}
+        self.scores = {}  # "test_score", "train_score", or one of each a metric
+        self.with_train = with_train
+        self.multimetric = False
+
+    def _column(self, kind, name):
+        key = f"{kind}_{name}"
+        if key not in self.scores:
+            self.scores[key] = np.full(self.shape, np.nan)
+        return self.scores[key]
+
+    def store(self, split, found):
+        """Take in what a fold found for some candidates."""
+        self.multimetric = set(found.test) != {"score"}
+        for kind, values in (("test", found.test), ("train", found.train or {})):
+            for name, value in values.items():
+                self._column(kind, name)[found.candidates, split] = value
+        self.times["fit_time"][found.candidates, split] = found.fit_time
+        self.times["score_time"][found.candidates, split] = found.score_time
+        self.missing[found.candidates, split] = False
+
+    def store_record(self, candidate, split, record):
+        """Take in one of scikit-learn's records."""
+        for kind in ("test", "train")[: 1 + self.with_train]:
+            values = record[f"{kind}_scores"]
+            for name, value in (values if self.multimetric else {"score": values}).items():
+                self._column(kind, name)[candidate, split] = value
+        for name, values in self.times.items():
+            values[candidate, split] = record[name]
+
+    def first(self):
+        """Return the first candidate's test scores as scikit-learn records them."""
+        names = [name.removeprefix("test_") for name in self.scores if name.startswith("test_")]
+        values = {name: float(self.scores[f"test_{name}"][0, 0]) for name in names}
+        return values if self.multimetric else values["score"]
+
+    def results(self, candidates, param_grid):
+        """Return cv_results_, in scikit-learn's order and types."""
+        results = {}
+        for name, values in self.times.items():
+            results[f"mean_{name}"] = values.mean(axis=1)
+            results[f"std_{name}"] = values.std(axis=1)
+        results |= _parameter_columns(candidates, param_grid)
+        results["params"] = candidates
+        tests = [name for name in self.scores if name.startswith("test_")]
+        for name in tests:
+            results |= self._statistics(name, rank=True)
+            if self.with_train:
+                results |= self._statistics(name.replace("test_", "train_", 1), rank=False)
+        return results
+
+    def _statistics(self, name, rank):
+        values = self.scores[name]
+        found = {f"split{k}_{name}": values[:, k] for k in range(values.shape[1])}
+        means = np.average(values, axis=1)
+        if not np.isfinite(means).all():
+            kind = name.split("_")[0]
+            warnings.warn(
+                f"One or more of the {kind} scores are non-finite: {means}",
+                category=UserWarning,
+                stacklevel=2,
+            )
+        found[f"mean_{name}"] = means
+        found[f"std_{name}"] = np.sqrt(np.average((values - means[:, None]) ** 2, axis=1))
+        if rank:
+            # Failed candidates count as tied with the worst.
+            worst = 0.0 if np.isnan(means).all() else np.nanmin(means) - 1
+            ranked = rankdata(-np.where(np.isnan(means), worst, means), method="min")
+            found[f"rank_{name}"] = ranked.astype(np.int32, copy=False)
+        return found
+
+
+def _parameter_columns(candidates, param_grid):
+    """Return the masked arrays ``param_*`` of cv_results_."""
+    if not isinstance(param_grid, Mapping):
+        return dict(_yield_masked_array_for_each_param(candidates))
+    # One dict: every column repeats its short list of values, so its types are found on that.
+    names = sorted(param_grid)
+    shape = tuple(len(param_grid[name]) for name in names)
+    places = np.indices(shape).reshape(len(shape), len(candidates))
+    columns = {}
+    for name, place in zip(names, places, strict=True):
+        values = [{name: value} for value in param_grid[name]]
+        ((key, column),) = _yield_masked_array_for_each_param(values)
+        columns[key] = column[place]
+    return columns
+
+
+def paper_grid(model, prefix=""):
+    """Return the paper's ranges for one of its models, as a ``param_grid``.
+
+    Parameters
+    ----------
+    model : {"rvfl", "elm", "robell", "nf", "crvfl", "acrvfl", "gb", "gegb"}
+        Which model. The ranges of the last two, which the paper does not give, are stated here:
+        purities 1 - 0.015k for k = 0..5, and graph weights 10^-5..10^5.
+    prefix : str, default=""
+        Put before every name: ``"rvflclassifier__"`` for a step of a pipeline.
+
+    Returns
+    -------
+    grid : dict of str -> list
+        For :class:`RVFLGridSearchCV` or scikit-learn's ``GridSearchCV``.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import ParameterGrid
+    >>> from robell import paper_grid
+    >>> len(ParameterGrid(paper_grid("robell")))
+    66550
+    """
+    powers_of_ten = PAPER_C.tolist()
+    more = {
+        "rvfl": {},
+        "elm": {},
+        "robell": {
+            "kernel_width": (2.0 ** np.arange(-5, 6)).tolist(),
+            "rho": [0.5, 0.625, 0.75, 0.875, 1.0],
+        },
+        "nf": {"n_rules": list(range(5, 51, 5))},
+        "crvfl": {"augmented": [False]},
+        "acrvfl": {"augmented": [True]},
+        "gb": {"graph": [None], "purity": [1 - 0.015 * k for k in range(6)]},
+        "gegb": {
+            "graph": ["lfda"],
+            "graph_weight": powers_of_ten,
+            "purity": [1 - 0.015 * k for k in range(6)],
+        },
+    }
+    if model not in more:
+        raise ValueError(f"model must be one of {', '.join(more)}; got {model!r}")
+    grid = {
+        "C": powers_of_ten,
+        "n_hidden": list(range(3, 204, 20)),
+        "activation": list(ACTIVATIONS),
+        **more[model],
+    }
+    return {f"{prefix}{name}": values for name, values in grid.items()}

@@ -1,0 +1,1 @@
+"""Studies that can be killed and resumed."""

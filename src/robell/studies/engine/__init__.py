@@ -1,0 +1,1 @@
+"""Jobs, store, processes, statistics; knows no study."""

@@ -1,0 +1,280 @@
+"""Finished jobs on disk: append-only, one line a record, never half a record.
+
+A record is one line of JSON, written with one call and forced to disk before it counts. What a
+killed process may leave behind is a last line without its end; it is cut off when the store is
+opened again. One process writes at a time.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import platform
+from contextlib import suppress
+from pathlib import Path
+
+import joblib
+import numpy
+import scipy
+import sklearn
+
+from robell.report.tables import write_atomically
+
+FORMAT = 1
+REPRODUCTION = "reproduction"
+
+
+class StudyError(Exception):
+    """Something the user can mend; its text is one line that says what."""
+
+
+def versions():
+    """Return the versions that numbers may depend on."""
+    from robell import __version__
+
+    return {
+        "robell": __version__,
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "joblib": joblib.__version__,
+    }
+
+
+def machine():
+    """Return what ran the jobs, in words that name nobody."""
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "cores": os.cpu_count(),
+    }
+
+
+class Store:
+    """The records of one output directory.
+
+    Parameters
+    ----------
+    folder : path-like
+        The output directory; made if it is not there.
+    study : str, default="reproduction"
+        Which study the records are of; a directory holds those of one.
+
+    Attributes
+    ----------
+    records : dict of str -> dict
+        The newest record of every key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from robell.studies.engine.store import Store
+    >>> folder = tempfile.mkdtemp()
+    >>> with Store(folder) as store:
+    ...     store.append({"key": "a", "status": "done"})
+    >>> with Store(folder) as store:
+    ...     store.is_done("a"), store.is_done("b")
+    (True, False)
+    """
+
+    def __init__(self, folder, study=REPRODUCTION):
+        self.folder = Path(folder)
+        self.study = study
+        self.path = self.folder / "records.jsonl"
+        self.records = {}
+        self._file = None
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._check_stamp()
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise StudyError(f"{self.folder} cannot be written: {error.strerror}") from error
+        try:
+            self._lock()
+            self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Let go of the file, and of the lock with it."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def is_done(self, key):
+        """Return whether a job has finished; one that failed is tried again."""
+        return self.records.get(key, {}).get("status") == "done"
+
+    def append(self, record):
+        """Write one record and force it to disk."""
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        end = os.fstat(self._file).st_size
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._file, line[written:])
+            os.fsync(self._file)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._file, end)
+            what = "no space is left" if error.errno == errno.ENOSPC else error.strerror
+            n_done = sum(self.is_done(key) for key in self.records)
+            raise StudyError(
+                f"{self.path} cannot be written: {what}; the {n_done} finished jobs in it are "
+                f"safe, and the same command will go on from there"
+            ) from error
+        self.records[record["key"]] = record
+
+    def _check_stamp(self):
+        """Refuse a directory of another version or study: numbers of two must not mix."""
+        stamp = self.folder / "study.json"
+        own = {"format": FORMAT, "robell": versions()["robell"]}
+        if self.study != REPRODUCTION:  # whose directories were there before there were others
+            own["study"] = self.study
+        if not stamp.exists():
+            if self.path.exists():
+                raise StudyError(
+                    f"{self.folder} holds records but no study.json; use another --out"
+                )
+            write_atomically(stamp, json.dumps(own) + "\n")
+            return
+        try:
+            found = json.loads(stamp.read_text(encoding="utf-8"))
+        except ValueError:
+            found = None
+        if found != own:
+            if isinstance(found, dict) and study_of(found) != self.study:
+                raise StudyError(
+                    f"{self.folder} holds another study ({study_of(found)}); use another --out"
+                )
+            who = (
+                f"robell {found['robell']}"
+                if isinstance(found, dict) and "robell" in found
+                else None
+            )
+            raise StudyError(
+                f"{self.folder} was written by {who or 'something else'}, this is robell "
+                f"{own['robell']}: numbers of two versions do not belong in one study; "
+                f"use another --out"
+            )
+
+    def _lock(self):
+        try:
+            import fcntl
+        except ImportError:  # not on this system: two writers are then the user's own care
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                raise StudyError(f"another process is writing to {self.folder}") from error
+            # A file system without locks.
+
+    def _read(self):
+        text = self.path.read_bytes()
+        whole = text.rfind(b"\n") + 1
+        if whole < len(text):
+            os.ftruncate(self._file, whole)
+        self.records = _parse(self.path, text[:whole])
+
+
+def study_of(stamp):
+    """Return which study a directory's stamp names.
+
+    Parameters
+    ----------
+    stamp : dict
+        What its study.json holds.
+
+    Returns
+    -------
+    study : str
+        "reproduction" where it names none.
+
+    Examples
+    --------
+    >>> from robell.studies.engine.store import study_of
+    >>> study_of({"format": 1, "robell": "0.1.0"})
+    'reproduction'
+    """
+    return str(stamp.get("study", REPRODUCTION))
+
+
+def study_in(folder):
+    """Return which study an output directory holds.
+
+    Parameters
+    ----------
+    folder : path-like
+        An output directory.
+
+    Returns
+    -------
+    study : str
+        "reproduction" where it cannot be told.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from robell.studies.engine.store import Store, study_in
+    >>> folder = tempfile.mkdtemp()
+    >>> Store(folder, "robustness").close()
+    >>> study_in(folder)
+    'robustness'
+    """
+    try:
+        stamp = json.loads((Path(folder) / "study.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        stamp = {}
+    return study_of(stamp) if isinstance(stamp, dict) else REPRODUCTION
+
+
+def read_records(folder):
+    """Return the records of an output directory without writing to it.
+
+    Parameters
+    ----------
+    folder : path-like
+        An output directory.
+
+    Returns
+    -------
+    records : dict of str -> dict
+        The newest record of every key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from robell.studies.engine.store import Store, read_records
+    >>> folder = tempfile.mkdtemp()
+    >>> with Store(folder) as store:
+    ...     store.append({"key": "a", "status": "done"})
+    >>> list(read_records(folder))
+    ['a']
+    """
+    folder = Path(folder)
+    path = folder / "records.jsonl"
+    if not path.is_file():
+        raise StudyError(f"{folder} holds no study (no records.jsonl in it)")
+    return _parse(path, path.read_bytes())
+
+
+def _parse(path, text):
+    """Return the newest record of every key; behind the last newline stands half a line, if any."""
+    records = {}
+    for number, line in enumerate(text.split(b"\n")[:-1], start=1):
+        try:
+            record = json.loads(line)
+            records[record["key"]] = record
+        except (ValueError, KeyError, TypeError) as error:
+            raise StudyError(f"{path}, line {number}: not a record") from error
+    return records

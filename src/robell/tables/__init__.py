@@ -1,0 +1,1 @@
+"""A raw table made fit for models."""

@@ -1,0 +1,161 @@
+"""The column of labels: whether it holds classes, and which rows can be judged by it."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from robell._core.tools.files import FileError
+from robell.report.text import counted, said
+from robell.tables.columns import is_missing
+from robell.tables.numerals import number
+
+LEAST_ROWS = 30
+LEAST_OF_CLASS = 5
+MOST_CLASSES = 200
+FEW_VALUES = 20  # distinct whole numbers that are classes in a table of any size
+FEW_FRACTIONS = 10  # the same for numbers with decimals
+ROWS_A_VALUE = 20  # rows for each distinct whole number beyond those, if they are classes
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of the rows that are audited.
+
+    `kept` are their places in the table, `codes` their classes as places in `classes`.
+    """
+
+    classes: tuple[str, ...]
+    codes: np.ndarray
+    kept: np.ndarray
+    unlabelled: Counter
+    set_aside: dict[str, int]
+    alike: tuple[tuple[str, str], ...]
+
+
+def find_column(table, name):
+    """Return the place of a column, or say which names are near."""
+    names = [column.name for column in table.columns]
+    if name in names:
+        return names.index(name)
+    folded = {known.casefold(): known for known in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
+    text = f"{table.name}: there is no column {said(name)}"
+    if near:
+        raise FileError(f"{text}; did you mean {' or '.join(said(folded[n]) for n in near)}?")
+    shown = ", ".join(said(known, 30) for known in names[:8])
+    more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
+    if all(number(known) is not None for known in names):
+        more += "; the first line must name the columns"
+    raise FileError(f"{text}; its columns are {shown}{more}")
+
+
+def read_labels(table, place):
+    """Return the labels, without rows that have none and classes too small to judge.
+
+    Parameters
+    ----------
+    table : RawTable
+        The table.
+    place : int
+        The place of the target among its columns.
+
+    Returns
+    -------
+    labels : Labels
+    """
+    column = table.columns[place]
+    where = f"{table.name}: column {said(column.name)}"
+    gone = np.array([is_missing(cell, column.kind) for cell in column.cells])
+    unlabelled = Counter(
+        cell or "" for cell, missing in zip(column.cells, gone, strict=True) if missing
+    )
+    cells = [cell for cell, missing in zip(column.cells, gone, strict=True) if not missing]
+    if not cells:
+        raise FileError(f"{where} holds no label")
+    cells = _one_spelling(cells)
+    counts = Counter(cells)
+    _require_classes(where, counts, len(cells))
+    small = {label: n for label, n in counts.items() if n < LEAST_OF_CLASS}
+    if len(counts) - len(small) < 2:
+        raise FileError(
+            f"{where} has {counted(len(counts) - len(small), 'class', 'classes')} of at least "
+            f"{LEAST_OF_CLASS} rows; the audit needs two"
+        )
+    if len(counts) - len(small) > MOST_CLASSES:
+        raise FileError(
+            f"{where} has {len(counts):,} classes; the audit takes at most {MOST_CLASSES}"
+        )
+    classes = tuple(sorted(set(counts) - set(small), key=_order))
+    codes = {label: code for code, label in enumerate(classes)}
+    audited = np.array([label in codes for label in cells])
+    if audited.sum() < LEAST_ROWS:
+        raise FileError(
+            f"{where}: only {counted(int(audited.sum()), 'row')} can be audited; at least "
+            f"{LEAST_ROWS} are needed"
+        )
+    kept = np.flatnonzero(~gone)[audited]
+    return Labels(
+        classes,
+        np.array([codes[label] for label in cells if label in codes]),
+        kept,
+        unlabelled,
+        dict(sorted(small.items(), key=lambda item: _order(item[0]))),
+        _look_alikes(counts),
+    )
+
+
+def _order(label):
+    """Sort numbers by their size, before texts."""
+    value = number(label)
+    return (value is None, value or 0.0, label)
+
+
+def _one_spelling(cells):
+    """Give numbers that are equal one spelling, the commonest: 1 and 1.0 are one class."""
+    counts = Counter(cells)
+    values = {cell: number(cell) for cell in counts}
+    if None in values.values() or len(set(values.values())) == len(values):
+        return cells
+    spelling = {}
+    for cell, _ in counts.most_common():
+        spelling.setdefault(values[cell], cell)
+    return [spelling[values[cell]] for cell in cells]
+
+
+def _require_classes(where, counts, n_rows):
+    """Raise where the values are no classes."""
+    if len(counts) == 1:
+        raise FileError(f"{where} is constant: every row has the label {said(next(iter(counts)))}")
+    values = [number(cell) for cell in counts]
+    if None not in values:
+        whole = all(float(value).is_integer() for value in values)
+        few = FEW_FRACTIONS
+        if whole:
+            few = min(MOST_CLASSES, max(FEW_VALUES, n_rows // ROWS_A_VALUE))
+        if len(counts) > few:
+            raise FileError(
+                f"{where} looks continuous ({len(counts):,} distinct values); "
+                "the audit is for classes"
+            )
+    in_small = sum(count for count in counts.values() if count < LEAST_OF_CLASS)
+    if in_small > n_rows / 2:
+        raise FileError(
+            f"{where} has {len(counts):,} distinct values in {n_rows:,} rows, most of them in "
+            f"fewer than {LEAST_OF_CLASS}: it holds no classes"
+        )
+
+
+def _look_alikes(counts):
+    """Return pairs of labels that differ in case or spaces alone."""
+    first, pairs = {}, []
+    for label in sorted(counts):
+        folded = "".join(label.casefold().split())
+        if folded in first:
+            pairs.append((first[folded], label))
+        else:
+            first[folded] = label
+    return tuple(pairs)

@@ -1,0 +1,371 @@
+"""What scores say about wrong labels: literal twins, bounds, and truths that are known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+from robell._core.labels.noise import (
+    ANCHOR_SHARES,
+    FEWEST_ANCHORS,
+    LARGEST_RATE,
+    PRIOR_LOG_SLOPE,
+    PRIOR_PRECISION,
+    SMALLEST_REMAINDER,
+    Link,
+    anchor_rate,
+    common_rate,
+    fit_link,
+    margins,
+    nearest_centroid_shares,
+    noise_matrix,
+    offsets_for_shares,
+    posterior,
+)
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def symmetric_noise(rate, n_classes):
+    N = np.full((n_classes, n_classes), rate / (n_classes - 1))
+    np.fill_diagonal(N, 1.0 - rate)
+    return N
+
+
+def draw_scores(seed, n_rows, n_classes, rate=0.2, separation=1.0):
+    """Return scores of rows whose labels are wrong at a rate, and integer weights; all classes."""
+    rng = np.random.default_rng(seed)
+    true = np.r_[np.arange(n_classes), rng.integers(0, n_classes, n_rows - n_classes)]
+    scores = separation * np.eye(n_classes)[true] + 0.5 * rng.normal(size=(n_rows, n_classes))
+    steps = rng.integers(1, n_classes, n_rows) * (rng.random(n_rows) < rate)
+    labels = (true + steps) % n_classes
+    labels[:n_classes] = np.arange(n_classes)
+    return scores, labels, rng.integers(1, 4, n_rows).astype(float)
+
+
+problems = st.builds(
+    draw_scores,
+    seeds,
+    n_rows=st.integers(5, 80),
+    n_classes=st.integers(2, 5),
+    rate=st.floats(0, 0.6),
+    separation=st.sampled_from([0.0, 0.5, 2.0]),
+)
+
+
+# -- margins and rates ---------------------------------------------------------------
+
+
+@given(problems)
+def test_margin_is_the_lead_over_the_best_other_class(problem):
+    scores, _, _ = problem
+    for row, found in zip(scores, margins(scores)):
+        for c, margin in enumerate(found):
+            assert margin == pytest.approx(row[c] - max(np.delete(row, c)))
+
+
+def literal_anchor_rate(margin, wrong, copies, sizes, largest):
+    """Count wrong labels among the first rows of a list in which every copy stands by itself."""
+    rows = [(-m, bad) for m, bad, n in zip(margin, wrong, copies) for _ in range(int(n))]
+    rows.sort()
+    smallest = largest
+    for size in sizes:
+        size = min(max(size, FEWEST_ANCHORS), len(rows))
+        count = 0.0
+        for place, (_, bad) in enumerate(rows):
+            count += bad * min(1.0, max(0.0, size - place))  # the last row may count in part
+        rate = count / size
+        error = np.sqrt(max(rate * (1 - rate), 0.25 / size) / size)
+        smallest = min(smallest, rate + 0.5 * error)
+    return smallest
+
+
+@given(problems, st.lists(st.floats(0.5, 200), min_size=1, max_size=5), st.booleans())
+def test_anchor_rate_is_counted_row_by_row(problem, sizes, ties):
+    """Of rows equally certain those with a right label count first."""
+    scores, labels, copies = problem
+    margin, wrong = margins(scores)[:, 0], labels != 0
+    margin = np.round(margin) if ties else margin
+    found = anchor_rate(margin, wrong, copies, np.array(sizes), 0.4)
+    assert found == pytest.approx(literal_anchor_rate(margin, wrong, copies, sizes, 0.4))
+
+
+@given(problems)
+def test_weights_of_rates_are_multiplicities(problem):
+    scores, labels, copies = problem
+    repeated = scores.repeat(copies.astype(int), axis=0), labels.repeat(copies.astype(int))
+    ones = np.ones(int(copies.sum()))
+    rate = common_rate(scores, labels, copies)
+    assert rate == pytest.approx(common_rate(*repeated, ones))
+    np.testing.assert_allclose(
+        noise_matrix(scores, labels, copies, rate), noise_matrix(*repeated, ones, rate), rtol=1e-9
+    )
+
+
+@given(problems, seeds)
+def test_rates_do_not_depend_on_the_order_of_rows_or_classes(problem, seed):
+    scores, labels, copies = problem
+    rng = np.random.default_rng(seed)
+    rows, classes = rng.permutation(len(scores)), rng.permutation(scores.shape[1])
+    renamed = np.argsort(classes)[labels]
+    rate = common_rate(scores, labels, copies)
+    again = common_rate(scores[rows][:, classes], renamed[rows], copies[rows])
+    assert rate == pytest.approx(again)
+    N = noise_matrix(scores, labels, copies, rate)
+    M = noise_matrix(scores[rows][:, classes], renamed[rows], copies[rows], rate)
+    np.testing.assert_allclose(M, N[np.ix_(classes, classes)], rtol=1e-9)
+
+
+@given(problems)
+def test_common_rate_leaves_every_class_a_part_of_its_rows(problem):
+    scores, labels, weight = problem
+    n_classes = scores.shape[1]
+    rate = common_rate(scores, labels, weight)
+    assert 0 < rate <= LARGEST_RATE
+    given_share = np.bincount(labels, weight) / weight.sum()
+    each = rate / (n_classes - 1)
+    true_share = (given_share - each) / (1 - n_classes * each)
+    assert (true_share >= SMALLEST_REMAINDER * given_share - 1e-9).all()
+
+
+@pytest.mark.parametrize("n_classes", [10, 11, 20, 40])
+@pytest.mark.parametrize("n_large", [60, 500, 4000])
+def test_common_rate_of_many_classes_of_which_one_is_large(rng, n_classes, n_large):
+    """With more than ten classes, one that has most of the rows bounds nothing."""
+    labels = np.r_[np.zeros(n_large, int), np.repeat(np.arange(n_classes), 5)]
+    scores = np.eye(n_classes)[labels] + 0.3 * rng.normal(size=(len(labels), n_classes))
+    ones = np.ones(len(labels))
+    rate = common_rate(scores, labels, ones)
+    assert 0 < rate <= LARGEST_RATE
+    N = noise_matrix(scores, labels, ones, rate)
+    assert (N >= 0).all()
+    assert (np.diag(N) > 0.5).all()
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.4])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_common_rate_finds_the_rate_where_scores_tell_the_classes_apart(rate, n_classes):
+    """The smallest of several groups' rates is low rather than high, by what luck explains."""
+    for seed in range(5):
+        scores, labels, _ = draw_scores(seed, 6000, n_classes, rate, separation=6.0)
+        found = common_rate(scores, labels, np.ones(6000))
+        smallest_group = ANCHOR_SHARES[0] * 6000
+        luck = 3 * np.sqrt(rate * (1 - rate) / smallest_group)
+        assert rate - luck < found < rate + 0.02
+
+
+def test_rows_without_a_wrong_label_still_leave_some_doubt():
+    """Half a standard error of a share never seen: 1/4 of a row in the largest group."""
+    scores, labels, _ = draw_scores(0, 1000, 2, 0.0, separation=20.0)
+    largest_class = np.bincount(labels).max()
+    found = common_rate(scores, labels, np.ones(1000))
+    assert 0 < found <= 0.5 * 0.5 / (0.4 * largest_class)
+
+
+@given(problems)
+def test_noise_matrix_holds_probabilities(problem):
+    scores, labels, weight = problem
+    rate = common_rate(scores, labels, weight)
+    N = noise_matrix(scores, labels, weight, rate)
+    np.testing.assert_allclose(N.sum(axis=1), 1.0)
+    assert ((N >= 0) & (N <= 1)).all()
+    # More right than wrong, no class less noisy than all are, wrong labels shared equally
+    assert (np.diag(N) >= 1 - LARGEST_RATE - 1e-12).all()
+    assert (1 - np.diag(N) >= rate - 1e-12).all()
+    for c, row in enumerate(N):
+        assert np.ptp(np.delete(row, c)) < 1e-15
+    counts = np.bincount(labels, weight)
+    assert 1 - N[counts.argmax(), counts.argmax()] == pytest.approx(rate)
+
+
+def test_noise_matrix_sees_a_small_class_that_loses_labels():
+    """Clear classes: the rate among the most certain rows is that among many, and believed."""
+    rng = np.random.default_rng(0)
+    true = np.repeat([0, 1], [2000, 400])
+    labels = np.where((true == 1) & (rng.random(2400) < 0.3), 0, true)
+    scores = 4.0 * np.eye(2)[true] + 0.3 * rng.normal(size=(2400, 2))
+    rate = common_rate(scores, labels, np.ones(2400))
+    N = noise_matrix(scores, labels, np.ones(2400), rate)
+    assert N[0, 1] < 0.01
+    assert N[1, 0] == pytest.approx(0.3, abs=0.08)
+
+
+# -- Bayes' rule ---------------------------------------------------------------------
+
+
+@given(problems, st.floats(0.01, 0.45))
+def test_posterior_is_bayes_rule(problem, rate):
+    scores, labels, _ = problem
+    n_classes = scores.shape[1]
+    P, N = softmax(2 * scores, axis=1), symmetric_noise(rate, n_classes)
+    found = posterior(P, labels, N)
+    for i, given_label in enumerate(labels):
+        joint = [P[i, z] * N[z, given_label] for z in range(n_classes)]
+        np.testing.assert_allclose(found[i], np.array(joint) / sum(joint), rtol=1e-12)
+
+
+def test_posterior_at_its_limits():
+    P = np.array([[0.9, 0.1], [0.9, 0.1]])
+    labels = np.array([0, 1])
+    # no noise: the label is right; labels that say nothing: the scores decide alone
+    np.testing.assert_array_equal(posterior(P, labels, np.eye(2)), np.eye(2))
+    np.testing.assert_allclose(posterior(P, labels, np.full((2, 2), 0.5)), P)
+
+
+# -- the link ------------------------------------------------------------------------
+
+
+def penalised_likelihood(theta, scores, labels, weight, N):
+    """Of (log slope, offsets of all classes but the first)."""
+    P = np.exp(log_softmax(np.exp(theta[0]) * scores + np.r_[0.0, theta[1:]], axis=1))
+    of_label = np.array([P[i] @ N[:, y] for i, y in enumerate(labels)])
+    prior = 0.5 * PRIOR_PRECISION * (theta[0] - PRIOR_LOG_SLOPE) ** 2
+    return weight @ np.log(of_label) - prior
+
+
+def parameters(link):
+    return np.r_[np.log(link.slope), link.offsets[1:] - link.offsets[0]]
+
+
+@given(seeds, st.integers(2, 4), st.sampled_from([0.05, 0.2, 0.35]))
+def test_link_climbs_and_continued_reaches_a_maximum(seed, n_classes, rate):
+    scores, labels, weight = draw_scores(seed, 150, n_classes, rate, separation=1.5)
+    N = symmetric_noise(rate, n_classes)
+    data = scores, labels, weight, N
+    link = fit_link(*data)
+    reached = penalised_likelihood(parameters(link), *data)
+    assert reached > penalised_likelihood(np.r_[PRIOR_LOG_SLOPE, np.zeros(n_classes - 1)], *data)
+    for _ in range(40):
+        link = fit_link(*data, link)
+    top = penalised_likelihood(parameters(link), *data)
+    assert reached <= top + 1e-9
+    rng = np.random.default_rng(seed)
+    for spread in (0.03, 0.1, 0.3):
+        for _ in range(10):
+            other = parameters(link) + spread * rng.normal(size=n_classes)
+            assert penalised_likelihood(other, *data) < top + 1e-4
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2])
+def test_link_is_mostly_at_the_maximum_at_once(rate):
+    """With fewer wrong labels than right ones by far; else the steps may end on the way."""
+    missing = []
+    for seed in range(15):
+        data = *draw_scores(seed, 150, 2 + seed % 3, rate), symmetric_noise(rate, 2 + seed % 3)
+        link = fit_link(*data)
+        reached = penalised_likelihood(parameters(link), *data)
+        for _ in range(20):
+            link = fit_link(*data, link)
+        missing.append(penalised_likelihood(parameters(link), *data) - reached)
+    assert np.median(missing) < 0.01
+
+
+def test_link_is_the_maximum_that_a_general_optimiser_finds():
+    data = *draw_scores(5, 400, 3, 0.2), symmetric_noise(0.2, 3)
+    link = fit_link(*data)
+    for _ in range(40):
+        link = fit_link(*data, link)
+    best = minimize(lambda theta: -penalised_likelihood(theta, *data), np.r_[1.0, 0, 0])
+    np.testing.assert_allclose(parameters(link), best.x, atol=0.01)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize(
+    ("slope", "offsets"), [(3.0, [0.0, -1.0]), (5.0, [0.0, 1.0, -0.5])], ids=["two", "three"]
+)
+def test_link_recovers_the_truth_behind_wrong_labels(slope, offsets, rate):
+    """Labels are drawn from the model itself; those of a link without noise would be flatter."""
+    rng = np.random.default_rng(1)
+    n_rows, n_classes = 30_000, len(offsets)
+    scores = 0.6 * rng.normal(size=(n_rows, n_classes))
+    P = softmax(slope * scores + offsets, axis=1)
+    true = (rng.random((n_rows, 1)) > P.cumsum(axis=1)).sum(axis=1)
+    steps = rng.integers(1, n_classes, n_rows) * (rng.random(n_rows) < rate)
+    labels = (true + steps) % n_classes
+    link = fit_link(scores, labels, np.ones(n_rows), symmetric_noise(rate, n_classes))
+    assert link.slope == pytest.approx(slope, rel=0.08)
+    np.testing.assert_allclose(link.offsets - link.offsets[0], offsets, atol=0.12)
+    np.testing.assert_allclose(link.probability(scores), P, atol=0.05)
+
+
+@given(problems, st.floats(0.01, 0.45))
+def test_link_has_a_positive_slope_and_finite_offsets(problem, rate):
+    scores, labels, weight = problem
+    N = symmetric_noise(rate, scores.shape[1])
+    for sign in (1.0, -1.0, 0.0, 1e3):
+        link = fit_link(sign * scores, labels, weight, N)
+        assert 0 < link.slope < np.inf
+        assert np.isfinite(link.offsets).all()
+        np.testing.assert_allclose(link.probability(sign * scores).sum(axis=1), 1.0)
+
+
+@given(problems, st.floats(0.05, 0.4))
+def test_weights_of_the_link_are_multiplicities(problem, rate):
+    scores, labels, copies = problem
+    N = symmetric_noise(rate, scores.shape[1])
+    link = fit_link(scores, labels, copies, N)
+    n = copies.astype(int)
+    again = fit_link(scores.repeat(n, axis=0), labels.repeat(n), np.ones(n.sum()), N)
+    np.testing.assert_allclose(parameters(link), parameters(again), atol=1e-7)
+
+
+def test_the_start_of_a_link_is_not_changed():
+    scores, labels, weight = draw_scores(2, 100, 3)
+    start = Link(2.0, np.array([0.0, 1.0, -1.0]))
+    fit_link(scores, labels, weight, symmetric_noise(0.2, 3), start)
+    np.testing.assert_array_equal(start.offsets, [0.0, 1.0, -1.0])
+
+
+# -- the decision --------------------------------------------------------------------
+
+
+@given(problems, st.floats(0.05, 0.4))
+def test_nearest_centroid_shares_are_counted_row_by_row(problem, rate):
+    scores, labels, weight = problem
+    n_classes = scores.shape[1]
+    Z = posterior(softmax(scores, axis=1), labels, symmetric_noise(rate, n_classes))
+    centroids = []
+    for c in range(n_classes):
+        total = sum(w * z[c] for w, z in zip(weight, Z))
+        centroids.append(sum(w * z[c] * s for w, z, s in zip(weight, Z, scores)) / total)
+    shares = np.zeros(n_classes)
+    for row, w in zip(scores, weight):
+        distances = [np.linalg.norm(row - centroid) for centroid in centroids]
+        shares[int(np.argmin(distances))] += w / weight.sum()
+    np.testing.assert_allclose(nearest_centroid_shares(scores, Z, weight), shares, atol=1e-12)
+
+
+def predicted_shares(scores, weight, offsets):
+    chosen = (scores + offsets).argmax(axis=1)
+    return np.bincount(chosen, weight, scores.shape[1]) / weight.sum()
+
+
+@given(seeds, st.integers(2, 60), st.floats(0, 1))
+def test_two_classes_are_predicted_as_often_as_asked_but_for_a_row(seed, n_rows, share):
+    scores, _, weight = draw_scores(seed, n_rows, 2)
+    offsets = offsets_for_shares(scores, weight, np.array([1 - share, share]))
+    found = predicted_shares(scores, weight, offsets)[1]
+    assert abs(share - found) <= weight.max() / weight.sum() + 1e-9
+
+
+@given(seeds, st.floats(0, 1), st.integers(2, 20))
+def test_copies_of_a_row_stay_on_one_side(seed, share, n_distinct):
+    rng = np.random.default_rng(seed)
+    distinct = rng.normal(size=(n_distinct, 2))
+    copies = rng.integers(1, 5, n_distinct)
+    shares = np.array([1 - share, share])
+    weighted = offsets_for_shares(distinct, copies.astype(float), shares)
+    repeated = offsets_for_shares(distinct.repeat(copies, axis=0), np.ones(copies.sum()), shares)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-12)
+
+
+@given(seeds, st.integers(3, 5))
+def test_more_classes_are_predicted_nearly_as_often_as_asked(seed, n_classes):
+    rng = np.random.default_rng(seed)
+    scores, _, weight = draw_scores(seed, 1500, n_classes)
+    shares = 0.05 + rng.dirichlet(np.ones(n_classes)) * (1 - 0.05 * n_classes)
+    offsets = offsets_for_shares(scores, weight, shares)
+    assert offsets[0] == 0
+    np.testing.assert_allclose(predicted_shares(scores, weight, offsets), shares, atol=0.015)

@@ -1,0 +1,307 @@
+"""Tiled sums and counts against the same written over whole matrices, threads, interruption."""
+
+import signal
+import threading
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
+
+from robell._core.membership import pairs as pairwise
+from robell._core.membership.pairs import (
+    KernelRows,
+    ReachRows,
+    Workers,
+    center,
+    distances_of_pairs,
+    kernel_tile,
+    neighbour_weights,
+    pairs_to_compare,
+    product_rounding,
+    reach_tile,
+    reference_weights,
+    representable,
+    same_class_dissimilarity,
+    share_out,
+    single_precision_serves,
+    units_of,
+)
+
+
+def sums_at_once(X, classes, weight, inv_width2):
+    same = classes[:, None] == classes
+    return (same * -np.expm1(-inv_width2 * cdist(X, X, "sqeuclidean"))) @ weight
+
+
+def counts_at_once(X, classes, weight, reach):
+    within = cdist(X, X, "sqeuclidean") <= reach
+    return within @ weight, (within & (classes[:, None] == classes)) @ weight
+
+
+def rows_of(rng, sizes, n_features, spread=1.0):
+    classes = np.repeat(np.arange(len(sizes)), sizes)
+    X = rng.normal(0, spread, (len(classes), n_features)) + 0.5 * classes[:, None]
+    return center(X), classes
+
+
+def threads(n):
+    return Workers(n, lambda: threadpool_limits(1, "blas"))
+
+
+@pytest.fixture
+def no_thread_is_left():
+    """Other tests' pools may be there before; none of this test's may be there after it."""
+    before = set(threading.enumerate())
+    yield
+    assert not set(threading.enumerate()) - before
+
+
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises KeyboardInterrupt, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+SHAPES = [(1, 3), (5, 1, 40), (700, 90), (300, 1, 1, 200, 450), tuple([7] * 60)]
+
+
+@pytest.mark.parametrize("sizes", SHAPES, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_and_counts_are_those_of_whole_matrices(rng, sizes, weighted):
+    X, classes = rows_of(rng, sizes, 4)
+    weight = rng.integers(1, 5, len(X)).astype(float) if weighted else np.ones(len(X))
+    for width in (0.05, 1.0, 30.0, 1e6):
+        sums = same_class_dissimilarity(X, classes, weight, 1 / width**2)
+        np.testing.assert_allclose(
+            sums, sums_at_once(X, classes, weight, 1 / width**2), rtol=1e-9, atol=1e-20
+        )
+    for reach in (0.0, 1e-9, 0.3, 4.0, 1e3, np.inf):
+        found = neighbour_weights(X, classes, weight, reach)
+        np.testing.assert_array_equal(found, counts_at_once(X, classes, weight, reach))
+
+
+@pytest.mark.parametrize("tile", [1, 3, 16])
+def test_small_tiles_meet_every_boundary(rng, monkeypatch, tile):
+    X, classes = rows_of(rng, (60, 1, 33, 10), 3)
+    weight = rng.integers(1, 4, len(X)).astype(float)
+    monkeypatch.setattr(pairwise, "TILE", tile)
+    sums = same_class_dissimilarity(X, classes, weight, 0.5)
+    np.testing.assert_allclose(sums, sums_at_once(X, classes, weight, 0.5), rtol=1e-12)
+    for w in (weight, np.ones(len(X))):
+        np.testing.assert_array_equal(
+            neighbour_weights(X, classes, w, 2.0), counts_at_once(X, classes, w, 2.0)
+        )
+
+
+def test_results_do_not_depend_on_threads_to_the_bit(rng, monkeypatch):
+    X, classes = rows_of(rng, (900, 400), 6)
+    weight = rng.uniform(0.1, 3.0, len(X))
+    monkeypatch.setattr(pairwise, "TILE", 8)  # 45 units of work
+    sums = same_class_dissimilarity(X, classes, weight, 0.2)
+    counts = neighbour_weights(X, classes, weight, 3.0)
+    for n in (2, 3, 7):
+        np.testing.assert_array_equal(
+            same_class_dissimilarity(X, classes, weight, 0.2, threads(n)), sums
+        )
+        np.testing.assert_array_equal(
+            neighbour_weights(X, classes, weight, 3.0, threads(n)), counts
+        )
+
+
+# -- single precision that decides nothing alone --------------------------------------
+
+
+@given(
+    X=hnp.arrays(
+        np.float32,
+        st.tuples(st.integers(2, 40), st.integers(1, 5)),
+        elements=st.floats(-8, 8, width=16),
+    ),
+    offset=st.sampled_from([0.0, 1.0, 1000.0]),
+    choice=st.integers(0, 10**6),
+)
+def test_counts_are_exact_where_distances_tie_with_the_reach(X, offset, choice):
+    """Few distinct values: the reach is the distance of some pair, and many pairs have just it."""
+    X = X.astype(np.float64) + offset
+    D2 = cdist(X, X, "sqeuclidean")
+    reach = D2.flat[choice % D2.size]
+    classes = np.sort(np.arange(len(X)) % 2)
+    # Differences of such numbers are exact, and so are their squares: ties are true ties.
+    found = neighbour_weights(X, classes, np.ones(len(X)), reach)
+    np.testing.assert_array_equal(found, counts_at_once(X, classes, np.ones(len(X)), reach))
+
+
+def test_single_and_double_products_decide_alike(rng):
+    X = rng.normal(size=(300, 20))
+    reach = float(np.median(cdist(X, X, "sqeuclidean")))
+    assert single_precision_serves(20, float((X**2).sum(axis=1).max()), reach)
+    everything = slice(0, 300)
+    single, double = (
+        reach_tile(rows, rows, everything, everything, reach)
+        for rows in (ReachRows.of(X, reach, True), ReachRows.of(X, reach, False))
+    )
+    np.testing.assert_array_equal(single, double)
+    np.testing.assert_array_equal(single, cdist(X, X, "sqeuclidean") <= reach)
+
+
+@pytest.mark.parametrize("n_features", [1, 5, 60])
+def test_rounding_of_products_is_within_its_bound(rng, n_features):
+    X = rng.normal(size=(200, n_features)) * 10.0 ** rng.uniform(-2, 1, (200, 1))
+    rows = ReachRows.of(X, 2.0, True)
+    products = rows.left @ rows.right.T
+    exact = 0.5 * (1.0 - cdist(X, X, "sqeuclidean") / 2.0)
+    norms = 2.0 * rows.norms.max()
+    bound = product_rounding(n_features, float(np.finfo(np.float32).eps), norms, rows.reach)
+    assert np.abs(products - exact).max() <= bound
+
+
+def test_single_precision_is_refused_where_it_says_little():
+    assert not single_precision_serves(20, 1.0, 0.0)
+    assert not single_precision_serves(20, 1e12, 1.0)
+    assert not single_precision_serves(20, 1e300, 1e-300)
+    assert single_precision_serves(20, 60.0, 15.0)
+
+
+def test_one_outlier_does_not_spoil_the_others(rng):
+    X, classes = rows_of(rng, (400, 100), 5)
+    X[17] = 1e8
+    found = neighbour_weights(X, classes, np.ones(500), 4.0)
+    np.testing.assert_array_equal(found, counts_at_once(X, classes, np.ones(500), 4.0))
+    sums = same_class_dissimilarity(X, classes, np.ones(500), 0.3)
+    np.testing.assert_allclose(sums, sums_at_once(X, classes, np.ones(500), 0.3), rtol=1e-9)
+
+
+# -- kernels at their limits ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1e-150, 1e-8, 1e-3, 1.0, 1e4, 1e8, 1e140])
+def test_sums_keep_their_digits_for_any_width(rng, width):
+    X, classes = rows_of(rng, (130, 40), 3)
+    X[5:9] = X[4]  # equal rows, far and near ones
+    X[20:25] = X[19] + 1e-9 * rng.normal(size=(5, 3))
+    inv_width2 = 1 / width**2
+    with np.errstate(over="ignore"):
+        expected = sums_at_once(X, classes, np.ones(170), inv_width2)
+    found = same_class_dissimilarity(X, classes, np.ones(170), inv_width2)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_exponents_of_huge_data_are_numbers():
+    X = np.array([[1e140, 0.0], [-1e140, 0.0], [1e140, 0.0]])
+    g = representable(1e300, X)
+    assert np.isfinite(KernelRows.of(X, g).norms).all()
+    sums = same_class_dissimilarity(X, np.zeros(3, int), np.ones(3), 1e300)
+    np.testing.assert_array_equal(sums, [1.0, 2.0, 1.0])
+
+
+@given(shift=st.sampled_from([0.0, 0.1, 0.2, 5.0]), width=st.sampled_from([0.5, 2.0, 50.0]))
+def test_both_forms_of_a_tile_say_the_same(shift, width):
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(20, 4)), rng.normal(size=(30, 4)) + shift
+    a, b = (KernelRows.of(Z, 1 / width**2) for Z in (X, Y))
+    tile, one = kernel_tile(a, b, slice(0, 20), slice(0, 30))
+    expected = -np.expm1(-cdist(X, Y, "sqeuclidean") / width**2)
+    np.testing.assert_allclose(one - tile, expected, rtol=1e-12)
+
+
+def test_distances_of_chosen_pairs(rng):
+    X, Y = rng.normal(size=(40, 3)), rng.normal(size=(70, 3))
+    for share in (0.0, 0.01, 0.9):
+        chosen = rng.random((40, 70)) < share
+        i, j, D2 = distances_of_pairs(X, Y, chosen)
+        np.testing.assert_array_equal(np.array(np.nonzero(chosen)), [i, j])
+        np.testing.assert_allclose(D2, cdist(X, Y, "sqeuclidean")[chosen], rtol=1e-12)
+
+
+# -- references ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+def test_reference_weights_hold_the_exact_ones_between_them(rng, weighted, offset):
+    X, references = rng.normal(size=(500, 5)), rng.normal(size=(1300, 5))
+    X[0] += offset
+    weight = rng.integers(1, 4, 1300).astype(float) if weighted else None
+    D2 = cdist(X, references, "sqeuclidean")
+    values = np.ones(1300) if weight is None else weight
+    for reaches in ((3.0, 3.0, 3.0), (2.5, 3.0, 4.0), (0.0, 1e-6, 5.0), (2.0, 5.0, np.inf)):
+        low, middle, high = reference_weights(X, references, weight, reaches)
+        exact = [(reach >= D2) @ values for reach in reaches]
+        assert (low <= exact[0]).all()
+        assert (high >= exact[2]).all()
+        assert (np.diff([low, middle, high], axis=0) >= 0).all()
+        # Away from ties, rounding changes nothing.
+        assert np.mean(middle == exact[1]) > 0.98
+        assert np.mean(high == exact[2]) > 0.98
+    everything = reference_weights(X, references, weight, (np.inf, np.inf, np.inf))
+    np.testing.assert_array_equal(everything, values.sum())
+
+
+# -- work shared out ----------------------------------------------------------------------
+
+
+def test_units_cover_every_pair_once():
+    n_rows = 5000
+    seen = np.zeros((n_rows, n_rows), np.int8)
+    for rows, columns in units_of(0, n_rows):
+        seen[rows, columns] += 1
+        if rows != columns:
+            seen[columns, rows] += 1
+    assert (seen == 1).all()
+
+
+def test_progress_counts_every_pair(rng, monkeypatch):
+    monkeypatch.setattr(pairwise, "TILE", 4)
+    X, classes = rows_of(rng, (300, 77, 3), 2)
+    for n in (1, 2):
+        told = []
+        workers = Workers(n, advance=told.append)
+        same_class_dissimilarity(X, classes, np.ones(380), 1.0, workers)
+        neighbour_weights(X, classes, np.ones(380), 1.0, workers)
+        assert sum(told) == pairs_to_compare(np.bincount(classes))
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_a_failing_unit_stops_the_others_and_is_raised(n_threads, no_thread_is_left):
+    done = []
+
+    def compute(rows, columns, stop):
+        if rows.start:
+            raise MemoryError("no tile left")
+        done.append(rows)
+        return 0
+
+    with pytest.raises(MemoryError, match="no tile left"):
+        share_out(units_of(0, 40_000), compute, lambda *_: None, Workers(n_threads))
+    assert len(done) < len(units_of(0, 40_000))
+
+
+def test_ctrl_c_stops_all_threads_within_a_second(rng, interruptible, no_thread_is_left):
+    X, classes = rows_of(rng, (60_000, 20_000), 10)  # many seconds of work
+    killer = threading.Timer(0.4, signal.raise_signal, [signal.SIGINT])
+    killer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        same_class_dissimilarity(X, classes, np.ones(80_000), 0.1, threads(2))
+    assert time.monotonic() - start < 20.0  # generous: the machine may be busy
+
+
+def test_memory_is_a_few_tiles_whatever_the_rows(rng):
+    peaks = []
+    for n in (3000, 12_000):
+        X, classes = rows_of(rng, (n, n // 4), 4)
+        tracemalloc.start()
+        sums = same_class_dissimilarity(X, classes, np.ones(len(X)), 0.3)
+        counts = neighbour_weights(X, classes, np.ones(len(X)), 2.0)
+        peaks.append(tracemalloc.get_traced_memory()[1] - sums.nbytes - counts[0].nbytes * 2)
+        tracemalloc.stop()
+    assert peaks[1] < 16e6
+    assert peaks[1] < 1.5 * peaks[0]

@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax
+from sklearn.datasets import make_classification
+
+from robell import ELMClassifier, RVFLClassifier
+from robell._core.ridge.calibrate import (
+    PRIOR_LOG_SLOPE,
+    PRIOR_PRECISION,
+    calibrated_probability,
+    fit_calibration,
+    smoothed_targets,
+)
+
+
+def one_hot(labels, n_classes):
+    return np.eye(n_classes)[labels]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_fit_is_the_minimum_that_a_general_optimiser_finds(rng, n_classes):
+    scores = rng.normal(size=(300, n_classes))
+    labels = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    T, weight = one_hot(labels, n_classes), rng.uniform(0.5, 2, 300)
+    slope, offsets = fit_calibration(scores, T, weight)
+
+    def loss(theta):
+        log_p = log_softmax(np.exp(theta[0]) * scores + np.r_[0, theta[1:]], axis=1)
+        prior = 0.5 * PRIOR_PRECISION * (theta[0] - PRIOR_LOG_SLOPE) ** 2
+        return -weight @ (smoothed_targets(T, weight) * log_p).sum(axis=1) + prior
+
+    best = minimize(loss, np.zeros(n_classes), method="BFGS", options={"gtol": 1e-7})
+    np.testing.assert_allclose(np.log(slope), best.x[0], atol=1e-5)
+    np.testing.assert_allclose(offsets - offsets[0], np.r_[0, best.x[1:]], atol=1e-5)
+
+
+def test_recovers_the_truth_from_many_rows(rng):
+    d = rng.normal(size=50_000)
+    y = (rng.uniform(size=len(d)) < expit(3 * d - 1)).astype(int)
+    scores = np.column_stack([np.zeros_like(d), d])
+    slope, offsets = fit_calibration(scores, one_hot(y, 2), np.ones(len(d)))
+    assert slope == pytest.approx(3, rel=0.05)
+    assert offsets[1] - offsets[0] == pytest.approx(-1, abs=0.05)
+
+
+@given(seed=st.integers(0, 50), n=st.integers(2, 40), sign=st.sampled_from([-1, 0, 1, 1e6]))
+def test_slope_stays_positive_and_finite(seed, n, sign):
+    """Scores that say nothing, the opposite, or everything."""
+    rng = np.random.default_rng(seed)
+    y = np.r_[0, 1, rng.integers(0, 2, n - 2)]
+    scores = np.column_stack([np.zeros(n), sign * (2.0 * y - 1) + 0.01 * rng.normal(size=n)])
+    slope, offsets = fit_calibration(scores, one_hot(y, 2), np.ones(n))
+    assert 0 < slope < np.inf
+    assert np.isfinite(offsets).all()
+
+
+@given(slope=st.floats(0.01, 50), seed=st.integers(0, 1000), n_classes=st.integers(2, 4))
+def test_the_largest_score_is_the_likeliest_class(slope, seed, n_classes):
+    rng = np.random.default_rng(seed)
+    scores, offsets = rng.normal(size=(30, n_classes)), 3 * rng.normal(size=n_classes)
+    P = calibrated_probability(scores, slope, offsets)
+    np.testing.assert_array_equal(P.argmax(axis=1), scores.argmax(axis=1))
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+
+
+def test_two_class_probability_increases_strictly_with_the_score():
+    d = np.linspace(-2, 2, 2001)
+    for offset in (-3.0, 0.0, 3.0):
+        P = calibrated_probability(
+            np.column_stack([np.zeros_like(d), d]), 4.0, np.array([-offset, offset])
+        )[:, 1]
+        assert (np.diff(P) > 0).all()
+
+
+def test_weights_are_multiplicities(rng):
+    scores = rng.normal(size=(50, 3))
+    T = one_hot(rng.integers(0, 3, 50), 3)
+    weight = rng.integers(1, 4, 50)
+    slope, offsets = fit_calibration(scores, T, weight.astype(float))
+    again, offsets_again = fit_calibration(
+        np.repeat(scores, weight, axis=0), np.repeat(T, weight, axis=0), np.ones(weight.sum())
+    )
+    assert slope == pytest.approx(again, rel=1e-9)
+    np.testing.assert_allclose(offsets, offsets_again, atol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [RVFLClassifier, ELMClassifier])
+def test_probabilities_of_unseen_rows_are_calibrated(estimator):
+    X, y = make_classification(
+        6000, 20, n_informative=10, weights=[0.9], class_sep=0.7, random_state=0
+    )
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = estimator(random_state=0).fit(X[:3000], y[:3000])
+    p = model.predict_proba(X[3000:])[:, 1]
+    bins = np.minimum((p * 15).astype(int), 14)
+    gaps = [abs((p - y[3000:])[bins == b].sum()) / len(p) for b in range(15) if (bins == b).any()]
+    assert sum(gaps) < 0.05
+
+
+def test_probabilities_and_predictions_agree(imbalanced):
+    X, y = imbalanced
+    for weight in (None, "balanced", "ratio"):
+        model = RVFLClassifier(class_weight=weight, random_state=0).fit(X, y)
+        np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))

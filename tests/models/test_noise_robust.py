@@ -1,0 +1,687 @@
+"""The noise-robust classifier: a literal twin, what changes nothing, known truths, bad input."""
+
+import pickle
+from io import BytesIO
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import skops.io
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from robell import NoiseRobustRVFLClassifier, RoBellRVFLClassifier, RVFLClassifier
+from robell._core.labels.noise import (
+    ANCHOR_SHARES,
+    EM_STEPS,
+    EM_TOLERANCE,
+    FEWEST_ANCHORS,
+    LARGEST_OWN_RATE,
+    LARGEST_RATE,
+    OWN_SHARES,
+    PRIOR_LOG_SLOPE,
+    SMALLEST_REMAINDER,
+)
+from robell._core.layers import features
+from robell._core.layers.activations import ACTIVATIONS as FUNCTIONS
+from robell.models import noise_robust as module
+from robell.noise import flip_from_class, flip_uniformly
+
+seeds = st.integers(0, 2**32 - 1)
+FITTED = ("coef_", "intercept_", "offsets_", "slope_", "C_", "mean_", "scale_")
+JUDGED = ("noise_matrix_", "noise_rate_", "class_prior_")
+
+
+def clusters(n_rows, n_classes=2, separation=3.0, seed=0, shares=None):
+    """Gaussian clusters in five columns, every class with a row at least."""
+    rng = np.random.default_rng(seed)
+    others = rng.choice(n_classes, n_rows - n_classes, p=shares)
+    y = rng.permutation(np.r_[np.arange(n_classes), others])
+    return separation * np.eye(n_classes, 5)[y] + rng.normal(size=(n_rows, 5)), y
+
+
+def fit(X, y, seed=0, sample_weight=None, **parameters):
+    return NoiseRobustRVFLClassifier(random_state=seed, **parameters).fit(X, y, sample_weight)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Two classes, 3:1, a fifth of the labels wrong."""
+    X, y = clusters(240, shares=[0.75, 0.25])
+    return X, flip_uniformly(y, 0.2, 1)[0]
+
+
+def assert_same(first, second, names=FITTED + JUDGED, atol=1e-7):
+    for name in names:
+        np.testing.assert_allclose(
+            getattr(first, name), getattr(second, name), rtol=1e-7, atol=atol, err_msg=name
+        )
+
+
+# -- a slow literal twin -------------------------------------------------------------
+
+
+def twin_layers(X, model):
+    """Return [X H] of every activation, a row and a node at a time."""
+    designs = []
+    for k, name in enumerate(module.ACTIVATIONS):
+        rows = []
+        for x in (X - X.mean(axis=0)) / X.std(axis=0):
+            nodes = range(k * model.n_hidden, (k + 1) * model.n_hidden)
+            hidden = [
+                FUNCTIONS[name](np.array([x @ model.hidden_weights_[:, d] + model.hidden_bias_[d]]))
+                for d in nodes
+            ]
+            rows.append(np.r_[x, np.concatenate(hidden)])
+        designs.append(np.array(rows))
+    return designs
+
+
+def twin_ridge(M, t, w, penalty):
+    design = np.column_stack([np.ones(len(M)), M])
+    penalties = penalty * np.diag(np.r_[0.0, np.ones(M.shape[1])])
+    return np.linalg.solve(design.T @ np.diag(w) @ design + penalties, design.T @ (w * t))
+
+
+def twin_fit(designs, t):
+    """Fit each network to the second class's target at its best penalty, by refits alone."""
+    n = len(t)
+    share = t.mean()
+    w = t / (2 * share) + (1 - t) / (2 * (1 - share))
+    solutions, scores = [], np.zeros(n)
+    for M in designs:
+        best = None
+        for penalty in module.PENALTIES * n:
+            left_out = np.empty(n)
+            for i in range(n):
+                others = np.arange(n) != i
+                solution = twin_ridge(M[others], t[others], w[others], penalty)
+                left_out[i] = solution[0] + M[i] @ solution[1:]
+            error = w @ (t - left_out) ** 2
+            if best is None or error <= best[0]:
+                best = error, penalty, left_out
+        solutions.append(twin_ridge(M, t, w, best[1]))
+        scores += best[2] / len(designs)
+    return solutions, scores
+
+
+def twin_anchor_rate(certainty, wrong, sizes, largest):
+    order = sorted(range(len(certainty)), key=lambda i: (-certainty[i], wrong[i]))
+    rates = [largest]
+    for size in sizes:
+        size = min(max(size, FEWEST_ANCHORS), len(order))
+        whole = int(size)
+        count = sum(wrong[i] for i in order[:whole])
+        if whole < size:
+            count += (size - whole) * wrong[order[whole]]
+        rate = count / size
+        rates.append(rate + 0.5 * np.sqrt(max(rate * (1 - rate), 0.25 / size) / size))
+    return min(rates)
+
+
+def twin_noise(scores, labels):
+    """Return the common rate, and P(label | class) of both classes."""
+    n = len(labels)
+    lead = {1: 2 * scores - 1, 0: 1 - 2 * scores}  # the second class's score less the first's
+    rates = [
+        twin_anchor_rate(lead[c], labels != c, [s * n for s in ANCHOR_SHARES], LARGEST_RATE)
+        for c in (0, 1)
+    ]
+    for c in (0, 1):
+        p = (labels == c).mean()
+        rates.append(p * (1 - SMALLEST_REMAINDER) / (1 - 2 * SMALLEST_REMAINDER * p))
+    rate = min(rates)
+    own = [rate, rate]
+    for c in (0, 1):
+        if (labels == c).sum() < (labels != c).sum():
+            sizes = [s * (labels == c).sum() for s in OWN_SHARES]
+            anchors = twin_anchor_rate(lead[c], labels != c, sizes, LARGEST_OWN_RATE)
+            many = twin_anchor_rate(lead[c], labels != c, [0.75 * (labels == c).sum()], 1.0)
+            own[c] = max(rate, rate + min(1, anchors / many) * (anchors - rate))
+    return rate, np.array([[1 - own[0], own[0]], [own[1], 1 - own[1]]])
+
+
+def twin_posterior(slope, offset, scores, labels, N):
+    """Return P(second class | row, label) by Bayes' rule."""
+    p = 1 / (1 + np.exp(-(slope * (2 * scores - 1) + offset)))
+    joint = np.array([(1 - p) * N[0, labels], p * N[1, labels]])
+    return p, joint[1] / joint.sum(axis=0)
+
+
+def twin_link(scores, labels, N, log_slope=PRIOR_LOG_SLOPE, offset=0.0):
+    """Take Newton steps on the expected log-likelihood of one slope and one offset."""
+    for _ in range(EM_STEPS):
+        p, z = twin_posterior(np.exp(log_slope), offset, scores, labels, N)
+        s = np.exp(log_slope) * (2 * scores - 1)
+        v = p * (1 - p)
+        prior = log_slope - PRIOR_LOG_SLOPE
+        along_slope = np.sum((p - z) * s)
+        gradient = np.array([along_slope + prior, np.sum(p - z)])
+        hessian = np.array([[np.sum(v * s * s), np.sum(v * s)], [np.sum(v * s), np.sum(v) + 1e-6]])
+        hessian[0, 0] += max(along_slope, 0.0) + 1.0
+        step = np.clip(np.linalg.solve(hessian, gradient), -1, 1)
+        log_slope, offset = log_slope - step[0], offset - step[1]
+        if np.abs(step).max() < EM_TOLERANCE:
+            break
+    return log_slope, offset
+
+
+def twin_threshold(scores, z, prior_share):
+    """Return the difference of scores that the share of rows asked for lies above."""
+    means = [np.average(scores, weights=1 - z), np.average(scores, weights=z)]
+    nearer = np.abs(scores - means[1]) < np.abs(scores - means[0])
+    share = (1 - prior_share) * nearer.mean() + prior_share * z.mean()
+    ordered = np.sort(2 * scores - 1)[::-1]
+    place = int(share * len(scores))
+    return (ordered[place - 1] + ordered[place]) / 2
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "rate", "n_rounds"), [(50, 0.2, 1), (60, 0.0, 1), (50, 0.3, 0), (44, 0.1, 2)]
+)
+def test_fit_is_that_of_a_literal_twin(n_rows, rate, n_rounds):
+    X, y = clusters(n_rows, separation=2.0, seed=n_rows, shares=[0.65, 0.35])
+    y, _ = flip_uniformly(y, rate, 0)
+    model = fit(X, y, n_hidden=4, n_rounds=n_rounds)
+    designs = twin_layers(X, model)
+    solutions, scores = twin_fit(designs, y.astype(float))
+    common, N = twin_noise(scores, y)
+    link = twin_link(scores, y, N)
+    for _ in range(n_rounds):
+        _, z = twin_posterior(np.exp(link[0]), link[1], scores, y, N)
+        cleaning = min(1.0, common / module.FULL_CLEANING_RATE)
+        solutions, scores = twin_fit(designs, y + cleaning * (z - y))
+        link = twin_link(scores, y, N, *link)
+    slope = np.exp(link[0])
+    _, z = twin_posterior(slope, link[1], scores, y, N)
+    threshold = twin_threshold(scores, z, module.PRIOR_SHARE)
+    output = np.mean([s[0] + M @ s[1:] for M, s in zip(designs, solutions)], axis=0)
+    expected = slope * (2 * output - 1 - threshold)
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(model.label_probability_[:, 1], z, atol=1e-6)
+    np.testing.assert_allclose(model.sample_quality_, np.where(y == 1, z, 1 - z), atol=1e-6)
+    assert model.slope_ == pytest.approx(slope, rel=1e-6)
+    for c in (0, 1):
+        of_class = np.column_stack([1 - z, z])[:, c]
+        row = [of_class[y == label].sum() / of_class.sum() for label in (0, 1)]
+        np.testing.assert_allclose(model.noise_matrix_[c], row, atol=1e-6)
+
+
+def test_every_node_looks_at_two_inputs_of_its_own():
+    X, y = clusters(60)
+    model = fit(X, y, n_hidden=30)
+    used = model.hidden_weights_ != 0
+    assert used.shape == (5, 120)
+    assert (used.sum(axis=0) == module.INPUTS_PER_NODE).all()
+    assert (used.sum(axis=1) > 0).all()
+    bound = module.WEIGHT_SCALE / np.sqrt(module.INPUTS_PER_NODE)
+    assert np.abs(model.hidden_weights_).max() <= bound
+    assert -1 <= model.hidden_bias_.min() < -0.8 < 0.8 < model.hidden_bias_.max() <= 1
+    assert model.hidden_weights_.min() < -0.8 * bound < 0.8 * bound < model.hidden_weights_.max()
+    # The same nodes come first in a larger network.
+    small = fit(X, y, n_hidden=10)
+    np.testing.assert_array_equal(small.hidden_weights_[:, :10], model.hidden_weights_[:, :10])
+    np.testing.assert_array_equal(small.hidden_bias_[10:20], model.hidden_bias_[30:40])
+
+
+# -- what the fitted attributes are --------------------------------------------------
+
+
+@given(
+    seeds,
+    st.integers(8, 70),
+    st.integers(2, 4),
+    st.floats(0, 0.5),
+    st.sampled_from([0.0, 1.0, 4.0]),
+)
+def test_attributes_are_what_they_say(seed, n_rows, n_classes, rate, separation):
+    X, y = clusters(n_rows, n_classes, separation, seed)
+    y[n_classes:] = flip_uniformly(y, rate, seed % 1000)[0][n_classes:]
+    if len(np.unique(y)) < 2:
+        return
+    model = fit(X, y, n_hidden=6)
+    place = np.searchsorted(model.classes_, y)
+    Z = model.label_probability_
+    assert ((Z >= 0) & (Z <= 1)).all()
+    np.testing.assert_allclose(Z.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.sample_quality_, Z[np.arange(n_rows), place])
+    assert model.n_suspects_ == (Z.argmax(axis=1) != place).sum()
+    np.testing.assert_allclose(model.noise_matrix_.sum(axis=1), 1.0)
+    assert (model.noise_matrix_ >= 0).all()
+    np.testing.assert_allclose(model.class_prior_, Z.mean(axis=0))
+    assert model.noise_rate_ == pytest.approx(1 - model.sample_quality_.mean(), abs=1e-12)
+    # Shares of the labels, from those of the true classes and the noise
+    shares = np.bincount(place) / n_rows
+    np.testing.assert_allclose(model.class_prior_ @ model.noise_matrix_, shares, atol=1e-9)
+    assert model.slope_ > 0
+    assert np.isin(np.round(np.log10(n_rows * model.C_)), -np.log10(module.PENALTIES)).all()
+
+
+@given(seeds, st.integers(2, 4))
+def test_predictions_agree_with_scores_and_probabilities(seed, n_classes):
+    X, y = clusters(60, n_classes, 1.5, seed)
+    model = fit(X, y, n_hidden=5)
+    P, scores = model.predict_proba(X), model.decision_function(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[P.argmax(axis=1)])
+    if n_classes == 2:
+        assert scores.shape == (60,)
+        np.testing.assert_allclose(P[:, 1], 1 / (1 + np.exp(-scores)))
+    else:
+        np.testing.assert_allclose(P, softmax(scores, axis=1))
+
+
+def test_predictions_do_not_depend_on_the_rows_beside_them(noisy, monkeypatch):
+    X, y = noisy
+    model = fit(X, y)
+    scores = model.decision_function(X)
+    alone = np.concatenate([model.decision_function(X[i : i + 1]) for i in range(len(X))])
+    np.testing.assert_allclose(alone, scores, atol=1e-9)
+    monkeypatch.setattr(features, "BLOCK_ELEMENTS", 1)
+    np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-9)
+
+
+@pytest.mark.parametrize("kept_numbers", [0, 1 << 30])
+def test_blocks_and_what_is_kept_of_them_change_nothing(noisy, monkeypatch, kept_numbers):
+    reference = fit(*noisy)
+    monkeypatch.setattr(features, "BLOCK_ELEMENTS", 1)
+    monkeypatch.setattr(module, "KEPT_NUMBERS", kept_numbers)
+    assert_same(fit(*noisy), reference)
+
+
+# -- what must change nothing --------------------------------------------------------
+
+
+@settings(max_examples=15)
+@given(seeds, st.integers(2, 3), st.integers(0, 2))
+def test_weight_is_repetition_and_weight_zero_absence(seed, n_classes, lowest):
+    X, y = clusters(60, n_classes, 2.0, seed)
+    weight = np.random.default_rng(seed).integers(lowest, 4, 60)
+    weight[[np.flatnonzero(y == c)[0] for c in range(n_classes)]] = 1
+    weighted = fit(X, y, n_hidden=8, sample_weight=weight)
+    repeated = fit(X.repeat(weight, axis=0), y.repeat(weight), n_hidden=8)
+    assert_same(weighted, repeated)
+    np.testing.assert_allclose(
+        weighted.label_probability_.repeat(weight, axis=0), repeated.label_probability_, atol=1e-7
+    )
+
+
+def test_rows_of_weight_zero_are_judged_but_teach_nothing(noisy):
+    X, y = noisy
+    weight = np.ones(len(X))
+    weight[:40] = 0
+    reference = fit(X[40:], y[40:])
+    for labels in (y, np.r_[1 - y[:40], y[40:]]):
+        model = fit(X, labels, sample_weight=weight)
+        assert_same(model, reference)
+        np.testing.assert_allclose(model.sample_quality_[40:], reference.sample_quality_, atol=1e-9)
+        assert model.n_suspects_ == reference.n_suspects_
+        assert ((model.sample_quality_[:40] > 0) & (model.sample_quality_[:40] < 1)).all()
+
+
+def test_a_label_that_only_rows_of_weight_zero_carry_is_no_class(noisy):
+    X, y = noisy
+    weight = np.r_[0, 0, np.ones(len(X) - 2)]
+    model = fit(X, np.r_[-7, 7, y[2:]], sample_weight=weight)
+    np.testing.assert_array_equal(model.classes_, [0, 1])
+    np.testing.assert_array_equal(model.sample_quality_[:2], 0.0)
+    assert_same(model, fit(X[2:], y[2:]))
+
+
+@settings(max_examples=15)
+@given(seeds, st.integers(2, 4))
+def test_order_of_rows_only_orders_the_qualities(seed, n_classes):
+    X, y = clusters(70, n_classes, 2.0, seed)
+    order = np.random.default_rng(seed).permutation(70)
+    model, shuffled = fit(X, y, n_hidden=8), fit(X[order], y[order], n_hidden=8)
+    assert_same(model, shuffled)
+    np.testing.assert_allclose(shuffled.sample_quality_, model.sample_quality_[order], atol=1e-8)
+
+
+def test_swapped_classes_mirror_the_fit(noisy):
+    """The threshold is between two rows; counted from the other side it may be one row further."""
+    X, y = noisy
+    model, mirrored = fit(X, y), fit(X, 1 - y)
+    assert_same(model, mirrored, ("slope_", "C_", "noise_rate_"))
+    np.testing.assert_allclose(mirrored.coef_, model.coef_[:, ::-1], atol=1e-9)
+    np.testing.assert_allclose(mirrored.intercept_, model.intercept_[::-1], atol=1e-9)
+    np.testing.assert_allclose(mirrored.noise_matrix_, model.noise_matrix_[::-1, ::-1], atol=1e-9)
+    np.testing.assert_allclose(mirrored.class_prior_, model.class_prior_[::-1], atol=1e-9)
+    np.testing.assert_allclose(mirrored.sample_quality_, model.sample_quality_, atol=1e-9)
+    assert (mirrored.predict(X) == model.predict(X)).sum() <= 2
+    total = model.decision_function(X) + mirrored.decision_function(X)
+    np.testing.assert_allclose(total, total[0], atol=1e-8)
+
+
+@settings(max_examples=15)
+@given(
+    seeds,
+    st.lists(st.floats(-6, 6), min_size=5, max_size=5),
+    st.lists(st.floats(-100, 100), min_size=5, max_size=5),
+)
+def test_scaling_and_shifting_columns_changes_nothing(seed, exponents, shifts):
+    X, y = clusters(60, 2, 2.0, seed)
+    scale = 10.0 ** np.array(exponents)
+    moved = scale * (X + shifts)
+    model, other = fit(X, y, n_hidden=8), fit(moved, y, n_hidden=8)
+    np.testing.assert_allclose(
+        other.decision_function(moved), model.decision_function(X), rtol=1e-6, atol=1e-6
+    )
+    np.testing.assert_allclose(other.sample_quality_, model.sample_quality_, atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [-4.0, 1.1, 1e-300, 1e12, 1e200])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_value_of_a_constant_column_does_not_matter(noisy, value, weighted):
+    """Not even that of 1e200, of which the last digit is larger than anything else."""
+    X, y = noisy
+    weight = np.random.default_rng(0).uniform(0.1, 3, len(X)) if weighted else None
+    tables = [np.insert(X, 2, constant, axis=1) for constant in (0.0, value)]
+    zero, other = (fit(table, y, sample_weight=weight) for table in tables)
+    np.testing.assert_allclose(
+        other.decision_function(tables[1]), zero.decision_function(tables[0]), rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_allclose(other.coef_[2], 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("value", [1e12, 1e17, 1e200])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_last_digits_of_a_large_constant_do_not_matter(noisy, value, seed):
+    """Neither those in the table nor those of its weighted mean."""
+    X, y = noisy
+    rng = np.random.default_rng(seed)
+    weight = rng.uniform(0.1, 3, len(X))
+    rounding = 1 + np.finfo(float).eps * rng.integers(0, 2, len(X))
+    tables = [np.column_stack([X, column]) for column in (np.zeros(len(X)), value * rounding)]
+    zero, other = (fit(table, y, sample_weight=weight) for table in tables)
+    np.testing.assert_allclose(
+        other.decision_function(tables[1]), zero.decision_function(tables[0]), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_same_seed_same_model_and_no_seed_another(noisy):
+    first, second = fit(*noisy, seed=3), fit(*noisy, seed=3)
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+    np.testing.assert_array_equal(first.sample_quality_, second.sample_quality_)
+    drawn = [fit(*noisy, seed=None).hidden_weights_ for _ in range(2)]
+    assert not np.array_equal(*drawn)
+    generator = np.random.RandomState(0)
+    drawn = [fit(*noisy, seed=generator).hidden_weights_ for _ in range(2)]
+    assert not np.array_equal(*drawn)
+
+
+# -- truths that are known -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.2, 0.3, 0.4])
+def test_noise_of_classes_far_apart_is_found(n_classes, rate):
+    """How much of it, in which rows, and the classes behind it."""
+    X, y = clusters(2000, n_classes, 8.0, seed=1)
+    X, X_test, y, y_test = X[:1500], X[1500:], y[:1500], y[1500:]
+    labels, flipped = flip_uniformly(y, rate, 0)
+    model = fit(X, labels)
+    assert model.noise_rate_ == pytest.approx(rate, abs=0.05)
+    np.testing.assert_allclose(np.diag(model.noise_matrix_), 1 - rate, atol=0.08)
+    assert model.score(X_test, y_test) > 0.98
+    if rate == 0:
+        assert model.n_suspects_ <= 3
+        assert model.sample_quality_.min() > 0.5
+    else:
+        assert roc_auc_score(flipped, -model.sample_quality_) > 0.95
+        suspect = model.label_probability_.argmax(axis=1) != labels
+        assert flipped[suspect].mean() > 0.95
+        right = model.classes_[model.label_probability_[flipped].argmax(axis=1)]
+        assert (right == y[flipped]).mean() > 0.75
+
+
+@pytest.mark.parametrize("source", [0, 1, 2])
+def test_noise_of_one_class_shows_in_its_row_of_the_matrix(source):
+    """Less of it than there is: the rate of a class is believed in part, so as not to overdo it."""
+    to = (source + 1) % 3
+    X, y = clusters(1500, 3, 8.0, seed=2)
+    labels, flipped = flip_from_class(y, source, 0.3, 0, to=to)
+    model = fit(X, labels)
+    wrong = model.noise_matrix_ - np.diag(np.diag(model.noise_matrix_))
+    assert np.unravel_index(wrong.argmax(), wrong.shape) == (source, to)
+    assert 0.05 < wrong[source, to] < 0.35
+    assert np.sort(wrong, axis=None)[-2] < wrong[source, to] / 4
+    assert roc_auc_score(flipped, -model.sample_quality_) > 0.95
+
+
+def test_imbalanced_and_noisy_it_beats_the_plain_network_and_robell():
+    scores = {"ours": [], "RVFL": [], "RoBell": []}
+    for seed in range(8):
+        X, y = clusters(700, 2, 2.2, seed, shares=[0.88, 0.12])
+        labels, _ = flip_uniformly(y[:400], 0.25, seed)
+        models = {
+            "ours": NoiseRobustRVFLClassifier(random_state=seed),
+            "RVFL": make_pipeline(StandardScaler(), RVFLClassifier(random_state=seed)),
+            "RoBell": make_pipeline(StandardScaler(), RoBellRVFLClassifier(random_state=seed)),
+        }
+        for name, model in models.items():
+            predicted = model.fit(X[:400], labels).predict(X[400:])
+            scores[name].append(balanced_accuracy_score(y[400:], predicted))
+    mean = {name: np.mean(values) for name, values in scores.items()}
+    assert mean["ours"] > mean["RVFL"] + 0.05
+    assert mean["ours"] > mean["RoBell"] + 0.05
+
+
+def test_three_real_classes():
+    X, y = load_wine(return_X_y=True)
+    model = NoiseRobustRVFLClassifier(random_state=0)
+    assert cross_val_score(model, X, y, cv=5).mean() > 0.95
+    assert fit(X, flip_uniformly(y, 0.3, 0)[0]).score(X, y) > 0.9
+
+
+def test_cleaning_does_something_and_no_rounds_do_not_clean(noisy):
+    X, y = noisy
+    raw, once = fit(X, y, n_rounds=0), fit(X, y)
+    assert np.abs(raw.coef_ - once.coef_).max() > 1e-3
+    assert raw.sample_quality_.min() < 0.5  # judged all the same
+
+
+# -- labels, frames, files, other tools ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["no", "yes"], [False, True], [-1, 1], [2.0, 7.0], np.array(["a", "b"], object)],
+    ids=str,
+)
+def test_labels_of_any_kind(noisy, labels):
+    X, y = noisy
+    reference, model = fit(X, y), fit(X, np.asarray(labels)[y])
+    np.testing.assert_array_equal(model.classes_, np.asarray(labels))
+    np.testing.assert_array_equal(model.predict(X), np.asarray(labels)[reference.predict(X)])
+    np.testing.assert_array_equal(model.sample_quality_, reference.sample_quality_)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_frames_give_what_arrays_give_and_keep_their_names(noisy, frame):
+    X, y = noisy
+    names = ["age", "height", "weight", "pulse", "dose"]
+    table = frame(dict(zip(names, X.T)))
+    series = pd.Series(y) if frame is pd.DataFrame else pl.Series(y)
+    model, reference = fit(table, series), fit(X, y)
+    np.testing.assert_array_equal(model.coef_, reference.coef_)
+    np.testing.assert_array_equal(model.feature_names_in_, names)
+    np.testing.assert_array_equal(model.predict_proba(table), reference.predict_proba(X))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame(dict(zip([*names[1:], "age"], X.T))))
+
+
+def test_round_trips_through_files(noisy):
+    X, y = noisy
+    model = fit(X, y)
+    stored = BytesIO()
+    joblib.dump(model, stored)
+    stored.seek(0)
+    for restored in (
+        pickle.loads(pickle.dumps(model)),
+        joblib.load(stored),
+        # Nothing but our own class has to be trusted.
+        skops.io.loads(
+            skops.io.dumps(model), trusted=["robell.models.noise_robust.NoiseRobustRVFLClassifier"]
+        ),
+    ):
+        np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
+        np.testing.assert_array_equal(restored.sample_quality_, model.sample_quality_)
+
+
+def test_clone_pipeline_and_search(noisy):
+    X, y = noisy
+    pipeline = make_pipeline(StandardScaler(), NoiseRobustRVFLClassifier(random_state=0))
+    plain = fit(X, y)
+    scaled = clone(pipeline).fit(X, y)
+    np.testing.assert_allclose(scaled.predict_proba(X), plain.predict_proba(X), atol=1e-7)
+    grid = {
+        "noiserobustrvflclassifier__n_hidden": [5, 20],
+        "noiserobustrvflclassifier__n_rounds": [0, 1],
+    }
+    search = GridSearchCV(pipeline, grid, cv=3, scoring="balanced_accuracy").fit(X, y)
+    assert search.best_params_.keys() == grid.keys()
+    assert search.best_score_ > 0.6
+    copy = clone(plain)
+    assert copy.get_params() == plain.get_params()
+    assert not hasattr(copy, "coef_")
+
+
+# -- hard tables ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200, 1e307])
+def test_huge_and_tiny_values(scale):
+    X, y = clusters(100, separation=4.0)
+    model = fit(X * scale, y)
+    assert model.score(X * scale, y) > 0.95
+    assert np.isfinite(model.sample_quality_).all()
+
+
+def hard_tables():
+    rng = np.random.default_rng(0)
+    X, y = clusters(80)
+    return {
+        "one column": (X[:, :1], y),
+        "one constant column": (np.full((80, 1), 3.3), y),
+        "all columns constant, fewer rows than nodes": (
+            np.full((6, 3), 3.3),
+            y[:6] * 0 + [0, 1] * 3,
+        ),
+        "all columns constant, more rows than nodes": (np.zeros((200, 2)), np.arange(200) % 2),
+        "two rows": (X[:2], [0, 1]),
+        "two equal rows": (X[[0, 0]], [0, 1]),
+        "a row a class": (X[:3], [0, 1, 2]),
+        "a class of one row": (X, np.r_[1, np.zeros(79)]),
+        "a class of one row of three": (X, np.r_[2, y[1:]]),
+        "fewer rows than columns": (rng.normal(size=(12, 300)), np.arange(12) % 2),
+        "random labels": (rng.normal(size=(300, 4)), rng.integers(0, 2, 300)),
+        "every row twice, both labels": (np.repeat(X, 2, axis=0), np.tile([0, 1], 80)),
+        "half of the labels wrong": (X, flip_uniformly(y, 0.5, 0)[0]),
+        "all labels wrong": (X, 1 - y),
+        "mostly zeros": (np.where(rng.random((80, 5)) < 0.97, 0.0, X), y),
+        "integers": (rng.integers(0, 3, (80, 3)), y),
+        "twenty classes, one with most rows": (
+            np.vstack([X, X, X, X]),
+            np.r_[np.zeros(300, int), np.arange(20)],
+        ),
+        "rounding in a large constant": (
+            np.column_stack([X, 1e17 * (1 + np.finfo(float).eps * rng.integers(0, 2, 80))]),
+            y,
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", list(hard_tables()))
+def test_hard_tables_give_finite_probabilities(name):
+    X, y = hard_tables()[name]
+    model = fit(X, y)
+    P = model.predict_proba(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    Z = model.label_probability_
+    np.testing.assert_allclose(Z.sum(axis=1), 1.0)
+    assert (Z >= 0).all()
+    np.testing.assert_allclose(model.noise_matrix_.sum(axis=1), 1.0)
+    assert ((model.noise_matrix_ >= 0) & (model.noise_matrix_ <= 1)).all()
+    assert 0 <= model.noise_rate_ <= 0.75
+    assert np.isfinite(model.coef_).all()
+
+
+def test_equal_rows_with_either_label_are_a_coin_toss():
+    model = fit(np.full((40, 2), 5.0), np.arange(40) % 2)
+    np.testing.assert_allclose(model.predict_proba([[5.0, 5.0]]), 0.5, atol=1e-6)
+
+
+def test_a_column_constant_in_training_but_not_later(noisy):
+    X, y = noisy
+    model = fit(np.column_stack([X, np.full(len(X), 2.0)]), y)
+    for value in (2.0, 3.0, -1e6):
+        P = model.predict_proba(np.column_stack([X, np.full(len(X), value)]))
+        np.testing.assert_allclose(P.sum(axis=1), 1.0)
+
+
+@settings(max_examples=20)
+@given(st.floats(1e100, 1e308))
+def test_rows_too_far_away_are_refused_rather_than_guessed(distance):
+    X, y = clusters(60)
+    model = fit(X, y, n_hidden=5)
+    far = np.full((1, 5), distance)
+    with np.errstate(over="ignore"):
+        overflows = not np.isfinite(model.slope_ * model._class_scores(far)).all()
+    if overflows:
+        with pytest.raises(ValueError, match="overflow"):
+            model.predict_proba(far)
+    else:
+        np.testing.assert_allclose(model.predict_proba(far).sum(axis=1), 1.0)
+
+
+# -- clear errors --------------------------------------------------------------------
+
+
+def refusal(call, *arguments, **options):
+    with pytest.raises((ValueError, NotFittedError)) as error:
+        call(*arguments, **options)
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+def test_bad_input_is_refused_in_one_line(noisy):
+    X, y = noisy
+    new = NoiseRobustRVFLClassifier(random_state=0)
+    assert "one class" in refusal(new.fit, X, np.ones(len(X), int))
+    only_first = (y == 0).astype(float)
+    assert "one class" in refusal(new.fit, X, y, sample_weight=only_first)
+    broken = X.copy()
+    broken[3, 1] = np.nan
+    assert "NaN (column 1, row 3)" in refusal(new.fit, broken, y)
+    broken[3, 1] = np.inf
+    assert "column 1, row 3" in refusal(new.fit, broken, y)
+    assert "X must be numeric" in refusal(new.fit, [["a"], ["b"]], [0, 1])
+    assert "continuous" in refusal(new.fit, X, X[:, 0])
+    assert "negative" in refusal(new.fit, X, y, sample_weight=-np.ones(len(X)))
+    assert "finite" in refusal(new.fit, X, y, sample_weight=np.full(len(X), np.nan))
+    assert "all are zero" in refusal(new.fit, X, y, sample_weight=np.zeros(len(X)))
+    assert "shape" in refusal(new.fit, X, y, sample_weight=np.ones(3))
+    assert "not fitted" in refusal(NoiseRobustRVFLClassifier().predict, X)
+    model = fit(X, y)
+    assert "expecting 5 features" in refusal(model.predict, X[:, :2])
+    assert "NaN (column 0, row 0)" in refusal(model.predict_proba, np.full((1, 5), np.nan))
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"n_hidden": 0}, {"n_hidden": 2.5}, {"n_rounds": -1}, {"random_state": "seed"}]
+)
+def test_bad_parameters_are_refused_by_name(noisy, parameters):
+    message = refusal(NoiseRobustRVFLClassifier(**parameters).fit, *noisy)
+    assert next(iter(parameters)) in message

@@ -1,0 +1,594 @@
+"""Tables and models in files: batches give what one fit gives, and what is wrong is said."""
+
+import argparse
+import gzip
+import io
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("skops")
+
+import robell.files as files_module
+import robell.scale.batches as tables_module
+from robell import (
+    ComplexRVFLClassifier,
+    ELMClassifier,
+    GranularBallRVFLClassifier,
+    NeuroFuzzyRVFLClassifier,
+    RoBellRVFLClassifier,
+    RVFLClassifier,
+)
+from robell._core.tools.files import FileError
+from robell.cli.models import add_fit, add_predict
+from robell.files import fit_files, load_model, predict_files, save_model
+from robell.models._streaming import StreamingMixin
+from robell.scale.batches import Tables
+from robell.scale.files import parse_bytes
+from robell.scale.scaled import ScaledFit, _set_moments
+
+FEATURES = ["a", "b", "c", "d"]
+
+
+def frame_of(rng, n_rows=3000):
+    X = rng.normal(size=(n_rows, 4)) * [1.0, 20.0, 0.1, 3.0] + [0.0, 500.0, 2.0, -1.0]
+    y = (X[:, 0] + (X[:, 1] - 500) / 20 + rng.normal(size=n_rows) > 1.2).astype(int)
+    return pd.DataFrame(X, columns=FEATURES).assign(y=y)
+
+
+@pytest.fixture
+def frame(rng):
+    return frame_of(rng)
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    """So that a few thousand rows are many batches and many reads."""
+    monkeypatch.setattr(files_module, "MOST_ROWS", 257)
+    monkeypatch.setattr(tables_module, "ARROW_ROWS", 100)
+    monkeypatch.setattr(tables_module, "CSV_BLOCK", 1 << 13)
+
+
+def write(frame, path, **options):
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, index=False, **options)
+    else:
+        frame.to_csv(path, index=False, **options)
+    return path
+
+
+def rvfl(**parameters):
+    return RVFLClassifier(20, random_state=0, **parameters)
+
+
+# -- fits ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.parametrize("scale", [False, True])
+def test_a_fit_of_files_is_a_fit_of_their_rows(frame, tmp_path, small_batches, suffix, scale):
+    model = make_pipeline(StandardScaler(), rvfl()) if scale else rvfl()
+    path = write(frame, tmp_path / f"table{suffix}")
+    found = fit_files(model, path, "y")
+    expected = model.fit(frame[FEATURES], frame["y"])
+    assert type(found) is type(expected)
+    np.testing.assert_array_equal(found.feature_names_in_, FEATURES)
+    np.testing.assert_array_equal(found.classes_, [0, 1])
+    scores = found.decision_function(frame[FEATURES])
+    np.testing.assert_allclose(scores, expected.decision_function(frame[FEATURES]), atol=1e-8)
+    if scale:
+        assert not hasattr(found[-1], "feature_names_in_")
+        for name in ("mean_", "var_", "scale_"):
+            np.testing.assert_allclose(
+                getattr(found[0], name), getattr(expected[0], name), rtol=1e-12
+            )
+        assert found[0].n_samples_seen_ == 3000
+
+
+def test_several_files_any_order_of_columns_folders_and_patterns(frame, tmp_path, small_batches):
+    whole = fit_files(rvfl(), write(frame, tmp_path / "whole.csv"), "y")
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    write(frame[:100], folder / "part-0.csv")
+    write(frame[100:100], folder / "part-1.csv")
+    write(frame.loc[100:1999, ["y", "d", "b", "a", "c"]], folder / "part-2.csv")
+    write(frame[2000:], folder / "part-3.csv")
+    (folder / "notes.txt").write_text("no table")
+    (folder / "_part-4.csv").write_text("left by a writer that died")
+    for paths in (folder, str(folder / "part-*.csv"), sorted(folder.glob("part-*.csv"))):
+        found = fit_files(rvfl(), paths, "y")
+        np.testing.assert_allclose(found.coef_, whole.coef_, atol=1e-9)
+
+
+@pytest.mark.skipif(
+    not issubclass(RoBellRVFLClassifier, StreamingMixin), reason="RoBell has no partial_fit yet"
+)
+def test_robell_does_not_depend_on_batches(rng, tmp_path, monkeypatch):
+    path = write(frame_of(rng, 12_000), tmp_path / "table.parquet")
+    model = make_pipeline(
+        StandardScaler(), RoBellRVFLClassifier(15, kernel_width="scale", random_state=0)
+    )
+    models = []
+    for most in (65536, 1999):
+        monkeypatch.setattr(files_module, "MOST_ROWS", most)
+        models.append(fit_files(model, path, "y"))
+    np.testing.assert_array_equal(models[0][0].scale_, models[1][0].scale_)
+    np.testing.assert_allclose(models[0][-1].coef_, models[1][-1].coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["10", "9"], [9, 10]),
+        (["1.5", "2"], None),
+        (["yes", "no"], ["no", "yes"]),
+        (["1", "x"], ["1", "x"]),
+    ],
+)
+def test_labels_of_csv_files_are_typed_by_all_of_them(frame, tmp_path, labels, classes):
+    frame["y"] = np.array(labels, dtype=object)[frame["y"]]
+    path = write(frame, tmp_path / "table.csv")
+    if classes is None:
+        with pytest.raises(ValueError, match="continuous"):
+            fit_files(rvfl(), path, "y")
+        return
+    assert fit_files(rvfl(), path, "y").classes_.tolist() == classes
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-1, 1], [0.0, 1.0]])
+def test_labels_of_parquet_files_keep_their_type(frame, tmp_path, labels):
+    frame["y"] = pd.Series(np.array(labels)[frame["y"]]).astype("category")
+    for y in (frame["y"], frame["y"].astype(type(labels[0]))):
+        path = write(frame.assign(y=y), tmp_path / "table.parquet")
+        assert fit_files(rvfl(), path, "y").classes_.tolist() == labels
+
+
+def test_columns_of_every_numeric_type(rng, tmp_path):
+    frame = frame_of(rng, 300)
+    frame = frame.assign(a=frame["a"] > 0, b=frame["b"].astype("int16"), c=frame["c"].astype("f4"))
+    found = fit_files(rvfl(), write(frame, tmp_path / "table.parquet"), "y")
+    expected = rvfl().fit(frame[FEATURES].astype(float), frame["y"])
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
+
+
+@given(
+    st.lists(st.integers(1, 60), min_size=1, max_size=6),
+    st.floats(-1e4, 1e4),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+)
+def test_scaling_in_parts_is_that_of_all_rows_bit_for_bit(sizes, offset, seed, weighted):
+    rng = np.random.default_rng(seed)
+    n_rows = sum(sizes)
+    X = rng.normal(size=(n_rows, 3)) * [1.0, 0.1, 0.0] + offset
+    y = np.arange(n_rows) % 2
+    weight = rng.integers(0, 4, n_rows).astype(float) if weighted else np.ones(n_rows)
+    weight[0] = 1.0
+    weight *= 1.5
+    ends = np.cumsum(sizes)[:-1]
+    found = []
+    for parts in ([slice(None)], [slice(*p) for p in zip([0, *ends], [*ends, n_rows])]):
+        step = next(ScaledFit(make_pipeline(StandardScaler(), rvfl())).passes())
+        total = None
+        for part in reversed(parts):
+            result = step.map(X[part], y[part], weight[part])
+            total = result if total is None else step.reduce(total, result)
+        found.append(StandardScaler())
+        _set_moments(found[-1], total)
+    for name in ("mean_", "var_", "scale_"):
+        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
+    mean = np.average(X, axis=0, weights=weight)
+    variance = np.average(np.square(X - mean), axis=0, weights=weight)
+    np.testing.assert_allclose(found[0].mean_, mean, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found[0].var_, variance, rtol=1e-7, atol=1e-20 * offset**2 + 1e-15)
+    np.testing.assert_allclose(found[0].n_samples_seen_, weight.sum(), atol=0.5)
+    assert found[0].scale_[2] == 1.0  # a constant column is left alone
+
+
+def test_scalers_as_scikit_learn_fits_them(frame, tmp_path):
+    path = write(frame, tmp_path / "table.parquet")
+    scaler = StandardScaler(with_mean=False)
+    nested = make_pipeline(scaler, "passthrough", StandardScaler(with_std=False), rvfl())
+    found = fit_files(nested, path, "y")
+    expected = nested.fit(frame[FEATURES], frame["y"])
+    for step in (0, 2):
+        for name, value in vars(expected[step]).items():
+            if value is None or isinstance(value, bool | str):
+                assert getattr(found[step], name) == value
+            elif name.endswith("_") and name != "feature_names_in_":
+                np.testing.assert_allclose(getattr(found[step], name), value, rtol=1e-9, atol=1e-9)
+    scores = found.decision_function(frame[FEATURES])
+    np.testing.assert_allclose(scores, expected.decision_function(frame[FEATURES]), atol=1e-7)
+    alone = fit_files(make_pipeline(rvfl()), path, "y")
+    assert [name for name, _ in alone.steps] == ["rvflclassifier"]
+    framed = make_pipeline(StandardScaler().set_output(transform="pandas"), rvfl())
+    fit_files(framed, path, "y").predict(frame[FEATURES])  # warns where names do not fit
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        make_pipeline(MinMaxScaler(), RVFLClassifier()),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        GranularBallRVFLClassifier(),
+    ],
+)
+def test_what_cannot_be_fitted_in_parts_is_refused_before_reading(tmp_path, estimator, frame):
+    with pytest.raises(TypeError, match="cannot be fitted in parts"):
+        fit_files(estimator, write(frame, tmp_path / "table.csv"), "y")
+
+
+# -- bad files -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"bad\.csv: the file is empty"),
+        ("a,y\n", r"bad\.csv: there is no row in it"),
+        ("a,b,y\n1,2,0\n3,1\n", r"bad\.csv: CSV parse error.*Expected 3 columns, got 2"),
+        ("a,b,y\n1,2,0\n3,x,1\n", r"bad\.csv: column 'b' is not numeric: .*'x'"),
+        ("a,b,y\n1,2,0\n3,,1\n", r"bad\.csv: row 2 has no value in column 'b'"),
+        ("a,b,y\n1,2,0\n3,inf,1\n", r"bad\.csv: row 2 has an infinite value in column 'b'"),
+        ("a,b,y\n1,2,0\n3,4,\n", r"bad\.csv: row 2 has no label in column 'y'"),
+        ("a,b,Y\n1,2,0\n3,4,1\n", r"bad\.csv: there is no column 'y'"),
+        ("y\n1\n0\n", r"bad\.csv: there is no column but the target"),
+        ("a,a,y\n1,2,0\n3,4,1\n", r"bad\.csv: there are two columns 'a'"),
+        ("a,y\n1,0\n3,0\n", "column 'y' holds one class only, 0"),
+    ],
+)
+def test_one_line_for_a_bad_csv_file(tmp_path, text, message):
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(FileError, match=message) as caught:
+        fit_files(rvfl(), path, "y")
+    assert "\n" not in str(caught.value)
+
+
+def test_near_names_of_the_target_are_suggested(frame, tmp_path):
+    path = write(frame.rename(columns={"y": "target"}), tmp_path / "table.csv")
+    with pytest.raises(FileError, match=r"there is no column 'targt'; did you mean 'target'\?"):
+        fit_files(rvfl(), path, "targt")
+
+
+def test_columns_that_differ_between_files(frame, tmp_path):
+    first = write(frame, tmp_path / "a.parquet")
+    less = write(frame.drop(columns="c"), tmp_path / "less.parquet")
+    more = write(frame.assign(e=1.0), tmp_path / "more.parquet")
+    text = write(frame.assign(b="x"), tmp_path / "text.parquet")
+    with pytest.raises(FileError, match=r"less\.parquet: there is no column 'c'"):
+        fit_files(rvfl(), [first, less], "y")
+    with pytest.raises(FileError, match=r"more\.parquet: column 'e' is not in .*a\.parquet"):
+        fit_files(rvfl(), [first, more], "y")
+    with pytest.raises(FileError, match=r"text\.parquet: column 'b' is of type .*not numeric"):
+        fit_files(rvfl(), [first, text], "y")
+    with pytest.raises(FileError, match="different kinds in different files: int and str"):
+        fit_files(rvfl(), [first, write(frame, tmp_path / "b.csv")], "y")
+
+
+def test_a_missing_value_in_the_middle_is_found_where_it_is(frame, tmp_path, small_batches):
+    frame.loc[1234, "c"] = np.nan
+    for suffix in (".csv", ".parquet"):
+        path = write(frame, tmp_path / f"table{suffix}")
+        with pytest.raises(FileError, match=r"row 1235 has no value in column 'c'"):
+            fit_files(rvfl(), path, "y")
+
+
+def test_files_that_are_not_there_or_are_no_tables(tmp_path, frame):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "table.txt").write_text("a,y\n1,2\n")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing more")
+    whole = write(frame, tmp_path / "whole.parquet").read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    for name, message in [
+        ("none.csv", "there is no such file"),
+        ("none-*.csv", "there is no such file"),
+        ("folder", "the folder holds no .csv or .parquet file"),
+        ("table.txt", "not a table"),
+        ("broken.parquet", r"broken\.parquet: "),
+        ("cut.parquet", r"cut\.parquet: "),
+    ]:
+        with pytest.raises(FileError, match=message) as caught:
+            fit_files(rvfl(), tmp_path / name, "y")
+        assert "\n" not in str(caught.value)
+    with pytest.raises(FileError, match="no file was given"):
+        fit_files(rvfl(), [], "y")
+
+
+def test_a_file_that_changes_between_passes_is_noticed(frame, tmp_path):
+    path = write(frame, tmp_path / "table.csv")
+    tables = Tables(path, "y")
+    labels, sizes = tables.labels()
+    assert sizes == frame["y"].value_counts().sort_index().to_dict()
+    path.write_text(path.read_text() + "1,2,3,4,0\n")
+    with pytest.raises(FileError, match="changed while it was read"):
+        next(tables.batches(100, labels))
+
+
+def test_a_column_of_many_values_is_no_target(tmp_path, monkeypatch, frame):
+    monkeypatch.setattr(tables_module, "MOST_CLASSES", 100)
+    frame["y"] = np.arange(len(frame))
+    with pytest.raises(FileError, match="more than 100 distinct values"):
+        fit_files(rvfl(), write(frame, tmp_path / "table.parquet"), "y")
+
+
+# -- memory ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"),
+    [(1024, 1024), ("2GiB", 2**31), ("500 MB", 5 * 10**8), ("1.5kib", 1536), ("7", 7), ("3g", 3e9)],
+)
+def test_sizes(text, n_bytes):
+    assert parse_bytes(text) == n_bytes
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "-1", "2 GiBs", "0", "1e9", "two"])
+def test_sizes_that_are_none(text):
+    with pytest.raises(ValueError, match="memory must be a size"):
+        parse_bytes(text)
+
+
+def test_a_limit_too_small_says_what_is_needed(frame, tmp_path):
+    path = write(frame, tmp_path / "table.csv")
+    with pytest.raises(ValueError, match=r"limit too small: 4 features.* need .* MiB") as e:
+        fit_files(rvfl(), path, "y", memory_limit="10MiB")
+    needed = int(str(e.value).split("need ")[1].split()[0]) + 1
+    fit_files(rvfl(), path, "y", memory_limit=f"{needed}MiB")
+    with pytest.raises(ValueError, match="too small"):
+        fit_files(RVFLClassifier(4000), path, "y", memory_limit=f"{needed}MiB")
+
+
+# -- predictions -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
+def test_predictions_of_files(frame, tmp_path, small_batches, suffix, labels):
+    y = np.array(labels)[frame["y"]]
+    model = make_pipeline(StandardScaler(), rvfl()).fit(frame[FEATURES], y)
+    path = write(frame[["y", "d", "c", "b", "a"]], tmp_path / f"table{suffix}")
+    out = tmp_path / f"out{suffix}"
+    assert predict_files(model, path, out, proba=True) == len(frame)
+    found = pd.read_csv(out) if suffix == ".csv" else pd.read_parquet(out)
+    expected = model.predict(frame[FEATURES])
+    assert found["prediction"].tolist() == expected.tolist()
+    assert list(found.columns[1:]) == [f"probability_{label}" for label in labels]
+    probability = model.predict_proba(frame[FEATURES])
+    np.testing.assert_allclose(found.iloc[:, 1:], probability, rtol=1e-12)
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_a_model_without_names_takes_columns_as_they_come(frame, tmp_path):
+    model = rvfl(calibrate=False).fit(frame[FEATURES].to_numpy(), frame["y"])
+    path = write(frame[FEATURES], tmp_path / "table.csv")
+    predict_files(model, path, tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")["prediction"]
+    np.testing.assert_array_equal(found, model.predict(frame[FEATURES].to_numpy()))
+    with pytest.raises(FileError, match="5 columns, and the model was fitted to 4 without names"):
+        predict_files(model, write(frame, tmp_path / "more.csv"), tmp_path / "out.csv")
+    with pytest.raises(ValueError, match="no probabilities"):
+        predict_files(model, path, tmp_path / "out.csv", proba=True)
+
+
+def test_what_fails_half_way_leaves_the_earlier_file(frame, tmp_path, small_batches):
+    model = rvfl().fit(frame[FEATURES], frame["y"])
+    out = tmp_path / "out.csv"
+    out.write_text("earlier")
+    frame.loc[2500, "a"] = np.nan
+    with pytest.raises(FileError, match="row 2501"):
+        predict_files(model, write(frame, tmp_path / "table.csv"), out)
+    assert out.read_text() == "earlier"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.csv", "table.csv"]
+    with pytest.raises(FileError, match="there is no column 'a'"):
+        predict_files(model, write(frame[["b", "c", "d"]], tmp_path / "less.csv"), out)
+    with pytest.raises(FileError, match=r"written to \.csv or \.parquet"):
+        predict_files(model, write(frame[:9], tmp_path / "x.csv"), tmp_path / "out.txt")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_full_disk_is_said(frame, tmp_path, monkeypatch, suffix):
+    model = rvfl().fit(frame[FEATURES], frame["y"])
+    path = write(frame, tmp_path / "table.csv")
+    # The temporary name leads to a device that is always full.
+    monkeypatch.setattr(files_module.secrets, "token_hex", lambda n: "full")
+    for name, act in [
+        (f"out{suffix}", lambda out: predict_files(model, path, out)),
+        ("model.skops", lambda out: save_model(model, out)),
+    ]:
+        (tmp_path / f".{name}.full").symlink_to("/dev/full")
+        with pytest.raises(FileError, match=r"cannot be written: no space is left"):
+            act(tmp_path / name)
+        assert not (tmp_path / name).exists()
+
+
+# -- models ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RVFLClassifier,
+        ELMClassifier,
+        RoBellRVFLClassifier,
+        NeuroFuzzyRVFLClassifier,
+        ComplexRVFLClassifier,
+        GranularBallRVFLClassifier,
+    ],
+)
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
+def test_models_come_back_as_they_were(imbalanced, tmp_path, estimator, labels):
+    X, y = imbalanced
+    model = make_pipeline(StandardScaler(), estimator(random_state=0)).fit(X, np.array(labels)[y])
+    save_model(model, tmp_path / "model.skops")
+    again = load_model(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.get_params()[f"{estimator.__name__.lower()}__C"] == 1.0
+
+
+def test_models_with_functions_are_not_saved(imbalanced, tmp_path):
+    model = RVFLClassifier(5, activation=unit_ramp).fit(*imbalanced)
+    with pytest.raises(ValueError, match=r"unit_ramp.*use an activation by its name"):
+        save_model(model, tmp_path / "model.skops")
+    with pytest.raises(FileError, match="LogisticRegression is none of robell's classifiers"):
+        save_model(LogisticRegression().fit(*imbalanced), tmp_path / "model.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+def unit_ramp(values):
+    return np.clip(values, 0, 1)
+
+
+class Trap:
+    """Would run code on loading, were it loaded."""
+
+    sprung = False
+
+    def __setstate__(self, state):
+        Trap.sprung = True
+
+
+def test_files_with_other_types_are_refused_and_run_nothing(imbalanced, tmp_path):
+    import skops.io
+
+    path = tmp_path / "model.skops"
+    model = RVFLClassifier(5, random_state=0).fit(*imbalanced)
+    model.trap_ = Trap()
+    model.trap_.content = 1
+    skops.io.dump(model, path)
+    with pytest.raises(FileError, match=r"refused, because .* not trusted: .*Trap"):
+        load_model(path)
+    del model.trap_
+    for function in (os.system, eval, subprocess.run):
+        model.activation = function
+        skops.io.dump(model, path)
+        with pytest.raises(FileError, match=f"not trusted: .*{function.__name__}"):
+            load_model(path)
+    assert not Trap.sprung
+    skops.io.dump(LogisticRegression().fit(*imbalanced), path)
+    with pytest.raises(FileError, match="LogisticRegression is none of robell's"):
+        load_model(path)
+
+
+def test_damaged_model_files(imbalanced, tmp_path):
+    path = tmp_path / "model.skops"
+    save_model(RVFLClassifier(5, random_state=0).fit(*imbalanced), path)
+    data = path.read_bytes()
+    empty = io.BytesIO()
+    with zipfile.ZipFile(empty, "w") as archive:
+        archive.writestr("schema.json", "{}")
+    for damaged in (b"", b"no zip", data[: len(data) // 2], empty.getvalue(), gzip.compress(data)):
+        path.write_bytes(damaged)
+        with pytest.raises(FileError, match="not a model file"):
+            load_model(path)
+
+
+# -- commands --------------------------------------------------------------------------
+
+
+def run(capsys, *arguments):
+    """Do what the command does; the error's text where it fails."""
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers(required=True)
+    add_fit(commands)
+    add_predict(commands)
+    options = parser.parse_args([str(argument) for argument in arguments])
+    status = options.run(options, arguments)
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_fit_and_predict(capsys, frame, tmp_path):
+    table, model, out = tmp_path / "t.csv", tmp_path / "m.skops", tmp_path / "p.csv"
+    write(frame, table)
+    status, printed, err = run(
+        capsys, "fit", table, "--target", "y", "--out", model,
+        "--param", "C=10", "--param", "n_hidden=30", "--param", "activation=tansig",
+    )  # fmt: skip
+    sizes = frame["y"].value_counts()
+    line = f"RVFLClassifier of 3,000 rows, 4 features; rows of each class: 0: {sizes[0]:,}, 1: "
+    assert (status, err) == (0, "")
+    assert printed == f"{line}{sizes[1]:,}\n{model}\n"
+    expected = make_pipeline(
+        StandardScaler(), RVFLClassifier(30, "tansig", 10, random_state=0)
+    ).fit(frame[FEATURES], frame["y"])
+    status, printed, err = run(capsys, "predict", model, table, "--out", out)
+    assert (status, printed) == (0, f"3,000 rows predicted\n{out}\n")
+    assert err == "robell: columns the model does not know are ignored: y\n"
+    assert (pd.read_csv(out)["prediction"] == expected.predict(frame[FEATURES])).all()
+    assert run(capsys, "predict", model, table, "--out", out, "--proba", "--quiet") == (
+        0,
+        f"{out}\n",
+        "",
+    )
+    assert pd.read_csv(out).shape == (3000, 3)
+    assert run(
+        capsys, "fit", table, "--target", "y", "--out", model, "--model", "elm", "--seed", 3,
+        "--no-scale", "--quiet", "--memory", "1GiB",
+    ) == (0, f"{model}\n", "")  # fmt: skip
+    assert isinstance(load_model(model), ELMClassifier)
+    assert load_model(model).random_state == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "z"], "there is no column 'z'"),
+        (["--param", "n_hiden=3"], "there is no parameter 'n_hiden'; did you mean n_hidden"),
+        (["--param", "C=-1"], "'C' parameter of RVFLClassifier must be"),
+        (["--memory", "1MiB"], "the program alone takes"),
+        (["--out", "nowhere/model.skops"], "there is no folder nowhere"),
+        (["--out", "."], "is a folder"),
+    ],
+)
+def test_one_line_for_what_is_wrong(capsys, frame, tmp_path, arguments, message):
+    table = write(frame, tmp_path / "t.csv")
+    given = ["fit", table, "--target", "y", "--out", tmp_path / "m.skops", *arguments]
+    with pytest.raises(FileError, match=message) as caught:
+        run(capsys, *given)
+    assert "\n" not in str(caught.value)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]
+
+
+@pytest.mark.parametrize("wrong", [["--memory", "much"], ["--param", "C"], ["--model", "svm"]])
+def test_wrong_usage(capsys, wrong):
+    with pytest.raises(SystemExit) as caught:
+        run(capsys, "fit", "t.csv", "--target", "y", "--out", "m.skops", *wrong)
+    assert caught.value.code == 2
+
+
+def test_an_interruption_writes_nothing(capsys, frame, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("robell.cli.models.fit_tables", interrupted)
+    table = write(frame, tmp_path / "t.csv")
+    assert run(capsys, "fit", table, "--target", "y", "--out", tmp_path / "m.skops") == (
+        130,
+        "",
+        "robell: stopped; nothing was written\n",
+    )
+    assert not (tmp_path / "m.skops").exists()
+
+
+def test_reading_needs_no_optional_package_until_it_is_used():
+    code = "import sys, robell.files, robell.cli.models; " + "".join(
+        f"assert {name!r} not in sys.modules, {name!r}; "
+        for name in ("skops", "dask", "distributed", "torch")  # scikit-learn may load the others
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr

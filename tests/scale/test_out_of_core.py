@@ -1,0 +1,159 @@
+"""Fits in passes over parts of the rows."""
+
+import functools
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+from streams import (
+    NETWORKS,
+    RoBell,
+    assert_same_model,
+    batches,
+    in_passes,
+    make_small,
+    seeds,
+    two_classes,
+)
+
+import robell.models._streaming as streaming
+import robell.scale.passes as out_of_core
+from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
+from robell.scale.passes import OutOfCoreFit
+
+
+@pytest.fixture
+def small(monkeypatch):
+    make_small(monkeypatch)
+
+
+@pytest.fixture
+def many(rng):
+    return two_classes(rng)
+
+
+# -- fits in passes ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "known", [{}, {"classes": [0, 1], "n_features": 4}], ids=["found", "given"]
+)
+@pytest.mark.parametrize("model", NETWORKS, ids=str)
+def test_a_network_fitted_in_passes_is_fit(many, rng, model, known):
+    X, y = many
+    weight = rng.integers(0, 4, len(y)) / 2.0
+    parts = list(batches(X, y, (64, 300), weight))
+    model = clone(model).set_params(random_state=1, class_weight="ratio")
+    found = in_passes(model, parts, **known)
+    assert_same_model(found, clone(model).fit(X, y, weight), X)
+    assert type(found) is type(model)
+    assert "_stream" not in vars(found)
+    assert_same_model(pickle.loads(pickle.dumps(found)), found, X, 0.0)
+
+
+def test_ill_conditioned_networks_are_refined_from_the_rows(many, small):
+    X, y = many
+    model = ELMClassifier(60, C=1e7, random_state=0)
+    fit = OutOfCoreFit(model, [0, 1], 4)
+    names = []
+    for step in fit.passes():
+        names.append(step.name)
+        step.finish(functools.reduce(step.reduce, [step.map(*p) for p in batches(X, y, (130,))]))
+    assert names == ["weights", "residuals", "residuals"]
+    expected = clone(model).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(fit.estimator().decision_function(X), expected, atol=1e-8)
+
+
+def test_robell_of_few_rows_in_passes_is_fit(imbalanced):
+    X, y = imbalanced
+    model = RoBell(12, random_state=0, kernel_width="scale")
+    found = in_passes(model, list(batches(X, y, (33,))))
+    assert_same_model(found, RoBellRVFLClassifier(**model.get_params()).fit(X, y), X)
+
+
+@settings(max_examples=15)
+@given(seed=seeds, sizes=st.lists(st.integers(15, 400), min_size=1, max_size=4))
+def test_robell_in_passes_does_not_depend_on_order_or_partition(seed, sizes):
+    rng = np.random.default_rng(seed)
+    data = np.random.default_rng(7)
+    X, y = data.normal(size=(500, 3)), data.choice(3, 500, p=[0.7, 0.2, 0.1])
+    weight = data.integers(0, 3, 500).astype(float)
+    model = RoBell(7, random_state=0, kernel_width="scale")
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (streaming, out_of_core):
+            patch.setattr(module, "RESERVOIR", 40)
+            patch.setattr(module, "LANDMARKS", 16)
+        expected = in_passes(model, [(X, y, weight)])
+        order = rng.permutation(500)
+        parts = list(batches(X[order], y[order], sizes, weight[order]))
+        rng.shuffle(parts)
+        nothing = (X[:0], y[:0], weight[:0])
+        fit = OutOfCoreFit(model)
+        for step in fit.passes():
+            worker = pickle.loads(pickle.dumps(step))
+            results = [worker.map(*part) for part in [nothing, *parts, nothing]]
+            while len(results) > 1:  # a tree
+                results = [
+                    pickle.loads(pickle.dumps(functools.reduce(worker.reduce, results[i : i + 2])))
+                    for i in range(0, len(results), 2)
+                ]
+            step.finish(results[0])
+        found = fit.estimator()
+    assert_same_model(found, expected, X, 1e-8)
+    assert found.kernel_width_ == pytest.approx(expected.kernel_width_, rel=1e-12)
+
+
+def test_robell_in_passes_predicts_what_fit_predicts(rng, monkeypatch):
+    X = np.vstack([rng.normal(0, 1, (2700, 6)), rng.normal(0.9, 1, (300, 6))])
+    y = np.repeat([0, 1], [2700, 300])
+    for module in (streaming, out_of_core):
+        monkeypatch.setattr(module, "RESERVOIR", 1024)
+        monkeypatch.setattr(module, "LANDMARKS", 256)
+    model = RoBell(30, random_state=0, kernel_width="scale")
+    found = in_passes(model, list(batches(X, y, (700,))), classes=[0, 1], n_features=6)
+    expected = RoBellRVFLClassifier(**model.get_params()).fit(X, y)
+    assert (found.predict(X) != expected.predict(X)).mean() < 0.01
+    assert np.abs(found.predict_proba(X) - expected.predict_proba(X)).max() < 0.05
+
+
+def test_frames_in_passes(many):
+    X, y = many
+    table = pd.DataFrame(X, columns=list("abcd"))
+    parts = [(table[:300], y[:300]), (table[300:], y[300:])]
+    expected = RVFLClassifier(6, random_state=0).fit(table, y)
+    for known in ({}, {"classes": [0, 1], "feature_names": list("abcd")}):
+        found = in_passes(RVFLClassifier(6, random_state=0), parts, **known)
+        assert_same_model(found, expected, table)
+        np.testing.assert_array_equal(found.feature_names_in_, list("abcd"))
+
+
+def test_what_goes_wrong_in_passes_is_said(many):
+    X, y = many
+    model = RVFLClassifier(6, random_state=0)
+    with pytest.raises(TypeError, match="cannot be fitted in parts"):
+        OutOfCoreFit(StandardScaler())
+    with pytest.raises(ValueError, match="'n_hidden' parameter"):
+        OutOfCoreFit(RVFLClassifier(-1))
+    with pytest.raises(RuntimeError, match="passes left"):
+        OutOfCoreFit(model).estimator()
+    with pytest.raises(RuntimeError, match="'labels' was not finished"):
+        list(OutOfCoreFit(model).passes())
+    with pytest.raises(ValueError, match="no row has the label"):
+        in_passes(model, [(X, y)], classes=[0, 1, 2], n_features=4)
+    with pytest.raises(ValueError, match="at least two classes"):
+        in_passes(model, [(X, np.zeros(700))])
+    with pytest.raises(ValueError, match="no row of positive weight"):
+        in_passes(model, [(X, y, np.zeros(700))])
+    with pytest.raises(ValueError, match="differ in their columns: 4 without names in one, 3"):
+        in_passes(model, [(X, y), (X[:, :3], y)])
+    with pytest.raises(ValueError, match="not among the classes"):
+        in_passes(model, [(X, y + 5)], classes=[0, 1], n_features=4)
+    bad = X.copy()
+    bad[3, 1] = np.inf
+    with pytest.raises(ValueError, match="column 1, row 3"):
+        in_passes(model, [(X, y), (bad, y)], classes=[0, 1], n_features=4)

@@ -1,0 +1,134 @@
+"""The batched sweep on CPU tensors everywhere, and on a CUDA device where there is one."""
+
+import sys
+
+import numpy as np
+import pytest
+from test_search import COMMON, FAMILY, assert_same, table
+
+from robell import GranularBallRVFLClassifier, RVFLClassifier, RVFLGridSearchCV, search
+from robell._core.layers.features import RowBlocks
+from robell._core.ridge.solve import normal_equations
+from robell._core.ridge.sweep import nested_ridge
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra robell[gpu]")
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request, torch):
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return torch.device(request.param)
+
+
+@pytest.mark.parametrize("n_rows", [60, 25, 8])
+@pytest.mark.parametrize("n_targets", [1, 3])
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_batched_solutions_equal_single_ones(rng, device, n_rows, n_targets, is_complex):
+    from robell._core.ridge.sweep_torch import TorchSweep
+
+    M = rng.normal(size=(n_rows, 30))
+    M[:, 5] = M[:, 4] + 1e-4 * M[:, 5]  # some are refined
+    if is_complex:
+        M = M + 1j * rng.normal(size=M.shape)
+    T, w = rng.normal(size=(n_rows, n_targets)), rng.uniform(0.1, 2, (4, n_rows))
+    penalties, widths = np.array([1e3, 1.0, 1e-7]), np.array([30, 4, 17])
+    design = RowBlocks(lambda rows: M[rows], *M.shape, M.dtype.type)
+    batched = TorchSweep(M, T, device).solve(w, penalties, widths)
+    for k in range(4):
+        G, R = normal_equations(design, T, w[k])
+        beta, solved = nested_ridge(design, G, R, T, w[k], penalties, widths)
+        np.testing.assert_array_equal(batched[k].solved, solved)
+        scale = np.abs(beta).max(axis=0)
+        assert (np.abs(batched[k].beta - beta) <= 1e-7 * scale + 1e-12).all()
+
+
+def test_singular_systems_are_left_to_the_host(rng, device):
+    from robell._core.ridge.sweep_torch import TorchSweep
+
+    M = rng.normal(size=(40, 5))
+    M = np.hstack([M, M])
+    (found,) = TorchSweep(M, rng.normal(size=(40, 1)), device).solve(
+        np.ones((1, 40)), np.array([1.0, 1e-20]), np.array([10])
+    )
+    np.testing.assert_array_equal(found.solved, [[True], [False]])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", [name for name in FAMILY if name != "gegb"])
+def test_a_search_on_a_device_equals_one_on_the_host(monkeypatch, device, name, n_classes):
+    monkeypatch.setattr(search, "require_device", lambda _: device)
+    estimator, more = FAMILY[name]
+    X, y = table(n_classes)
+    host, there = (
+        RVFLGridSearchCV(estimator(random_state=0), {**COMMON, **more}, cv=3, device=where).fit(
+            X, y
+        )
+        for where in ("cpu", "cuda")
+    )
+    assert_same(host, there)
+    assert there.n_shared_ == host.n_shared_ > 0
+
+
+def test_small_batches_change_nothing(monkeypatch, device):
+    from robell._core.ridge import sweep_torch
+
+    monkeypatch.setattr(search, "require_device", lambda _: device)
+    monkeypatch.setattr(sweep_torch, "BATCH_ELEMENTS", 1)
+    estimator, more = FAMILY["robell"]
+    X, y = table()
+    host, there = (
+        RVFLGridSearchCV(estimator(random_state=0), {**COMMON, **more}, cv=3, device=where).fit(
+            X, y
+        )
+        for where in ("cpu", "cuda")
+    )
+    assert_same(host, there)
+
+
+def test_graph_terms_say_that_they_need_the_host(monkeypatch, device, imbalanced):
+    monkeypatch.setattr(search, "require_device", lambda _: device)
+    model = GranularBallRVFLClassifier(graph="lda")
+    with pytest.raises(NotImplementedError, match="use device='cpu'"):
+        RVFLGridSearchCV(model, {"C": [1, 2]}, device="cuda").fit(*imbalanced)
+
+
+def test_a_device_that_fails_is_not_replaced_by_the_host(monkeypatch, device, imbalanced):
+    from robell._core.ridge.sweep_torch import TorchSweep
+
+    def out_of_memory(*_):
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setattr(search, "require_device", lambda _: device)
+    monkeypatch.setattr(TorchSweep, "solve", out_of_memory)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        RVFLGridSearchCV(RVFLClassifier(), {"C": [1, 2]}, device="cuda").fit(*imbalanced)
+
+
+# -- what is missing is said -----------------------------------------------------------
+
+
+def test_a_missing_torch_names_the_extra(monkeypatch, imbalanced):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match=r"install the extra robell\[gpu\]"):
+        RVFLGridSearchCV(RVFLClassifier(), {"C": [1]}, device="cuda").fit(*imbalanced)
+
+
+def test_a_missing_device_is_an_error(torch, imbalanced):
+    if torch.cuda.is_available():
+        with pytest.raises(RuntimeError, match="there are"):
+            RVFLGridSearchCV(RVFLClassifier(), {"C": [1]}, device="cuda:99").fit(*imbalanced)
+    else:
+        with pytest.raises(RuntimeError, match="sees no CUDA device"):
+            RVFLGridSearchCV(RVFLClassifier(), {"C": [1]}, device="cuda").fit(*imbalanced)
+    with pytest.raises(ValueError, match="device must be 'cpu', 'cuda'"):
+        RVFLGridSearchCV(RVFLClassifier(), {"C": [1]}, device="tpu").fit(*imbalanced)
+
+
+def test_devices_take_one_process(monkeypatch, imbalanced):
+    monkeypatch.setattr(search, "require_device", lambda _: object())
+    with pytest.raises(ValueError, match="takes n_jobs=1"):
+        RVFLGridSearchCV(RVFLClassifier(), {"C": [1]}, device="cuda", n_jobs=2).fit(*imbalanced)

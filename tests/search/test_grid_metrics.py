@@ -1,0 +1,104 @@
+"""Metrics of many candidates at once, and nested solutions, each against its slow twin."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from robell._core.layers.features import RowBlocks
+from robell._core.ridge.solve import normal_equations, solve_ridge
+from robell._core.ridge.sweep import nested_ridge
+from robell.metrics import g_mean_score, sensitivity_score, specificity_score
+from robell.search.metrics import METRICS
+
+
+@given(seed=st.integers(0, 10_000), n_rows=st.integers(2, 40), levels=st.sampled_from([2, 5, 1000]))
+def test_two_class_metrics_equal_scikit_learns_column_by_column(seed, n_rows, levels):
+    """Few levels make many ties, and scores of exactly zero."""
+    rng = np.random.default_rng(seed)
+    codes = np.r_[0, 1, rng.integers(0, 2, n_rows - 2)]
+    scores = (rng.integers(-levels, levels + 1, (n_rows, 6)) / levels).astype(float)
+    for k in range(6):
+        predicted = (scores[:, k] > 0).astype(int)
+        for name, expected in {
+            "accuracy": sk.accuracy_score(codes, predicted),
+            "balanced_accuracy": sk.recall_score(codes, predicted, average="macro", labels=[0, 1]),
+            "g_mean": g_mean_score(codes, predicted),
+            "f1": sk.f1_score(codes, predicted, zero_division=0.0),
+            "roc_auc": sk.roc_auc_score(codes, scores[:, k]),
+            "average_precision": sk.average_precision_score(codes, scores[:, k]),
+        }.items():
+            assert METRICS[name](codes, scores)[k] == pytest.approx(expected, abs=1e-12), name
+
+
+def test_multiclass_metrics(rng):
+    codes = rng.integers(0, 3, 50)
+    scores = rng.normal(size=(50, 4, 3))
+    for k in range(4):
+        predicted = scores[:, k].argmax(axis=1)
+        assert METRICS["accuracy"](codes, scores)[k] == sk.accuracy_score(codes, predicted)
+        assert METRICS["balanced_accuracy"](codes, scores)[k] == pytest.approx(
+            sk.balanced_accuracy_score(codes, predicted)
+        )
+        assert METRICS["g_mean"](codes, scores)[k] == pytest.approx(g_mean_score(codes, predicted))
+
+
+def test_metrics_of_the_paper():
+    y, predicted = [1, 1, 1, 1, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0, 1, 1]
+    assert sensitivity_score(y, predicted) == pytest.approx(3 / 4)
+    assert specificity_score(y, predicted) == pytest.approx(3 / 5)
+    assert g_mean_score(y, predicted) == pytest.approx(np.sqrt(3 / 4 * 3 / 5))
+    assert sensitivity_score(y, predicted, pos_label=0) == pytest.approx(3 / 5)
+    names = np.array(["well", "ill"])
+    assert specificity_score(names[y], names[predicted], pos_label="ill") == pytest.approx(3 / 5)
+    assert sensitivity_score([0, 0], [0, 1]) == 0.0
+    assert g_mean_score([0, 1, 2], [0, 1, 1]) == 0.0
+    weight = [2, 1, 1, 1, 1, 1, 1, 1, 3]
+    assert sensitivity_score(y, predicted, sample_weight=weight) == pytest.approx(4 / 5)
+    assert specificity_score(y, predicted, sample_weight=weight) == pytest.approx(3 / 7)
+
+
+@pytest.mark.parametrize("n_rows", [60, 25, 8])
+@pytest.mark.parametrize("n_targets", [1, 3])
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_nested_solutions_equal_single_ones(rng, n_rows, n_targets, is_complex):
+    M = rng.normal(size=(n_rows, 30))
+    if is_complex:
+        M = M + 1j * rng.normal(size=M.shape)
+    T, w = rng.normal(size=(n_rows, n_targets)), rng.uniform(0.1, 2, n_rows)
+    design = RowBlocks(lambda rows: M[rows], *M.shape, M.dtype.type)
+    C, widths = np.array([1e-3, 1.0, 1e4]), np.array([30, 4, 17])
+    G, R = normal_equations(design, T, w)
+    beta, solved = nested_ridge(design, G, R, T, w, 1 / C, widths)
+    assert solved.all()
+    for i, j in np.ndindex(3, 3):
+        k = widths[j]
+        narrow = RowBlocks(lambda rows, k=k: M[rows, :k], n_rows, int(k), M.dtype.type)
+        expected = solve_ridge(narrow, T, C[i], w).beta
+        np.testing.assert_allclose(beta[:k, i, j], expected, rtol=1e-7, atol=1e-9)
+        np.testing.assert_array_equal(beta[k:, i, j], 0.0)
+
+
+def test_singular_systems_are_left_to_others(rng):
+    M = rng.normal(size=(40, 5))
+    M = np.hstack([M, M])
+    T, w = rng.normal(size=(40, 1)), np.ones(40)
+    design = RowBlocks(lambda rows: M[rows], *M.shape)
+    G, R = normal_equations(design, T, w)
+    _, solved = nested_ridge(design, G, R, T, w, np.array([1.0, 1e-20]), np.array([10]))
+    np.testing.assert_array_equal(solved, [[True], [False]])
+
+
+def test_ill_conditioned_systems_are_refined(rng):
+    M = rng.normal(size=(60, 6))
+    M[:, 3:] = M[:, :3] + 1e-5 * M[:, 3:]
+    T, w = rng.normal(size=(60, 2)), rng.uniform(0.5, 2, 60)
+    design = RowBlocks(lambda rows: M[rows], *M.shape)
+    G, R = normal_equations(design, T, w)
+    beta, solved = nested_ridge(design, G, R, T, w, np.array([1e-9]), np.array([4, 6]))
+    assert solved.all()
+    for j, k in enumerate((4, 6)):
+        narrow = RowBlocks(lambda rows, k=k: M[rows, :k], 60, k)
+        expected = solve_ridge(narrow, T, 1e9, w).beta
+        assert np.abs(beta[:k, 0, j] - expected).max() <= 1e-8 * np.abs(expected).max()

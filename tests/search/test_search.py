@@ -1,0 +1,690 @@
+"""The exact search against GridSearchCV itself: same scores, same choice, same shape of results."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.datasets import make_classification
+from sklearn.decomposition import PCA
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, make_scorer, matthews_corrcoef
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    ParameterGrid,
+    RepeatedStratifiedKFold,
+    StratifiedKFold,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from robell import (
+    ComplexRVFLClassifier,
+    ELMClassifier,
+    GranularBallRVFLClassifier,
+    NeuroFuzzyRVFLClassifier,
+    RoBellRVFLClassifier,
+    RVFLClassifier,
+    RVFLGridSearchCV,
+    paper_grid,
+)
+from robell._core.tools.progress import Progress
+from robell.metrics import g_mean_score
+from robell.models._base import PAPER_C
+
+FAMILY = {
+    "rvfl": (RVFLClassifier, {"direct_link": [True, False]}),
+    "elm": (ELMClassifier, {"output_bias": [False, True]}),
+    "robell": (RoBellRVFLClassifier, {"kernel_width": [0.5, 4.0, "scale"], "rho": [0.5, 1.0]}),
+    "nf": (NeuroFuzzyRVFLClassifier, {"n_rules": [3, 6]}),
+    "crvfl": (ComplexRVFLClassifier, {"encoding": ["phase", "pair"]}),
+    "acrvfl": (partial(ComplexRVFLClassifier, augmented=True), {}),
+    "gb": (GranularBallRVFLClassifier, {"purity": [0.8, 1.0]}),
+    "gegb": (partial(GranularBallRVFLClassifier, graph="lfda"), {"graph_weight": [0.0, 1.0]}),
+}
+COMMON = {"C": [10.0, 1e-3, 1e5], "n_hidden": [23, 3, 90], "activation": ["relu", "sigmoid"]}
+
+
+def table(n_classes=2, n_rows=110, seed=0):
+    X, y = make_classification(
+        n_rows,
+        6,
+        n_informative=4,
+        n_classes=n_classes,
+        weights=[0.7] if n_classes == 2 else None,
+        random_state=seed,
+    )
+    return StandardScaler().fit_transform(X), y
+
+
+def both(estimator, grid, X, y, *, params=None, **settings):
+    searches = []
+    for kind in (GridSearchCV, RVFLGridSearchCV):
+        searches.append(kind(estimator, grid, **settings).fit(X, y, **(params or {})))
+    return searches
+
+
+def assert_same(theirs, ours, tolerance=1e-12):
+    assert list(ours.cv_results_) == list(theirs.cv_results_)
+    for key, expected in theirs.cv_results_.items():
+        found = ours.cv_results_[key]
+        if "time" in key:
+            assert (found >= 0).all()
+        elif key.startswith("param_"):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found.mask, expected.mask)
+            assert list(found) == list(expected)
+        elif key == "params":
+            assert found == expected
+        elif key.startswith("rank_"):
+            # Ranks of candidates whose means differ by rounding may be swapped.
+            mean = theirs.cv_results_[key.replace("rank_", "mean_")]
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(
+                np.sort(mean)[::-1][found - 1], np.sort(mean)[::-1][expected - 1], atol=tolerance
+            )
+        else:
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected, atol=tolerance, rtol=0)
+    for name in ("best_index_", "best_params_", "best_score_", "multimetric_", "n_splits_"):
+        assert hasattr(ours, name) == hasattr(theirs, name)
+        if hasattr(theirs, name):
+            assert getattr(ours, name) == pytest.approx(getattr(theirs, name), abs=tolerance)
+
+
+# -- every model -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", FAMILY)
+def test_every_model_gives_the_scores_of_grid_search(name, n_classes):
+    estimator, more = FAMILY[name]
+    X, y = table(n_classes)
+    theirs, ours = both(
+        estimator(calibrate=False, random_state=0),
+        {**COMMON, **more},
+        X,
+        y,
+        cv=StratifiedKFold(3, shuffle=True, random_state=0),
+        return_train_score=True,
+    )
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 3 * len(ParameterGrid({**COMMON, **more}))
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+SCORERS = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced_accuracy",
+    "f1": "f1",
+    "roc_auc": "roc_auc",
+    "average_precision": "average_precision",
+    "g_mean": make_scorer(g_mean_score),
+    "mcc": make_scorer(matthews_corrcoef),
+    "minus": make_scorer(matthews_corrcoef, greater_is_better=False),
+    "f1_of_zero": make_scorer(f1_score, pos_label=0),
+}
+
+
+@pytest.mark.parametrize("name", ["rvfl", "robell", "crvfl"])
+def test_many_metrics_at_once(name):
+    estimator, more = FAMILY[name]
+    X, y = table()
+    theirs, ours = both(
+        estimator(random_state=0),
+        {**COMMON, **more},
+        X,
+        y,
+        scoring=SCORERS,
+        refit="roc_auc",
+        cv=3,
+        return_train_score=True,
+    )
+    assert_same(theirs, ours, tolerance=1e-9)
+    assert ours.n_shared_ > 0
+
+
+@pytest.mark.parametrize("scoring", ["f1_macro", "balanced_accuracy", "roc_auc_ovr"])
+def test_multiclass_scorers(scoring):
+    X, y = table(3)
+    estimator = RVFLClassifier(random_state=0)
+    theirs, ours = both(
+        estimator, {"C": [0.1, 10], "n_hidden": [5, 20]}, X, y, scoring=scoring, cv=3
+    )
+    assert_same(theirs, ours, tolerance=1e-9)
+    # probabilities cannot be shared, everything else can
+    assert ours.n_shared_ == (0 if scoring == "roc_auc_ovr" else 12)
+
+
+def test_a_paper_sized_corner_with_ill_conditioned_systems():
+    """Collinear columns and C to 1e12: refined, or handed to the solver with singular values."""
+    X, y = table(n_rows=80)
+    X = np.hstack([X, X[:, :2] + 1e-9])
+    grid = {
+        "C": [1e-5, 1.0, 1e5, 1e9, 1e12],
+        "n_hidden": [3, 43, 103],
+        "activation": ["relu", "sign"],
+    }
+    theirs, ours = both(
+        RoBellRVFLClassifier(random_state=0),
+        grid | {"kernel_width": [2.0]},
+        X,
+        y,
+        cv=4,
+        scoring=["accuracy", "roc_auc"],
+        refit="accuracy",
+    )
+    assert ours.n_shared_ == 4 * 30
+    assert_same(theirs, ours, tolerance=1e-9)
+
+
+# -- grids of every shape --------------------------------------------------------------
+
+
+def test_odd_grids(imbalanced):
+    X, y = imbalanced
+    estimator = RoBellRVFLClassifier(n_hidden=7, random_state=0)
+
+    def squared(z):
+        return z**2
+
+    for grid in (
+        {"C": [1.0]},
+        {"rho": [1.0, 0.5]},
+        {"C": [5, 1, 3]},
+        {"n_hidden": [9, 2, 4, 2]},
+        {"activation": ["sin", squared, np.tanh], "C": [1, 0.1]},
+        {"bias_scale": [0.0, 1.0], "class_weight": [None, "ratio", {0: 1.0, 1: 7.0}]},
+        {"C": np.logspace(-2, 2, 3), "kernel_width": np.array([1.0, 2.0])},
+        [{"C": [1.0, 10.0]}, {"n_hidden": [3, 4], "activation": ["relu"]}],
+        [{"C": [1.0], "rho": [0.5]}, {"C": [1.0], "rho": [0.5]}],
+        {"random_state": [0, 1], "C": [1, 10]},
+        {},
+    ):
+        theirs, ours = both(estimator, grid, X, y, cv=3)
+        assert_same(theirs, ours)
+        assert ours.n_shared_ == 3 * len(theirs.cv_results_["params"])
+
+
+def test_equal_scores_keep_the_first_candidate(imbalanced):
+    X, y = imbalanced
+    theirs, ours = both(
+        RVFLClassifier(random_state=0), {"C": [3.0, 1.0, 1.0, 2.0], "n_hidden": [5, 5]}, X, y, cv=2
+    )
+    assert ours.best_index_ == theirs.best_index_
+
+
+def test_leave_one_out_penalties_in_a_grid(imbalanced):
+    X, y = imbalanced
+    theirs, ours = both(
+        RVFLClassifier(random_state=0), {"C": [0.1, "loo", 10.0], "n_hidden": [5, 9]}, X, y, cv=3
+    )
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 12
+
+
+# -- pipelines, weights, routing -------------------------------------------------------
+
+
+def test_pipelines_are_refitted_in_every_fold(rng):
+    X, y = table()
+    X = X * [1, 10, 100, 1, 1, 1] + 5
+    pipeline = Pipeline(
+        [
+            ("scale", StandardScaler()),
+            ("pca", PCA()),
+            ("model", RoBellRVFLClassifier(random_state=0)),
+        ]
+    )
+    grid = {
+        "scale": [StandardScaler(), MinMaxScaler(), "passthrough"],
+        "pca__n_components": [2, 4],
+        "model__C": [0.1, 10],
+        "model__n_hidden": [5, 20],
+        "model__kernel_width": [1.0, 3.0],
+    }
+    theirs, ours = both(pipeline, grid, X, y, cv=3)
+    assert [p["scale"].__class__ for p in ours.cv_results_["params"]] == [
+        p["scale"].__class__ for p in theirs.cv_results_["params"]
+    ]
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12
+    )
+    assert ours.n_shared_ == 3 * 48
+    assert ours.best_index_ == theirs.best_index_
+
+
+class KeepColumns(TransformerMixin, BaseEstimator):
+    """An int is a number of columns, a float a share of them: 1 and 1.0 are not the same."""
+
+    def __init__(self, keep=1):
+        self.keep = keep
+
+    def fit(self, X, y=None):
+        self.n_ = self.keep if isinstance(self.keep, int) else round(self.keep * X.shape[1])
+        return self
+
+    def transform(self, X):
+        return X[:, : self.n_]
+
+
+def test_equal_values_of_other_types_are_other_candidates():
+    X, y = table()
+    pipeline = make_pipeline(KeepColumns(), RVFLClassifier(random_state=0))
+    grid = {"keepcolumns__keep": [1, 1.0], "rvflclassifier__C": [0.1, 10]}
+    theirs, ours = both(pipeline, grid, X, y, cv=3)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 12
+    assert len(set(ours.cv_results_["mean_test_score"])) > 1
+
+
+def test_a_search_over_estimators(imbalanced):
+    """The last step itself varies: our own are shared, the others fitted one by one."""
+    X, y = imbalanced
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", RVFLClassifier(random_state=0))])
+    grid = [
+        {
+            "model": [RVFLClassifier(random_state=0), ELMClassifier(random_state=1)],
+            "model__C": [1, 9],
+        },
+        {"model": [LogisticRegression()], "model__C": [1, 9]},
+    ]
+    theirs, ours = both(pipeline, grid, X, y, cv=3)
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12
+    )
+    assert ours.n_shared_ == 3 * 4
+
+
+def test_any_other_estimator_is_searched_too(imbalanced):
+    X, y = imbalanced
+    theirs, ours = both(LogisticRegression(), {"C": [0.1, 1, 10]}, X, y, cv=3)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 0
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_sample_weights(name, rng):
+    estimator, more = FAMILY[name]
+    X, y = table()
+    weight = rng.integers(0, 3, len(y)).astype(float)
+    grid = {"C": [0.1, 10], "n_hidden": [3, 60], **more}
+    theirs, ours = both(
+        estimator(random_state=0), grid, X, y, cv=3, params={"sample_weight": weight}
+    )
+    assert_same(theirs, ours)
+    assert ours.n_shared_ > 0
+    pipeline = make_pipeline(StandardScaler(), estimator(random_state=0))
+    last = pipeline.steps[-1][0]
+    theirs, ours = both(
+        pipeline,
+        {f"{last}__C": [0.1, 10]},
+        X,
+        y,
+        cv=3,
+        params={f"{last}__sample_weight": weight},
+    )
+    assert_same(theirs, ours)
+
+
+def test_metadata_routing(rng):
+    X, y = table()
+    weight = rng.uniform(0.5, 2, len(y))
+    groups = rng.integers(0, 6, len(y))
+    with config_context(enable_metadata_routing=True):
+        estimator = RVFLClassifier(random_state=0).set_fit_request(sample_weight=True)
+        estimator.set_score_request(sample_weight=False)
+        theirs, ours = both(
+            estimator,
+            {"C": [0.1, 10]},
+            X,
+            y,
+            cv=GroupKFold(3),
+            params={"sample_weight": weight, "groups": groups},
+        )
+        assert_same(theirs, ours)
+        weighted = make_scorer(matthews_corrcoef).set_score_request(sample_weight=True)
+        theirs, ours = both(
+            estimator,
+            {"C": [0.1, 10]},
+            X,
+            y,
+            cv=3,
+            scoring=weighted,
+            params={"sample_weight": weight},
+        )
+        assert_same(theirs, ours)
+        assert ours.n_shared_ == 6
+
+
+def test_splitters_groups_and_frames(rng):
+    X, y = table()
+    names = list("abcdef")
+    frame = pd.DataFrame(X, columns=names)
+    labels = pd.Series(np.array(["no", "yes"])[y])
+    estimator = RVFLClassifier(random_state=0)
+    for cv, params in (
+        (RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0), {}),
+        (GroupKFold(3), {"groups": rng.integers(0, 7, len(y))}),
+        ([(np.arange(60), np.arange(60, 110))], {}),
+        (None, {}),
+    ):
+        theirs, ours = both(estimator, {"C": [0.1, 10]}, frame, labels, cv=cv, params=params)
+        assert_same(theirs, ours)
+        np.testing.assert_array_equal(ours.feature_names_in_, names)
+        np.testing.assert_array_equal(ours.classes_, ["no", "yes"])
+        assert ours.predict(frame).dtype.kind in "OU"
+
+
+# -- refit and results -----------------------------------------------------------------
+
+
+def test_refit_choices(imbalanced):
+    X, y = imbalanced
+    grid = {"C": [0.1, 10], "n_hidden": [3, 9]}
+    estimator = RVFLClassifier(random_state=0)
+
+    def smallest(results):
+        return int(np.argmin(results["param_n_hidden"]))
+
+    for refit in (False, True, smallest):
+        theirs, ours = both(estimator, grid, X, y, cv=3, refit=refit)
+        assert hasattr(ours, "best_estimator_") == hasattr(theirs, "best_estimator_")
+        assert ours.best_index_ == theirs.best_index_
+    theirs, ours = both(estimator, grid, X, y, cv=3, scoring=["accuracy", "f1"], refit=False)
+    assert_same(theirs, ours)
+    with pytest.raises(ValueError, match="For multi-metric scoring"):
+        RVFLGridSearchCV(estimator, grid, scoring=["accuracy", "f1"]).fit(X, y)
+
+
+def test_custom_scoring_callables(imbalanced):
+    X, y = imbalanced
+
+    def report(estimator, X, y):
+        return {"size": np.abs(estimator.coef_).sum(), "right": (estimator.predict(X) == y).mean()}
+
+    theirs, ours = both(
+        RVFLClassifier(random_state=0), {"C": [0.1, 10]}, X, y, cv=3, scoring=report, refit="right"
+    )
+    assert_same(theirs, ours)
+    theirs, ours = both(
+        RVFLClassifier(random_state=0), {"C": [0.1, 10]}, X, y, cv=3, scoring="neg_log_loss"
+    )
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 0
+
+
+# -- failures --------------------------------------------------------------------------
+
+
+def test_failing_candidates_follow_error_score(imbalanced):
+    X, y = imbalanced
+    grid = {"C": [-1.0, 1.0], "n_hidden": [3, 0], "activation": ["relu", "nonsense"]}
+    searches = []
+    for kind in (GridSearchCV, RVFLGridSearchCV):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            searches.append(kind(RVFLClassifier(random_state=0), grid, cv=3).fit(X, y))
+        messages = [str(w.message) for w in caught if w.category is FitFailedWarning]
+        assert len(messages) == 1
+        assert "21 fits failed out of a total of 24" in messages[0]
+    assert_same(*searches)
+    with pytest.warns(FitFailedWarning):
+        search = RVFLGridSearchCV(RVFLClassifier(random_state=0), grid, cv=3, error_score=-7.0).fit(
+            X, y
+        )
+    assert (search.cv_results_["mean_test_score"] == -7).sum() == 7
+    with pytest.raises(ValueError, match=r"'activation' parameter|'C' parameter|'n_hidden'"):
+        RVFLGridSearchCV(RVFLClassifier(), grid, cv=3, error_score="raise").fit(X, y)
+
+
+def test_a_failing_activation_fails_its_own_candidates_only(imbalanced):
+    X, y = imbalanced
+
+    def of_another_shape(z):
+        return z[:, :1]
+
+    def raising(z):
+        raise TypeError("of any kind")
+
+    for broken in (of_another_shape, raising):
+        with pytest.warns((FitFailedWarning, UserWarning)):
+            search = RVFLGridSearchCV(
+                RVFLClassifier(random_state=0), {"activation": [broken, "relu"], "C": [1, 2]}, cv=3
+            ).fit(X, y)
+        np.testing.assert_array_equal(
+            np.isnan(search.cv_results_["mean_test_score"]), [True, False, True, False]
+        )
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+def test_folds_without_a_class_and_scorers_that_refuse():
+    X, y = table(n_rows=40)
+    labels = np.array(["a", "b"])[y]
+    splits = [(np.arange(30), np.flatnonzero(y[30:] == 0) + 30), (np.arange(10, 40), np.arange(10))]
+    for scoring in ("roc_auc", "f1", "average_precision", "accuracy"):
+        theirs, ours = both(
+            RVFLClassifier(random_state=0), {"C": [1, 2]}, X, labels, cv=splits, scoring=scoring
+        )
+        np.testing.assert_allclose(
+            ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12
+        )
+
+
+def test_unseen_classes_in_a_test_fold():
+    X, y = table(3, n_rows=60)
+    splits = [(np.flatnonzero(y < 2), np.arange(60)), (np.arange(60), np.arange(60))]
+    for scoring in ("accuracy", "balanced_accuracy"):
+        theirs, ours = both(
+            RVFLClassifier(random_state=0), {"C": [1, 2]}, X, y, cv=splits, scoring=scoring
+        )
+        assert_same(theirs, ours)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"param_grid": {"nonsense": [1]}}, "Invalid parameter 'nonsense'"),
+        ({"param_grid": {"C": []}}, "non-empty"),
+        ({"cv": 1}, "'cv' parameter"),
+        ({"cv": 190}, "n_splits=190"),
+        ({"scoring": "nonsense"}, "nonsense"),
+    ],
+)
+def test_bad_settings_raise_what_grid_search_raises(imbalanced, settings, message):
+    X, y = imbalanced
+    arguments = {"param_grid": {"C": [1]}} | settings
+    messages = []
+    for kind in (GridSearchCV, RVFLGridSearchCV):
+        with pytest.raises(ValueError, match=message) as error:
+            kind(RVFLClassifier(), **arguments).fit(X, y)
+        messages.append(type(error.value))
+    assert messages[0] is messages[1]
+
+
+# -- processes -------------------------------------------------------------------------
+
+
+def test_processes_change_nothing(imbalanced):
+    X, y = imbalanced
+    grid = {**COMMON, "rho": [0.5, 1.0]}
+    estimator = make_pipeline(StandardScaler(), RoBellRVFLClassifier(random_state=0))
+    grid = {f"robellrvflclassifier__{name}": values for name, values in grid.items()}
+    one, two, many = (
+        RVFLGridSearchCV(estimator, grid, cv=2, n_jobs=n).fit(X, y) for n in (None, 2, 4)
+    )
+    for other in (two, many):
+        np.testing.assert_array_equal(
+            one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"]
+        )
+        assert other.n_shared_ == one.n_shared_
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_stops_at_once_and_leaves_no_process(n_jobs):
+    script = textwrap.dedent(f"""
+        import numpy as np
+        from robell import RoBellRVFLClassifier, RVFLGridSearchCV, paper_grid
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(2000, 20)); y = (rng.uniform(size=2000) < 0.3).astype(int)
+        print("ready", flush=True)
+        RVFLGridSearchCV(RoBellRVFLClassifier(), paper_grid("robell"), n_jobs={n_jobs}).fit(X, y)
+    """)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Where the tests run in the background, SIGINT is ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert process.stdout.readline().strip() == "ready"
+    time.sleep(4)
+    assert process.poll() is None
+    start = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - start < 10  # about one second; the machine may be busy
+    assert process.returncode != 0
+    assert "KeyboardInterrupt" in errors
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and _group_alive(process.pid):
+        time.sleep(0.1)
+    assert not _group_alive(process.pid)
+
+
+def _group_alive(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_progress_is_shown_on_terminals_only():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
+        with Progress(4, "search", stream, patience=0.0) as progress:
+            for _ in range(4):
+                progress.shown -= 1.0
+                progress.advance()
+        assert ("50%" in stream.getvalue()) == shown
+        assert (" left" in stream.getvalue()) == shown
+
+
+# -- the estimators' own choice of C ---------------------------------------------------
+
+
+def brute_force_loo_error(estimator, X, y, C):
+    """Squared leave-one-out error of one-hot scores, by refitting without each row."""
+    classes = np.unique(y)
+    total = 0.0
+    for i in range(len(y)):
+        keep = np.arange(len(y)) != i
+        model = estimator(C=C).fit(X[keep], y[keep])
+        score = (model._features(model._validate_new(X[i : i + 1])) @ model.coef_).real[0]
+        total += np.square(score - (classes == y[i])).sum()
+    return total
+
+
+@pytest.mark.parametrize("n_hidden", [5, 60], ids=["tall", "wide"])
+@pytest.mark.parametrize("name", ["rvfl", "elm", "crvfl", "acrvfl"])
+def test_loo_chooses_what_brute_force_chooses(name, n_hidden):
+    estimator = partial(FAMILY[name][0], n_hidden, calibrate=False, random_state=0)
+    X, y = table(n_rows=40, seed=3)
+    if "crvfl" in name:  # the encoding must not depend on the row left out
+        estimator = partial(estimator, encoding="cartesian")
+    errors = [brute_force_loo_error(estimator, X, y, C) for C in PAPER_C]
+    model = estimator(C="loo").fit(X, y)
+    assert PAPER_C[int(np.argmin(errors))] == model.C_
+    np.testing.assert_allclose(model.coef_, estimator(C=model.C_).fit(X, y).coef_)
+
+
+def test_loo_honours_weights_and_works_with_every_model(rng):
+    X, y = table(n_rows=60)
+    weight = rng.integers(1, 4, len(y))
+    for estimator, _ in FAMILY.values():
+        weighted = estimator(C="loo", random_state=0).fit(X, y, sample_weight=weight)
+        repeated = estimator(C="loo", random_state=0).fit(
+            np.repeat(X, weight, axis=0), np.repeat(y, weight)
+        )
+        assert weighted.C_ in PAPER_C
+        assert weighted.C_ == repeated.C_
+        assert np.isfinite(weighted.predict_proba(X)).all()
+
+
+def test_the_best_score_is_the_one_brute_force_gives():
+    """RidgeClassifierCV(cv=None) reports 1.0 here, whatever the data (scikit-learn's 34942)."""
+    X, y = table(n_rows=60, seed=1)
+    alphas = [0.1, 1.0, 10.0]
+    search = RVFLGridSearchCV(
+        RVFLClassifier(1, random_state=0, bias_scale=0.0),
+        {"C": [1 / a for a in alphas]},
+        cv=[(np.flatnonzero(np.arange(60) != i), [i]) for i in range(60)],
+        scoring="accuracy",
+    ).fit(X, y)
+    right = []
+    for i in range(60):
+        keep = np.arange(60) != i
+        model = RVFLClassifier(1, C=search.best_params_["C"], random_state=0, bias_scale=0.0)
+        right.append(model.fit(X[keep], y[keep]).predict(X[i : i + 1])[0] == y[i])
+    assert search.best_score_ == pytest.approx(np.mean(right))
+    assert search.best_score_ < 0.99
+
+
+# -- the paper's grids -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "size"),
+    [
+        ("rvfl", 1210),
+        ("elm", 1210),
+        ("robell", 66_550),
+        ("nf", 12_100),
+        ("crvfl", 1210),
+        ("acrvfl", 1210),
+        ("gb", 7260),
+        ("gegb", 79_860),
+    ],
+)
+def test_paper_grids(model, size):
+    grid = paper_grid(model)
+    assert len(ParameterGrid(grid)) == size
+    assert grid["C"] == [10.0**k for k in range(-5, 6)]
+    assert grid["n_hidden"] == list(range(3, 204, 20))
+    estimator = FAMILY[model][0]()
+    for name, values in grid.items():
+        estimator.set_params(**{name: values[0]})._validate_params()
+    assert all(name.startswith("m__") for name in paper_grid(model, prefix="m__"))
+
+
+def test_unknown_model():
+    with pytest.raises(ValueError, match="model must be one of rvfl, elm, robell"):
+        paper_grid("forest")
+
+
+@parametrize_with_checks(
+    [RVFLGridSearchCV(RVFLClassifier(5, calibrate=False, random_state=0), {"C": [0.1, 10.0]}, cv=2)]
+)
+@pytest.mark.filterwarnings("ignore")  # failed fits are announced by warnings here
+def test_scikit_learn_check(estimator, check):
+    check(estimator)

