@@ -16,10 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from robell._core.labels.noise import (
     common_rate,
     fit_link,
+    joint_matrix,
     nearest_centroid_shares,
     noise_matrix,
+    noise_rates,
     offsets_for_shares,
     posterior,
+    wrong_share,
 )
 from robell._core.layers.features import RowBlocks, draw_sparse_layer, hidden_output, rows_per_block
 from robell._core.ridge.loo import fit_centred_ridge
@@ -292,16 +295,9 @@ class NoiseRobustRVFLClassifier(ClassifierMixin, BaseEstimator):
         self.sample_quality_ = np.where(known, probability[np.arange(n), place], 0.0)
         suspect = (probability.argmax(axis=1) != place) & (multiplicity > 0)
         self.n_suspects_ = int(suspect.sum())
-        joint = np.stack(
-            [
-                (multiplicity[:, None] * probability)[(place == c) & (multiplicity > 0)].sum(axis=0)
-                for c in range(n_classes)
-            ],
-            axis=1,
-        )
-        total = np.maximum(joint.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        self.noise_matrix_ = joint / total
-        self.noise_rate_ = float(1.0 - np.trace(joint) / joint.sum())
+        joint = joint_matrix(probability, place, multiplicity, n_classes)
+        self.noise_matrix_ = noise_rates(joint)
+        self.noise_rate_ = wrong_share(joint)
 
     # -- predict ----------------------------------------------------------------------
 

@@ -17,21 +17,23 @@ from robell._core.labels.noise import (
     Link,
     anchor_rate,
     common_rate,
+    even_noise,
     fit_link,
+    joint_matrix,
     margins,
     nearest_centroid_shares,
     noise_matrix,
+    noise_rates,
     offsets_for_shares,
     posterior,
+    wrong_share,
 )
 
 seeds = st.integers(0, 2**32 - 1)
 
 
 def symmetric_noise(rate, n_classes):
-    N = np.full((n_classes, n_classes), rate / (n_classes - 1))
-    np.fill_diagonal(N, 1.0 - rate)
-    return N
+    return even_noise(np.full(n_classes, rate))
 
 
 def draw_scores(seed, n_rows, n_classes, rate=0.2, separation=1.0):
@@ -212,6 +214,27 @@ def test_posterior_at_its_limits():
     # no noise: the label is right; labels that say nothing: the scores decide alone
     np.testing.assert_array_equal(posterior(P, labels, np.eye(2)), np.eye(2))
     np.testing.assert_allclose(posterior(P, labels, np.full((2, 2), 0.5)), P)
+
+
+@given(problems, st.floats(0.01, 0.45))
+def test_rows_of_each_true_class_and_label_are_counted_row_by_row(problem, rate):
+    scores, labels, weight = problem
+    n_classes = scores.shape[1]
+    Z = posterior(softmax(scores, axis=1), labels, even_noise(np.full(n_classes, rate)))
+    joint = np.zeros((n_classes, n_classes))
+    for p, y, w in zip(Z, labels, weight):
+        joint[:, y] += w * p
+    found = joint_matrix(Z, labels, weight, n_classes)
+    np.testing.assert_allclose(found, joint, rtol=1e-12)
+    for z in range(n_classes):
+        np.testing.assert_allclose(noise_rates(found)[z], joint[z] / joint[z].sum(), rtol=1e-12)
+    right = sum(w * p[y] for p, y, w in zip(Z, labels, weight))
+    assert wrong_share(found) == pytest.approx(1 - right / weight.sum(), abs=1e-12)
+
+
+def test_a_class_without_rows_has_no_noise_rather_than_nan():
+    joint = np.array([[3.0, 1.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(noise_rates(joint), [[0.75, 0.25], [0.0, 0.0]])
 
 
 # -- the link ------------------------------------------------------------------------

@@ -124,9 +124,31 @@ def noise_matrix(scores: Array, labels: Labels, weight: Array, rate: float) -> A
         among_many = anchor_rate(margin[:, c], labels != c, weight, large, 1.0)
         trust = min(1.0, own / among_many)
         rates[c] = max(rate, rate + trust * (own - rate))
+    return even_noise(rates)
+
+
+def even_noise(rates: Array) -> Array:
+    """Return N_zy = P(y | z): wrong at the class's rate, all other classes equally likely then."""
+    n_classes = len(rates)
     N = np.repeat(rates[:, None] / (n_classes - 1), n_classes, axis=1)
     np.fill_diagonal(N, 1.0 - rates)
     return N
+
+
+def joint_matrix(probability: Array, labels: Labels, multiplicity: Array, n_classes: int) -> Array:
+    """Return J_zy = Σ_i m_i P(z | s_i, y_i) [y_i = y]: rows of true class z with label y."""
+    rows = multiplicity[:, None] * probability
+    return np.stack([rows[labels == y].sum(axis=0) for y in range(n_classes)], axis=1)
+
+
+def noise_rates(joint: Array) -> Array:
+    """Return N_zy = J_zy / Σ_y J_zy, the share of the rows of true class z that have label y."""
+    return joint / np.maximum(joint.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+
+
+def wrong_share(joint: Array) -> float:
+    """Return 1 - Σ_z J_zz / Σ_zy J_zy, the share of all rows whose label is wrong."""
+    return float(1.0 - np.trace(joint) / joint.sum())
 
 
 def posterior(prior: Array, labels: Labels, N: Array) -> Array:
