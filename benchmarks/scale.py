@@ -172,8 +172,8 @@ def gpu(n_rows, n_jobs):
     from sklearn import set_config
 
     from robell import RoBellRVFLClassifier
-    from robell._core.array import kernel_statistics_on_device
     from robell._core.membership.equations import pw_gbell
+    from robell._core.ridge.on_device import kernel_statistics_on_device
 
     set_config(array_api_dispatch=True)
     rng = np.random.default_rng(0)

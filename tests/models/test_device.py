@@ -121,7 +121,7 @@ def test_single_precision_rows(rng, device):
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations_are_the_arrays_ones(rng, device, name):
-    from robell._core.array import apply_activation
+    from robell._core.ridge.on_device import apply_activation
 
     Z = np.concatenate([rng.normal(0, 3, 500), [0.0, -0.0, 1.0, -1.0, 800.0, -800.0]])
     (values,) = tensors(device, Z)

@@ -7,18 +7,17 @@ leaves the rest to this shell.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from robell._core.array import is_tensor
+from robell._core.array import is_tensor, one_hot
 from robell._core.layers.activations import ACTIVATIONS
 from robell._core.layers.features import (
     RowBlocks,
@@ -37,10 +36,31 @@ from robell.models._device import (
     scores_of_tensor,
     uses_device,
 )
-from robell.models._validation import check_multiplicity, one_line_errors
+from robell.models._validation import (
+    ARRAY_CHECKS,
+    TrainingRows,
+    check_training,
+    draw_seed,
+    one_line_errors,
+)
 
 PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
-ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a classifier can do beyond fitting arrays; asked for here and nowhere else.
+
+    A class declares its own in ``_capabilities``. Who wants something that is not declared refuses
+    by name; documentation and tests of the whole family read the same record.
+    """
+
+    streams: bool = False  # partial_fit and merge: rows that are seen once
+    passes: bool = False  # fits in passes over files or over partitions on a cluster
+    tensors: bool = False  # fits torch tensors where they are
+    exact_search: bool = False  # RVFLGridSearchCV shares its factorisations among candidates
+    weighs_by_membership: bool = False  # row weights depend on all other rows
+    calibrates_left_out: bool = True  # probabilities come from leave-one-out scores
 
 
 def _calibrates(estimator):
@@ -48,14 +68,6 @@ def _calibrates(estimator):
     if not estimator.calibrate:
         raise AttributeError("predict_proba needs calibrate=True at fit")
     return True
-
-
-class TrainingRows(NamedTuple):
-    """What the ridge is fitted to."""
-
-    X: np.ndarray
-    labels: np.ndarray  # places in classes_
-    multiplicity: np.ndarray
 
 
 class Prepared(NamedTuple):
@@ -68,8 +80,28 @@ class Prepared(NamedTuple):
     n_given: int
 
 
-class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
-    """What all classifiers of the family share; not for direct use."""
+class FamilyClassifier(ClassifierMixin, BaseEstimator):
+    """The root of every classifier of the family: what it can do, and its gate."""
+
+    _capabilities = Capabilities()
+
+    def _check_training(self, X, y, sample_weight=None):
+        """Check what fit was given."""
+        return check_training(self, X, y, sample_weight, self._validate_training)
+
+    def _validate_training(self, X, y):
+        """Return X and y as arrays the mathematics may trust."""
+        return validate_data(self, X, y, **ARRAY_CHECKS)
+
+    def _validate_new(self, X):
+        """Return rows to predict as an array the mathematics may trust."""
+        return validate_data(self, X, reset=False, **ARRAY_CHECKS)
+
+
+class BaseRVFLClassifier(FamilyClassifier):
+    """What the networks with one layer and one ridge share; not for direct use."""
+
+    _capabilities = Capabilities(exact_search=True)
 
     _parameter_constraints = {
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
@@ -84,11 +116,9 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
 
     _direct_link = True  # the slot a model without [x] in its features turns off
     _dtype = np.float64  # of the design matrix
-    _leaves_one_out = True  # whether probabilities come from leave-one-out scores
     _C_factor = 1.0  # what C is multiplied by in the ridge
     _columns_per_node = 1
     _weight_parameters = ()  # parameters that only the row weights depend on
-    _runs_on_devices = False  # whether tensors are taken as such
 
     # -- fit --------------------------------------------------------------------------
 
@@ -112,7 +142,7 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
         """
         self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
         if uses_device(X):
-            if not self._runs_on_devices:
+            if not self._capabilities.tensors:
                 raise TypeError(f"{type(self).__name__} takes arrays, not tensors: give X.cpu()")
             return fit_tensor(self, X, y, sample_weight)
         for name in ("device_", "dtype_", "engine_"):  # of an earlier fit to tensors
@@ -122,40 +152,12 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
 
     def _prepare(self, X, y, sample_weight=None):
         """Validate, and fit all that does not depend on C or on row weights."""
-        with one_line_errors(self, X):
-            X, y = self._validate_training(X, y)
-        check_classification_targets(y)
-        multiplicity = check_multiplicity(sample_weight, len(X))
-        present = np.arange(len(X)) if sample_weight is None else np.flatnonzero(multiplicity)
-        self.classes_ = np.unique(y[present])
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of at least two classes; "
-                f"y has one class, {self.classes_[0]!r}"
-            )
-        samples = TrainingRows(
-            X if len(present) == len(X) else X[present],
-            np.searchsorted(self.classes_, y[present]),
-            multiplicity[present],
-        )
+        given = self._check_training(X, y, sample_weight)
+        self.classes_, samples = given.classes, given.rows()
         rows = self._fit_rows(samples)
-        self._fit_features(rows, self._draw_seed())
-        T = np.zeros((len(rows.X), len(self.classes_)))
-        T[np.arange(len(rows.X)), rows.labels] = 1.0
-        return Prepared(samples, rows, T, present, len(X))
-
-    def _draw_seed(self):
-        """Return the one number from random_state that seeds all streams."""
-        # One number only: the state of random_state does not leak n_hidden.
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-    def _validate_training(self, X, y):
-        """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, **ARRAY_CHECKS)
-
-    def _validate_new(self, X):
-        """Return rows to predict as an array the mathematics may trust."""
-        return validate_data(self, X, reset=False, **ARRAY_CHECKS)
+        self._fit_features(rows, draw_seed(self.random_state))
+        T = one_hot(rows.labels, len(self.classes_))
+        return Prepared(samples, rows, T, given.present, len(given.X))
 
     def _fit_prepared(self, prepared):
         return self._fit_weighted(prepared, self._fit_weights(prepared))
@@ -176,7 +178,7 @@ class BaseRVFLClassifier(ClassifierMixin, BaseEstimator):
             candidates = self._C_factor * PAPER_C
             best = choose_C(design, T, candidates, weights, one_copy, further_penalty)
             self.C_ = float(PAPER_C[best])
-        left_out = one_copy if self.calibrate and self._leaves_one_out else None
+        left_out = one_copy if self.calibrate and self._capabilities.calibrates_left_out else None
         solution = solve_ridge(
             design, T, float(self.C_) * self._C_factor, weights, left_out, further_penalty
         )

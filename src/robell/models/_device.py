@@ -12,16 +12,16 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils import check_random_state
 
-from robell._core.array import (
-    DeviceDesign,
-    is_tensor,
-    kernel_statistics_on_device,
-    solve_on_device,
-)
+from robell._core.array import is_tensor
 from robell._core.layers.features import draw_random_layer
 from robell._core.membership.equations import pw_gbell
 from robell._core.membership.pairs_torch import engine_of
 from robell._core.ridge.calibrate import calibrated_probability, fit_calibration
+from robell._core.ridge.on_device import (
+    DeviceDesign,
+    kernel_statistics_on_device,
+    solve_on_device,
+)
 from robell.models._validation import check_multiplicity
 
 

@@ -42,7 +42,7 @@ from robell._core.ridge.state import (
 )
 from robell.models._base import ARRAY_CHECKS, PAPER_C, Prepared, TrainingRows
 from robell.models._device import uses_device
-from robell.models._validation import check_multiplicity, one_line_errors
+from robell.models._validation import check_multiplicity, draw_seed, one_line_errors
 
 RESERVOIR = 2048  # distinct rows kept of every class
 LANDMARKS = 512  # of every class
@@ -92,8 +92,6 @@ class Found(NamedTuple):
 
 class StreamingMixin:
     """Adds ``partial_fit`` to a classifier of the family; not for direct use."""
-
-    _weighs_by_membership = False  # whether row weights depend on all other rows
 
     # -- partial_fit -------------------------------------------------------------------
 
@@ -194,7 +192,7 @@ class StreamingMixin:
         for name in ("device_", "dtype_", "engine_"):  # of an earlier fit to tensors
             vars(self).pop(name, None)
         self._set_classes(self.classes_ if classes is None else classes)
-        seed = self._draw_seed()
+        seed = draw_seed(self.random_state)
         self._stream = Stream(self._begin(seed), seed, self._fixed_parameters())
 
     def _set_classes(self, classes):
@@ -213,7 +211,7 @@ class StreamingMixin:
         nothing = TrainingRows(np.empty((0, n_features)), np.empty(0, np.intp), np.empty(0))
         self._fit_features(nothing, seed)
         n_classes, n_columns = len(self.classes_), self._n_columns()
-        if self._weighs_by_membership:
+        if self._capabilities.weighs_by_membership:
             return empty_warm_up(n_classes, n_columns, n_features, seed)
         reservoir = None
         if self.calibrate or self.C == "loo":

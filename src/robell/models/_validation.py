@@ -1,10 +1,66 @@
-"""Checks at the boundary that scikit-learn's own do not make, and their one-line messages."""
+"""The gate: tables, labels and weights are checked here, once; the mathematics trusts them."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
+
+
+class TrainingRows(NamedTuple):
+    """Rows that a model is fitted to."""
+
+    X: np.ndarray
+    labels: np.ndarray  # places in classes_
+    multiplicity: np.ndarray
+
+
+class Given(NamedTuple):
+    """What fit was given, checked."""
+
+    X: np.ndarray
+    y: np.ndarray
+    multiplicity: np.ndarray
+    present: np.ndarray  # places of the rows of positive weight
+    classes: np.ndarray  # the labels of those rows, sorted
+
+    def rows(self):
+        """Return the rows of positive weight."""
+        X, y, multiplicity, present, classes = self
+        if len(present) < len(X):
+            X, y, multiplicity = X[present], y[present], multiplicity[present]
+        return TrainingRows(X, np.searchsorted(classes, y), multiplicity)
+
+
+def check_training(estimator, X, y, sample_weight=None, check_table=None):
+    """Check what fit was given; ``check_table(X, y)`` may replace scikit-learn's usual checks."""
+    with one_line_errors(estimator, X):
+        if check_table is None:
+            X, y = validate_data(estimator, X, y, **ARRAY_CHECKS)
+        else:
+            X, y = check_table(X, y)
+    check_classification_targets(y)
+    multiplicity = check_multiplicity(sample_weight, len(X))
+    present = np.flatnonzero(multiplicity)
+    classes = np.unique(y[present])
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs rows of at least two classes; "
+            f"y has one class, {classes[0]!r}"
+        )
+    return Given(X, y, multiplicity, present, classes)
+
+
+def draw_seed(random_state):
+    """Return the one number from random_state that seeds everything random in a fit."""
+    # One number only, so that the state of random_state afterwards does not depend on n_hidden.
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 @contextmanager

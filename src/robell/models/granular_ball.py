@@ -7,11 +7,12 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from robell._core.array import one_hot
 from robell._core.balls.granular import Balls, describe_balls, distinct_rows, grow_balls, keep_balls
 from robell._core.balls.graphs import SCATTERS, graph_term
 from robell._core.membership.pairs import require_squares
 from robell._core.ridge.calibrate import fit_calibration
-from robell.models._base import BaseRVFLClassifier, TrainingRows
+from robell.models._base import BaseRVFLClassifier, Capabilities, TrainingRows
 
 
 class GranularBallRVFLClassifier(BaseRVFLClassifier):
@@ -152,7 +153,7 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    _leaves_one_out = False
+    _capabilities = Capabilities(exact_search=True, calibrates_left_out=False)
 
     def _fit_rows(self, rows):
         require_squares(rows.X)
@@ -180,10 +181,10 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
 
     def _calibration(self, samples, T, total, loo_scores):
         """Calibrate on the samples: the network has seen their balls' centres, not them."""
-        one_hot = np.eye(len(self.classes_))[samples.labels]
+        T = one_hot(samples.labels, len(self.classes_))
         cost = self._class_cost(samples.labels, samples.multiplicity)
         weight = samples.multiplicity
         if cost is not None:
             weight = weight * cost[samples.labels]
             weight *= samples.multiplicity.sum() / weight.sum()
-        return fit_calibration(self._class_scores(samples.X), one_hot, weight)
+        return fit_calibration(self._class_scores(samples.X), T, weight)

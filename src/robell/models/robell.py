@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_X_y
@@ -24,10 +23,10 @@ from robell._core.membership.equations import (
 )
 from robell._core.membership.pairs import Workers, pairs_to_compare
 from robell._core.tools.progress import Progress
-from robell.models._base import ARRAY_CHECKS, BaseRVFLClassifier
+from robell.models._base import ARRAY_CHECKS, BaseRVFLClassifier, Capabilities
 from robell.models._device import uses_device
 from robell.models._streaming import StreamingMixin
-from robell.models._validation import check_multiplicity, one_line_errors
+from robell.models._validation import check_multiplicity, draw_seed, one_line_errors
 
 _MEMBERSHIP_CONSTRAINTS = {
     "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
@@ -263,8 +262,9 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
     _weight_parameters = ("kernel_width", "rho")
     _comparison_seed = 0  # unless a layer is drawn, with its seed
-    _runs_on_devices = True
-    _weighs_by_membership = True
+    _capabilities = Capabilities(
+        streams=True, passes=True, tensors=True, exact_search=True, weighs_by_membership=True
+    )
 
     def _fit_features(self, rows, seed):
         super()._fit_features(rows, seed)
@@ -398,7 +398,7 @@ def pw_gbell_membership(
     width = _resolve_kernel_width(kernel_width, rows[0], rows[2])
     seed = 0
     if membership != "exact":  # which draws nothing, and leaves a RandomState as it is
-        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+        seed = draw_seed(random_state)
     statistics = _Comparison(membership, n_jobs, seed).statistics(rows, len(classes), width)
     found = pw_gbell(statistics, rows[1], float(rho))
     values, error = np.zeros(len(X)), np.zeros(len(X))

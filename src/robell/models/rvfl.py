@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from robell.models._base import BaseRVFLClassifier
+from robell.models._base import BaseRVFLClassifier, Capabilities
 from robell.models._streaming import StreamingMixin
+
+STREAMS_AND_TENSORS = Capabilities(streams=True, passes=True, tensors=True, exact_search=True)
 
 
 class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
@@ -118,7 +120,7 @@ class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    _runs_on_devices = True
+    _capabilities = STREAMS_AND_TENSORS
 
     @property
     def _direct_link(self):
@@ -196,7 +198,7 @@ class ELMClassifier(StreamingMixin, BaseRVFLClassifier):
     """
 
     _direct_link = False
-    _runs_on_devices = True
+    _capabilities = STREAMS_AND_TENSORS
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS
 from robell._core.ridge.state import empty, merge, update
 from robell.models._base import ARRAY_CHECKS
 from robell.models._streaming import LANDMARKS, RESERVOIR, StreamingMixin, one_hot_rows
-from robell.models._validation import one_line_errors
+from robell.models._validation import draw_seed, one_line_errors
 
 
 class OutOfCoreFit:
@@ -89,8 +89,8 @@ class OutOfCoreFit:
         model.n_features_in_ = int(found.n_features)
         if found.names is not None:
             model.feature_names_in_ = found.names
-        state = model._begin(seed := model._draw_seed())
-        if model._weighs_by_membership:
+        state = model._begin(seed := draw_seed(model.random_state))
+        if model._capabilities.weighs_by_membership:
             step = MomentsPass(model, seed)
             yield step
             moments = step.take()
@@ -104,7 +104,7 @@ class OutOfCoreFit:
         yield step
         state = step.take()
         self._require_all_classes(state.sizes)
-        if model._weighs_by_membership:
+        if model._capabilities.weighs_by_membership:
             state = replace(state, reservoir=moments.reservoir)
         yield from self._refined(state)
 
