@@ -69,7 +69,7 @@ def test_what_is_not_there_is_left_out_and_said(capsys, tmp_path):
     ("arguments", "message"),
     [
         (["--datasets", "habermann"], "did you mean 'haberman'"),
-        (["--datasets", "monk1", "--models", "robel"], "no model 'robel'; did you mean robell"),
+        (["--datasets", "monk1", "--models", "robel"], "no model 'robel'; did you mean 'robell'"),
         (["--datasets", "monk1", "--tune-by", "acuracy"], "no metric 'acuracy'"),
         (["--datasets", "monk1", "--data-dir", "nowhere"], "nowhere"),
         (["--datasets", "oocytes_merluccius_nucleus_4d"], "none of the sets asked for is here"),

@@ -18,7 +18,6 @@ from robell.report.tables import (
     to_latex,
     to_markdown,
     write,
-    write_atomically,
 )
 
 HOSTILE = [
@@ -256,16 +255,3 @@ def test_write_makes_three_files_and_leaves_nothing_else(tmp_path):
     assert paths[0].read_text(encoding="utf-8") == to_csv(table)
     assert paths[1].read_text(encoding="utf-8") == to_latex(table)
     assert paths[2].read_text(encoding="utf-8") == to_markdown(table)
-
-
-def test_a_write_that_fails_leaves_the_old_file_whole(tmp_path, monkeypatch):
-    path = write_atomically(tmp_path / "a.txt", "old")
-
-    def fail(*args):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("os.replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        write_atomically(path, "new")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
-    assert path.read_text() == "old"

@@ -4,6 +4,7 @@ import argparse
 import gzip
 import io
 import os
+import secrets
 import subprocess
 import sys
 import zipfile
@@ -404,7 +405,7 @@ def test_a_full_disk_is_said(frame, tmp_path, monkeypatch, suffix):
     model = rvfl().fit(frame[FEATURES], frame["y"])
     path = write(frame, tmp_path / "table.csv")
     # The temporary name leads to a device that is always full.
-    monkeypatch.setattr(files_module.secrets, "token_hex", lambda n: "full")
+    monkeypatch.setattr(secrets, "token_hex", lambda n: "full")
     for name, act in [
         (f"out{suffix}", lambda out: predict_files(model, path, out)),
         ("model.skops", lambda out: save_model(model, out)),
@@ -548,7 +549,7 @@ def test_fit_and_predict(capsys, frame, tmp_path):
     ("arguments", "message"),
     [
         (["--target", "z"], "there is no column 'z'"),
-        (["--param", "n_hiden=3"], "there is no parameter 'n_hiden'; did you mean n_hidden"),
+        (["--param", "n_hiden=3"], "there is no parameter 'n_hiden'; did you mean 'n_hidden'"),
         (["--param", "C=-1"], "'C' parameter of RVFLClassifier must be"),
         (["--memory", "1MiB"], "the program alone takes"),
         (["--out", "nowhere/model.skops"], "there is no folder nowhere"),

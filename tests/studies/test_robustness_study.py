@@ -460,8 +460,8 @@ def test_the_command_prints_a_table_and_the_path_of_the_page(capsys, tmp_path):
     ("arguments", "message"),
     [
         (["--datasets", "pimma"], "did you mean 'pima'"),
-        (["--models", "lightgmb"], "no model 'lightgmb'; did you mean lightgbm"),
-        (["--kinds", "symetric"], "no kind of noise 'symetric'; did you mean symmetric"),
+        (["--models", "lightgmb"], "no model 'lightgmb'; did you mean 'lightgbm'"),
+        (["--kinds", "symetric"], "no kind of noise 'symetric'; did you mean 'symmetric'"),
         (["--datasets", "monk1", "--data-dir", "nowhere"], "nowhere"),
     ],
 )

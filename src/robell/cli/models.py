@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import difflib
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from robell._core.tools.files import FileError
+from robell._core.tools.names import did_you_mean
 from robell._core.tools.optional import require
 from robell._core.tools.progress import Progress
 from robell.models.robell import RoBellRVFLClassifier
@@ -176,8 +176,8 @@ def _estimator(options):
     parameters = {"random_state": options.seed}
     for name, value in options.param:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or sorted(known)
-            raise FileError(f"there is no parameter {name!r}; did you mean {' or '.join(near)}?")
+            near = did_you_mean(name, known) or f"; there are {', '.join(sorted(known))}"
+            raise FileError(f"there is no parameter {name!r}{near}")
         parameters[name] = value
     model = kind(**parameters)
     return model if options.no_scale else make_pipeline(StandardScaler(), model)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 
+from robell._core.tools.names import did_you_mean
 from robell.datasets import info, keel_names, paper_names
 from robell.studies.engine.store import StudyError
 
@@ -33,6 +33,6 @@ def known(given, names, what):
     """Return the names given, each once; one that is not known gets near names suggested."""
     for name in given:
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=3, cutoff=0.4) or list(names)
-            raise StudyError(f"there is no {what} {name!r}; did you mean {' or '.join(near)}?")
+            near = did_you_mean(name, names) or f"; there are {', '.join(names)}"
+            raise StudyError(f"there is no {what} {name!r}{near}")
     return list(dict.fromkeys(given))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from robell._core.tools.files import FileError
 from robell.datasets._dataset import (
     Dataset,
     DatasetError,
@@ -245,9 +246,8 @@ def _downloaded(record, cache_dir):
     path = cache_file(record.info.name, cache_dir)
     try:
         write_cached(path, X, y, record.features, source)
-    except OSError as error:
-        reason = error.strerror or error
-        warnings.warn(f"{path} cannot be written, nothing was cached: {reason}", stacklevel=3)
+    except FileError as error:
+        warnings.warn(f"{error}; nothing was cached", stacklevel=3)
     return _dataset(record, X, y, record.features, source)
 
 

@@ -7,9 +7,9 @@ from some source is that table; a name or a row count would not.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
+from robell._core.tools.names import did_you_mean
 from robell.datasets._dataset import DatasetError, DatasetInfo
 from robell.datasets.sources.keel_names import KEEL_SHAPES
 
@@ -516,9 +516,7 @@ def find(name):
     if name in KEEL_SHAPES:
         return _keel_record(name)
     known = dict.fromkeys([*PAPER, *VARIANTS, *KEEL_SHAPES])
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise DatasetError(f"no data set is called {name!r}{hint}")
+    raise DatasetError(f"no data set is called {name!r}{did_you_mean(name, known)}")
 
 
 def _keel_record(name):

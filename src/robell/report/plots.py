@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from robell._core.tools.files import write_atomically
 from robell._core.tools.optional import require
 from robell.report.escape import writable
 from robell.report.svg import INK, page_svg
-from robell.report.tables import write_atomically
 
 COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#8A8A8A", INK, "#D55E00")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-import os
 import re
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from robell._core.tools.files import write_atomically
 from robell.report.escape import escape_html, escape_latex, escape_markdown, writable
 
 MINUS, EN_DASH = "\u2212", "\u2013"
@@ -383,42 +382,6 @@ def write(table, folder):
         write_atomically(Path(folder) / f"{table.name}.{suffix}", writer(table))
         for suffix, writer in writers.items()
     )
-
-
-def write_atomically(path, content):
-    """Write a file whole or not at all: under another name first, then in its place.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; its folder is made when missing.
-    content : str or bytes
-        Text is written as UTF-8.
-
-    Returns
-    -------
-    path : Path
-        The file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from robell.report.tables import write_atomically
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(write_atomically(Path(folder) / "a.txt", "one").read_text())
-    one
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
 
 
 def _plain_cell(cell):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import glob
 import os
 import re
@@ -12,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robell._core.tools.files import FileError
+from robell._core.tools.names import did_you_mean
 from robell._core.tools.optional import require
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
@@ -177,9 +177,7 @@ class Tables:
 
 
 def _missing(file, name):
-    near = difflib.get_close_matches(name, file.columns, n=3, cutoff=0.6)
-    text = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"{file.path}: there is no column {name!r}{text}"
+    return f"{file.path}: there is no column {name!r}{did_you_mean(name, file.columns)}"
 
 
 def _require_column(file, name):

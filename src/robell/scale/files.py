@@ -6,18 +6,15 @@ at a time; nothing else of them is kept. Models are skops files: data, never cod
 
 from __future__ import annotations
 
-import errno
-import os
 import re
-import secrets
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from robell._core.tools.files import FileError
+from robell._core.tools.files import FileError, written_whole
 from robell._core.tools.optional import require
 from robell._core.tools.progress import Progress
 from robell.scale.batches import Tables
@@ -227,7 +224,7 @@ def predict_tables(model, tables, out, proba, memory_limit):
     written = 0
     with (
         Progress(tables.count() or 1, "predict") as bar,
-        _written_whole(out) as temporary,
+        written_whole(out) as temporary,
         _writer(temporary, out, model.classes_, proba) as write,
     ):
         for X, _ in tables.batches(rows):
@@ -273,22 +270,6 @@ def _writer(path, out, classes, proba):
         yield write
 
 
-@contextmanager
-def _written_whole(path):
-    """Give a name to write to; the file takes its own name once it is complete."""
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    except OSError as error:
-        what = "no space is left" if error.errno == errno.ENOSPC else error.strerror or error
-        raise FileError(f"{path}: cannot be written: {what}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
 # -- models ----------------------------------------------------------------------------
 
 
@@ -327,7 +308,7 @@ def save_model(estimator, path):
             f"the model holds {', '.join(foreign)}: model files hold no functions or classes of "
             "others, so use an activation by its name"
         )
-    with _written_whole(path) as temporary:
+    with written_whole(path) as temporary:
         temporary.write_bytes(data)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from robell._core.tools.files import FileError
+from robell._core.tools.names import did_you_mean
 from robell.report.text import counted, said
 from robell.tables.columns import is_missing
 from robell.tables.numerals import number
@@ -41,11 +41,9 @@ def find_column(table, name):
     names = [column.name for column in table.columns]
     if name in names:
         return names.index(name)
-    folded = {known.casefold(): known for known in names}
-    near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
     text = f"{table.name}: there is no column {said(name)}"
-    if near:
-        raise FileError(f"{text}; did you mean {' or '.join(said(folded[n]) for n in near)}?")
+    if near := did_you_mean(name, names, quote=said):
+        raise FileError(text + near)
     shown = ", ".join(said(known, 30) for known in names[:8])
     more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
     if all(number(known) is not None for known in names):

@@ -1,1 +1,1 @@
-"""What every room needs: progress, optional packages."""
+"""What every room needs: progress bars, optional packages, files written whole, near names."""

@@ -1,5 +1,50 @@
-"""Files of users: what is wrong with one, said in one line."""
+"""Files of users: what is wrong with one, said in one line; and files written whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 
 class FileError(ValueError):
     """A file that cannot be used; the text is one line that says which and why."""
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary name to write to; the file gets its own name once it is complete.
+
+    A link is followed, and a file that is replaced passes its permissions on. Whatever goes wrong,
+    the earlier file stays as it was and no temporary file is left.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            temporary.chmod(target.stat().st_mode & 0o7777)
+        os.replace(temporary, target)
+    except OSError as error:
+        what = "no space is left" if error.errno == errno.ENOSPC else error.strerror or error
+        raise FileError(f"{path}: cannot be written: {what}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> Path:
+    """Write a file whole or not at all, text as UTF-8; its folder is made when missing."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
+    with written_whole(path) as temporary:
+        temporary.write_bytes(data)
+    return Path(path)

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 
 
-def require(name, extra):
-    """Import an optional package, or say which extra of this one brings it.
-
-    Parameters
-    ----------
-    name : str
-        The module to import.
-    extra : str
-        The extra that installs it.
-
-    Returns
-    -------
-    module : module
-        The imported module.
-    """
+def require(name: str, extra: str) -> ModuleType:
+    """Import an optional module, or say which extra of this package installs it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Self, TextIO
 
 
 class Progress:
@@ -15,14 +16,16 @@ class Progress:
 
     enabled = True
 
-    def __init__(self, total, label, stream=None, patience=2.0):
+    def __init__(
+        self, total: int, label: str, stream: TextIO | None = None, patience: float = 2.0
+    ) -> None:
         self.total, self.label, self.patience = total, label, patience
         self.stream = sys.stderr if stream is None else stream
         self.done = 0
         self.start = self.shown = time.monotonic()
         self.visible = False
 
-    def advance(self, amount=1):
+    def advance(self, amount: int = 1) -> None:
         """Count finished work."""
         self.done += amount
         now = time.monotonic()
@@ -38,18 +41,18 @@ class Progress:
         self.stream.write(text)
         self.stream.flush()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         if self.visible:
             self.stream.write("\r" + " " * (len(self.label) + 52) + "\r")
             self.stream.flush()
 
 
-def _duration(seconds):
-    minutes, seconds = divmod(round(seconds), 60)
+def _duration(seconds: float) -> str:
+    minutes, left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours} h {minutes:02} min"
-    return f"{minutes} min {seconds:02} s" if minutes else f"{seconds} s"
+    return f"{minutes} min {left:02} s" if minutes else f"{left} s"

@@ -6,9 +6,9 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from pathlib import Path
 
+from robell._core.tools.files import write_atomically
 from robell.datasets._dataset import DatasetError
 from robell.datasets.sources.table_csv import format_csv, parse_csv
 
@@ -61,12 +61,4 @@ def write_cached(path, X, y, feature_names, source):
     """Write a table in one step: a reader sees the whole file or none."""
     body = format_csv(X, y, feature_names).encode()
     head = json.dumps({"sha256": hashlib.sha256(body).hexdigest(), "source": source})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_MARK + head.encode() + b"\n" + body)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_atomically(path, _MARK + head.encode() + b"\n" + body)

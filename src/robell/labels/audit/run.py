@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError
+from robell._core.tools.files import FileError, write_atomically
 from robell.labels.audit.findings import Leak, contradictions, find_leak
 from robell.labels.audit.output import output_paths, table_csv
 from robell.labels.audit.report import report_page
 from robell.labels.judge import Judgement, judge
-from robell.report.tables import write_atomically
 from robell.report.text import said
 from robell.tables.columns import ColumnNote, Used, prepare_column
 from robell.tables.read import MAX_ROWS, RawTable, read_table
