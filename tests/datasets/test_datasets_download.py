@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
+from robell._core.tools.files import FileError
 from robell.datasets import (
     DatasetError,
     DatasetUnavailable,
@@ -17,13 +18,12 @@ from robell.datasets import (
     download,
     info,
     load,
+    paper_names,
 )
 from robell.datasets._registry import find
 from robell.datasets.sources import fetch as _fetch
 from robell.datasets.sources import keel as _keel
-from robell.datasets.sources.arff import parse_arff
 from robell.datasets.sources.cache import cache_file, cache_folder, write_cached
-from robell.datasets.sources.origins import ORIGINS
 
 UCI_HABERMAN = "/uci/haberman/haberman.data"
 
@@ -105,7 +105,7 @@ def haberman_file(*args):
 
 def haberman_arff():
     header = ["% made up", "@RELATION 'hab er'", "@attribute age numeric", "@ATTRIBUTE 'the year'"]
-    header[-1] += " {'58','59'}"
+    header[-1] += f" {{{','.join(str(year) for year in range(58, 70))}}}"
     header += ["@attribute nodes INTEGER", "", "@attribute class {1,2}", "@DATA"]
     return "\n".join(header + haberman_lines()).encode()
 
@@ -329,7 +329,7 @@ def test_a_failed_write_leaves_nothing_and_costs_nothing(site, tmp_path, monkeyp
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(FileError, match="cannot be written: no space is left"):
         write_cached(tmp_path / "new" / "x.csv", np.ones((2, 1)), np.array([0, 1]), ("a",), "s")
     assert list((tmp_path / "new").iterdir()) == []
 
@@ -361,39 +361,38 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path / ".cache" / "robell"
 
 
-# ARFF
+# OpenML's files
 
 
-def test_arff_quotes_escapes_and_gaps():
-    text = """% comment
-@RELATION "x"
-@ATTRIBUTE 'it\\'s' {a,b}
-@attribute plain real
-@attribute\tclass {'x y',z}
-@data
-% another
-'a, b' , 1.5,'x y'
-?,?, z
-"""
-    names, rows = parse_arff(text, "file")
-    assert names == ["it's", "plain", "class"]
-    assert rows == [["a, b", "1.5", "x y"], ["?", "?", "z"]]
+def test_quoted_names_and_missing_values_of_openml(site):
+    """The set's own codes: any vote is -1, none is 0."""
+    header = [f"@ATTRIBUTE 'it\\'s, vote {i}' {{n, 'y'}}" for i in range(16)]
+    rows = [f"y,'n',?{',n' * 13},{'democrat' if i < 267 else 'republican'}" for i in range(435)]
+    lines = ["% votes", "@RELATION 'a b'", *header, "@attribute class {democrat,republican}"]
+    site.openml(56, "\n".join([*lines, "@DATA", "% rows", *rows]).encode())
+    found = load("congressional_voting")
+    assert found.source == "OpenML 56"
+    assert found.X[0].tolist() == [-1, -1, 0] + [-1] * 13
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("1,2", "line 3: 2 cells for 1 attributes"),
-        ("{0 1}", "line 3: sparse ARFF"),
-        ("'open", "line 3: cannot be read"),
-        ("", "no attributes or no rows"),
+        (b"1,2,3,4,5", r"OpenML 43.*line 9"),
+        (b"30,58,x,1", r"OpenML 43.*line 9"),
+        (b"'open,58,0,1", r"OpenML 43.*line 9"),
+        (b"", "no rows"),
+        (b"\xff", "not UTF-8"),
     ],
 )
-def test_malformed_arff_is_refused_by_line(data, message):
-    with pytest.raises(DatasetError, match=message):
-        parse_arff(f"@attribute a real\n@data\n{data}\n", "file")
-    with pytest.raises(DatasetError, match="line 1: not ARFF"):
-        parse_arff("<html>", "file")
+def test_malformed_files_of_openml_are_refused(site, data, message):
+    header = haberman_arff().partition(b"@DATA\n")[0] + b"@DATA\n"
+    site.openml(43, header + data)
+    with pytest.raises(DatasetUnavailable, match=message):
+        load("haberman")
+    site.openml(43, b"<html>We have moved</html>")
+    with pytest.raises(DatasetUnavailable, match=r"OpenML 43.*line 1"):
+        load("haberman")
 
 
 # The real tables, written as the sites write them
@@ -452,7 +451,8 @@ SITES = {
 
 
 def test_every_set_with_a_raw_file_is_tried():
-    assert set(SITES) == {n for n, found in ORIGINS.items() if isinstance(found[0].address, str)}
+    origins = {name: find(name).origins for name in paper_names()}
+    assert set(SITES) == {n for n, o in origins.items() if o and isinstance(o[0].address, str)}
 
 
 @pytest.mark.parametrize("name", SITES)
@@ -463,7 +463,7 @@ def test_a_raw_file_becomes_the_papers_table(site, data_dir, name):
     lines = [write(c, y, i) for i, (c, y) in enumerate(zip(cells, expected.y.tolist()))]
     # Foreign rows stand in the middle, as the broken line of echocardiogram does.
     lines[50:50] = extra
-    site.answers[f"/uci/{ORIGINS[name][0].address}"] = "\r\n".join(lines).encode()
+    site.answers[f"/uci/{find(name).origins[0].address}"] = "\r\n".join(lines).encode()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = load(name)

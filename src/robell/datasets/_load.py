@@ -20,7 +20,7 @@ from robell.datasets._registry import EXACT, NOT_FOUND, PAPER, REORDERED, VARIAN
 from robell.datasets.sources import keel as _keel
 from robell.datasets.sources.cache import cache_file, read_cached, write_cached
 from robell.datasets.sources.generate import GENERATED, generate
-from robell.datasets.sources.origins import ORIGINS, fetch_table
+from robell.datasets.sources.origins import fetch_table
 from robell.datasets.sources.table_csv import read_csv
 
 
@@ -73,7 +73,7 @@ def load(name, data_dir=None, *, cache_dir=None, download=True):
     if name in GENERATED:
         stand_in = record.info.verdict == NOT_FOUND
         return _dataset(record, *generate(name), "generated", stand_in=stand_in)
-    if name in ORIGINS and download and not _offline():
+    if record.origins and download and not _offline():
         return _downloaded(record, cache_dir)
     raise DatasetUnavailable(_why_unavailable(record))
 
@@ -106,7 +106,7 @@ def download(name, cache_dir=None):
     oocytes_merluccius_nucleus_4d could not be downloaded: no place on the web is known that has it
     """
     record = find(name)
-    if name in ORIGINS and _offline():
+    if record.origins and _offline():
         raise DatasetUnavailable(f"{name} cannot be downloaded: ROBELL_OFFLINE is set")
     return _downloaded(record, cache_dir)
 
@@ -322,7 +322,7 @@ def _why_not_offline(record):
 
 def _why_unavailable(record):
     name = record.info.name
-    online = " or go online" if name in ORIGINS else ""
+    online = " or go online" if record.origins else ""
     return (
         f"{name} is not available offline: {_why_not_offline(record)}; "
         f"give a data directory with {name}.csv{online}"

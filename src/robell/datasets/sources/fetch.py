@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 
 from robell.datasets._dataset import DatasetError
-from robell.datasets.sources.arff import parse_arff
 
 OPENML = "https://www.openml.org/api/v1/json/data/{}"
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/{}"
@@ -88,7 +87,8 @@ def uci_rows(path):
 def openml_rows(data_id):
     """Fetch a set from OpenML; returns rows with the label last, and the names of the inputs.
 
-    The file must have the MD5 sum its description states.
+    scikit-learn's ``fetch_openml`` waits for ever, takes files of any size and opens any address,
+    so only its reader of the format is used, below the limits of `get`.
     """
     address = OPENML.format(data_id)
     try:
@@ -101,13 +101,31 @@ def openml_rows(data_id):
     found = hashlib.md5(content, usedforsecurity=False).hexdigest()
     if found != checksum:
         raise DatasetError(f"{url}: MD5 sum {found}, {checksum} was announced")
-    names, rows = parse_arff(_text(content, url), url)
+    names, rows = _read_arff(_text(content, url), url)
     unused = {*_listed(description, "row_id_attribute"), *_listed(description, "ignore_attribute")}
     if target not in names:
         raise DatasetError(f"{url}: no attribute {target!r}")
     inputs = [i for i, name in enumerate(names) if name != target and name not in unused]
     label = names.index(target)
     return [[row[i] for i in inputs] + [row[label]] for row in rows], [names[i] for i in inputs]
+
+
+def _read_arff(text, url):
+    """Read OpenML's file format; returns the attributes' names and rows of cells as text."""
+    from sklearn.externals import _arff
+
+    try:
+        content = _arff.loads(text, encode_nominal=False)
+    except _arff.ArffException as error:
+        raise DatasetError(f"{url}: {error}") from error
+    names = [name for name, _ in content["attributes"]]
+    return names, [[_cell(value) for value in row] for row in content["data"]]
+
+
+def _cell(value):
+    if value is None:
+        return "?"
+    return value if isinstance(value, str) else f"{value:.17g}"
 
 
 def _listed(description, key):

@@ -61,14 +61,8 @@ def _monk(problem, labels):
     X = np.vstack([grid[rows], grid]).astype(float)
     y = np.concatenate([truth[rows] ^ flipped, truth]).astype(np.int64)
     if labels == "a6":
-        return (
-            np.column_stack([y, X[:, :5]]),
-            (X[:, 5] == 1).astype(np.int64),
-            (
-                "class",
-                *ATTRIBUTES[:5],
-            ),
-        )
+        names = ("class", *ATTRIBUTES[:5])
+        return np.column_stack([y, X[:, :5]]), (X[:, 5] == 1).astype(np.int64), names
     return X, 1 - y if labels == "other class" else y, ATTRIBUTES
 
 

@@ -21,7 +21,7 @@ from scipy.special import bdtr
 
 from robell._core.tools.optional import require
 from robell.datasets._dataset import DatasetError
-from robell.datasets.sources.keel_names import KEEL_SHAPES
+from robell.datasets._registry import KEEL_SHAPES
 
 ECOLI_FEATURES = ("mcg", "gvh", "lip", "chg", "aac", "alm1", "alm2")
 

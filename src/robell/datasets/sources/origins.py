@@ -1,23 +1,18 @@
-"""Where on the web the paper's sets are, and how each file becomes the table of the register.
+"""Files on the web, and how each becomes the table of the register.
 
-UCI's raw files come first: they are in the order in which the paper's split was recovered.
-No file is taken on trust: a table that has not the size and class counts of the register is
+No file is taken on trust: a table that does not have the size and class counts of the register is
 refused, and whether it is the paper's table to the last digit is found by its digest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from robell.datasets._dataset import DatasetError, DatasetUnavailable
 from robell.datasets.sources.fetch import FetchError, openml_rows, uci_rows
-
-
-def _number(cell):
-    return float(cell)
 
 
 def _vote(cell):
@@ -29,6 +24,9 @@ def _base(cell):
     return {"a": 1.0, "c": 2.0, "g": 3.0, "t": 4.0}[cell.lower()]
 
 
+_CODES = {"number": float, "vote": _vote, "base": _base}
+
+
 @dataclass(frozen=True)
 class Origin:
     """One file on the web and how to read it.
@@ -37,14 +35,14 @@ class Origin:
     """
 
     address: str | int  # a path below UCI's folder, or the number of a set of OpenML
-    positive: frozenset[str]
-    left_out: frozenset[str] = frozenset()  # classes whose rows are not used
+    positive: Sequence[str]  # classes that become 1
+    left_out: Sequence[str] = ()  # classes whose rows are not used
     label: int = -1
-    unused: tuple[int | str, ...] = ()  # columns not used, by position or (OpenML) by name
+    unused: Sequence[int | str] = ()  # columns not used, by position or (OpenML) by name
     missing: str = "refuse"  # or "drop" the row, or "zero"
     width: int | None = None  # rows of another length are skipped
     sequence: bool = False  # the last cell is a string of single-letter columns
-    code: Callable[[str], float] = _number
+    code: str = "number"  # how cells are turned into numbers: one of _CODES
 
     @property
     def title(self):
@@ -84,7 +82,7 @@ class Origin:
         if cell == "?" and self.missing == "zero":
             return 0.0
         try:
-            value = self.code(cell)
+            value = _CODES[self.code](cell)
         except (ValueError, KeyError):
             value = float("nan")
         if not np.isfinite(value):
@@ -92,85 +90,10 @@ class Origin:
         return value
 
 
-def _of(*labels):
-    return frozenset(labels)
-
-
-_HABERMAN = (Origin("haberman/haberman.data", _of("2")), Origin(43, _of("2")))
-_IONOSPHERE = (
-    Origin("ionosphere/ionosphere.data", _of("b"), unused=(1,)),
-    Origin(59, _of("b"), unused=(1,)),
-)
-_YEAST = {"positive": _of("ME1", "EXC", "POX"), "left_out": _of("NUC", "ME2")}
-_ECOLI = {"positive": _of("pp", "imL"), "left_out": _of("om", "omL")}
-
-ORIGINS: dict[str, tuple[Origin, ...]] = {
-    "checkerboard_Data": (
-        Origin("statlog/australian/australian.dat", _of("1")),
-        Origin(40981, _of("1")),
-    ),
-    "cleve": (
-        Origin("heart-disease/processed.cleveland.data", _of("1", "2", "3", "4"), missing="drop"),
-    ),
-    "cmc": (Origin("cmc/cmc.data", _of("1")), Origin(23, _of("1"))),
-    "congressional_voting": (
-        Origin("voting-records/house-votes-84.data", _of("republican"), label=0, code=_vote),
-        Origin(56, _of("republican"), code=_vote),
-    ),
-    "conn_bench_sonar_mines_rocks": (
-        Origin("undocumented/connectionist-bench/sonar/sonar.all-data", _of("R")),
-        Origin(40, _of("Rock")),
-    ),
-    "echocardiogram": (
-        # survival time and the anonymous name are no inputs; one line of the file is broken
-        Origin(
-            "echocardiogram/echocardiogram.data",
-            _of("1"),
-            label=1,
-            unused=(0, 10),
-            missing="zero",
-            width=13,
-        ),
-    ),
-    "ecoli0137vs26": (Origin("ecoli/ecoli.data", unused=(0,), **_ECOLI), Origin(39, **_ECOLI)),
-    "ecoli2": (Origin("ecoli/ecoli.data", _of("pp"), unused=(0,)), Origin(39, _of("pp"))),
-    "fertility": (Origin("00244/fertility_Diagnosis.txt", _of("O")), Origin(1473, _of("2"))),
-    "haberman": _HABERMAN,
-    "haberman_survival": _HABERMAN,
-    "heart_hungarian": (
-        Origin("heart-disease/processed.hungarian.data", _of("1"), unused=(11,), missing="zero"),
-    ),
-    "heart-stat": (Origin("statlog/heart/heart.dat", _of("2")), Origin(53, _of("present"))),
-    "iono": _IONOSPHERE,
-    "ionosphere": _IONOSPHERE,
-    # Two ways of numbering ten digits; the class counts tell which is meant.
-    "led7digit-0-2-4-5-6-7-8-9_vs_1": (
-        Origin(40496, _of("1"), left_out=_of("3")),
-        Origin(40496, _of("2"), left_out=_of("4")),
-    ),
-    "molec_biol_promoter": (
-        Origin(
-            "molecular-biology/promoter-gene-sequences/promoters.data",
-            _of("-"),
-            label=0,
-            sequence=True,
-            code=_base,
-        ),
-        Origin(164, _of("-"), unused=("instance",), code=_base),
-    ),
-    "vehicle1": (Origin(54, _of("saab")),),
-    "vehicle2": (Origin(54, _of("bus")),),
-    "yeast-0-2-5-7-9_vs_3-6-8": (
-        Origin("yeast/yeast.data", unused=(0,), **_YEAST),
-        Origin(181, **_YEAST),
-    ),
-}
-
-
 def fetch_table(record):
     """Get a set from the first of its origins that answers and agrees with the register."""
     name, reasons = record.info.name, []
-    for origin in ORIGINS.get(name, ()):
+    for origin in record.origins:
         try:
             X, y = origin.fetch()
             _require_agreement(record.info, X, y)
