@@ -29,7 +29,7 @@ from robell._core.labels.noise import (
     LARGEST_OWN_RATE,
     LARGEST_RATE,
     OWN_SHARES,
-    PRIOR_LOG_SLOPE,
+    PRIOR,
     SMALLEST_REMAINDER,
 )
 from robell._core.layers import features
@@ -158,13 +158,13 @@ def twin_posterior(slope, offset, scores, labels, N):
     return p, joint[1] / joint.sum(axis=0)
 
 
-def twin_link(scores, labels, N, log_slope=PRIOR_LOG_SLOPE, offset=0.0):
+def twin_link(scores, labels, N, log_slope=PRIOR.log_slope, offset=0.0):
     """Take Newton steps on the expected log-likelihood of one slope and one offset."""
     for _ in range(EM_STEPS):
         p, z = twin_posterior(np.exp(log_slope), offset, scores, labels, N)
         s = np.exp(log_slope) * (2 * scores - 1)
         v = p * (1 - p)
-        prior = log_slope - PRIOR_LOG_SLOPE
+        prior = log_slope - PRIOR.log_slope
         along_slope = np.sum((p - z) * s)
         gradient = np.array([along_slope + prior, np.sum(p - z)])
         hessian = np.array([[np.sum(v * s * s), np.sum(v * s)], [np.sum(v * s), np.sum(v) + 1e-6]])

@@ -11,8 +11,7 @@ from robell._core.labels.noise import (
     ANCHOR_SHARES,
     FEWEST_ANCHORS,
     LARGEST_RATE,
-    PRIOR_LOG_SLOPE,
-    PRIOR_PRECISION,
+    PRIOR,
     SMALLEST_REMAINDER,
     Link,
     anchor_rate,
@@ -244,7 +243,7 @@ def penalised_likelihood(theta, scores, labels, weight, N):
     """Of (log slope, offsets of all classes but the first)."""
     P = np.exp(log_softmax(np.exp(theta[0]) * scores + np.r_[0.0, theta[1:]], axis=1))
     of_label = np.array([P[i] @ N[:, y] for i, y in enumerate(labels)])
-    prior = 0.5 * PRIOR_PRECISION * (theta[0] - PRIOR_LOG_SLOPE) ** 2
+    prior = 0.5 * PRIOR.precision * (theta[0] - PRIOR.log_slope) ** 2
     return weight @ np.log(of_label) - prior
 
 
@@ -259,7 +258,7 @@ def test_link_climbs_and_continued_reaches_a_maximum(seed, n_classes, rate):
     data = scores, labels, weight, N
     link = fit_link(*data)
     reached = penalised_likelihood(parameters(link), *data)
-    assert reached > penalised_likelihood(np.r_[PRIOR_LOG_SLOPE, np.zeros(n_classes - 1)], *data)
+    assert reached > penalised_likelihood(np.r_[PRIOR.log_slope, np.zeros(n_classes - 1)], *data)
     for _ in range(40):
         link = fit_link(*data, link)
     top = penalised_likelihood(parameters(link), *data)

@@ -8,8 +8,7 @@ from sklearn.datasets import make_classification
 
 from robell import ELMClassifier, RVFLClassifier
 from robell._core.ridge.calibrate import (
-    PRIOR_LOG_SLOPE,
-    PRIOR_PRECISION,
+    PRIOR,
     calibrated_probability,
     fit_calibration,
     smoothed_targets,
@@ -29,7 +28,7 @@ def test_fit_is_the_minimum_that_a_general_optimiser_finds(rng, n_classes):
 
     def loss(theta):
         log_p = log_softmax(np.exp(theta[0]) * scores + np.r_[0, theta[1:]], axis=1)
-        prior = 0.5 * PRIOR_PRECISION * (theta[0] - PRIOR_LOG_SLOPE) ** 2
+        prior = 0.5 * PRIOR.precision * (theta[0] - PRIOR.log_slope) ** 2
         return -weight @ (smoothed_targets(T, weight) * log_p).sum(axis=1) + prior
 
     best = minimize(loss, np.zeros(n_classes), method="BFGS", options={"gtol": 1e-7})

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from robell._core.ridge.calibrate import SlopePrior, contrasts, newton_step, probabilities
+
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
@@ -31,8 +33,8 @@ LARGEST_OWN_RATE = 0.45
 # A class is never left with less than this part of the rows that carry its label.
 SMALLEST_REMAINDER = 0.1
 
-PRIOR_LOG_SLOPE = 1.5
-PRIOR_PRECISION = 1.0
+PRIOR = SlopePrior(log_slope=1.5, precision=1.0)
+LOG_SLOPES = -3.0, 5.0  # the least and the largest
 EM_STEPS = 25
 EM_TOLERANCE = 1e-3
 
@@ -61,20 +63,8 @@ def anchor_rate(
     """Return the smallest share of other labels among the most certain rows of a class.
 
     Of each group of rows with the largest margins the share of other labels is taken, with half a
-    standard error more, since small groups are lucky more often; the smallest of these counts.
-
-    Parameters
-    ----------
-    margin : array of shape (A,)
-        How certain the class is.
-    wrong : array of bool of shape (A,)
-        Which rows carry another label.
-    weight : array of shape (A,)
-        Multiplicity of each row.
-    sizes : array
-        Sizes of the groups, in rows.
-    largest : float
-        Rates are not believed beyond this one.
+    standard error added, since small groups have few by luck more often; the smallest of these
+    counts, ``largest`` at the most.
     """
     order = np.lexsort((wrong, -margin))
     rows = np.concatenate([[0.0], np.cumsum(weight[order])])
@@ -106,12 +96,12 @@ def common_rate(scores: Array, labels: Labels, weight: Array) -> float:
 
 
 def noise_matrix(scores: Array, labels: Labels, weight: Array, rate: float) -> Array:
-    """Return N: the common rate, and what the smaller classes' own anchors say beyond it.
+    """Return N: the common rate r for every class, raised for small classes that are noisier.
 
-    Labels go wrong as often among the most certain rows of a class as among the others; where
-    classes overlap, other labels are rare among the first and grow frequent. So a class's own rate
-    is believed in proportion to the share it makes of the rate in a large group of its anchors.
-    Wrong labels are shared equally by the other classes.
+    Among the rows most certainly of class c, a share o_c carries another label. Wrong labels are as
+    frequent among the most certain rows as among many (o_c ≈ m_c, the share in a large group);
+    where classes merely overlap, other labels are rare among the most certain rows (o_c < m_c). So
+    a class smaller than the largest has the rate r + min(1, o_c / m_c) (o_c - r), or r if larger.
     """
     n_classes = scores.shape[1]
     margin = margins(scores)
@@ -143,7 +133,8 @@ def joint_matrix(probability: Array, labels: Labels, multiplicity: Array, n_clas
 
 def noise_rates(joint: Array) -> Array:
     """Return N_zy = J_zy / Σ_y J_zy, the share of the rows of true class z that have label y."""
-    return joint / np.maximum(joint.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    total = np.maximum(joint.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return np.asarray(joint / total)
 
 
 def wrong_share(joint: Array) -> float:
@@ -169,35 +160,20 @@ def fit_link(
 
     Maximises Σ_i w_i log Σ_z P(z | s_i) N_zy_i, with a prior on log a that keeps a positive.
     """
-    # Classes by rows here: sums over a few classes are then sums of long vectors, which is fast.
-    contrast = np.ascontiguousarray((scores - scores[:, :1]).T)  # offsets relative to the first
-    likelihood = N[:, labels]
-    log_slope, offsets = PRIOR_LOG_SLOPE, np.zeros(len(contrast))
+    contrast, likelihood = contrasts(scores), N[:, labels]
+    theta = np.concatenate([[PRIOR.log_slope], np.zeros(len(contrast))])
     if start is not None:
-        log_slope, offsets = float(np.log(start.slope)), start.offsets.copy()
+        theta = np.concatenate([[np.log(start.slope)], start.offsets[1:] - start.offsets[0]])
     for _ in range(EM_STEPS):
-        S = np.exp(log_slope) * contrast
-        P = S + offsets[:, None]
-        P -= P.max(axis=0)
-        np.exp(P, out=P)
-        P /= P.sum(axis=0)
-        error = P - _posterior(P, likelihood)
-        weighted = P * weight
-        mean_S = np.einsum("ki,ki->i", P, S)
-        slope_gradient = float(np.einsum("ki,ki,i->", error, S, weight))
-        gradient = error @ weight
-        gradient[0] = slope_gradient + PRIOR_PRECISION * (log_slope - PRIOR_LOG_SLOPE)
-        hessian = np.diag(weighted.sum(axis=1) + 1e-6) - weighted @ P.T
-        hessian[0, 1:] = hessian[1:, 0] = np.einsum("ki,ki->k", weighted, S - mean_S)[1:]
-        # The loss is convex in a, not in log a: the second-order term may only add curvature.
-        hessian[0, 0] = np.einsum("ki,ki,ki->", weighted, S, S) - weight @ mean_S**2
-        hessian[0, 0] += max(slope_gradient, 0.0) + PRIOR_PRECISION
-        step = np.clip(np.linalg.solve(hessian, gradient), -1.0, 1.0)
-        log_slope = float(np.clip(log_slope - step[0], -3.0, 5.0))
-        offsets[1:] -= step[1:]
+        P = probabilities(theta, contrast)
+        Z = _posterior(P, likelihood)
+        step = newton_step(theta, contrast, P, Z, weight, PRIOR, 1e-6)
+        step = np.clip(step, -1.0, 1.0)
+        theta = theta - step
+        theta[0] = np.clip(theta[0], *LOG_SLOPES)
         if np.abs(step).max() < EM_TOLERANCE:
             break
-    return Link(float(np.exp(log_slope)), offsets)
+    return Link(float(np.exp(theta[0])), np.concatenate([[0.0], theta[1:]]))
 
 
 def nearest_centroid_shares(scores: Array, Z: Array, weight: Array) -> Array:

@@ -14,16 +14,26 @@ predicted class is always the likeliest one.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
 Array = NDArray[np.float64]
 
+
+class SlopePrior(NamedTuple):
+    """A normal prior on log a, which keeps the slope a positive and finite."""
+
+    log_slope: float
+    precision: float
+
+
 # A score difference d between targets 0 and 1 that is itself a probability difference has
-# log-odds log((1+d)/(1-d)) ≈ 2d: the slope to believe in before seeing any data.
-PRIOR_LOG_SLOPE = float(np.log(2.0))
-PRIOR_PRECISION = 0.25  # one standard deviation is a factor of e² either way
+# log-odds log((1+d)/(1-d)) ≈ 2d: the slope to believe in before seeing any data. One standard
+# deviation is a factor of e² either way.
+PRIOR = SlopePrior(float(np.log(2.0)), 0.25)
 
 MAX_STEPS = 100
 BEFORE_TIE = 0.999  # how near to a tie an offset may bring the predicted class
@@ -47,29 +57,18 @@ def smoothed_targets(T: Array, weight: Array) -> Array:
 
 
 def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Array]:
-    """Fit slope and offsets by Newton's method on the penalised likelihood.
+    """Fit the slope, and offsets of mean zero, to scores of rows that the model has not seen.
 
-    Parameters
-    ----------
-    scores : array of shape (A, K)
-        Scores of rows the model has not seen.
-    T : array of shape (A, K), one-hot
-    weight : array of shape (A,)
-        Multiplicity of each row.
-
-    Returns
-    -------
-    slope : float, positive
-    offsets : array of shape (K,), with mean zero
+    Newton's method on the likelihood of the smoothed targets of T (A, K), one-hot, and the prior;
+    ``weight`` is the multiplicity of each row.
     """
-    targets = smoothed_targets(T, weight)[:, 1:]
-    contrast = scores[:, 1:] - scores[:, :1]
-    # theta = (log a, b_2 - b_1, ..., b_K - b_1)
-    theta = np.concatenate([[PRIOR_LOG_SLOPE], np.zeros(T.shape[1] - 1)])
+    targets = smoothed_targets(T, weight).T
+    contrast = contrasts(scores)
+    theta = np.concatenate([[PRIOR.log_slope], np.zeros(T.shape[1] - 1)])
     value = _loss(theta, contrast, targets, weight)
     for _ in range(MAX_STEPS):
-        gradient, hessian = _derivatives(theta, contrast, targets, weight)
-        step = np.linalg.solve(hessian, gradient)
+        P = probabilities(theta, contrast)
+        step = newton_step(theta, contrast, P, targets, weight, PRIOR, 1e-12 * weight.sum())
         step *= min(1.0, 4.0 / max(np.abs(step[0]), 1e-300))  # a slope moves by e⁴ at the most
         size = 1.0
         while size > 1e-10:
@@ -78,7 +77,7 @@ def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Arra
             if candidate_value <= value:
                 break
             size *= 0.5
-        else:  # no descent left but rounding
+        else:  # no descent left except for rounding
             break
         theta, value = candidate, candidate_value
         if np.abs(size * step).max() <= 1e-12 * (1.0 + np.abs(theta).max()):
@@ -87,40 +86,61 @@ def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Arra
     return float(np.exp(theta[0])), offsets - offsets.mean()
 
 
-def _log_odds(theta: Array, contrast: Array) -> tuple[Array, Array]:
-    """Return the log-odds Z_k = log(p_k/p_1) of the classes after the first, and log(1/p_1)."""
-    Z = np.exp(theta[0]) * contrast + theta[1:]
-    top = np.maximum(Z.max(axis=1), 0.0)
-    return Z, top + np.log(np.exp(-top) + np.exp(Z - top[:, None]).sum(axis=1))
-
-
 def _loss(theta: Array, contrast: Array, targets: Array, weight: Array) -> float:
-    Z, log_sum = _log_odds(theta, contrast)
-    surprise = log_sum - np.einsum("ij,ij->i", targets, Z)
-    prior = 0.5 * PRIOR_PRECISION * (theta[0] - PRIOR_LOG_SLOPE) ** 2
+    """Return Σ_i w_i (log Σ_k exp Z_ki - Σ_k t_ki Z_ki) + prior, with Z_k = log(p_k/p_1)."""
+    Z = np.exp(theta[0]) * contrast + theta[1:, None]
+    top = np.maximum(Z.max(axis=0), 0.0)
+    log_sum = top + np.log(np.exp(-top) + np.exp(Z - top).sum(axis=0))
+    surprise = log_sum - np.einsum("ki,ki->i", targets[1:], Z)
+    prior = 0.5 * PRIOR.precision * (theta[0] - PRIOR.log_slope) ** 2
     return float(weight @ surprise + prior)
 
 
-def _derivatives(
-    theta: Array, contrast: Array, targets: Array, weight: Array
-) -> tuple[Array, Array]:
-    """Gradient of the loss, and a Hessian that is positive definite."""
-    Z, log_sum = _log_odds(theta, contrast)
-    P = np.exp(Z - log_sum[:, None])
-    S = np.exp(theta[0]) * contrast  # derivative of Z in log a
-    error = weight[:, None] * (P - targets)
-    slope_gradient = np.einsum("ij,ij->", error, S)
-    prior_gradient = PRIOR_PRECISION * (theta[0] - PRIOR_LOG_SLOPE)
-    gradient = np.concatenate([[slope_gradient + prior_gradient], error.sum(axis=0)])
+# -- one Newton for slope and offsets ---------------------------------------------------
+# theta = (log a, b_2 - b_1, ..., b_K - b_1). Classes by rows: sums over a few classes are then
+# sums of long vectors, which is fast.
 
-    weighted_P = weight[:, None] * P
-    mean_S = np.einsum("ij,ij->i", P, S)
+
+def contrasts(scores: Array) -> Array:
+    """Return s_k - s_1 of the classes after the first, (K-1, A)."""
+    return np.ascontiguousarray((scores[:, 1:] - scores[:, :1]).T)
+
+
+def probabilities(theta: Array, contrast: Array) -> Array:
+    """Return p_ki ∝ exp(a s_ki + b_k) of all classes, (K, A)."""
+    P = np.zeros((len(theta), contrast.shape[1]))
+    np.multiply(np.exp(theta[0]), contrast, out=P[1:])
+    P[1:] += theta[1:, None]
+    P -= P.max(axis=0)
+    np.exp(P, out=P)
+    P /= P.sum(axis=0)
+    return P
+
+
+def newton_step(
+    theta: Array,
+    contrast: Array,
+    P: Array,
+    targets: Array,
+    weight: Array,
+    prior: SlopePrior,
+    ridge: float,
+) -> Array:
+    """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, targets t held, (K,).
+
+    The Hessian is made positive definite: its diagonal for the offsets gains ``ridge``.
+    """
+    S = np.exp(theta[0]) * contrast  # derivative of the log-odds in log a
+    p = P[1:]
+    error, weighted = p - targets[1:], p * weight
+    mean_S = np.einsum("ki,ki->i", p, S)
+    slope_gradient = float(np.einsum("ki,ki,i->", error, S, weight))
+    pull = prior.precision * (theta[0] - prior.log_slope)
+    gradient = np.concatenate([[slope_gradient + pull], error @ weight])
     hessian = np.empty((len(theta), len(theta)))
     # The loss is convex in a, not in log a: the second-order term may only add curvature.
-    hessian[0, 0] = weight @ (np.einsum("ij,ij->i", P, S * S) - mean_S**2)
-    hessian[0, 0] += max(slope_gradient, 0.0) + PRIOR_PRECISION
-    hessian[0, 1:] = (weighted_P * (S - mean_S[:, None])).sum(axis=0)
-    hessian[1:, 0] = hessian[0, 1:]
-    hessian[1:, 1:] = np.diag(weighted_P.sum(axis=0)) - weighted_P.T @ P
-    hessian[1:, 1:] += 1e-12 * weight.sum() * np.eye(len(theta) - 1)
-    return gradient, hessian
+    hessian[0, 0] = np.einsum("ki,ki,ki->", weighted, S, S) - weight @ mean_S**2
+    hessian[0, 0] += max(slope_gradient, 0.0) + prior.precision
+    hessian[0, 1:] = hessian[1:, 0] = np.einsum("ki,ki->k", weighted, S - mean_S)
+    hessian[1:, 1:] = np.diag(weighted.sum(axis=1) + ridge) - weighted @ p.T
+    return np.asarray(np.linalg.solve(hessian, gradient))
