@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from robell._core.ridge.calibrate import SlopePrior, contrasts, newton_step, probabilities
+from robell._core.ridge.calibrate import SlopePrior, contrasts, log_odds, newton_step
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -160,14 +160,15 @@ def fit_link(
 
     Maximises Σ_i w_i log Σ_z P(z | s_i) N_zy_i, with a prior on log a that keeps a positive.
     """
-    contrast, likelihood = contrasts(scores), N[:, labels]
+    # Sums over a few classes are sums of long vectors in this order, which is fast.
+    contrast, likelihood = np.ascontiguousarray(contrasts(scores)), N[:, labels]
     theta = np.concatenate([[PRIOR.log_slope], np.zeros(len(contrast))])
     if start is not None:
         theta = np.concatenate([[np.log(start.slope)], start.offsets[1:] - start.offsets[0]])
     for _ in range(EM_STEPS):
-        P = probabilities(theta, contrast)
-        Z = _posterior(P, likelihood)
-        step = newton_step(theta, contrast, P, Z, weight, PRIOR, 1e-6)
+        P = softmax(np.vstack([np.zeros(len(labels)), log_odds(theta, contrast)]), axis=0)
+        target = _posterior(P, likelihood)
+        step = newton_step(theta, contrast, P[1:], target[1:], weight, PRIOR, 1e-6)
         step = np.clip(step, -1.0, 1.0)
         theta = theta - step
         theta[0] = np.clip(theta[0], *LOG_SLOPES)

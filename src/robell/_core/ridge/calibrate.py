@@ -62,12 +62,13 @@ def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Arra
     Newton's method on the likelihood of the smoothed targets of T (A, K), one-hot, and the prior;
     ``weight`` is the multiplicity of each row.
     """
-    targets = smoothed_targets(T, weight).T
+    targets = smoothed_targets(T, weight)[:, 1:].T
     contrast = contrasts(scores)
     theta = np.concatenate([[PRIOR.log_slope], np.zeros(T.shape[1] - 1)])
     value = _loss(theta, contrast, targets, weight)
     for _ in range(MAX_STEPS):
-        P = probabilities(theta, contrast)
+        Z = log_odds(theta, contrast)
+        P = np.exp(Z - _log_sum(Z))
         step = newton_step(theta, contrast, P, targets, weight, PRIOR, 1e-12 * weight.sum())
         step *= min(1.0, 4.0 / max(np.abs(step[0]), 1e-300))  # a slope moves by e⁴ at the most
         size = 1.0
@@ -86,35 +87,31 @@ def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Arra
     return float(np.exp(theta[0])), offsets - offsets.mean()
 
 
-def _loss(theta: Array, contrast: Array, targets: Array, weight: Array) -> float:
-    """Return Σ_i w_i (log Σ_k exp Z_ki - Σ_k t_ki Z_ki) + prior, with Z_k = log(p_k/p_1)."""
-    Z = np.exp(theta[0]) * contrast + theta[1:, None]
+def _log_sum(Z: Array) -> Array:
+    """Return log(1 + Σ_k exp Z_k) = log(1/p_1), (A,)."""
     top = np.maximum(Z.max(axis=0), 0.0)
-    log_sum = top + np.log(np.exp(-top) + np.exp(Z - top).sum(axis=0))
-    surprise = log_sum - np.einsum("ki,ki->i", targets[1:], Z)
+    return np.asarray(top + np.log(np.exp(-top) + np.exp(Z - top).sum(axis=0)))
+
+
+def _loss(theta: Array, contrast: Array, targets: Array, weight: Array) -> float:
+    Z = log_odds(theta, contrast)
+    surprise = _log_sum(Z) - np.einsum("ki,ki->i", targets, Z)
     prior = 0.5 * PRIOR.precision * (theta[0] - PRIOR.log_slope) ** 2
     return float(weight @ surprise + prior)
 
 
 # -- one Newton for slope and offsets ---------------------------------------------------
-# theta = (log a, b_2 - b_1, ..., b_K - b_1). Classes by rows: sums over a few classes are then
-# sums of long vectors, which is fast.
+# theta = (log a, b_2 - b_1, ..., b_K - b_1); arrays are of the classes after the first, by rows.
 
 
 def contrasts(scores: Array) -> Array:
     """Return s_k - s_1 of the classes after the first, (K-1, A)."""
-    return np.ascontiguousarray((scores[:, 1:] - scores[:, :1]).T)
+    return (scores[:, 1:] - scores[:, :1]).T
 
 
-def probabilities(theta: Array, contrast: Array) -> Array:
-    """Return p_ki ∝ exp(a s_ki + b_k) of all classes, (K, A)."""
-    P = np.zeros((len(theta), contrast.shape[1]))
-    np.multiply(np.exp(theta[0]), contrast, out=P[1:])
-    P[1:] += theta[1:, None]
-    P -= P.max(axis=0)
-    np.exp(P, out=P)
-    P /= P.sum(axis=0)
-    return P
+def log_odds(theta: Array, contrast: Array) -> Array:
+    """Return Z_k = log(p_k/p_1) = a (s_k - s_1) + b_k - b_1, (K-1, A)."""
+    return np.asarray(np.exp(theta[0]) * contrast + theta[1:, None])
 
 
 def newton_step(
@@ -126,21 +123,22 @@ def newton_step(
     prior: SlopePrior,
     ridge: float,
 ) -> Array:
-    """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, targets t held, (K,).
+    """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, the targets t held.
 
-    The Hessian is made positive definite: its diagonal for the offsets gains ``ridge``.
+    P and targets are (K-1, A). The Hessian is kept positive definite; ``ridge`` is added to its
+    diagonal for the offsets.
     """
     S = np.exp(theta[0]) * contrast  # derivative of the log-odds in log a
-    p = P[1:]
-    error, weighted = p - targets[1:], p * weight
-    mean_S = np.einsum("ki,ki->i", p, S)
-    slope_gradient = float(np.einsum("ki,ki,i->", error, S, weight))
+    error, weighted = weight * (P - targets), weight * P
+    slope_gradient = float(np.einsum("ki,ki->", error, S))
     pull = prior.precision * (theta[0] - prior.log_slope)
-    gradient = np.concatenate([[slope_gradient + pull], error @ weight])
+    gradient = np.concatenate([[slope_gradient + pull], error.sum(axis=1)])
+    mean_S = np.einsum("ki,ki->i", P, S)
     hessian = np.empty((len(theta), len(theta)))
     # The loss is convex in a, not in log a: the second-order term may only add curvature.
-    hessian[0, 0] = np.einsum("ki,ki,ki->", weighted, S, S) - weight @ mean_S**2
+    hessian[0, 0] = weight @ (np.einsum("ki,ki->i", P, S * S) - mean_S**2)
     hessian[0, 0] += max(slope_gradient, 0.0) + prior.precision
-    hessian[0, 1:] = hessian[1:, 0] = np.einsum("ki,ki->k", weighted, S - mean_S)
-    hessian[1:, 1:] = np.diag(weighted.sum(axis=1) + ridge) - weighted @ p.T
+    hessian[0, 1:] = hessian[1:, 0] = (weighted * (S - mean_S)).sum(axis=1)
+    hessian[1:, 1:] = np.diag(weighted.sum(axis=1)) - weighted @ P.T
+    hessian[1:, 1:] += ridge * np.eye(len(theta) - 1)
     return np.asarray(np.linalg.solve(hessian, gradient))
