@@ -85,8 +85,11 @@ class FamilyClassifier(ClassifierMixin, BaseEstimator):
 
     _capabilities = Capabilities()
 
+    # -- the gate ---------------------------------------------------------------------
+
     def _check_training(self, X, y, sample_weight=None):
         """Check what fit was given."""
+        self._require_arrays(X)
         return check_training(self, X, y, sample_weight, self._validate_training)
 
     def _validate_training(self, X, y):
@@ -96,6 +99,73 @@ class FamilyClassifier(ClassifierMixin, BaseEstimator):
     def _validate_new(self, X):
         """Return rows to predict as an array the mathematics may trust."""
         return validate_data(self, X, reset=False, **ARRAY_CHECKS)
+
+    def _check_new(self, X):
+        """Check rows to predict."""
+        check_is_fitted(self)
+        self._require_arrays(X)
+        with one_line_errors(self, X):
+            return self._validate_new(X)
+
+    def _require_arrays(self, X):
+        if uses_device(X):
+            raise TypeError(f"{type(self).__name__} takes arrays, not tensors: give X.cpu()")
+
+    # -- predict ----------------------------------------------------------------------
+
+    def _scores(self, X):
+        """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
+        raise NotImplementedError
+
+    def decision_function(self, X):
+        """Return the raw scores, linear in the one-hot targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes the second class's score less the first's, which is the ±1
+            regression's value; otherwise one score a class.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X):
+        """Return the class of the largest score, the first of equal ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted class labels.
+        """
+        scores = self._scores(X)
+        if is_tensor(scores):
+            return predict_tensor(self, scores)
+        best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return self.classes_[best]
+
+
+def of_both_classes(scores):
+    """Return scores of every class, (n, K), where those of two may be given by their difference."""
+    return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
+
+
+def require_finite_scores(scores):
+    """Raise where scores are too large to be compared."""
+    if not np.isfinite(scores).all():
+        raise ValueError(
+            "the scores overflow: X is far larger than the training rows; "
+            "scale both alike, for instance with StandardScaler"
+        )
 
 
 class BaseRVFLClassifier(FamilyClassifier):
@@ -141,9 +211,7 @@ class BaseRVFLClassifier(FamilyClassifier):
             The fitted estimator.
         """
         self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
-        if uses_device(X):
-            if not self._capabilities.tensors:
-                raise TypeError(f"{type(self).__name__} takes arrays, not tensors: give X.cpu()")
+        if self._capabilities.tensors and uses_device(X):
             return fit_tensor(self, X, y, sample_weight)
         for name in ("device_", "dtype_", "engine_"):  # of an earlier fit to tensors
             self.__dict__.pop(name, None)
@@ -281,21 +349,14 @@ class BaseRVFLClassifier(FamilyClassifier):
     # -- predict ----------------------------------------------------------------------
 
     def _scores(self, X):
-        """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
         check_is_fitted(self)
         if uses_device(X):
             return scores_of_tensor(self, X)
         if hasattr(self, "device_"):
             name = type(self).__name__
             raise ValueError(f"{name} was fitted on {self.device_}; give X as a tensor there")
-        with one_line_errors(self, X):
-            X = self._validate_new(X)
-        scores = self._class_scores(X, difference=len(self.classes_) == 2)
-        if not np.isfinite(scores).all():
-            raise ValueError(
-                "the scores overflow: X is far larger than the training rows; "
-                "scale both alike, for instance with StandardScaler"
-            )
+        scores = self._class_scores(self._check_new(X), difference=len(self.classes_) == 2)
+        require_finite_scores(scores)
         return scores
 
     def _class_scores(self, X, difference=False):
@@ -310,42 +371,6 @@ class BaseRVFLClassifier(FamilyClassifier):
                 block = slice(start, start + step)
                 scores[block] = (self._features(X[block]) @ beta).real
         return scores
-
-    def decision_function(self, X):
-        """Return the raw scores, linear in the one-hot targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes the second class's score less the first's, which is the ±1
-            regression's value; otherwise one score a class.
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X):
-        """Return the class of the largest score, the first of equal ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Predicted class labels.
-        """
-        scores = self._scores(X)
-        if is_tensor(scores):
-            return predict_tensor(self, scores)
-        best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
 
     @available_if(_calibrates)
     def predict_proba(self, X):
@@ -370,6 +395,5 @@ class BaseRVFLClassifier(FamilyClassifier):
             raise AttributeError("predict_proba needs calibrate=True at fit")
         if is_tensor(scores):
             return probability_tensor(self, scores)
-        if scores.shape[1] == 1:
-            scores = np.hstack([np.zeros_like(scores), scores])
+        scores = of_both_classes(scores)
         return calibrated_probability(scores, self.calibration_slope_, self.calibration_offsets_)

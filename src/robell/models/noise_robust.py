@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from robell._core.array import one_hot
 from robell._core.labels.noise import (
     common_rate,
     fit_link,
@@ -26,7 +24,8 @@ from robell._core.labels.noise import (
 )
 from robell._core.layers.features import RowBlocks, draw_sparse_layer, hidden_output, rows_per_block
 from robell._core.ridge.loo import fit_centred_ridge
-from robell.models._validation import check_multiplicity, one_line_errors
+from robell.models._base import FamilyClassifier, of_both_classes, require_finite_scores
+from robell.models._validation import draw_seed
 
 # Four layers of different kinds rather than one: their errors differ, the mean of their scores
 # errs less.
@@ -43,14 +42,6 @@ PRIOR_SHARE = 0.25  # weight of the estimated class shares in how often a class 
 KEPT_NUMBERS = 1 << 24  # the outputs of a layer, 128 MiB, are kept between rounds up to here
 
 
-class _Rows(NamedTuple):
-    """The rows of positive weight, standardised."""
-
-    X: np.ndarray
-    labels: np.ndarray  # places in classes_
-    multiplicity: np.ndarray
-
-
 class _Fit(NamedTuple):
     """One round's layers, fitted."""
 
@@ -60,7 +51,7 @@ class _Fit(NamedTuple):
     penalties: np.ndarray
 
 
-class NoiseRobustRVFLClassifier(ClassifierMixin, BaseEstimator):
+class NoiseRobustRVFLClassifier(FamilyClassifier):
     """Random vector functional link network for imbalanced tables with wrong labels.
 
     Four small networks are fitted in closed form, classes balanced. Their leave-one-out scores,
@@ -181,26 +172,15 @@ class NoiseRobustRVFLClassifier(ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        with one_line_errors(self, X):
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-        check_classification_targets(y)
-        multiplicity = check_multiplicity(sample_weight, len(X))
-        present = np.flatnonzero(multiplicity)
-        self.classes_ = np.unique(y[present])
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of at least two classes; "
-                f"y has one class, {self.classes_[0]!r}"
-            )
-        labels = np.searchsorted(self.classes_, y[present])
-        self._fit_scaling(X[present], multiplicity[present])
-        rows = _Rows(self._standardise(X[present]), labels, multiplicity[present])
+        given = self._check_training(X, y, sample_weight)
+        self.classes_, rows = given.classes, given.rows()
+        self._fit_scaling(rows.X, rows.multiplicity)
+        rows = rows._replace(X=self._standardise(rows.X))
         self._draw_layers()
         scores, N, link = self._fit_rounds(rows)
-        P = link.probability(scores)
-        Z = posterior(P, labels, N)
+        Z = posterior(link.probability(scores), rows.labels, N)
         self._fit_decision(scores, Z, link, rows.multiplicity)
-        self._judge_labels(X, y, multiplicity, present, Z, N, link)
+        self._judge_labels(given, Z, N, link)
         return self
 
     def _fit_scaling(self, X, multiplicity):
@@ -221,8 +201,7 @@ class NoiseRobustRVFLClassifier(ClassifierMixin, BaseEstimator):
             return (X - self.mean_) / self.scale_
 
     def _draw_layers(self):
-        # One number only: the state of random_state does not leak n_hidden.
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = draw_seed(self.random_state)
         layers = [
             draw_sparse_layer(
                 self.n_features_in_, int(self.n_hidden), INPUTS_PER_NODE, WEIGHT_SCALE, child
@@ -240,8 +219,7 @@ class NoiseRobustRVFLClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_rounds(self, rows):
         """Fit, clean the targets, fit again; return the last scores, the noise and the link."""
-        given = np.zeros((len(rows.X), len(self.classes_)))
-        given[np.arange(len(rows.X)), rows.labels] = 1.0
+        given = one_hot(rows.labels, len(self.classes_))
         n_columns = self.n_features_in_ + int(self.n_hidden)
         designs = [
             RowBlocks(
@@ -280,11 +258,12 @@ class NoiseRobustRVFLClassifier(ClassifierMixin, BaseEstimator):
         self.slope_ = link.slope
         self.offsets_ = link.slope * offsets_for_shares(scores, multiplicity, shares)
 
-    def _judge_labels(self, X, y, multiplicity, present, Z, N, link):
+    def _judge_labels(self, given, Z, N, link):
         """Store what the fit says about every label given, rows of weight 0 included."""
-        n, n_classes = len(X), len(self.classes_)
-        place = np.minimum(np.searchsorted(self.classes_, y), n_classes - 1)
-        known = self.classes_[place] == y  # a label that no row of positive weight carries is not
+        X, y, multiplicity, present, classes = given
+        n, n_classes = len(X), len(classes)
+        place = np.minimum(np.searchsorted(classes, y), n_classes - 1)
+        known = classes[place] == y  # a label that only rows of weight 0 carry is not
         probability = np.empty((n, n_classes))
         probability[present] = Z
         absent = multiplicity == 0
@@ -312,15 +291,12 @@ class NoiseRobustRVFLClassifier(ClassifierMixin, BaseEstimator):
                 scores[start : start + step] = np.hstack([block, *hidden]) @ self.coef_
         return scores + self.intercept_
 
-    def _log_odds(self, X):
-        check_is_fitted(self)
-        with one_line_errors(self, X):
-            X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+    def _scores(self, X):
+        X = self._check_new(X)
         with np.errstate(over="ignore"):
             odds = self.slope_ * self._class_scores(X) + self.offsets_
-        if not np.isfinite(odds).all():
-            raise ValueError("the scores overflow: X is far larger than the training rows")
-        return odds
+        require_finite_scores(odds)
+        return odds[:, 1:] - odds[:, :1] if len(self.classes_) == 2 else odds
 
     def decision_function(self, X):
         """Return log-odds of the classes as if all were equally frequent.
@@ -335,25 +311,7 @@ class NoiseRobustRVFLClassifier(ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes the second's less the first's; otherwise one score a class.
         """
-        odds = self._log_odds(X)
-        return odds[:, 1] - odds[:, 0] if len(self.classes_) == 2 else odds
-
-    def predict(self, X):
-        """Return the likeliest class, classes taken as equally frequent.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Predicted class labels.
-        """
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
+        return super().decision_function(X)
 
     def predict_proba(self, X):
         """Return probabilities of the true class, classes taken as equally frequent.
@@ -368,7 +326,7 @@ class NoiseRobustRVFLClassifier(ClassifierMixin, BaseEstimator):
         probability : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``; the predicted class has the largest.
         """
-        return softmax(self._log_odds(X), axis=1)
+        return softmax(of_both_classes(self._scores(X)), axis=1)
 
 
 def _fit_layers(designs, targets, multiplicity):
