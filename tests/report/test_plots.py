@@ -27,10 +27,10 @@ def all_figures(name="set"):
     ranks = rng.uniform(1, 8, 8)
     return {
         "cd": plots.critical_difference(names, ranks, 2.06, [(0, 1, 2), (3, 4)], name),
-        "noise": plots.noise_curves([5, 20, 40], curves, curves, order=names),
-        "line": plots.sensitivity_line(XI, {name: accuracy[:, 0]}, name, log2=True, title=name),
-        "heat": plots.heat_map(XI, RHO, accuracy, name),
-        "surface": plots.surface(XI, RHO, accuracy, name),
+        "curves": plots.curve_panels([5, 20, 40], curves, name, order=names, printed=curves),
+        "lines": plots.lines(XI, {name: accuracy[:, 0]}, name, name, log2=True, title=name),
+        "heat": plots.heat_map(XI, RHO, accuracy, name, name, log2=True, title=name),
+        "surface": plots.surface(XI, RHO, accuracy, name, name, "z", log2=True, title=name),
         "scatter": plots.measured_against_printed(table, table + 1, names, name),
     }
 
@@ -70,7 +70,7 @@ def test_the_same_numbers_give_the_same_text(figures):
 
 
 def test_written_files_are_the_same_each_time(figures, tmp_path):
-    first, second = (plots.write(figures["noise"], tmp_path / place, "noise") for place in "ab")
+    first, second = (plots.write(figures["curves"], tmp_path / place, "noise") for place in "ab")
     assert [path.name for path in first] == ["noise.png", "noise.svg"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     assert b"<dc:date>" not in first[1].read_bytes()
@@ -78,7 +78,7 @@ def test_written_files_are_the_same_each_time(figures, tmp_path):
 
 
 def test_a_prefix_lets_one_figure_stand_twice(figures):
-    one, two = (plots.inline_svg(figures["noise"], prefix) for prefix in ("one", "two"))
+    one, two = (plots.inline_svg(figures["curves"], prefix) for prefix in ("one", "two"))
     assert "one-" in one
     assert one.replace("one-", "two-") == two
 
@@ -102,10 +102,10 @@ def test_hostile_names_draw_without_warning_and_stay_text():
 def test_drawing_leaves_matplotlib_as_it_was():
     before = dict(matplotlib.rcParams)
     with matplotlib.rc_context({"text.color": "red", "svg.fonttype": "path"}):
-        svg = plots.inline_svg(plots.sensitivity_line([1, 2], {"a": [1.0, 2.0]}, "x"))
+        svg = plots.inline_svg(plots.lines([1, 2], {"a": [1.0, 2.0]}, "x", "y"))
         assert matplotlib.rcParams["text.color"] == "red"
     assert dict(matplotlib.rcParams) == before
-    assert svg == plots.inline_svg(plots.sensitivity_line([1, 2], {"a": [1.0, 2.0]}, "x"))
+    assert svg == plots.inline_svg(plots.lines([1, 2], {"a": [1.0, 2.0]}, "x", "y"))
 
 
 def test_critical_difference_puts_models_cliques_and_cd_where_they_belong():
@@ -120,10 +120,11 @@ def test_critical_difference_puts_models_cliques_and_cd_where_they_belong():
     assert "critical difference 0.70" in labels[-4]
 
 
-def test_noise_curves_show_measured_solid_and_printed_hollow():
+def test_curve_panels_show_measured_solid_and_printed_hollow():
     measured = {"one": {"A": [90, 80], "B": [70, 60]}, "two": {"B": [50, 40]}}
     printed = {"one": {"A": [91, 81]}}
-    figure = plots.noise_curves([5, 40], measured, printed, order=["Z", "A", "B"])
+    order = ["Z", "A", "B"]
+    figure = plots.curve_panels([5, 40], measured, "x", "y", order=order, printed=printed)
     one, two = (axes for axes in figure.axes if axes.get_visible())
     assert [list(line.get_ydata()) for line in one.lines] == [[90, 80], [70, 60], [91, 81]]
     assert [line.get_markerfacecolor() == "none" for line in one.lines] == [False, False, True]
@@ -133,22 +134,28 @@ def test_noise_curves_show_measured_solid_and_printed_hollow():
     assert legend == ["A", "B", "printed"]
 
 
+def test_powers_of_two_stand_at_equal_distances():
+    axes = plots.lines([0.5, 1, 2], {"cmc": [70, 71, 69]}, "ξ", "%", log2=True).axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["2⁻¹", "2⁰", "2¹"]
+    assert list(axes.lines[0].get_xdata()) == [-1, 0, 1]
+
+
 def test_heat_map_labels_the_cell_of_each_pair_and_leaves_missing_ones_empty():
     accuracy = np.arange(33.0).reshape(11, 3)
     accuracy[4, 2] = np.nan
-    axes = plots.heat_map(XI, RHO, accuracy).axes[0]
+    axes = plots.heat_map(XI, RHO, accuracy, "x", "y").axes[0]
     shown = {text.get_position(): text.get_text() for text in axes.texts}
     assert shown[(0.5, 0.5)] == "0.0"
     assert shown[(10.5, 1.5)] == "31.0"
     assert len(shown) == 32
     assert (4.5, 2.5) not in shown
     with pytest.raises(ValueError, match="shape"):
-        plots.heat_map(XI, RHO, accuracy.T)
+        plots.heat_map(XI, RHO, accuracy.T, "x", "y")
 
 
 def test_surface_has_the_given_heights():
     accuracy = np.arange(33.0).reshape(11, 3)
-    axes = plots.surface(XI, RHO, accuracy).axes[0]
+    axes = plots.surface(XI, RHO, accuracy, "x", "y", "z", log2=True).axes[0]
     low, high = axes.get_zlim()
     assert low <= 0 < 32 <= high
     assert axes.get_xlim()[0] <= -5 < 5 <= axes.get_xlim()[1]
@@ -175,7 +182,7 @@ def luminance(colour):
 
 
 def test_labels_within_the_heat_map_can_be_read():
-    axes = plots.heat_map(XI, RHO, np.linspace(60, 90, 33).reshape(11, 3)).axes[0]
+    axes = plots.heat_map(XI, RHO, np.linspace(60, 90, 33).reshape(11, 3), "x", "y").axes[0]
     mesh = axes.collections[0]
     for text in axes.texts:
         cell = luminance(mesh.cmap(mesh.norm(float(text.get_text())))[:3])
@@ -187,4 +194,4 @@ def test_labels_within_the_heat_map_can_be_read():
 def test_a_missing_matplotlib_is_named_with_the_way_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'"robell\[bench\]"'):
-        plots.sensitivity_line([1, 2], {"a": [1.0, 2.0]}, "x")
+        plots.lines([1, 2], {"a": [1.0, 2.0]}, "x", "y")

@@ -9,7 +9,7 @@ from browser import Browser, find_chromium
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robell.report.plots import COLOURS, _looks, metric_curves
+from robell.report.plots import COLOURS, _looks, curve_panels
 from robell.studies.engine.store import Store
 from robell.studies.label_noise.plan import FRESH_SETS, MODELS, OURS, SETS, NoiseJob
 from robell.studies.label_noise.report import noise_headline, write_noise_report
@@ -307,7 +307,7 @@ def test_no_two_of_14_models_look_alike():
 
 def test_the_curves_have_a_panel_a_metric_and_a_line_a_model():
     values = {name: {m: [0.9, 0.7, float("nan")] for m in ("a", "b", "c")} for name in "xyzw"}
-    figure = metric_curves([0, 20, 40], values, emphasised="b")
+    figure = curve_panels([0, 20, 40], values, "level", emphasised="b")
     shown = [axes for axes in figure.axes if axes.get_visible()]
     assert [axes.get_title(loc="left") for axes in shown] == list("xyzw")
     for axes in shown:

@@ -1,4 +1,4 @@
-"""The study's figures, from arrays alone.
+"""Figures, from arrays and names alone.
 
 Colours are those of Okabe and Ito, with grey in place of yellow; markers differ as well. Text and
 axes have one colour, which `inline_svg` leaves to the page, so figures suit light and dark.
@@ -91,32 +91,9 @@ def _looks(name, order):
 
 @_styled
 def critical_difference(names, average_ranks, cd, cliques, title=""):
-    """Draw Demšar's diagram: models on a line of ranks, a bar over those that may be equal.
+    """Draw Demšar's diagram: models on a line of average ranks, a bar over those that may be equal.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The models.
-    average_ranks : sequence of float
-        Their average ranks, 1 being the best.
-    cd : float
-        The critical difference.
-    cliques : sequence of sequences of int
-        Groups of models, by place, of which no two differ.
-    title : str, default=""
-        Above the diagram.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        The diagram.
-
-    Examples
-    --------
-    >>> from robell.report.plots import critical_difference
-    >>> figure = critical_difference(["a", "b", "c"], [1.2, 1.9, 2.9], 0.8, [(0, 1)])
-    >>> len(figure.axes)
-    1
+    ``cliques`` are groups of models, by place, of which no two differ by more than ``cd``.
     """
     ranks = np.asarray(average_ranks, dtype=float)
     bars = sorted((ranks[list(group)].min(), ranks[list(group)].max()) for group in cliques)
@@ -159,139 +136,52 @@ def _label_ranks(axes, names, ranks, below, edges):
 
 
 @_styled
-def noise_curves(levels, results, printed=None, order=None):
-    """Draw accuracy against label noise, one panel for each dataset.
+def curve_panels(x, results, xlabel, ylabel="", *, order=None, printed=None, emphasised=None):
+    """Draw ``results[panel][model]``, one value for each x, as a line a model and panel.
 
-    Parameters
-    ----------
-    levels : sequence of float
-        Shares of flipped labels, in percent.
-    results : dict of {dataset: {model: sequence of float}}
-        Accuracies in percent, one for each level; NaN leaves a gap.
-    printed : dict like `results`, default=None
-        What the paper prints: hollow markers and dashed lines.
-    order : sequence of str, default=None
-        All models of the study, so that colours agree between figures; those of `results` when
-        None.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        Panels with common axes and one legend.
-
-    Examples
-    --------
-    >>> from robell.report.plots import noise_curves
-    >>> figure = noise_curves([5, 10], {"cmc": {"RVFL": [70.0, 65.0]}})
-    >>> figure.axes[0].get_title(loc="left")
-    'cmc'
+    ``printed``, of the same form, is drawn hollow and dashed; the line of the model ``emphasised``
+    is thick and above the others. ``order`` lists all models of a report, so that colours agree
+    between its figures. A common ``ylabel`` means a common scale. NaN leaves a gap.
     """
     models = list(dict.fromkeys(model for curves in results.values() for model in curves))
     order = order or models
-    figure, panels = _panels(len(results), width=2.6, height=2.2, sharex=True, sharey=True)
-    for axes, (dataset, curves) in zip(panels, results.items(), strict=False):
-        for model, values in curves.items():
-            axes.plot(levels, values, **_line_options(*_looks(model, order)))
-        for model, values in (printed or {}).get(dataset, {}).items():
-            axes.plot(levels, values, **_line_options(*_looks(model, order), hollow=True))
-        axes.set_title(_short(dataset))
-        axes.set_xticks(levels, [f"{level:g}" for level in levels])
-        axes.grid(axis="y")
-    figure.supxlabel("labels flipped in training (%)", fontsize=9)
-    figure.supylabel("accuracy (%)", fontsize=9)
-    handles = [_sample(*_looks(model, order), label=_short(model)) for model in models]
-    if printed:
-        handles.append(_sample(INK, "o", "printed", hollow=True))
-    figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
-    return figure
-
-
-@_styled
-def metric_curves(levels, results, order=None, emphasised=None, title=""):
-    """Draw several metrics against label noise, one panel for each metric, one line a model.
-
-    Parameters
-    ----------
-    levels : sequence of float
-        Shares of wrong labels, in percent.
-    results : dict of {metric: {model: sequence of float}}
-        One value for each level; NaN leaves a gap.
-    order : sequence of str, default=None
-        All models of the study, so that colours agree between figures; those of `results` when
-        None.
-    emphasised : str, default=None
-        The model whose line is drawn thick and above the others.
-    title : str, default=""
-        Under the panels, after what the axis shows.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        Panels with a common horizontal axis and one legend.
-
-    Examples
-    --------
-    >>> from robell.report.plots import metric_curves
-    >>> figure = metric_curves([0, 20], {"F1": {"a": [0.7, 0.6], "b": [0.8, 0.5]}}, emphasised="a")
-    >>> [line.get_linewidth() for line in figure.axes[0].lines]
-    [2.8, 1.1]
-    """
-    models = list(dict.fromkeys(model for curves in results.values() for model in curves))
-    order = order or models
-    figure, panels = _panels(len(results), width=2.7, height=2.5, sharex=True)
+    figure, panels = _panels(len(results), sharex=True, sharey=bool(ylabel))
     looks = {model: _line_options(*_looks(model, order)) for model in models}
-    for model, options in looks.items():
-        heavy = model == emphasised
-        options |= {"linewidth": 2.8 if heavy else 1.1, "markersize": 7 if heavy else 4}
-        options |= {"alpha": 1.0 if heavy else 0.75, "zorder": 3 if heavy else 2}
-    for axes, (metric, curves) in zip(panels, results.items(), strict=False):
+    if emphasised is not None:
+        for model, options in looks.items():
+            heavy = model == emphasised
+            options |= {"linewidth": 2.8 if heavy else 1.1, "markersize": 7 if heavy else 4}
+            options |= {"alpha": 1.0 if heavy else 0.75, "zorder": 3 if heavy else 2}
+    for axes, (panel, curves) in zip(panels, results.items(), strict=False):
         for model, values in curves.items():
-            axes.plot(levels, values, **looks[model])
-        axes.set_title(_short(metric))
-        axes.set_xticks(levels, [f"{level:g}" for level in levels])
+            axes.plot(x, values, **looks[model])
+        for model, values in (printed or {}).get(panel, {}).items():
+            axes.plot(x, values, **_line_options(*_looks(model, order), hollow=True))
+        axes.set_title(_short(panel))
+        axes.set_xticks(x, [f"{value:g}" for value in x])
         axes.grid(axis="y")
-    under = "wrong training labels (%)" + (f", {title}" if title else "")
-    figure.supxlabel(_short(under, 60), fontsize=9)
+    figure.supxlabel(_short(xlabel, 60), fontsize=9)
+    figure.supylabel(_short(ylabel, 60), fontsize=9)
     lines = require("matplotlib.lines", extra="bench")
     handles = [lines.Line2D([], [], label=_short(m), **options) for m, options in looks.items()]
+    if printed:
+        options = _line_options(INK, "o", hollow=True)
+        handles.append(lines.Line2D([], [], label="printed", **options))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
     return figure
 
 
 @_styled
-def sensitivity_line(x, results, xlabel, log2=False, ylabel="accuracy (%)", title=""):
-    """Draw accuracy against one hyperparameter, one line for each dataset.
+def lines(x, results, xlabel, ylabel, *, log2=False, title=""):
+    """Draw ``results[name]``, one value for each x, as one line a name.
 
-    Parameters
-    ----------
-    x : sequence of float
-        The hyperparameter's values.
-    results : dict of {dataset: sequence of float}
-        Accuracies, one for each value.
-    xlabel : str
-        The hyperparameter.
-    log2 : bool, default=False
-        Whether the values are powers of two, drawn at equal distances.
-    ylabel, title : str
-        Of the axes.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        One panel.
-
-    Examples
-    --------
-    >>> from robell.report.plots import sensitivity_line
-    >>> figure = sensitivity_line([0.5, 1, 2], {"cmc": [70, 71, 69]}, "ξ", log2=True)
-    >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
-    ['2⁻¹', '2⁰', '2¹']
+    With ``log2``, x are powers of two, drawn at equal distances.
     """
     axes = _new_figure(5.6, 3.4).subplots()
     positions, labels = _positions(x, log2)
-    for dataset, values in results.items():
-        looks = _line_options(*_looks(dataset, results))
-        axes.plot(positions, values, label=_short(dataset), **looks)
+    for name, heights in results.items():
+        looks = _line_options(*_looks(name, results))
+        axes.plot(positions, heights, label=_short(name), **looks)
     axes.set_xticks(positions, labels)
     axes.set(xlabel=_short(xlabel), ylabel=_short(ylabel), title=_short(title, 60))
     axes.grid(axis="y")
@@ -300,33 +190,11 @@ def sensitivity_line(x, results, xlabel, log2=False, ylabel="accuracy (%)", titl
 
 
 @_styled
-def heat_map(xi, rho, accuracy, title=""):
-    """Draw accuracy over both hyperparameters of the membership as coloured, labelled cells.
-
-    Parameters
-    ----------
-    xi, rho : sequence of float
-        Kernel widths, which are powers of two, and neighbourhood factors.
-    accuracy : array-like of shape (len(xi), len(rho))
-        In percent; NaN leaves a cell empty.
-    title : str, default=""
-        Above the map.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        One panel and its scale.
-
-    Examples
-    --------
-    >>> from robell.report.plots import heat_map
-    >>> figure = heat_map([0.5, 1], [0.5, 1], [[70, 71], [72, 73]])
-    >>> sorted(text.get_text() for text in figure.axes[0].texts)
-    ['70.0', '71.0', '72.0', '73.0']
-    """
-    values = np.ma.masked_invalid(np.asarray(accuracy, dtype=float).T)
-    _check_shape(values, (len(rho), len(xi)))
-    axes = _new_figure(6.4, 0.36 * len(rho) + 1.3).subplots()
+def heat_map(x, y, values, xlabel, ylabel, *, log2=False, title=""):
+    """Draw ``values[i, j]`` at ``x[i]``, ``y[j]`` as coloured cells; NaN leaves one empty."""
+    values = np.ma.masked_invalid(np.asarray(values, dtype=float).T)
+    _check_shape(values, (len(y), len(x)))
+    axes = _new_figure(6.4, 0.36 * len(y) + 1.3).subplots()
     mesh = axes.pcolormesh(values, cmap="cividis")
     for (row, column), value in np.ndenumerate(values.filled(np.nan)):
         if np.isfinite(value):
@@ -334,57 +202,36 @@ def heat_map(xi, rho, accuracy, title=""):
             colour = "#ffffff" if dark else "#010101"
             looks = {"ha": "center", "va": "center", "fontsize": 7.5, "color": colour}
             axes.text(column + 0.5, row + 0.5, f"{value:.1f}", **looks)
-    _, labels = _positions(xi, log2=True)
-    axes.set_xticks(np.arange(len(xi)) + 0.5, labels)
-    axes.set_yticks(np.arange(len(rho)) + 0.5, [f"{value:g}" for value in rho])
+    axes.set_xticks(np.arange(len(x)) + 0.5, _positions(x, log2)[1])
+    axes.set_yticks(np.arange(len(y)) + 0.5, [f"{value:g}" for value in y])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set(xlabel="kernel width ξ", ylabel="ρ", title=_short(title, 60))
+    axes.set(xlabel=_short(xlabel), ylabel=_short(ylabel), title=_short(title, 60))
     return axes.figure
 
 
 @_styled
-def surface(xi, rho, accuracy, title=""):
-    """Draw accuracy over both hyperparameters of the membership as a surface.
-
-    Parameters
-    ----------
-    xi, rho : sequence of float
-        Kernel widths, which are powers of two, and neighbourhood factors.
-    accuracy : array-like of shape (len(xi), len(rho))
-        In percent.
-    title : str, default=""
-        Above the surface.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        One panel in three dimensions.
-
-    Examples
-    --------
-    >>> from robell.report.plots import surface
-    >>> surface([0.5, 1], [0.5, 1], [[70, 71], [72, 73]]).axes[0].name
-    '3d'
-    """
+def surface(x, y, values, xlabel, ylabel, zlabel, *, log2=False, title=""):
+    """Draw ``values[i, j]`` over ``x[i]``, ``y[j]`` as a surface in three dimensions."""
     require("mpl_toolkits.mplot3d", extra="bench")
-    values = np.asarray(accuracy, dtype=float)
-    _check_shape(values, (len(xi), len(rho)))
+    values = np.asarray(values, dtype=float)
+    _check_shape(values, (len(x), len(y)))
     figure = _new_figure(4.8, 3.7)
     # Older versions of matplotlib cannot lay out three dimensions: the place is given.
     figure.set_layout_engine("none")
     axes = figure.add_axes((0.08, 0.06, 0.86, 0.84), projection="3d")
-    positions, labels = _positions(xi, log2=True)
-    across, along = np.meshgrid(positions, rho, indexing="ij")
+    positions, labels = _positions(x, log2)
+    across, along = np.meshgrid(positions, y, indexing="ij")
     looks = {"cmap": "cividis", "edgecolor": INK, "linewidth": 0.3, "shade": False}
     axes.plot_surface(across, along, values, **looks)
     every = math.ceil(len(labels) / 6)
     axes.set_xticks(positions[::every], labels[::every])
-    axes.set_yticks(rho, [f"{value:g}" for value in rho])
+    axes.set_yticks(y, [f"{value:g}" for value in y])
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         axis.set_pane_color((0, 0, 0, 0))
         axis.line.set_color(INK)
-    axes.set(xlabel="ξ", ylabel="ρ", zlabel="accuracy (%)", title=_short(title, 60))
+    axes.set(xlabel=_short(xlabel), ylabel=_short(ylabel), zlabel=_short(zlabel))
+    axes.set_title(_short(title, 60))
     axes.view_init(elev=24, azim=-122)
     axes.set_box_aspect(None, zoom=0.96)
     return figure
@@ -394,26 +241,7 @@ def surface(xi, rho, accuracy, title=""):
 def measured_against_printed(measured, printed, names, title=""):
     """Draw each measured value against the printed one, with the line on which they agree.
 
-    Parameters
-    ----------
-    measured, printed : array-like of shape (n_datasets, n_models)
-        In percent; pairs with a NaN are left out.
-    names : sequence of str
-        The models, one for each column.
-    title : str, default=""
-        Above the panel.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        One square panel.
-
-    Examples
-    --------
-    >>> from robell.report.plots import measured_against_printed
-    >>> figure = measured_against_printed([[70.0, 80.0]], [[71.0, 79.0]], ["a", "b"])
-    >>> [text.get_text() for text in figure.legends[0].get_texts()]
-    ['a', 'b']
+    Both have a row for each set and a column for each of the names; pairs with a NaN are left out.
     """
     measured, printed = np.asarray(measured, float), np.asarray(printed, float)
     _check_shape(measured, printed.shape)
@@ -440,58 +268,15 @@ def inline_svg(figure, prefix=None):
     """Write a figure as an SVG element to stand within an HTML page.
 
     Text stays text, in the page's font; ink becomes ``currentColor``. There is no style element
-    or attribute, so a page may forbid them. The same figure always gives the same text.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The figure.
-    prefix : str, default=None
-        What the ids within begin with; taken from the content when None. A page that shows one
-        figure twice needs two prefixes.
-
-    Returns
-    -------
-    svg : str
-        One ``svg`` element.
-
-    Examples
-    --------
-    >>> from robell.report.plots import inline_svg, sensitivity_line
-    >>> svg = inline_svg(sensitivity_line([1, 2], {"a": [2, 1]}, "x"))
-    >>> svg[:4], "currentColor" in svg, "style" in svg
-    ('<svg', True, False)
+    or attribute, so a page may forbid them. The same figure always gives the same text. Ids begin
+    with the prefix, or with a digest of the content: a figure shown twice needs two prefixes.
     """
     return page_svg(_saved(figure, "svg", transparent=True), prefix)
 
 
 @_styled
 def write(figure, folder, name):
-    """Write a figure as PNG and SVG on white, each file whole or not at all.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The figure.
-    folder : path-like
-        Where to; made when missing.
-    name : str
-        Stem of the files.
-
-    Returns
-    -------
-    paths : tuple of Path
-        The two files.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from robell.report.plots import sensitivity_line, write
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     paths = write(sensitivity_line([1, 2], {"a": [2, 1]}, "x"), folder, "ranks")
-    >>> [path.name for path in paths]
-    ['ranks.png', 'ranks.svg']
-    """
+    """Write a figure as NAME.png and NAME.svg on white, each file whole or not at all."""
     return tuple(
         write_atomically(Path(folder) / f"{name}.{kind}", _saved(figure, kind, facecolor="white"))
         for kind in ("png", "svg")
@@ -506,10 +291,10 @@ def _saved(figure, kind, **options):
     return stream.getvalue()
 
 
-def _panels(n, width, height, **options):
-    """Return a figure and n panels in rows of up to three; the last row's rest is empty."""
+def _panels(n, **options):
+    """Return a figure and n panels in rows of up to three; the rest of the last row is hidden."""
     columns, rows = min(3, max(n, 1)), math.ceil(max(n, 1) / 3)
-    figure = _new_figure(width * columns + 0.4, height * rows + 0.7)
+    figure = _new_figure(2.7 * columns + 0.4, 2.4 * rows + 0.7)
     panels = list(figure.subplots(rows, columns, squeeze=False, **options).flat)
     for place, axes in enumerate(panels):
         axes.set_visible(place < n)
@@ -523,12 +308,6 @@ def _line_options(colour, marker, hollow=False):
     if hollow:
         kind = {"linestyle": (0, (3, 2)), "linewidth": 1.0, "markerfacecolor": "none"}
     return {"color": colour, "marker": marker, **kind}
-
-
-def _sample(colour, marker, label, hollow=False):
-    """Return a line for a legend."""
-    lines = require("matplotlib.lines", extra="bench")
-    return lines.Line2D([], [], label=label, **_line_options(colour, marker, hollow))
 
 
 def _positions(x, log2):

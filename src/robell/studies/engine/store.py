@@ -19,7 +19,7 @@ import numpy
 import scipy
 import sklearn
 
-from robell.report.tables import write_atomically
+from robell._core.tools.files import FileError, write_atomically
 
 FORMAT = 1
 REPRODUCTION = "reproduction"
@@ -89,6 +89,8 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._check_stamp()
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except FileError as error:
+            raise StudyError(str(error)) from error
         except OSError as error:
             raise StudyError(f"{self.folder} cannot be written: {error.strerror}") from error
         try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from robell._core.tools.files import write_atomically
 from robell.report.page import render
-from robell.report.tables import to_csv, to_markdown, write_atomically
+from robell.report.tables import to_csv, to_markdown
 from robell.studies.engine.store import read_records
 from robell.studies.label_noise.plan import CLEAN, MODELS
 from robell.studies.label_noise.results import METRICS, NoiseResults

@@ -188,12 +188,12 @@ class Pages:
         }
         yield self.figures.block(
             f"curves_{kind}",
-            plots.metric_curves(
+            plots.curve_panels(
                 [cell.level for cell in cells],
                 values,
+                f"wrong training labels (%), {kind}",
                 order=_colour_order(),
                 emphasised=SHORT_NAMES[OURS],
-                title=kind,
             ),
             "Means over sets, on right test labels.",
             f"Curves of six metrics against the level of {kind} noise, one line a model",

@@ -7,9 +7,9 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from robell._core.tools.files import write_atomically
 from robell._core.tools.optional import require
 from robell.datasets import keel_names
-from robell.report.tables import write_atomically
 from robell.studies.engine.execute import execute
 from robell.studies.engine.store import Store, StudyError
 from robell.studies.label_noise.jobs import run_noise_job

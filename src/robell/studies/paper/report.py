@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from robell._core.tools.files import write_atomically
 from robell.report import plots
 from robell.report.page import FigureBlock, TableBlock, render
-from robell.report.tables import write, write_atomically
+from robell.report.tables import write
 from robell.studies.engine.statistics import average_ranks, friedman
 from robell.studies.engine.store import read_records
 from robell.studies.paper.comparison import Comparison, printed_cells

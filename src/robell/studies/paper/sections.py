@@ -331,7 +331,14 @@ def noise_section(results, figures):
         blocks.append(
             figures.block(
                 f"noise_{protocol}",
-                plots.noise_curves(levels, named, there, order=list(MODELS.values())),
+                plots.curve_panels(
+                    levels,
+                    named,
+                    "labels flipped in training (%)",
+                    "accuracy (%)",
+                    order=list(MODELS.values()),
+                    printed=there,
+                ),
                 f"Accuracy on clean test labels by the share of flipped training labels.{how}",
                 "Curves of accuracy against label noise, one panel a dataset",
             )
@@ -382,13 +389,13 @@ def sensitivity_section(results, figures):
         ),
         figures.block(
             "sensitivity_kernel_width",
-            plots.sensitivity_line(widths, by_width, "kernel width ξ", log2=True),
+            plots.lines(widths, by_width, "kernel width ξ", "accuracy (%)", log2=True),
             f"Figure S.3 (a): accuracy by ξ, {held}.",
             "Lines of accuracy against the kernel width",
         ),
         figures.block(
             "sensitivity_rho",
-            plots.sensitivity_line(rhos, by_rho, "ρ"),
+            plots.lines(rhos, by_rho, "ρ", "accuracy (%)"),
             f"Figure S.3 (b): accuracy by ρ, {held}.",
             "Lines of accuracy against rho",
         ),
@@ -399,7 +406,7 @@ def sensitivity_section(results, figures):
         blocks.append(
             figures.block(
                 f"heat_map_{stem}",
-                plots.heat_map(widths, rhos, surface, name),
+                plots.heat_map(widths, rhos, surface, "kernel width ξ", "ρ", log2=True, title=name),
                 f"Figure S.4, {literal(name)}: test accuracy (%) over ξ and ρ.",
                 f"Heat map of accuracy over kernel width and rho for {name}",
             )
@@ -407,7 +414,9 @@ def sensitivity_section(results, figures):
         blocks.append(
             figures.block(
                 f"surface_{stem}",
-                plots.surface(widths, rhos, surface, name),
+                plots.surface(
+                    widths, rhos, surface, "ξ", "ρ", "accuracy (%)", log2=True, title=name
+                ),
                 f"The same as a surface, {literal(name)}.",
                 f"Surface of accuracy over kernel width and rho for {name}",
             )

@@ -8,9 +8,9 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from robell._core.tools.files import write_atomically
 from robell._core.tools.optional import require
 from robell.datasets import DatasetUnavailable, info, load
-from robell.report.tables import write_atomically
 from robell.studies.engine.execute import execute
 from robell.studies.engine.store import Store, StudyError
 from robell.studies.paper.plan import Rows, plan_jobs
