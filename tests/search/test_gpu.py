@@ -4,12 +4,13 @@ import sys
 
 import numpy as np
 import pytest
-from test_search import COMMON, FAMILY, assert_same, table
+from searches import COMMON, FAMILY, assert_same, table
 
-from robell import GranularBallRVFLClassifier, RVFLClassifier, RVFLGridSearchCV, search
+from robell import GranularBallRVFLClassifier, RVFLClassifier, RVFLGridSearchCV
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import normal_equations
 from robell._core.ridge.sweep import nested_ridge
+from robell.search import grid_search
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_singular_systems_are_left_to_the_host(rng, device):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", [name for name in FAMILY if name != "gegb"])
 def test_a_search_on_a_device_equals_one_on_the_host(monkeypatch, device, name, n_classes):
-    monkeypatch.setattr(search, "require_device", lambda _: device)
+    monkeypatch.setattr(grid_search, "require_device", lambda _: device)
     estimator, more = FAMILY[name]
     X, y = table(n_classes)
     host, there = (
@@ -76,7 +77,7 @@ def test_a_search_on_a_device_equals_one_on_the_host(monkeypatch, device, name, 
 def test_small_batches_change_nothing(monkeypatch, device):
     from robell._core.ridge import sweep_torch
 
-    monkeypatch.setattr(search, "require_device", lambda _: device)
+    monkeypatch.setattr(grid_search, "require_device", lambda _: device)
     monkeypatch.setattr(sweep_torch, "BATCH_ELEMENTS", 1)
     estimator, more = FAMILY["robell"]
     X, y = table()
@@ -90,7 +91,7 @@ def test_small_batches_change_nothing(monkeypatch, device):
 
 
 def test_graph_terms_say_that_they_need_the_host(monkeypatch, device, imbalanced):
-    monkeypatch.setattr(search, "require_device", lambda _: device)
+    monkeypatch.setattr(grid_search, "require_device", lambda _: device)
     model = GranularBallRVFLClassifier(graph="lda")
     with pytest.raises(NotImplementedError, match="use device='cpu'"):
         RVFLGridSearchCV(model, {"C": [1, 2]}, device="cuda").fit(*imbalanced)
@@ -102,7 +103,7 @@ def test_a_device_that_fails_is_not_replaced_by_the_host(monkeypatch, device, im
     def out_of_memory(*_):
         raise RuntimeError("CUDA out of memory")
 
-    monkeypatch.setattr(search, "require_device", lambda _: device)
+    monkeypatch.setattr(grid_search, "require_device", lambda _: device)
     monkeypatch.setattr(TorchSweep, "solve", out_of_memory)
     with pytest.raises(RuntimeError, match="out of memory"):
         RVFLGridSearchCV(RVFLClassifier(), {"C": [1, 2]}, device="cuda").fit(*imbalanced)
@@ -129,6 +130,6 @@ def test_a_missing_device_is_an_error(torch, imbalanced):
 
 
 def test_devices_take_one_process(monkeypatch, imbalanced):
-    monkeypatch.setattr(search, "require_device", lambda _: object())
+    monkeypatch.setattr(grid_search, "require_device", lambda _: object())
     with pytest.raises(ValueError, match="takes n_jobs=1"):
         RVFLGridSearchCV(RVFLClassifier(), {"C": [1]}, device="cuda", n_jobs=2).fit(*imbalanced)

@@ -1,5 +1,6 @@
 """The exact grid search."""
 
-from robell.search.grid_search import RVFLGridSearchCV, paper_grid
+from robell.search.grid_search import RVFLGridSearchCV
+from robell.search.grids import paper_grid
 
 __all__ = ["RVFLGridSearchCV", "paper_grid"]

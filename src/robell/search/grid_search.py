@@ -3,23 +3,20 @@
 Candidates that differ only in ``C``, ``n_hidden`` and the parameters of the row weights share a
 fold's features, Gram matrices and factorisations (:mod:`robell._core.ridge.sweep`); everything
 else is looped over. Whatever cannot be shared (another kind of estimator, a scorer of
-probabilities, a candidate that fails) is fitted one by one by scikit-learn itself, so any search works.
+probabilities, a candidate that fails) is fitted one by one by scikit-learn itself, so any search
+works, and says how many and why.
 """
 
 from __future__ import annotations
 
 import inspect
 import time
-import warnings
-from collections.abc import Mapping
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from scipy.stats import rankdata
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
-from sklearn.model_selection._search import _yield_masked_array_for_each_param
 from sklearn.model_selection._validation import (
     _fit_and_score,
     _insert_error_scores,
@@ -29,11 +26,12 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 from threadpoolctl import threadpool_limits
 
-from robell._core.layers.activations import ACTIVATIONS
 from robell._core.ridge.sweep_torch import require_device
 from robell._core.tools.progress import Progress
-from robell.models._base import PAPER_C
-from robell.search.fold import FoldTask, group_candidates, plan_scores, run_fold
+from robell.search.fold import FoldTask, run_fold
+from robell.search.groups import NotShared, Unshared, group_candidates
+from robell.search.results import ResultTable
+from robell.search.scorers import plan_scores
 
 # Up to this many rows, one BLAS thread is faster than two: matrices are small, and many.
 SMALL_ROWS = 20_000
@@ -81,6 +79,8 @@ class RVFLGridSearchCV(GridSearchCV):
     n_shared_ : int
         How many of the candidate-fold scores came from shared factorisations; the others were
         fitted one by one.
+    not_shared_ : dict of str -> int
+        Why the others were fitted one by one: reason -> number of candidate-fold scores.
     cv_results_ : dict of numpy (masked) ndarrays
         As in ``GridSearchCV``; fit and score times are a candidate's share of the work done
         together.
@@ -183,7 +183,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 f"Fitting {len(splits)} folds for each of {len(candidates)} candidates, "
                 f"totalling {len(candidates) * len(splits)} fits"
             )
-        table = _ResultTable(len(candidates), len(splits), self.return_train_score)
+        table = ResultTable(len(candidates), len(splits), self.return_train_score)
         slow = self._evaluate(X, y, candidates, splits, scorers, routed, table, device)
         if self.n_shared_ == 0:  # nothing was shared: scikit-learn's own formatting
             if callable(self.scoring):
@@ -198,18 +198,20 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
     def _evaluate(self, X, y, candidates, splits, scorers, routed, table, device):
         """Fill in the table; return scikit-learn's records of what was fitted one by one."""
         base = clone(self.estimator)
-        plan = plan_scores(scorers, routed.scorer.score) if np.ndim(y) == 1 else None
-        groups = []
-        if plan is not None:
-            groups = group_candidates(base, self.param_grid, routed.estimator.fit)
+        plan, groups = self._plan(base, y, scorers, routed, table)
         params = (routed.estimator.fit, routed.scorer.score)
         task = FoldTask(base, X, y, plan, *params, self.return_train_score, device)
         with Progress(table.missing.size, "search") as progress:
-            for split, found in self._run_shared(task, groups, splits, progress):
-                table.store(split, found)
+            for split, found in self._run_shared(task, groups, splits):
+                if isinstance(found, Unshared):
+                    table.leave(split, found)
+                else:
+                    table.store(split, found)
+                    progress.advance(len(found.candidates))
             self._settle_ties(task, groups, splits, table)
             missing = np.argwhere(table.missing).tolist()
             self.n_shared_ = table.missing.size - len(missing)
+            self.not_shared_ = table.not_shared()
             slow = self._run_one_by_one(
                 X, y, base, candidates, splits, missing, scorers, routed, progress
             )
@@ -219,6 +221,20 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             for (candidate, split), record in zip(missing, slow, strict=True):
                 table.store_record(candidate, split, record)
         return slow
+
+    def _plan(self, base, y, scorers, routed, table):
+        """Return the scorers' plan and the groups of candidates; the table learns what is left."""
+        try:
+            if np.ndim(y) != 1:
+                raise NotShared("y is not one column of labels")
+            plan = plan_scores(scorers, routed.scorer.score)
+            groups, unshared = group_candidates(base, self.param_grid, routed.estimator.fit)
+        except NotShared as reason:
+            everything = Unshared(slice(None), str(reason))
+            plan, groups, unshared = {}, [], [everything]
+        for some in unshared:
+            table.leave(slice(None), some)
+        return plan, groups
 
     def _settle_ties(self, task, groups, splits, table):
         """Score candidates that are best but for rounding by the scorer itself.
@@ -239,18 +255,17 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             plan = {key: (scorer, None) for key, (scorer, _) in task.plan.items()}
             again = task._replace(plan=plan, only=best)
             concerned = [group for group in groups if best[group.candidate].any()]
-            quiet = Progress(1, "", patience=np.inf)
-            for split, found in self._run_shared(again, concerned, splits, quiet):
-                table.store(split, found)
+            for split, found in self._run_shared(again, concerned, splits):
+                if not isinstance(found, Unshared):
+                    table.store(split, found)
 
-    def _run_shared(self, task, groups, splits, progress):
-        """Yield what each fold finds, as it is found."""
+    def _run_shared(self, task, groups, splits):
+        """Yield what each fold finds, or leaves to be fitted one by one, as it is found."""
         if effective_n_jobs(self.n_jobs) == 1 or not groups:
             limit = 1 if _num_samples(task.X) <= SMALL_ROWS else None
             with threadpool_limits(limit, "blas"):
                 for split, rows in enumerate(splits):
                     for found in task.run(rows, groups):
-                        progress.advance(len(found.candidates))
                         yield split, found
             return
         parallel = Parallel(
@@ -263,7 +278,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             for part in range(min(parts, len(groups)))
         ):
             for found in all_found:
-                progress.advance(len(found.candidates))
                 yield split, found
 
     def _run_one_by_one(self, X, y, base, candidates, splits, missing, scorers, routed, progress):
@@ -328,149 +342,3 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
         self.cv_results_ = results
         return self
-
-
-class _ResultTable:
-    """Scores and times of every candidate and fold, and cv_results_ made from them."""
-
-    def __init__(self, n_candidates, n_splits, with_train):
-        self.shape = (n_candidates, n_splits)
-        self.missing = np.ones(self.shape, bool)
-        self.times = {name: np.zeros(self.shape) for name in ("fit_time", "score_time")}
-        self.scores = {}  # "test_score", "train_score", or one of each a metric
-        self.with_train = with_train
-        self.multimetric = False
-
-    def _column(self, kind, name):
-        key = f"{kind}_{name}"
-        if key not in self.scores:
-            self.scores[key] = np.full(self.shape, np.nan)
-        return self.scores[key]
-
-    def store(self, split, found):
-        """Take in what a fold found for some candidates."""
-        self.multimetric = set(found.test) != {"score"}
-        for kind, values in (("test", found.test), ("train", found.train or {})):
-            for name, value in values.items():
-                self._column(kind, name)[found.candidates, split] = value
-        self.times["fit_time"][found.candidates, split] = found.fit_time
-        self.times["score_time"][found.candidates, split] = found.score_time
-        self.missing[found.candidates, split] = False
-
-    def store_record(self, candidate, split, record):
-        """Take in one of scikit-learn's records."""
-        for kind in ("test", "train")[: 1 + self.with_train]:
-            values = record[f"{kind}_scores"]
-            for name, value in (values if self.multimetric else {"score": values}).items():
-                self._column(kind, name)[candidate, split] = value
-        for name, values in self.times.items():
-            values[candidate, split] = record[name]
-
-    def first(self):
-        """Return the first candidate's test scores as scikit-learn records them."""
-        names = [name.removeprefix("test_") for name in self.scores if name.startswith("test_")]
-        values = {name: float(self.scores[f"test_{name}"][0, 0]) for name in names}
-        return values if self.multimetric else values["score"]
-
-    def results(self, candidates, param_grid):
-        """Return cv_results_, in scikit-learn's order and types."""
-        results = {}
-        for name, values in self.times.items():
-            results[f"mean_{name}"] = values.mean(axis=1)
-            results[f"std_{name}"] = values.std(axis=1)
-        results |= _parameter_columns(candidates, param_grid)
-        results["params"] = candidates
-        tests = [name for name in self.scores if name.startswith("test_")]
-        for name in tests:
-            results |= self._statistics(name, rank=True)
-            if self.with_train:
-                results |= self._statistics(name.replace("test_", "train_", 1), rank=False)
-        return results
-
-    def _statistics(self, name, rank):
-        values = self.scores[name]
-        found = {f"split{k}_{name}": values[:, k] for k in range(values.shape[1])}
-        means = np.average(values, axis=1)
-        if not np.isfinite(means).all():
-            kind = name.split("_")[0]
-            warnings.warn(
-                f"One or more of the {kind} scores are non-finite: {means}",
-                category=UserWarning,
-                stacklevel=2,
-            )
-        found[f"mean_{name}"] = means
-        found[f"std_{name}"] = np.sqrt(np.average((values - means[:, None]) ** 2, axis=1))
-        if rank:
-            # Failed candidates count as tied with the worst.
-            worst = 0.0 if np.isnan(means).all() else np.nanmin(means) - 1
-            ranked = rankdata(-np.where(np.isnan(means), worst, means), method="min")
-            found[f"rank_{name}"] = ranked.astype(np.int32, copy=False)
-        return found
-
-
-def _parameter_columns(candidates, param_grid):
-    """Return the masked arrays ``param_*`` of cv_results_."""
-    if not isinstance(param_grid, Mapping):
-        return dict(_yield_masked_array_for_each_param(candidates))
-    # One dict: every column repeats its short list of values, so its types are found on that.
-    names = sorted(param_grid)
-    shape = tuple(len(param_grid[name]) for name in names)
-    places = np.indices(shape).reshape(len(shape), len(candidates))
-    columns = {}
-    for name, place in zip(names, places, strict=True):
-        values = [{name: value} for value in param_grid[name]]
-        ((key, column),) = _yield_masked_array_for_each_param(values)
-        columns[key] = column[place]
-    return columns
-
-
-def paper_grid(model, prefix=""):
-    """Return the paper's ranges for one of its models, as a ``param_grid``.
-
-    Parameters
-    ----------
-    model : {"rvfl", "elm", "robell", "nf", "crvfl", "acrvfl", "gb", "gegb"}
-        Which model. The ranges of the last two, which the paper does not give, are stated here:
-        purities 1 - 0.015k for k = 0..5, and graph weights 10^-5..10^5.
-    prefix : str, default=""
-        Put before every name: ``"rvflclassifier__"`` for a step of a pipeline.
-
-    Returns
-    -------
-    grid : dict of str -> list
-        For :class:`RVFLGridSearchCV` or scikit-learn's ``GridSearchCV``.
-
-    Examples
-    --------
-    >>> from sklearn.model_selection import ParameterGrid
-    >>> from robell import paper_grid
-    >>> len(ParameterGrid(paper_grid("robell")))
-    66550
-    """
-    powers_of_ten = PAPER_C.tolist()
-    more = {
-        "rvfl": {},
-        "elm": {},
-        "robell": {
-            "kernel_width": (2.0 ** np.arange(-5, 6)).tolist(),
-            "rho": [0.5, 0.625, 0.75, 0.875, 1.0],
-        },
-        "nf": {"n_rules": list(range(5, 51, 5))},
-        "crvfl": {"augmented": [False]},
-        "acrvfl": {"augmented": [True]},
-        "gb": {"graph": [None], "purity": [1 - 0.015 * k for k in range(6)]},
-        "gegb": {
-            "graph": ["lfda"],
-            "graph_weight": powers_of_ten,
-            "purity": [1 - 0.015 * k for k in range(6)],
-        },
-    }
-    if model not in more:
-        raise ValueError(f"model must be one of {', '.join(more)}; got {model!r}")
-    grid = {
-        "C": powers_of_ten,
-        "n_hidden": list(range(3, 204, 20)),
-        "activation": list(ACTIVATIONS),
-        **more[model],
-    }
-    return {f"{prefix}{name}": values for name, values in grid.items()}

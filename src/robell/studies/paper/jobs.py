@@ -9,7 +9,7 @@ from sklearn.metrics import confusion_matrix, make_scorer
 
 from robell.labels.flips import flip_labels
 from robell.metrics import g_mean_score
-from robell.search.grid_search import RVFLGridSearchCV, paper_grid
+from robell.search import RVFLGridSearchCV, paper_grid
 from robell.studies.paper.models import study_grid, study_pipeline
 from robell.studies.paper.printed import s4_parameters
 from robell.studies.paper.protocols import N_FOLDS, folds, paper_split, repeated_split, seed_of

@@ -12,7 +12,7 @@ from robell.models.granular_ball import GranularBallRVFLClassifier
 from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier
 from robell.models.robell import RoBellRVFLClassifier
 from robell.models.rvfl import ELMClassifier, RVFLClassifier
-from robell.search.grid_search import paper_grid
+from robell.search import paper_grid
 
 FACTORIES = {
     "rvfl": RVFLClassifier,

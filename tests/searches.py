@@ -1,0 +1,79 @@
+"""Searches by GridSearchCV and by RVFLGridSearchCV, and what it means that they agree."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import StandardScaler
+
+from robell import (
+    ComplexRVFLClassifier,
+    ELMClassifier,
+    GranularBallRVFLClassifier,
+    NeuroFuzzyRVFLClassifier,
+    RoBellRVFLClassifier,
+    RVFLClassifier,
+    RVFLGridSearchCV,
+)
+
+FAMILY = {
+    "rvfl": (RVFLClassifier, {"direct_link": [True, False]}),
+    "elm": (ELMClassifier, {"output_bias": [False, True]}),
+    "robell": (RoBellRVFLClassifier, {"kernel_width": [0.5, "scale"], "rho": [0.5, 1.0]}),
+    "nf": (NeuroFuzzyRVFLClassifier, {"n_rules": [3, 6]}),
+    "crvfl": (ComplexRVFLClassifier, {"encoding": ["phase", "pair"]}),
+    "acrvfl": (partial(ComplexRVFLClassifier, augmented=True), {}),
+    "gb": (GranularBallRVFLClassifier, {"purity": [0.8, 1.0]}),
+    "gegb": (partial(GranularBallRVFLClassifier, graph="lfda"), {"graph_weight": [0.0, 1.0]}),
+}
+# Narrow and wider than a training fold of the table below has rows.
+COMMON = {"C": [10.0, 1e-3, 1e5], "n_hidden": [9, 3, 60], "activation": ["sigmoid"]}
+
+
+def table(n_classes=2, n_rows=66, seed=0):
+    X, y = make_classification(
+        n_rows,
+        6,
+        n_informative=4,
+        n_classes=n_classes,
+        weights=[0.7] if n_classes == 2 else None,
+        random_state=seed,
+    )
+    return StandardScaler().fit_transform(X), y
+
+
+def both(estimator, grid, X, y, *, params=None, **settings):
+    searches = []
+    for kind in (GridSearchCV, RVFLGridSearchCV):
+        searches.append(kind(estimator, grid, **settings).fit(X, y, **(params or {})))
+    return searches
+
+
+def assert_same(theirs, ours, tolerance=1e-12):
+    assert list(ours.cv_results_) == list(theirs.cv_results_)
+    for key, expected in theirs.cv_results_.items():
+        found = ours.cv_results_[key]
+        if "time" in key:
+            assert (found >= 0).all()
+        elif key.startswith("param_"):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found.mask, expected.mask)
+            assert list(found) == list(expected)
+        elif key == "params":
+            assert found == expected
+        elif key.startswith("rank_"):
+            # Ranks of candidates whose means differ by rounding may be swapped.
+            mean = theirs.cv_results_[key.replace("rank_", "mean_")]
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(
+                np.sort(mean)[::-1][found - 1], np.sort(mean)[::-1][expected - 1], atol=tolerance
+            )
+        else:
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected, atol=tolerance, rtol=0)
+    for name in ("best_index_", "best_params_", "best_score_", "multimetric_", "n_splits_"):
+        assert hasattr(ours, name) == hasattr(theirs, name)
+        if hasattr(theirs, name):
+            assert getattr(ours, name) == pytest.approx(getattr(theirs, name), abs=tolerance)
