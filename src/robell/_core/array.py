@@ -1,10 +1,15 @@
-"""The array namespace: what arrays and tensors have in common."""
+"""The array namespace: the same functions for NumPy arrays and for torch tensors on any device.
+
+The mathematics writes ``xp = namespace(X)`` and uses names that NumPy and torch spell alike
+(``xp.exp``, ``xp.hstack``, ``xp.linalg.eigh``, ...). Where the two differ, the function is here.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def is_tensor(X: Any) -> bool:
@@ -12,8 +17,43 @@ def is_tensor(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] == "torch" and hasattr(X, "device")
 
 
+def namespace(X: Any) -> Any:
+    """Return torch for a tensor, numpy for an array."""
+    if is_tensor(X):
+        import torch
+
+        return torch
+    return np
+
+
+def to_host(X: Any) -> NDArray[Any]:
+    """Return a tensor as an array; an array as it is."""
+    return np.asarray(X.cpu().numpy()) if is_tensor(X) else X
+
+
+def beside(values: Any, X: Any) -> Any:
+    """Return values as a tensor on the device of X where X is one, otherwise as they are."""
+    return namespace(X).as_tensor(values, device=X.device) if is_tensor(X) else values
+
+
+def in_double_precision(X: Any) -> Any:
+    """Return X in double precision: a Gram matrix in single precision loses half of its digits."""
+    xp = namespace(X)
+    return xp.asarray(X, dtype=xp.float64)
+
+
+def add_to_diagonal(G: Any, value: float) -> None:
+    """Add a number to the diagonal of G, in place."""
+    places = list(range(len(G)))
+    G[places, places] += value
+
+
+def row_squares(Z: Any) -> Any:
+    """Return |z_i|² of every row of Z, real or complex."""
+    return namespace(Z).einsum("ij,ij->i", Z, Z.conj()).real
+
+
 def one_hot(labels: Any, n_classes: int) -> Any:
     """Return T of shape (n, K): 1 in the column of each row's class, 0 elsewhere."""
-    T = np.zeros((len(labels), n_classes))
-    T[np.arange(len(labels)), labels] = 1.0
-    return T
+    xp = namespace(labels)
+    return xp.asarray(labels[:, None] == beside(np.arange(n_classes), labels), dtype=xp.float64)

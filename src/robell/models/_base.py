@@ -28,7 +28,8 @@ from robell._core.layers.features import (
 )
 from robell._core.membership.equations import class_cost, class_sizes
 from robell._core.ridge.calibrate import calibrated_probability, fit_calibration
-from robell._core.ridge.solve import choose_C, solve_ridge
+from robell._core.ridge.loo import choose_C
+from robell._core.ridge.solve import solve_ridge
 from robell.models._device import (
     fit_tensor,
     predict_tensor,

@@ -3,102 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Activation = Callable[[Array], Array]
+from robell._core.array import namespace
+
+Activation = Callable[[Any], Any]  # of arrays and of tensors alike
 
 SELU_LAMBDA = 1.0507009873554805
 SELU_ALPHA = 1.6732632423543772
 LEAKY_SLOPE = 0.1  # the lab's code divides by ten; the paper gives no slope (erratum E26)
 
 
-def selu(Z: Array) -> Array:
+def selu(Z: Any) -> Any:
     """Return λz for z > 0 and λα(eᶻ - 1) elsewhere."""
+    xp = namespace(Z)
     # The exponent is clipped at 0: the branch not taken must not overflow.
-    return SELU_LAMBDA * np.where(Z > 0, Z, SELU_ALPHA * np.expm1(np.minimum(Z, 0.0)))
+    return SELU_LAMBDA * xp.where(Z > 0, Z, SELU_ALPHA * xp.expm1(xp.clip(Z, None, 0.0)))
 
 
-def relu(Z: Array) -> Array:
+def relu(Z: Any) -> Any:
     """Return max(0, z)."""
-    return np.maximum(Z, 0.0)
+    return namespace(Z).clip(Z, 0.0, None)
 
 
-def sigmoid(Z: Array) -> Array:
+def sigmoid(Z: Any) -> Any:
     """Return 1 / (1 + e⁻ᶻ)."""
+    xp = namespace(Z)
     with np.errstate(over="ignore"):  # e⁻ᶻ = inf gives the right limit, 0
-        out = np.exp(-Z)
+        out = xp.exp(-Z)
     out += 1.0
-    return np.reciprocal(out, out=out)
+    return xp.reciprocal(out, out=out)
 
 
-def sin(Z: Array) -> Array:
+def sin(Z: Any) -> Any:
     """Return sin z."""
-    return np.sin(Z)
+    return namespace(Z).sin(Z)
 
 
-def hardlim(Z: Array) -> Array:
+def hardlim(Z: Any) -> Any:
     """Return 1 where z >= 0, else 0 (hardlim(0) = 1, erratum E26)."""
-    return (Z >= 0).astype(np.float64)
+    return namespace(Z).asarray(Z >= 0, dtype=Z.dtype)
 
 
-def tribas(Z: Array) -> Array:
+def tribas(Z: Any) -> Any:
     """Return max(1 - |z|, 0)."""
-    return np.maximum(1.0 - np.abs(Z), 0.0)
+    return relu(1.0 - abs(Z))
 
 
-def radbas(Z: Array) -> Array:
+def radbas(Z: Any) -> Any:
     """Return exp(-z²)."""
+    xp = namespace(Z)
     with np.errstate(over="ignore"):  # z² = inf gives the right limit, 0
-        return np.exp(-np.square(Z))
+        return xp.exp(-xp.square(Z))
 
 
-def sign(Z: Array) -> Array:
+def sign(Z: Any) -> Any:
     """Return -1, 0 or 1."""
-    return np.sign(Z)
+    return namespace(Z).sign(Z)
 
 
-def leaky_relu(Z: Array) -> Array:
+def leaky_relu(Z: Any) -> Any:
     """Return z for z >= 0 and z/10 elsewhere (erratum E26)."""
-    return np.maximum(Z, LEAKY_SLOPE * Z)
+    return namespace(Z).maximum(Z, LEAKY_SLOPE * Z)
 
 
-def tansig(Z: Array) -> Array:
+def tansig(Z: Any) -> Any:
     """Return tanh z."""
-    return np.tanh(Z)
+    return namespace(Z).tanh(Z)
 
 
 ACTIVATIONS: dict[str, Activation] = {
     function.__name__: function
-    for function in (
-        selu,
-        relu,
-        sigmoid,
-        sin,
-        hardlim,
-        tribas,
-        radbas,
-        sign,
-        leaky_relu,
-        tansig,
-    )
+    for function in (selu, relu, sigmoid, sin, hardlim, tribas, radbas, sign, leaky_relu, tansig)
 }
 
 
-def apply_activation(activation: str | Activation, Z: Array) -> Array:
-    """Apply one of the ten by name, or a callable, to the pre-activations ``Z``.
-
-    A callable must return finite or infinite floats in an array of the shape of ``Z``; it gets a
-    copy, so writing into its argument harms nothing.
-    """
+def apply_activation(activation: str | Activation, Z: Any) -> Any:
+    """Apply one of the ten by name, or a callable, to the pre-activations ``Z``."""
     if not callable(activation):
         return ACTIVATIONS[activation](Z)
+    return call_activation(activation, Z, "real numbers", "fiub")
+
+
+def call_activation(activation: Activation, Z: Any, what: str, kinds: str) -> Any:
+    """Apply the user's function to a copy of ``Z``, and check that it returns what it must."""
     H = np.asarray(activation(Z.copy()))
-    if H.shape != Z.shape or H.dtype.kind not in "fiub":
+    if H.shape != Z.shape or H.dtype.kind not in kinds:
         raise ValueError(
-            f"activation must return real numbers of the shape of its input {Z.shape}; "
+            f"activation must return {what} of the shape of its input {Z.shape}; "
             f"got dtype {H.dtype} and shape {H.shape}"
         )
-    return H.astype(np.float64, copy=False)
+    return H.astype(Z.dtype, copy=False)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.layers.activations import ACTIVATIONS
+from robell._core.layers.activations import ACTIVATIONS, call_activation
 from robell._core.layers.features import draw_random_layer, random_stream
 
 Array = NDArray[np.float64]
@@ -43,13 +43,7 @@ FULLY_COMPLEX: dict[str, Callable[[ComplexArray], ComplexArray]] = {
 def apply_complex_activation(activation: str | Callable[..., Any], Z: ComplexArray) -> ComplexArray:
     """Apply g: one of the ten to both parts, φ(a) + iφ(b); a fully complex one; or a callable."""
     if callable(activation):
-        H = np.asarray(activation(Z.copy()))
-        if H.shape != Z.shape or H.dtype.kind not in "cfiub":
-            raise ValueError(
-                f"activation must return numbers of the shape of its input {Z.shape}; "
-                f"got dtype {H.dtype} and shape {H.shape}"
-            )
-        return H.astype(np.complex128, copy=False)
+        return np.asarray(call_activation(activation, Z, "numbers", "cfiub"))
     if activation in FULLY_COMPLEX:
         with np.errstate(over="ignore", invalid="ignore"):
             return FULLY_COMPLEX[activation](Z)
@@ -79,8 +73,8 @@ def encode(
 ) -> ComplexArray:
     """Map real rows into the complex plane: ψ.
 
-    ``low`` and ``span`` are the training minimum and range of each feature; a constant feature
-    has span 0 and is mapped as its minimum. Values outside are clipped to [0, 1].
+    ``low`` and ``span`` are the training minimum and range of each feature; u = (x - low) / span,
+    clipped to [0, 1], and 0 for a constant feature.
     """
     if encoding == "cartesian":
         return X.astype(np.complex128)

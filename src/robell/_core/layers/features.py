@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robell._core.array import namespace
 from robell._core.layers.activations import Activation, apply_activation
 
 Array = NDArray[np.float64]
@@ -15,7 +16,7 @@ Array = NDArray[np.float64]
 # Blocks of about this many numbers stay in the second-level cache between the activation and the
 # Gram matrix, and bound the memory of fit and predict whatever the number of rows.
 BLOCK_ELEMENTS = 1 << 17
-
+TENSOR_BLOCK_ELEMENTS = 1 << 24  # of tensors: a device wants more to do at a time
 
 # Everything random comes from one seed through streams of its own, so that no draw depends on how
 # many numbers another one took.
@@ -72,42 +73,33 @@ def draw_sparse_layer(
     return weights * drawn.T * (scale / np.sqrt(n_inputs)), 2.0 * bias - 1.0
 
 
-def hidden_output(X: Array, U: Array, b: Array, activation: str | Activation) -> Array:
+def hidden_output(X: Any, U: Any, b: Any, activation: str | Activation) -> Any:
     """Compute H = φ(XU + 1b), the hidden layer's output (supplement S.I, first equation)."""
     Z = X @ U
     Z += b
     return apply_activation(activation, Z)
 
 
-def design_matrix(X: Array, H: Array, direct_link: bool, output_bias: bool) -> Array:
+def design_matrix(X: Any, H: Any, direct_link: bool, output_bias: bool) -> Any:
     """Stack M = [1 X H], the constant and the direct links only where asked for (Eq. 12).
 
     Hidden nodes stand last, so the design of a smaller network is a prefix of a larger one's.
     """
+    xp = namespace(H)
     blocks = [H]
     if direct_link:
         blocks.insert(0, X)
     if output_bias:
-        blocks.insert(0, np.ones((len(H), 1)))
-    return np.hstack(blocks) if len(blocks) > 1 else H
+        blocks.insert(0, xp.ones_like(H[:, :1]))
+    return xp.hstack(blocks) if len(blocks) > 1 else H
 
 
 class RowBlocks:
-    """A tall matrix that exists one block of rows at a time.
+    """A tall matrix of arrays or tensors that exists one block of rows at a time.
 
-    Iterating yields ``(rows, block)``; iterating again makes the blocks again, except that a
-    matrix of a single block is made once and kept.
-
-    Parameters
-    ----------
-    make_rows : callable
-        Given a slice of rows, returns those rows as an array of shape (n, n_columns).
-    n_rows, n_columns : int
-        Shape of the whole matrix.
-    dtype : type, default=float64
-        Of its entries: real or complex.
-    keep : bool, default=False
-        Whether blocks made once are kept, in as much memory as the whole matrix.
+    ``make_rows`` maps a slice of rows to those rows. Iterating yields ``(rows, block)``; iterating
+    again makes the blocks again, except that a matrix of a single block is made once and kept, and
+    with ``keep`` all blocks are.
     """
 
     def __init__(
@@ -117,21 +109,22 @@ class RowBlocks:
         n_columns: int,
         dtype: type = np.float64,
         keep: bool = False,
+        tensors: bool = False,
     ) -> None:
         self._make_rows = make_rows
         self.n_rows = n_rows
         self.n_columns = n_columns
         self.dtype = dtype
+        self._step = rows_per_block(n_columns, tensors)
         self._only_block: Any = None
         self._kept: dict[int, Any] | None = {} if keep else None
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
-        step = rows_per_block(self.n_columns)
-        if self.n_rows <= step:
+        if self.n_rows <= self._step:
             yield slice(0, self.n_rows), self.whole()
             return
-        for start in range(0, self.n_rows, step):
-            rows = slice(start, min(start + step, self.n_rows))
+        for start in range(0, self.n_rows, self._step):
+            rows = slice(start, min(start + self._step, self.n_rows))
             yield rows, self._block(rows)
 
     def _block(self, rows: slice) -> Any:
@@ -148,6 +141,7 @@ class RowBlocks:
         return self._only_block
 
 
-def rows_per_block(n_columns: int) -> int:
+def rows_per_block(n_columns: int, tensors: bool = False) -> int:
     """Return how many rows of ``n_columns`` numbers make one block."""
-    return max(64, BLOCK_ELEMENTS // max(1, n_columns))
+    elements = TENSOR_BLOCK_ELEMENTS if tensors else BLOCK_ELEMENTS
+    return max(64, elements // max(1, n_columns))

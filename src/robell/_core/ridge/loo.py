@@ -1,30 +1,162 @@
-"""Ridge regression with a free intercept over a path of penalties, with leave-one-out scores.
+"""Leave-one-out errors over a list of penalties: decompose once, sweep the penalties after.
+
+With G = MᵀWM = QΛQᵀ and Z = MQ, a ridge regression with penalty λ has the scores and leverages
+
+    f_i = z_i (Λ + λ)⁻¹ QᵀMᵀWT,      h_i = u_i w_i Σ_k z_ik²/(Λ_k + λ)
+
+(u_i being the share of row i's weight that leaving one out takes away), and the row i left out
+would have had the residual (t_i - f_i)/(1 - h_i). Wide systems use M̃M̃ᵀ instead.
+
+A free intercept, which is not penalised, drops out of the centred problem:
 
     β, b = argmin  λ|β|² + Σ_i w_i |m_i β + b - t_i|²,      μ = Σ w_i m_i / W,  t̄ = Σ w_i t_i / W
+    G = Σ_i w_i (m_i - μ)ᵀ(m_i - μ),      b = t̄ - μβ,      Z = (M - 1μ)Q
 
-The intercept is not penalised, so it drops out of the centred problem:
-
-    Gβ = Σ_i w_i (m_i - μ)ᵀ(t_i - t̄),      G = Σ_i w_i (m_i - μ)ᵀ(m_i - μ) + λI,      b = t̄ - μβ
-
-and the row i, left out with its share u_i of its weight, would have had the score
-
-    f_-i = t_i - (t_i - f_i) / (1 - u_i w_i [1/W + (m_i - μ) G⁻¹ (m_i - μ)ᵀ]).
-
-One eigendecomposition, of G or for wide systems of the rows' inner products, serves all λ.
+and adds 1/W to the leverages' sums.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robell._core.array import beside, namespace, to_host
 from robell._core.layers.features import RowBlocks
+from robell._core.ridge.solve import EPS, normal_equations, require_finite, solve_ridge
 
 Array = NDArray[np.float64]
 
-SMALLEST_COMPLEMENT = 1e-6  # of a leverage: a row that alone decides its own score
+SMALLEST_COMPLEMENT = 1e-6  # of a leverage, where scores are kept: a row that decides its own
+
+
+class Spectrum(NamedTuple):
+    """The eigenvalues and eigenvectors of G, and the right-hand side in their basis."""
+
+    values: Any  # Λ, (r,)
+    Q: Any  # (P, r)
+    coordinates: Any  # QᵀMᵀWT, (r, K)
+
+
+class Centre(NamedTuple):
+    """What is taken off for a free intercept."""
+
+    rows: Any  # μ, (P,)
+    targets: Any  # t̄, (K,)
+    weight: float  # W
+
+
+def decompose(G: Any, R: Any) -> Spectrum:
+    """Return the spectrum of G, with R as right-hand side."""
+    xp = namespace(G)
+    values, Q = xp.linalg.eigh(G)
+    return Spectrum(xp.clip(values, 0.0, None), Q, Q.conj().T @ R)
+
+
+def left_out_residuals(
+    design: RowBlocks,
+    T: Any,
+    taken: Any,
+    spectrum: Spectrum,
+    penalties: Array,
+    centre: Centre | None = None,
+) -> Iterator[tuple[slice, Any]]:
+    """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K); ``taken`` is u_i w_i."""
+    xp = namespace(T)
+    values, Q, coordinates = spectrum
+    inverse = 1.0 / (values[:, None] + beside(penalties, T))  # (r, L)
+    solutions = (inverse[:, :, None] * coordinates[:, None, :]).reshape(
+        len(values), len(penalties) * T.shape[1]
+    )
+    smallest = EPS if centre is None else SMALLEST_COMPLEMENT
+    for rows, M in design:
+        Z = M @ Q
+        if centre is not None:
+            Z -= centre.rows @ Q
+        fitted = (Z @ solutions).real.reshape(len(Z), len(penalties), T.shape[1])
+        if centre is not None:
+            fitted += centre.targets
+        # |z|², in place where Z is real: a fresh block costs as much as the squares.
+        squares = abs(Z) ** 2 if Z.dtype == np.complex128 else xp.square(Z, out=Z)
+        leverage = squares @ inverse
+        if centre is not None:
+            leverage += 1.0 / centre.weight
+        leverage *= taken[rows, None]
+        complement = xp.clip(1.0 - leverage, smallest, None)
+        yield rows, (T[rows, None, :] - fitted) / complement[:, :, None]
+
+
+def squared_errors(
+    design: RowBlocks, T: Any, w: Any, taken: Any, spectrum: Spectrum, penalties: Array
+) -> Array:
+    """Return the squared leave-one-out error under each penalty, rows counted with weight w."""
+    errors = np.zeros(len(penalties))
+    for rows, residual in left_out_residuals(design, T, taken, spectrum, penalties):
+        errors += to_host(w[rows] @ (residual**2).sum(axis=2))
+    return errors
+
+
+def place_of_smallest(errors: Array, penalties: Array) -> int:
+    """Return the place of the smallest finite error; of equal ones, the largest penalty's."""
+    errors = np.where(np.isfinite(errors), errors, np.inf)
+    return int(np.lexsort((-penalties, errors))[0])
+
+
+def choose_C(
+    design: RowBlocks,
+    T: Any,
+    candidates: Array,
+    w: Any | None = None,
+    left_out_share: Any | None = None,
+    further_penalty: Any | None = None,
+) -> int:
+    """Return the place of the candidate C with the smallest weighted leave-one-out squared error.
+
+    Of equal errors the smaller C wins. Arguments as those of ``solve_ridge``.
+    """
+    ones = namespace(T).ones_like(T[:, 0])
+    weight = ones if w is None else w
+    share = ones if left_out_share is None else left_out_share
+    penalties = 1.0 / candidates
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if further_penalty is not None:
+            errors = np.empty(len(candidates))
+            for k, C in enumerate(candidates):
+                solution = solve_ridge(design, T, float(C), w, share, further_penalty)
+                errors[k] = weight @ np.square(T - solution.loo_scores).sum(axis=1)
+        elif design.n_rows >= design.n_columns:
+            spectrum = decompose(*normal_equations(design, T, weight))
+            errors = squared_errors(design, T, weight, share * weight, spectrum, penalties)
+        else:
+            errors = _dual_errors(design, T, penalties, weight, share)
+    return place_of_smallest(errors, penalties)
+
+
+def _dual_errors(design: RowBlocks, T: Any, penalties: Array, w: Any, share: Any) -> Array:
+    """Return the errors of a wide system, from K = M̃M̃ᵀ = QΛQᵀ.
+
+    With s = λ/(Λ + λ), residuals Q s QᵀT̃ and 1 - h_i = 1 - u_i + u_i Σ_k q_ik² s_k lose no digits
+    near h_i = 1.
+    """
+    xp = namespace(T)
+    root = xp.sqrt(w)[:, None]
+    M = design.whole() * root
+    K = M @ M.conj().T
+    require_finite(K)
+    values, Q, coordinates = decompose(K, T * root)
+    errors = np.zeros(len(penalties))
+    for k, penalty in enumerate(penalties.tolist()):
+        shrink = penalty / (values + penalty)
+        residual = (Q @ (shrink[:, None] * coordinates)).real / root
+        complement = (1.0 - share) + share * (xp.square(abs(Q)) @ shrink)
+        residual /= xp.clip(complement, EPS, None)[:, None]
+        errors[k] = float(w @ xp.square(residual).sum(axis=1))
+    return errors
+
+
+# -- with a free intercept -----------------------------------------------------------
 
 
 class CentredRidge(NamedTuple):
@@ -41,64 +173,39 @@ def fit_centred_ridge(
 ) -> CentredRidge:
     """Fit at the penalty with the smallest weighted squared leave-one-out error.
 
-    Parameters
-    ----------
-    design : RowBlocks
-        M, of shape (A, P).
-    T : array of shape (A, K)
-        Targets.
-    w : array of shape (A,), positive
-        Weights.
-    share : array of shape (A,), in (0, 1]
-        The part of a row's weight that leaving one out takes away.
-    penalties : array of shape (L,), ascending
-        λ. Of equal errors the larger penalty wins.
+    Of equal errors the larger penalty wins. Arguments as those of ``solve_ridge``.
     """
-    total = w.sum()
-    mean, target_mean, values, Q, rhs = _eigenbasis(design, T, w)
-    inverse = 1.0 / (values[:, None] + penalties)  # (r, L)
-    n_targets = T.shape[1]
-    solutions = (inverse[:, :, None] * rhs[:, None, :]).reshape(
-        len(values), inverse.shape[1] * n_targets
-    )
-    shift = mean @ Q
-    scores = np.empty((design.n_rows, len(penalties), n_targets))
+    centre, spectrum = _eigenbasis(design, T, w)
+    scores = np.empty((design.n_rows, len(penalties), T.shape[1]))
     errors = np.zeros(len(penalties))
-    for rows, M in design:
-        Z = M @ Q
-        Z -= shift
-        fitted = (Z @ solutions).reshape(len(Z), len(penalties), n_targets) + target_mean
-        leverage = np.square(Z, out=Z) @ inverse
-        leverage += 1.0 / total
-        leverage *= (share[rows] * w[rows])[:, None]
-        complement = np.maximum(1.0 - leverage, SMALLEST_COMPLEMENT)
-        residual = (T[rows, None, :] - fitted) / complement[:, :, None]
+    for rows, residual in left_out_residuals(design, T, share * w, spectrum, penalties, centre):
         scores[rows] = T[rows, None, :] - residual
         errors += w[rows] @ np.square(residual, out=residual).sum(axis=2)
-    errors = np.where(np.isfinite(errors), errors, np.inf)
-    place = len(errors) - 1 - int(errors[::-1].argmin())
-    beta = Q @ (inverse[:, place, None] * rhs)
-    loo_scores = np.ascontiguousarray(scores[:, place])
-    return CentredRidge(beta, target_mean - mean @ beta, loo_scores, place)
+    place = place_of_smallest(errors, penalties)
+    values, Q, coordinates = spectrum
+    beta = Q @ ((1.0 / (values + penalties[place]))[:, None] * coordinates)
+    intercept = centre.targets - centre.rows @ beta
+    return CentredRidge(beta, intercept, np.ascontiguousarray(scores[:, place]), place)
 
 
-def _eigenbasis(design: RowBlocks, T: Array, w: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """Return μ, t̄, the eigenvalues of G without λ, its eigenvectors Q, and Qᵀ times its right side.
+def _eigenbasis(design: RowBlocks, T: Array, w: Array) -> tuple[Centre, Spectrum]:
+    """Return the means, and the spectrum of the centred problem.
 
     Wide systems have at most A eigenvalues that are not zero: those of ÃÃᵀ, Ã = W½(M - μ), whose
-    eigenvectors U give Q = ÃᵀU/√v.
+    eigenvectors U give Q = ÃᵀU/√Λ.
     """
-    total = w.sum()
+    total = float(w.sum())
     target_mean = w @ T / total
     if design.n_rows < design.n_columns:
         M = design.whole()
-        mean = w @ M / total
-        A = (M - mean) * np.sqrt(w)[:, None]
+        centre = Centre(w @ M / total, target_mean, total)
+        root = np.sqrt(w)[:, None]
+        A = (M - centre.rows) * root
         values, U = np.linalg.eigh(A @ A.T)
-        kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
+        kept = values > values[-1] * len(values) * EPS
         values = values[kept]
         Q = A.T @ (U[:, kept] / np.sqrt(values))
-        return mean, target_mean, values, Q, Q.T @ (A.T @ ((T - target_mean) * np.sqrt(w)[:, None]))
+        return centre, Spectrum(values, Q, Q.T @ (A.T @ ((T - target_mean) * root)))
     # One product of Ã = W½[M 1 T] holds G, the means and the right side.
     P, width = design.n_columns, design.n_columns + 1 + T.shape[1]
     products = np.zeros((width, width))
@@ -111,8 +218,6 @@ def _eigenbasis(design: RowBlocks, T: Array, w: Array) -> tuple[Array, Array, Ar
         products += A.T @ A
     if not np.isfinite(products).all():
         raise ValueError("the hidden layer or the inputs overflow")
-    mean = products[:P, P] / total
-    G = products[:P, :P] - total * np.outer(mean, mean)
-    right = products[:P, P + 1 :]
-    values, Q = np.linalg.eigh(G)
-    return mean, target_mean, np.maximum(values, 0.0), Q, Q.T @ right
+    centre = Centre(products[:P, P] / total, target_mean, total)
+    G = products[:P, :P] - total * np.outer(centre.rows, centre.rows)
+    return centre, decompose(G, products[:P, P + 1 :])

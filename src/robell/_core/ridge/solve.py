@@ -14,19 +14,23 @@ whose limit for C → ∞ is the Moore-Penrose solution M̃⁺T̃.
 
 M may be complex (ᵀ then means the conjugate transpose), and the penalty may carry a further matrix
 Q, not necessarily symmetric: (MᵀWM + (I + Q)/C) β = MᵀWT, solved by LU factorisation.
+
+M, T and w may be tensors (in double precision): products are then taken on their device, and
+only the small systems are factored on the host.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robell._core.array import add_to_diagonal, beside, namespace, row_squares, to_host
 from robell._core.layers.features import RowBlocks
 
-Array = NDArray[np.float64]
 AnyArray = NDArray[Any]  # real or complex
 
 EPS = float(np.finfo(np.float64).eps)
@@ -39,19 +43,11 @@ REFINEMENTS = 2
 
 @dataclass(frozen=True)
 class RidgeSolution:
-    """Output weights and how they were found.
+    """Output weights and how they were found."""
 
-    Attributes
-    ----------
-    beta : array of shape (P, K)
-    method : {"primal", "dual", "svd", "lu"}
-    loo_scores : array of shape (A, K) or None
-        Score of every row by the model fitted without it, where asked for.
-    """
-
-    beta: AnyArray
-    method: str
-    loo_scores: Array | None
+    beta: Any  # (P, K)
+    method: str  # "primal", "dual", "svd" or "lu"
+    loo_scores: Any | None  # (A, K), of every row by the model fitted without it; where asked for
 
 
 @dataclass(frozen=True)
@@ -63,42 +59,37 @@ class SPDFactor:
     SciPy bring one each, and two of them waiting for each other cost more than the arithmetic.
     """
 
-    inverse_lower: AnyArray  # F
+    inverse_lower: Any  # F
     rcond: float  # of the system scaled to a unit diagonal; a lower bound
 
-    def solve(self, B: AnyArray) -> AnyArray:
+    def solve(self, B: Any) -> Any:
         """Return G⁻¹B."""
-        return np.asarray(self.inverse_lower.conj().T @ (self.inverse_lower @ B))
+        return self.inverse_lower.conj().T @ (self.inverse_lower @ B)
 
-    def leverage(self, M: AnyArray) -> Array:
+    def leverage(self, M: Any) -> Any:
         """Return m_i G⁻¹ m_iᵀ for every row of M."""
-        Z = M @ self.inverse_lower.conj().T
-        return _row_squares(Z)
+        return row_squares(M @ self.inverse_lower.conj().T)
 
-    def inverse_diagonal(self) -> Array:
+    def inverse_diagonal(self) -> Any:
         """Return the diagonal of G⁻¹."""
-        return _row_squares(self.inverse_lower.T)
+        return row_squares(self.inverse_lower.T)
 
 
-def _row_squares(Z: AnyArray) -> Array:
-    """Return |z_i|² for every row of Z."""
-    return np.asarray(np.einsum("ij,ij->i", Z, Z.conj()).real)
-
-
-def factor_spd(G: AnyArray) -> SPDFactor | None:
+def factor_spd(G: Any) -> SPDFactor | None:
     """Factor a Hermitian positive definite G; None when it is singular to working precision."""
-    diagonal = np.diagonal(G).real
+    system = to_host(G)
+    diagonal = np.diagonal(system).real
     if not (diagonal > 0.0).all():
         return None
     scale = 1.0 / np.sqrt(diagonal)
-    scaled = G * scale[:, None] * scale[None, :]
+    scaled = system * scale[:, None] * scale[None, :]
     try:
         inverse_lower = invert_lower(np.linalg.cholesky(scaled))
     except np.linalg.LinAlgError:
         return None
     # |S|_1 |S⁻¹|_2 with the Frobenius norm of F for its spectral norm
-    rcond = 1.0 / float(np.abs(scaled).sum(axis=0).max() * _row_squares(inverse_lower).sum())
-    return SPDFactor(inverse_lower * scale, rcond) if rcond >= SINGULAR_BELOW else None
+    rcond = 1.0 / float(np.abs(scaled).sum(axis=0).max() * row_squares(inverse_lower).sum())
+    return SPDFactor(beside(inverse_lower * scale, G), rcond) if rcond >= SINGULAR_BELOW else None
 
 
 def invert_lower(L: AnyArray) -> AnyArray:
@@ -117,56 +108,51 @@ def invert_lower(L: AnyArray) -> AnyArray:
     return inverse
 
 
-def normal_equations(design: RowBlocks, T: Array, w: Array | None) -> tuple[AnyArray, AnyArray]:
+def require_finite(system: Any) -> None:
+    """Raise when a product of the design matrix has overflowed."""
+    if not namespace(system).isfinite(system).all():
+        raise ValueError(
+            "the hidden layer or the inputs overflow: scale X first, for instance with "
+            "StandardScaler, or choose a bounded activation"
+        )
+
+
+def normal_equations(design: RowBlocks, T: Any, w: Any | None) -> tuple[Any, Any]:
     """Accumulate G = MᵀWM and R = MᵀWT over the blocks of M (Eq. 26, without its identity)."""
-    G: AnyArray | None = None
+    G: Any = None
     for rows, M in design:
         targets = T[rows]
         if w is not None:
-            root = np.sqrt(w[rows])[:, None]
+            root = namespace(w).sqrt(w[rows])[:, None]
             M, targets = M * root, targets * root
         if G is None:  # most systems are one block: no sums to start from
             G, R = M.conj().T @ M, M.conj().T @ targets
         else:
             G += M.conj().T @ M
             R += M.conj().T @ targets
-    assert G is not None  # there is no design without rows
-    if not np.isfinite(G).all():
-        raise ValueError(
-            "the hidden layer or the inputs overflow: scale X first, for instance with "
-            "StandardScaler, or choose a bounded activation"
-        )
+    require_finite(G)
     return G, R
 
 
 def solve_ridge(
     design: RowBlocks,
-    T: Array,
+    T: Any,
     C: float,
-    w: Array | None = None,
-    left_out_share: Array | None = None,
-    further_penalty: Array | None = None,
+    w: Any | None = None,
+    left_out_share: Any | None = None,
+    further_penalty: Any | None = None,
 ) -> RidgeSolution:
     """Solve the weighted ridge problem (Eq. 26; Eq. 29 after division, errata E2 and E3).
 
-    Parameters
-    ----------
-    design : RowBlocks
-        M, of shape (A, P).
-    T : array of shape (A, K)
-    C : float
-        Weight of the errors, the paper's γ.
-    w : array of shape (A,), positive, or None for ones
-    left_out_share : array of shape (A,), in (0, 1], or None
-        Asks for leave-one-out scores, leaving out this share of each row's weight: 1 for a row,
-        1/k for one copy of a row that stands for k.
-    further_penalty : array of shape (P, P), or None
-        Q, added to the identity in the penalty.
+    ``design`` is M of shape (A, P), T of shape (A, K), C the paper's γ; w holds positive row
+    weights, None for ones. ``left_out_share`` asks for leave-one-out scores, leaving out this share
+    of each row's weight: 1 for a row, 1/k for one copy of a row that stands for k.
+    ``further_penalty`` is Q, added to the identity in the penalty; of arrays only.
     """
     # For C < 1 the system is multiplied by C: 1/C must not overflow.
     penalty = 1.0
     if C < 1.0:
-        w = np.full(design.n_rows, C) if w is None else C * w
+        w = namespace(T).full_like(T[:, 0], C) if w is None else C * w
     else:
         penalty = 1.0 / C
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -179,115 +165,50 @@ def solve_ridge(
     return solution
 
 
-def choose_C(
-    design: RowBlocks,
-    T: Array,
-    candidates: Array,
-    w: Array | None = None,
-    left_out_share: Array | None = None,
-    further_penalty: Array | None = None,
-) -> int:
-    """Return the place of the candidate C with the smallest weighted leave-one-out squared error.
-
-    One eigendecomposition serves all candidates: with G = MᵀWM = QΛQᵀ and Z = MQ, scores are
-    Z(Λ + 1/C)⁻¹QᵀMᵀWT and leverages Σ_k z_ik²/(λ_k + 1/C); likewise M̃M̃ᵀ for wide systems. Of
-    equal errors the smaller C wins. Arguments as in :func:`solve_ridge`.
-    """
-    weight = np.ones(design.n_rows) if w is None else w
-    share = np.ones(design.n_rows) if left_out_share is None else left_out_share
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if further_penalty is not None:
-            errors = np.empty(len(candidates))
-            for k, C in enumerate(candidates):
-                solution = solve_ridge(design, T, float(C), w, share, further_penalty)
-                residual = T - np.asarray(solution.loo_scores)
-                errors[k] = weight @ np.square(residual).sum(axis=1)
-        else:
-            sweep = _loo_primal if design.n_rows >= design.n_columns else _loo_dual
-            errors = sweep(design, T, 1.0 / candidates, weight, share)
-    order = np.argsort(candidates, kind="stable")
-    errors = np.where(np.isfinite(errors), errors, np.inf)
-    return int(order[np.argmin(errors[order])])
-
-
-def _loo_primal(design: RowBlocks, T: Array, penalties: Array, w: Array, share: Array) -> Array:
-    G, R = normal_equations(design, T, w)
-    values, Q = np.linalg.eigh(G)
-    inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + penalties)  # (P, candidates)
-    coordinates = Q.conj().T @ R
-    errors = np.zeros(len(penalties))
-    for rows, M in design:
-        Z = M @ Q
-        leverage = (share * w)[rows, None] * (np.square(np.abs(Z)) @ inverse)
-        for k in range(len(penalties)):
-            residual = T[rows] - (Z @ (inverse[:, k, None] * coordinates)).real
-            residual /= np.maximum(1.0 - leverage[:, k], EPS)[:, None]
-            errors[k] += w[rows] @ np.square(residual).sum(axis=1)
-    return errors
-
-
-def _loo_dual(design: RowBlocks, T: Array, penalties: Array, w: Array, share: Array) -> Array:
-    root = np.sqrt(w)[:, None]
-    M = design.whole() * root
-    K = M @ M.conj().T
-    if not np.isfinite(K).all():
-        normal_equations(design, T, w)  # raises the same error as tall systems do
-    values, Q = np.linalg.eigh(K)
-    coordinates = Q.conj().T @ (T * root)
-    errors = np.zeros(len(penalties))
-    for k, penalty in enumerate(penalties):
-        shrink = penalty / (np.maximum(values, 0.0) + penalty)
-        residual = (Q @ (shrink[:, None] * coordinates)).real / root
-        complement = (1.0 - share) + share * (np.square(np.abs(Q)) @ shrink)
-        residual /= np.maximum(complement, EPS)[:, None]
-        errors[k] = w @ np.square(residual).sum(axis=1)
-    return errors
-
-
 def _solve_primal(
-    design: RowBlocks, T: Array, w: Array | None, penalty: float, share: Array | None
+    design: RowBlocks, T: Any, w: Any | None, penalty: float, share: Any | None
 ) -> RidgeSolution | None:
+    """Solve (MᵀWM + λI) β = MᵀWT."""
     G, R = normal_equations(design, T, w)
-    G.flat[:: design.n_columns + 1] += penalty
+    add_to_diagonal(G, penalty)
     factor = factor_spd(G)
     if factor is None:
         return None
     beta = factor.solve(R)
-    if factor.rcond < REFINE_BELOW:
-        for _ in range(REFINEMENTS):
-            gradient = -penalty * beta
-            for rows, M in design:
-                residual = T[rows] - M @ beta
-                gradient += M.conj().T @ (residual if w is None else w[rows, None] * residual)
-            beta += factor.solve(gradient)
+    for _ in range(REFINEMENTS if factor.rcond < REFINE_BELOW else 0):
+        gradient = -penalty * beta
+        for rows, M in design:
+            residual = T[rows] - M @ beta
+            gradient += M.conj().T @ (residual if w is None else w[rows, None] * residual)
+        beta += factor.solve(gradient)
     loo = None
     if share is not None:
-        loo = np.empty_like(T)
-        for rows, M in design:
-            # m_i G⁻¹ m_iᵀ, then the leave-one-out identity f_-i = (f_i - h_i t_i) / (1 - h_i)
-            leverage = factor.leverage(M)
-            leverage *= share[rows] if w is None else share[rows] * w[rows]
-            loo[rows] = leave_one_out((M @ beta).real, T[rows], 1.0 - leverage)
+        taken = share if w is None else share * w
+        loo = left_out_scores(factor.leverage, beta, design, T, taken)
     return RidgeSolution(beta, "primal", loo)
 
 
+def _scaled(design: RowBlocks, T: Any, w: Any | None) -> tuple[Any, Any, Any]:
+    """Return W½, W½M and W½T."""
+    root = namespace(T).ones_like(T[:, :1]) if w is None else namespace(w).sqrt(w)[:, None]
+    return root, design.whole() * root, T * root
+
+
 def _solve_dual(
-    design: RowBlocks, T: Array, w: Array | None, penalty: float, share: Array | None
+    design: RowBlocks, T: Any, w: Any | None, penalty: float, share: Any | None
 ) -> RidgeSolution | None:
-    root = np.ones((design.n_rows, 1)) if w is None else np.sqrt(w)[:, None]
-    M, T_root = design.whole() * root, T * root
+    """Solve (M̃M̃ᵀ + λI) α = T̃ for β = M̃ᵀα."""
+    root, M, T_root = _scaled(design, T, w)
     M_t = M.conj().T
     K = M @ M_t
-    if not np.isfinite(K).all():
-        normal_equations(design, T, w)  # raises the same error as tall systems do
-    K.flat[:: design.n_rows + 1] += penalty
+    require_finite(K)
+    add_to_diagonal(K, penalty)
     factor = factor_spd(K)
     if factor is None:
         return None
     alpha = factor.solve(T_root)
-    if factor.rcond < REFINE_BELOW:
-        for _ in range(REFINEMENTS):
-            alpha = alpha + factor.solve(T_root - M @ (M_t @ alpha) - penalty * alpha)
+    for _ in range(REFINEMENTS if factor.rcond < REFINE_BELOW else 0):
+        alpha = alpha + factor.solve(T_root - M @ (M_t @ alpha) - penalty * alpha)
     loo = None
     if share is not None:
         # In the dual, t_i - f_i = α_i/(C √w_i) and 1 - h_i = (K⁻¹)_ii/C lose no digits near h = 1.
@@ -297,43 +218,44 @@ def _solve_dual(
 
 
 def _solve_svd(
-    design: RowBlocks, T: Array, w: Array | None, penalty: float, share: Array | None
+    design: RowBlocks, T: Any, w: Any | None, penalty: float, share: Any | None
 ) -> RidgeSolution:
-    root = np.ones((design.n_rows, 1)) if w is None else np.sqrt(w)[:, None]
-    M, T_root = design.whole() * root, T * root
-    left, s, right = np.linalg.svd(M, full_matrices=False)
+    """Solve over the singular values that M̃ has numerically."""
+    xp = namespace(T)
+    root, M, T_root = _scaled(design, T, w)
+    left, s, right = xp.linalg.svd(M, full_matrices=False)
     kept = s > max(M.shape) * EPS * s[0]
     left, s, right = left[:, kept], s[kept], right[kept]
-    shrink = penalty / (np.square(s) + penalty)
+    shrink = penalty / (xp.square(s) + penalty)
     coordinates = left.conj().T @ T_root
-    beta = right.conj().T @ ((s / (np.square(s) + penalty))[:, None] * coordinates)
+    beta = right.conj().T @ ((s / (xp.square(s) + penalty))[:, None] * coordinates)
     loo = None
     if share is not None:
         residual = (left @ (shrink[:, None] * coordinates)).real
-        inside = np.square(np.abs(left))
+        inside = xp.square(abs(left))
         complement = inside @ shrink
         if len(s) < len(M):  # else the columns of `left` span everything: nothing lies outside
             residual += T_root - (left @ coordinates).real
-            complement += np.maximum(1.0 - inside.sum(axis=1), 0.0)
+            complement += xp.clip(1.0 - inside.sum(axis=1), 0.0, None)
         complement = (1.0 - share) + share * complement
         # A row that no other row says anything about: without it, its score is the fit's.
-        known = (complement > 0.0)[:, None]
-        step = np.divide(residual, root * complement[:, None], where=known, out=residual / root)
-        loo = T - step
+        complement = xp.where(complement > 0.0, complement, 1.0)
+        loo = T - residual / (root * complement[:, None])
     return RidgeSolution(beta, "svd", loo)
 
 
 def _solve_lu(
     design: RowBlocks,
-    T: Array,
-    w: Array | None,
+    T: AnyArray,
+    w: AnyArray | None,
     penalty: float,
-    share: Array | None,
-    further_penalty: Array,
+    share: AnyArray | None,
+    further_penalty: AnyArray,
 ) -> RidgeSolution:
+    """Solve (MᵀWM + λ(I + Q)) β = MᵀWT."""
     G, R = normal_equations(design, T, w)
     G += penalty * further_penalty
-    G.flat[:: design.n_columns + 1] += penalty
+    add_to_diagonal(G, penalty)
     method = "lu"
     try:
         inverse = np.linalg.inv(G)
@@ -346,17 +268,32 @@ def _solve_lu(
         beta = beta + inverse @ (R - G @ beta)
     loo = None
     if share is not None:
-        loo = np.empty_like(T)
-        for rows, M in design:
-            # The same identity as in the symmetric case: it only needs a change of rank one.
-            leverage = np.einsum("ij,ij->i", M @ inverse, M)
-            leverage *= share[rows] if w is None else share[rows] * w[rows]
-            loo[rows] = leave_one_out(M @ beta, T[rows], 1.0 - leverage)
+        # The same identity as in the symmetric case: it only needs a change of rank one.
+        taken = share if w is None else share * w
+        loo = left_out_scores(
+            lambda M: np.einsum("ij,ij->i", M @ inverse, M), beta, design, T, taken
+        )
     return RidgeSolution(beta, method, loo)
 
 
-def leave_one_out(scores: Array, T: Array, complement: Array) -> Array:
+def left_out_scores(
+    leverage: Callable[[Any], Any], beta: Any, design: RowBlocks, T: Any, taken: Any
+) -> Any:
+    """Return the score of every row by the model fitted without it.
+
+    ``leverage`` maps rows of M to m_i G⁻¹ m_iᵀ; ``taken`` is the weight that leaving one out takes
+    away, so that h_i = taken_i m_i G⁻¹ m_iᵀ.
+    """
+    scores = namespace(T).empty_like(T)
+    for rows, M in design:
+        h = leverage(M)
+        h *= taken[rows]
+        scores[rows] = leave_one_out((M @ beta).real, T[rows], 1.0 - h)
+    return scores
+
+
+def leave_one_out(scores: Any, T: Any, complement: Any) -> Any:
     """Return f_-i = (f_i - h_i t_i)/(1 - h_i) = t_i - (t_i - f_i)/(1 - h_i), given 1 - h_i."""
-    # Positive but for rounding, and but for penalties that are not symmetric.
-    safe = np.where(np.abs(complement) < EPS, EPS, complement)
-    return np.asarray(T - (T - scores) / safe[:, None])
+    # Positive, except by rounding and for penalties that are not symmetric.
+    safe = namespace(T).where(abs(complement) < EPS, EPS, complement)
+    return T - (T - scores) / safe[:, None]

@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from robell._core.layers.features import rows_per_block
+from robell._core.array import add_to_diagonal
+from robell._core.layers.features import RowBlocks, rows_per_block
 from robell._core.membership.frozen import (
     ClassMeans,
     FrozenMembership,
@@ -52,7 +53,9 @@ from robell._core.membership.reservoir import (
     row_keys,
     settle,
 )
-from robell._core.ridge.solve import EPS, SPDFactor, factor_spd, leave_one_out
+from robell._core.ridge.loo import decompose, squared_errors
+from robell._core.ridge.solve import EPS, SPDFactor, factor_spd
+from robell._core.ridge.solve import left_out_scores as scores_without_each
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -341,7 +344,7 @@ def solve(state: State, C: float, class_cost: Array | None = None) -> GramSoluti
     factor_of_weights = min(C, 1.0)  # for C < 1 the system is multiplied by C: 1/C may overflow
     G, R = G * factor_of_weights, R * factor_of_weights
     penalty = 1.0 / C if C >= 1.0 else 1.0
-    G.flat[:: len(G) + 1] += penalty
+    add_to_diagonal(G, penalty)
     factor, method = factor_spd(G), "gram"
     if factor is None:
         values, Q = np.linalg.eigh(G)
@@ -356,26 +359,12 @@ def left_out_scores(
 ) -> Array:
     """Return the scores of rows by the model fitted without them.
 
-    Parameters
-    ----------
-    solution : GramSolution
-        Of a state that has seen the rows.
-    features : callable
-    X, T : arrays of shape (n, B) and (n, K)
-    weight : array of shape (n,)
-        w_i times class cost and multiplicity, as in the ridge regression.
-    share : array of shape (n,)
-        Which part of a row's weight is left out: 1/k for one of its k copies.
+    ``weight`` is w_i times class cost and multiplicity, as in the ridge regression; ``share`` the
+    part of it that is left out: 1/k for one of a row's k copies.
     """
-    scores = np.empty_like(T)
-    step = rows_per_block(len(solution.beta))
-    for start in range(0, len(X), step):
-        block = slice(start, start + step)
-        M = features(X[block])
-        leverage = solution.factor.leverage(M)
-        leverage *= share[block] * weight[block] * solution.weight_factor
-        scores[block] = leave_one_out(M @ solution.beta, T[block], 1.0 - leverage)
-    return scores
+    taken = share * weight * solution.weight_factor
+    rows = _design(features, X, len(solution.beta))
+    return np.asarray(scores_without_each(solution.factor.leverage, solution.beta, rows, T, taken))
 
 
 def left_out_errors(
@@ -388,26 +377,18 @@ def left_out_errors(
     """Return the squared leave-one-out error of a sample of rows under each candidate C.
 
     ``sample`` holds X, T, weight and share, as in :func:`left_out_scores`, and how many rows
-    each row stands for. One eigendecomposition serves all candidates: with G = QΛQᵀ and Z = MQ,
-    leverages are Σ_k z_ik²/(λ_k + 1/C).
+    each row stands for.
     """
     X, T, weight, share, stands_for = sample
     G, R = summed_equations(state, class_cost)
-    values, Q = np.linalg.eigh(G)
     with np.errstate(over="ignore"):
-        inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + 1.0 / candidates)
-    coordinates = Q.T @ R
-    errors = np.zeros(len(candidates))
-    step = rows_per_block(len(G))
-    for start in range(0, len(X), step):
-        block = slice(start, start + step)
-        Z = features(X[block]) @ Q
-        leverage = (share * weight)[block, None] * (np.square(Z) @ inverse)
-        for k in range(len(candidates)):
-            residual = T[block] - Z @ (inverse[:, k, None] * coordinates)
-            residual /= np.maximum(1.0 - leverage[:, k], EPS)[:, None]
-            errors[k] += (weight * stands_for)[block] @ np.square(residual).sum(axis=1)
-    return errors
+        penalties = 1.0 / candidates
+    rows = _design(features, X, len(G))
+    return squared_errors(rows, T, weight * stands_for, share * weight, decompose(G, R), penalties)
+
+
+def _design(features: Features, X: Array, n_columns: int) -> RowBlocks:
+    return RowBlocks(lambda rows: features(X[rows]), len(X), n_columns)
 
 
 def drift_p_values(state: State) -> Array:
