@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from robell.report.table_html import to_html
 from robell.report.tables import (
     Compared,
     Table,
     to_csv,
-    to_html,
     to_latex,
     to_markdown,
     write,
@@ -199,6 +199,17 @@ def test_latex_knows_accents_and_greek_and_names_what_it_cannot_set():
     assert "Dem\\v{s}ar \\'{e} $\\Omega$ $\\lambda$ \\\\" in text
     assert "{[}U+4E2D{]} \\\\" in text
     assert text.isascii()
+
+
+def test_latex_sets_the_signs_of_formulas_and_prose():
+    signs = "² ³ ¹ ⁻ ₀ ± × \u2212 \u2013 \u2014 ≤ ≥ ≠ ≈ ∞ √ ρ ξ γ α β χ σ Σ µ ∑ ∈ ∼ ′ … • ° ™ Ł"
+    text = to_latex(Table("t", "T", ("set",), ((signs,),))).splitlines()[8]
+    assert text.isascii()
+    assert "U+" not in text
+    expected = "$^{2}$ $^{3}$ $^{1}$ $^{-}$ $_{0}$ $\\pm$ $\\times$ $-$ -- --- $\\leq$ $\\geq$"
+    assert text.startswith(expected)
+    for sign in ("\\surd", "\\rho", "\\xi", "\\gamma", "\\alpha", "\\beta", "\\chi", "\\Sigma"):
+        assert f" ${sign}$ " in text
 
 
 def test_latex_is_a_whole_float_with_balanced_braces_and_rules():

@@ -10,15 +10,19 @@ _LATEX = {character: "\\" + character for character in "{}$&#_%"}
 # After the end of a line or a rule these would be read as its option.
 _LATEX |= {character: f"{{{character}}}" for character in "[]*"}
 _LATEX |= {"\u2212": "$-$", "\u2013": "--", "\u2014": "---", "\u00b0": "$^\\circ$"}
-_LATEX |= {"\u2018": "`", "\u2019": "'", "\u201c": "``", "\u201d": "''"}
+_LATEX |= {"\u2018": "`", "\u2019": "'", "\u201c": "``", "\u201d": "''", "\u2032": "$'$"}
 _COMMANDS = r"\ textbackslash ~ textasciitilde ^ textasciicircum ` textasciigrave < textless"
 _COMMANDS += " > textgreater | textbar … ldots † dag ‡ ddag § S ß ss æ ae Æ AE ø o Ø O œ oe ł l"
+_COMMANDS += " Œ OE Ł L ı i • textbullet © copyright £ pounds ¿ textquestiondown ¡ textexclamdown"
 _MATHS = "± pm \u00d7 times · cdot ≤ leq ≥ geq ≠ neq ≈ approx ∞ infty → rightarrow ← leftarrow"
-_MATHS += " ↑ uparrow ↓ downarrow"
+_MATHS += " ↑ uparrow ↓ downarrow √ surd µ mu ∑ sum ∏ prod ∈ in ∼ sim ∝ propto ∂ partial ∇ nabla"
+_MATHS += " ⋅ cdot ⊙ odot ⇒ Rightarrow ÷ div ¬ neg ∅ emptyset ∩ cap ∪ cup ⊂ subset"
+_MATHS += " ∀ forall ∃ exists ℓ ell ϕ varphi ϵ varepsilon"
 _GREEK = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma"
 _GREEK += " tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
 _ACCENTS = {"GRAVE": "`", "ACUTE": "'", "CIRCUMFLEX": "^", "TILDE": "~", "DIAERESIS": '"'}
 _ACCENTS |= {"RING": "r", "CEDILLA": "c", "CARON": "v", "MACRON": "=", "BREVE": "u"}
+_RAISED = {"<super>": "^", "<sub>": "_"}
 
 
 def writable(text):
@@ -61,6 +65,11 @@ def _latex_character(character):
     greek = greek.capitalize() if capital == "GREEK CAPITAL" else greek
     if capital.startswith("GREEK") and greek in _GREEK.split():
         return f"$\\{greek}$"
+    place, _, codes = unicodedata.decomposition(character).partition(" ")
+    if place in _RAISED:
+        text = "".join(chr(int(code, 16)) for code in codes.split()).replace("\u2212", "-")
+        if text.isascii():
+            return f"${_RAISED[place]}{{{text}}}$"
     base, *marks = unicodedata.normalize("NFD", character)
     if base.isascii() and len(marks) == 1:
         kind = unicodedata.name(marks[0]).split()[1]

@@ -14,7 +14,8 @@ from importlib import resources
 from xml.etree import ElementTree
 
 from robell.report.escape import escape_html, writable
-from robell.report.tables import Table, to_html
+from robell.report.table_html import to_html
+from robell.report.tables import Table
 
 CALLOUTS = {"note": "Note", "finding": "Finding", "caution": "Caution"}
 
@@ -23,18 +24,9 @@ CALLOUTS = {"note": "Note", "finding": "Finding", "caution": "Caution"}
 class Paragraph:
     """Text with a little markup: ``**bold**``, code in backticks and ``[text](address)``.
 
-    Parameters
-    ----------
-    text : str
-        A backslash before a sign of the markup makes it plain; :func:`literal` does so for any
-        string. Addresses may be http, https, a fragment of the page or a relative path;
-        anything else stays text.
-
-    Examples
-    --------
-    >>> from robell.report.page import Paragraph
-    >>> Paragraph("One **bold** word, `code` and [a link](#aim)")
-    Paragraph(text='One **bold** word, `code` and [a link](#aim)')
+    A backslash before a sign of the markup makes it plain; :func:`literal` does so for any string.
+    Addresses may be http, https, a fragment of the page or a relative path; anything else stays
+    text. Bullets, captions, hints, summaries and callouts take the same markup.
     """
 
     text: str
@@ -42,62 +34,23 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list of short texts.
-
-    Parameters
-    ----------
-    items : tuple of str
-        Each with the markup of :class:`Paragraph`.
-
-    Examples
-    --------
-    >>> from robell.report.page import Bullets
-    >>> len(Bullets(("first", "second")).items)
-    2
-    """
+    """A list of short texts."""
 
     items: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class TableBlock:
-    """A table that readers can sort, filter and take away as CSV.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-
-    Examples
-    --------
-    >>> from robell.report.page import TableBlock
-    >>> from robell.report.tables import Table
-    >>> TableBlock(Table("t", "T", ("set",), (("cmc",),))).table.name
-    't'
-    """
+    """A table that readers can sort, filter and take away as CSV."""
 
     table: Table
 
 
 @dataclass(frozen=True)
 class FigureBlock:
-    """A picture with its caption.
+    """A picture with its caption, and ``alt``, what it shows for those who cannot see it.
 
-    Parameters
-    ----------
-    svg : str
-        One ``svg`` element without scripts and without references out of the page.
-    caption : str
-        Below the picture, with the markup of :class:`Paragraph`.
-    alt : str
-        What the picture shows, for those who cannot see it.
-
-    Examples
-    --------
-    >>> from robell.report.page import FigureBlock
-    >>> svg = '<svg xmlns="http://www.w3.org/2000/svg"/>'
-    >>> FigureBlock(svg, "Nothing.", "An empty picture").caption
-    'Nothing.'
+    ``svg`` is one ``svg`` element without scripts and without references out of the page.
     """
 
     svg: str
@@ -110,59 +63,21 @@ class FigureBlock:
 
 @dataclass(frozen=True)
 class Facts:
-    """Tiles that each show one figure.
-
-    Parameters
-    ----------
-    items : tuple of (label, value, hint)
-        Three strings; the hint may be empty.
-
-    Examples
-    --------
-    >>> from robell.report.page import Facts
-    >>> Facts((("mean accuracy", "81.2", "printed: 81.9"),)).items[0][1]
-    '81.2'
-    """
+    """Tiles that each show one figure: (label, value, hint), where the hint may be empty."""
 
     items: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True)
 class Code:
-    """Text in a fixed font, as it stands.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Examples
-    --------
-    >>> from robell.report.page import Code
-    >>> Code("robell reproduce").text
-    'robell reproduce'
-    """
+    """Text in a fixed font, as it stands."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Details:
-    """Blocks that are folded away behind one line.
-
-    Parameters
-    ----------
-    summary : str
-        The line.
-    blocks : tuple
-        Any blocks.
-
-    Examples
-    --------
-    >>> from robell.report.page import Code, Details
-    >>> Details("How it was run", (Code("robell reproduce"),)).summary
-    'How it was run'
-    """
+    """Blocks that are folded away behind one line."""
 
     summary: str
     blocks: tuple
@@ -170,21 +85,7 @@ class Details:
 
 @dataclass(frozen=True)
 class Callout:
-    """A remark that stands out.
-
-    Parameters
-    ----------
-    kind : {"note", "finding", "caution"}
-        What sort of remark it is.
-    text : str
-        With the markup of :class:`Paragraph`.
-
-    Examples
-    --------
-    >>> from robell.report.page import Callout
-    >>> Callout("finding", "The printed average cannot be right.").kind
-    'finding'
-    """
+    """A remark that stands out: a note, a finding or a caution."""
 
     kind: str
     text: str
@@ -196,23 +97,7 @@ class Callout:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page that the list of contents names.
-
-    Parameters
-    ----------
-    id : str
-        Where links lead: a letter, then letters, digits, dashes and underscores.
-    title : str
-        The heading.
-    blocks : tuple
-        Paragraph, Bullets, TableBlock, FigureBlock, Facts, Code, Details and Callout.
-
-    Examples
-    --------
-    >>> from robell.report.page import Paragraph, Section
-    >>> Section("aim", "Aim", (Paragraph("To measure."),)).id
-    'aim'
-    """
+    """A part of the page that the list of contents names; links lead to its id."""
 
     id: str
     title: str
@@ -224,29 +109,7 @@ class Section:
 
 
 def render(title, subtitle, sections, footer=""):
-    """Write the page.
-
-    Parameters
-    ----------
-    title, subtitle : str
-        The page's heading, and a line below it with the markup of :class:`Paragraph`.
-    sections : sequence of Section
-        Their ids must differ.
-    footer : str, default=""
-        The last line, with the markup of :class:`Paragraph`.
-
-    Returns
-    -------
-    page : str
-        A whole HTML document.
-
-    Examples
-    --------
-    >>> from robell.report.page import Paragraph, Section, render
-    >>> page = render("Study", "", [Section("aim", "Aim", (Paragraph("**One** < two"),))])
-    >>> "<strong>One</strong> &lt; two</p>" in page
-    True
-    """
+    """Write the page, a whole HTML document; the ids of its sections must differ."""
     anchors = _Anchors()
     # The names of sections are links that callers write, so they are never changed.
     for section in sections:
@@ -281,24 +144,7 @@ def render(title, subtitle, sections, footer=""):
 
 
 def literal(text):
-    r"""Escape the signs of the markup, so that any string stands as it is.
-
-    Parameters
-    ----------
-    text : str
-        Any string, a column's name for instance.
-
-    Returns
-    -------
-    text : str
-        For use within the text of a :class:`Paragraph`.
-
-    Examples
-    --------
-    >>> from robell.report.page import literal
-    >>> print(literal("**x**"))
-    \*\*x\*\*
-    """
+    """Escape the signs of the markup, so that any string stands as it is."""
     return re.sub(r"([\\`*\[\]])", r"\\\1", text)
 
 
