@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import io
 import os
 import re
 import subprocess
@@ -17,13 +16,13 @@ from hypothesis import strategies as st
 
 import robell.labels.audit.run as audit_module
 import robell.tables.read as read_module
+import robell.tables.sample as sample_module
 from robell._core.tools.files import FileError
 from robell.cli import main
 from robell.labels.audit import audit
-from robell.labels.unseen import deal_out, foretell
-from robell.tables.columns import MISSING, prepare_column
-from robell.tables.read import Column, _Sample, read_table
-from robell.tables.target import read_labels
+from robell.labels.unseen import deal_out, predict_unseen
+from robell.tables.columns import MISSING_WORDS
+from robell.tables.read import read_table
 
 
 def flipped_frame(n=300, noise=0.1, seed=0, gap=3.0):
@@ -142,7 +141,7 @@ def test_a_frame_has_rows_and_no_lines(flipped, tmp_path):
 # -- when nothing can be said -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("noise", [0.45, 0.5])
 def test_at_half_noise_no_row_is_called_suspect(seed, noise, tmp_path):
     frame, _ = flipped_frame(600, noise, seed)
@@ -179,7 +178,7 @@ def test_copies_of_rows_do_not_make_random_labels_look_learnable(rng):
 
 def test_separation_is_one_half_by_chance_and_one_when_classes_are_apart(rng):
     codes = np.repeat([0, 1, 2], 50)
-    unseen = foretell(10.0 * np.eye(3)[codes] + rng.normal(size=(150, 3)), codes, 3, 0)
+    unseen = predict_unseen(10.0 * np.eye(3)[codes] + rng.normal(size=(150, 3)), codes, 3, 0)
     np.testing.assert_allclose(unseen.separations, 1, atol=1e-3)
     assert unseen.misfits == 0
     # The error of the area under chance is that of the Mann-Whitney statistic.
@@ -195,105 +194,6 @@ def test_swapped_labels_cannot_be_told_and_the_report_says_so(tmp_path):
 
 
 # -- what is said about columns ------------------------------------------------------------------
-
-
-def prepared(cells, name="x", kind=None, **options):
-    return prepare_column(Column(name, cells, kind), np.arange(1, len(cells) + 1), **options)
-
-
-def test_numbers_are_imputed_by_the_median_and_standardised():
-    used, note = prepared(["1", "2", "3", "10", "NA", "?"] * 5)
-    assert used.matrix.shape == (30, 2)  # the value, and where it was missing
-    np.testing.assert_allclose(used.matrix.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(used.matrix.std(axis=0), 1)
-    values = np.array([1, 2, 3, 10, 2.5, 2.5] * 5)
-    np.testing.assert_allclose(used.matrix[:, 0], (values - values.mean()) / values.std())
-    assert (note.kind, note.missing) == ("number", 10)
-    assert "median, 2.5" in note.done
-    assert "one more column" in note.done
-
-
-@pytest.mark.parametrize("size", [1e-300, 1e-5, 1e12, 1e300])
-def test_numbers_of_any_size_are_standardised_alike(size):
-    values = [-1.0, 0.5, 1.25] * 10
-    used, _ = prepared([repr(size * value) for value in values])
-    expected, _ = prepared([repr(value) for value in values])
-    np.testing.assert_allclose(used.matrix, expected.matrix, rtol=1e-9)
-
-
-def test_the_largest_numbers_have_a_median():
-    used, _ = prepared(["1e308", "1.5e308", "NA", "-1.7e308"] * 10)
-    assert np.isfinite(used.matrix).all()
-
-
-@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e999"])
-def test_infinite_numbers_count_as_missing_and_are_counted(cell):
-    used, note = prepared(["1", "2", "4", cell] * 10)
-    assert np.isfinite(used.matrix).all()
-    assert note.missing == 10
-    assert "10 infinite values taken as missing" in note.done
-
-
-def test_categories_rare_levels_missing_cells_and_pairs():
-    cells = ["a"] * 500 + ["b"] * 480 + ["c"] * 9 + ["", "NA"] * 5 + ["d"]
-    used, note = prepared(cells)
-    assert used.levels == ("a", "b", "(other)", "(missing)")
-    np.testing.assert_array_equal(used.matrix.sum(axis=1), 1)
-    np.testing.assert_array_equal(used.matrix.sum(axis=0), [500, 480, 10, 10])
-    assert "the 2 rarest taken together" in note.done
-    assert prepared(["a", "b"] * 10)[0].matrix.shape == (20, 1)
-    many, note = prepared([f"level {k % 30}" for k in range(900)])
-    assert many.matrix.shape == (900, 21)
-    assert "10 rarest" in note.done
-
-
-def test_dates_become_days():
-    cells = ["2020-01-01", "2020-01-02", "2020-01-02T12:00:00", "2020-01-03 00:00:00Z", ""] * 4
-    used, note = prepared(cells)
-    assert note.kind == "date"
-    np.testing.assert_array_equal(used.values[:4] - used.values[0], [0, 1, 1.5, 2])
-    assert prepared(["2020-01-01", "2020-13-45"] * 9)[1].kind == "category"
-
-
-@pytest.mark.parametrize(
-    ("cells", "name", "words"),
-    [
-        (["7"] * 40, "x", "the same value, '7'"),
-        (["", "NA"] * 20, "x", "no value"),
-        ([f"word {k}" for k in range(40)], "x", "identifier or free text"),
-        ([str(k) for k in range(17, 57)], "amount", "identifier"),
-        ([str(k * k) for k in range(40)], "CustomerId", "identifier"),
-        ([f"{k // 2} words" for k in range(1000)], "x", "none of which is in 1 % of the rows"),
-        (["inf", "-inf"] * 20, "x", "no finite value"),
-    ],
-)
-def test_columns_that_say_nothing_are_left_out_with_the_reason(cells, name, words):
-    used, note = prepared(cells, name)
-    assert used is None
-    assert note.kind == "left out"
-    assert words in note.done
-
-
-@pytest.mark.parametrize("name", ["humidity", "video", "width", "amount"])
-def test_different_numbers_are_no_identifier_without_a_name_that_says_so(name):
-    assert prepared([str(k * k) for k in range(40)], name)[0] is not None
-
-
-def test_mixed_cells_are_a_category_and_examples_are_given():
-    used, note = prepared(["1", "2"] * 30 + ["unknown"] * 20)
-    assert used.kind == "category"
-    assert "mixed: 60 cells of numbers, 20 are not ('unknown')" in note.done
-
-
-def test_a_decimal_comma_is_a_number_only_where_cells_are_set_apart_otherwise():
-    cells = ["1,5", "2,25", "-3", ",5"] * 8
-    assert prepared(cells, delimiter=";")[0].is_number
-    assert not prepared(cells)[0].is_number
-
-
-def test_words_of_typed_columns_are_not_missing():
-    assert prepared(["NA", "DE"] * 20, kind="text")[1].missing == 0
-    assert prepared(["NA", "DE"] * 20)[1].missing == 20
 
 
 def test_a_copy_of_the_target_is_left_out_with_a_warning(capsys, tmp_path, flipped):
@@ -347,7 +247,7 @@ def test_rows_without_a_label_and_small_classes_are_set_aside(flipped, tmp_path)
     assert not {6, 7, 8, 11, 12} & set(result.row.tolist())
     page = result.html.read_text()
     assert "3 rows without a label (&#x27;NA&#x27;) were left out." in page
-    assert "2 rows of theirs were set aside: &#x27;rare&#x27; (2)." in page
+    assert "2 rows were set aside: &#x27;rare&#x27; (2)." in page
 
 
 def test_equal_numbers_are_one_class_and_look_alikes_are_told(flipped, tmp_path):
@@ -361,54 +261,10 @@ def test_equal_numbers_are_one_class_and_look_alikes_are_told(flipped, tmp_path)
     names[:60] = [f" {name.upper()} " for name in names[:60]]
     result = audit(frame.assign(label=names), "label", out=tmp_path)
     assert result.classes == ("NO", "YES", "no", "yes")
-    assert "differ in capitals or spaces alone" in result.html.read_text()
-
-
-def test_labels_that_are_numbers_stand_in_their_order():
-    cells = [str(k % 12) for k in range(240)]
-    table = read_table(pd.DataFrame({"y": cells}), "y")
-    assert read_labels(table, 0).classes == tuple(map(str, range(12)))
+    assert "differ only in capitals or spaces" in result.html.read_text()
 
 
 # -- reading -------------------------------------------------------------------------------------
-
-texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
-
-
-@given(rows=st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=12), mark=st.booleans())
-def test_any_table_is_read_back_and_lines_point_at_its_records(tmp_path_factory, rows, mark):
-    stream = io.StringIO()
-    csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([("a", "b", "y"), *rows])
-    path = tmp_path_factory.mktemp("any") / "t.csv"
-    path.write_bytes((b"\xef\xbb\xbf" if mark else b"") + stream.getvalue().encode())
-    table = read_table(path, "y")
-    assert [column.name for column in table.columns] == ["a", "b", "y"]
-    for place, column in enumerate(table.columns):
-        assert column.cells == [row[place].strip() for row in rows]
-    physical = re.split("\r\n|\r|\n", stream.getvalue())
-    for line, row in zip(table.lines, rows, strict=True):
-        first = re.split("\r\n|\r|\n", f'"{row[0]}'.replace('"', '""')[1:])[0]
-        assert physical[line - 1].startswith(first)
-
-
-def test_blank_lines_are_passed_over_and_lines_still_point_right(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text('a,y\n\n1,"p\nq"\n\n\n2,r\n')
-    table = read_table(path, "y")
-    assert table.lines.tolist() == [3, 7]
-    assert table.rows.tolist() == [1, 2]
-
-
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_the_delimiter_is_found(tmp_path, delimiter):
-    path = tmp_path / "t.csv"
-    cells = [["a,b", "c;d", "e|f", "y"], *[["1,5", "2;x", "p|q", "no, yes"]] * 9]
-    stream = io.StringIO()
-    csv.writer(stream, delimiter=delimiter).writerows(cells)
-    path.write_text(stream.getvalue())
-    table = read_table(path, "y")
-    assert [column.name for column in table.columns] == cells[0]
-    assert [column.cells[0] for column in table.columns] == cells[1]
 
 
 @pytest.mark.parametrize(("sign", "name"), [("~", "~"), ("\t", "tab"), (" ", "space"), (";", ";")])
@@ -436,56 +292,27 @@ def test_options_for_text_are_not_ignored_elsewhere(tmp_path, flipped, option):
             audit(source, "label", **option)
 
 
-def test_the_same_rows_are_drawn_whatever_holds_the_table(tmp_path, monkeypatch):
-    frame, _ = flipped_frame(2500)
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    frame.to_parquet(tmp_path / "t.parquet", row_group_size=900)
-    monkeypatch.setattr(read_module, "ARROW_ROWS", 333)
-    sources = [tmp_path / "t.csv", tmp_path / "t.parquet", frame, pl.from_pandas(frame)]
-    tables = [read_table(source, "label", max_rows=300, seed=7) for source in sources]
-    for table in tables:
-        np.testing.assert_array_equal(table.rows, tables[0].rows)
-        assert table.n_rows == 2500
-        expected = frame["label"].to_numpy()[table.rows - 1].tolist()
-        assert table.columns[-1].cells == expected
-
-
-def test_a_sample_is_uniform_and_keeps_its_order():
-    counts = np.zeros(40)
-    for seed in range(2000):
-        sample = _Sample(10, 1, seed)
-        for line in range(40):
-            sample.offer(line + 2, [str(line)])
-        rows, lines, (cells,) = sample.sorted()
-        assert sample.seen == 40
-        assert rows.tolist() == sorted(set(rows.tolist()))
-        assert [int(cell) + 1 for cell in cells] == rows.tolist() == (lines - 1).tolist()
-        counts[rows - 1] += 1
-    # Each row is drawn with probability 1/4: 500 of 2000 times, five standard deviations allowed.
-    assert np.abs(counts - 500).max() < 5 * np.sqrt(2000 * 0.25 * 0.75)
-
-
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_of_a_large_file_a_sample_is_audited_and_said(tmp_path, suffix, monkeypatch):
-    frame, _ = flipped_frame(3000)
+    frame, _ = flipped_frame(1500)
     path = tmp_path / f"large.{suffix}"
     getattr(frame, f"to_{suffix}")(path, index=False)
-    monkeypatch.setattr(read_module, "ARROW_ROWS", 700)
-    result = audit(path, "label", max_rows=400, out=tmp_path)
-    assert result.n_rows == 3000
-    assert len(result.row) == 400
-    assert result.row.max() > 2500
+    monkeypatch.setattr(read_module, "ARROW_ROWS", 350)
+    result = audit(path, "label", max_rows=100, out=tmp_path)
+    assert result.n_rows == 1500
+    assert len(result.row) == 100
+    assert result.row.max() > 1250
     np.testing.assert_array_equal(frame["label"].to_numpy()[result.row - 1], result.given)
     page = result.html.read_text()
-    assert "The file has 3,000 rows; a random sample of 400 was looked at." in page
-    other = audit(path, "label", max_rows=400, random_state=1)
-    assert set(other.row) != set(result.row)
+    assert "The file has 1,500 rows; a random sample of 100 was looked at." in page
+    other = read_table(path, "label", max_rows=100, seed=1)
+    assert set(other.rows) != set(result.row)
 
 
-def test_many_columns_mean_fewer_rows(tmp_path, monkeypatch):
+def test_many_columns_mean_fewer_rows(tmp_path, monkeypatch, capsys):
     frame, _ = flipped_frame(500)
-    monkeypatch.setattr(read_module, "MAX_CELLS", 1000)
-    monkeypatch.setattr(read_module, "LEAST_SAMPLE", 50)
+    monkeypatch.setattr(sample_module, "MAX_CELLS", 1000)
+    monkeypatch.setattr(sample_module, "LEAST_SAMPLE", 50)
     assert len(audit(frame, "label").row) == 200
     monkeypatch.undo()
     monkeypatch.setattr(audit_module, "PREPARED_CELLS", 600)
@@ -493,8 +320,11 @@ def test_many_columns_mean_fewer_rows(tmp_path, monkeypatch):
     assert len(result.row) == 100
     assert result.evidence.is_sample
     monkeypatch.setattr(audit_module, "MOST_COLUMNS", 3)
-    with pytest.raises(FileError, match="6 columns once categories are spread out"):
+    with pytest.raises(FileError, match=r"6 columns once categories .* leave some out with drop=$"):
         audit(frame, "label")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert main(["audit", str(tmp_path / "t.csv"), "--target", "label"]) == 1
+    assert capsys.readouterr().err.endswith("leave some out with --ignore\n")
 
 
 # -- bad input -----------------------------------------------------------------------------------
@@ -508,16 +338,16 @@ BAD = {
     "constant": (GOOD.replace("yes", "no"), "'y' is constant: every row has the label 'no'"),
     "continuous": (
         "a,b,y\n" + "".join(f"{k % 7},{k % 5},{k * 0.37:.2f}\n" for k in range(60)),
-        r"looks continuous \(60 distinct values\); the audit is for classes",
+        r"looks continuous \(60 distinct values\); classes are needed",
     ),
     "many numbers": (
         "a,b,y\n" + "".join(f"{k % 7},{k % 5},{k % 50}\n" for k in range(300)),
         r"looks continuous \(50 distinct values\)",
     ),
-    "names": ("a,b,y\n" + "".join(f"{k % 7},{k % 5},n{k}\n" for k in range(60)), "no classes"),
+    "names": ("a,b,y\n" + "".join(f"{k % 7},{k % 5},n{k}\n" for k in range(60)), "not classes"),
     "class of one row": (
         GOOD.replace("yes", "no") + "1,2,yes\n",
-        "1 class of at least 5 rows; the audit needs two",
+        "1 class of at least 5 rows; two are needed",
     ),
     "few rows": ("a,b,y\n" + ROWS[: ROWS.index("\n") * 20], "at least 30 are needed"),
     "empty": ("", "the file is empty"),
@@ -535,7 +365,7 @@ BAD = {
         GOOD.replace("a,b,y", "a,a,y"),
         r"two columns are called 'a' \(columns 1 and 2\)",
     ),
-    "no features": ("y\n" + "yes\nno\n" * 30, "no column but the target"),
+    "no features": ("y\n" + "yes\nno\n" * 30, "no column besides the target"),
     "no useful feature": (
         "id,same,y\n" + "".join(f"{k},1,{'yes' if k % 3 else 'no'}\n" for k in range(60)),
         "no column is left to judge by: 'id' left out.*; 'same' left out",
@@ -559,15 +389,6 @@ def test_bad_input_is_refused_in_one_line(capsys, tmp_path, kind):
     assert [file.name for file in tmp_path.iterdir()] == ["bad.csv"]
 
 
-def test_the_place_of_a_bad_byte_is_exact(tmp_path):
-    for before in (b"", b"\xef\xbb\xbf"):
-        data = before + b"a,y\n" + b"1,x\n" * 400_000 + b"2,\xff\n"
-        path = tmp_path / "t.csv"
-        path.write_bytes(data)
-        with pytest.raises(FileError, match=rf"line 400,002 \(byte {data.index(0xFF):,}\)"):
-            read_table(path, "y")
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -588,24 +409,6 @@ def test_what_is_no_readable_file(capsys, tmp_path, make, message):
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize("content", [b"PAR1", b"PAR1" + b"\0" * 50 + b"PAR1", b"a,y\n1,2\n"])
-def test_damaged_parquet(tmp_path, content):
-    path = tmp_path / "t.parquet"
-    path.write_bytes(content)
-    with pytest.raises(FileError, match=r"t\.parquet: "):
-        audit(path, "y")
-
-
-def test_endless_lines_and_cells_are_refused(tmp_path, monkeypatch):
-    path = tmp_path / "t.csv"
-    path.write_text("a,y\n" + "1,x\n" * 20 + "2" * 200_000 + ",x\n")
-    with pytest.raises(FileError, match="line 22 cannot be read"):
-        read_table(path, "y")
-    monkeypatch.setattr(read_module, "LONGEST_LINE", 1000)
-    with pytest.raises(FileError, match="line 22 has more than 1,000 characters"):
-        read_table(path, "y")
 
 
 def test_structures_in_cells_are_left_out(flipped, tmp_path):
@@ -689,7 +492,7 @@ def test_the_command_prints_five_lines_and_writes_two_files(capsys, flipped_csv,
     )
     assert lines[1].startswith("300 rows checked; 2 classes: 'no' ")
     assert re.fullmatch(
-        r"Trust: good \(with the label hidden, the other columns foretold it for \d+ of 100 rows"
+        r"Trust: good \(with the label hidden, the other columns predicted it for \d+ of 100 rows"
         r"\); about \d+ of the \d+ are really wrong by estimate",
         lines[2],
     )
@@ -762,7 +565,8 @@ class Refuse:
 
 sys.meta_path.insert(0, Refuse())
 from robell.cli import main
-sys.exit(main(["audit", sys.argv[1], "--target", "label", "--quiet"]))
+sys.exit(10 * main(["audit", "things.csv", "--target", "label", "--quiet"])
+         + main(["audit", "t.parquet", "--target", "label", "--quiet"]))
 """
 
 
@@ -770,16 +574,14 @@ def test_csv_needs_no_optional_package_and_parquet_asks_for_one(flipped_csv, fli
     folder = flipped_csv.parent
     flipped[0].to_parquet(folder / "t.parquet")
     run = [sys.executable, "-c", WITHOUT_OPTIONAL]
-    done = subprocess.run([*run, "things.csv"], cwd=folder, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = subprocess.run(run, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1  # the second audit failed, the first did not
     assert (folder / "things-audit.html").exists()
-    done = subprocess.run([*run, "t.parquet"], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert 'pip install "robell[files]"' in done.stderr
 
 
 def test_every_word_for_missing_is_in_the_report(flipped_csv, tmp_path):
     page = audit(flipped_csv, "label", out=tmp_path).html.read_text()
-    for word in MISSING - {"", "<NA>"}:
+    for word in set(MISSING_WORDS) - {"<NA>"}:
         assert re.search(rf"[ ,]{re.escape(word)}[,. ]", page), word

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 from robell import LabelIssues, NoiseRobustRVFLClassifier, find_label_issues
-from robell.labels.issues import SHOWN, issues_of
+from robell.labels.issues import SHOWN
 from robell.noise import flip_uniformly
 
 
@@ -186,15 +186,6 @@ def test_text_of_few_suspects_counts_no_rest(n_suspects):
     lines = str(issues).splitlines()
     assert lines[1] == "row 0: labelled 0, rather 1 (1% right)"
     assert len(lines) == 1 + min(n_suspects, SHOWN) + (n_suspects > SHOWN)
-
-
-def test_issues_of_a_fitted_model_are_the_same(table):
-    X, y, _ = table
-    model = NoiseRobustRVFLClassifier(random_state=5).fit(X, y)
-    issues = issues_of(model, y)
-    again = find_label_issues(X, y, random_state=5)
-    np.testing.assert_array_equal(issues.index, again.index)
-    np.testing.assert_array_equal(issues.quality, again.quality)
 
 
 def test_bad_input_is_refused(table):

@@ -11,9 +11,9 @@ from robell._core.tools.files import FileError
 from robell._core.tools.progress import Progress
 from robell.labels.audit import audit
 from robell.labels.audit.output import output_paths
-from robell.labels.audit.report import TRUST, foretold, headline, really_wrong
+from robell.labels.audit.report import TRUST, headline, really_wrong, share_predicted
 from robell.report.text import counted, said
-from robell.tables.read import MAX_ROWS
+from robell.tables.sample import MAX_ROWS
 from robell.tables.target import LEAST_ROWS
 
 OK, INTERRUPTED = 0, 130
@@ -119,8 +119,8 @@ def _run(options, arguments):
         )
         command = shlex.join(["robell", *arguments])
         result = result.write(options.out, top=options.top, command=command)
-    except FileError:
-        raise
+    except FileError as error:
+        raise error.in_options(drop="ignore") from error
     except (ValueError, TypeError) as error:
         raise FileError(" ".join(str(error).split())) from error
     except KeyboardInterrupt:
@@ -151,7 +151,7 @@ def _summary(result):
     return (
         headline(result),
         f"{checked}; {counted(len(result.classes), 'class', 'classes')}: {classes}{more}",
-        f"Trust: {TRUST[result.trust].lower()} ({foretold(result)}){_expected(result)}",
+        f"Trust: {TRUST[result.trust].lower()} ({share_predicted(result)}){_expected(result)}",
     )
 
 

@@ -1,1 +1,1 @@
-"""Labels judged, and labels made wrong on purpose."""
+"""Wrong labels: found in a table, judged, and made on purpose."""

@@ -1,4 +1,4 @@
-"""Which rows of a table probably carry a wrong label."""
+"""The rows of a table that probably carry a wrong label, as a ranked list."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from robell._core.tools.optional import require
-from robell.models.noise_robust import NoiseRobustRVFLClassifier
+from robell.labels.judge import judge_labels
 
 SHOWN = 10  # rows of a printed table
 
 
 @dataclass(frozen=True, eq=False)
 class LabelIssues:
-    """Suspect rows, the most suspect first, and what was made of all others.
+    """The rows whose label is probably wrong, the most suspect first.
 
-    The first four arrays have one entry a suspect row.
+    The first four arrays have one entry for each suspect row.
 
     Attributes
     ----------
     index : ndarray of int of shape (n_suspects,)
-        Place of the row in the table given.
+        Position of the row in the table.
     given_label : ndarray of shape (n_suspects,)
         The label it carries.
     suggested_label : ndarray of shape (n_suspects,)
@@ -29,7 +29,7 @@ class LabelIssues:
     quality : ndarray of shape (n_suspects,)
         Probability that the label given is right, in ascending order.
     sample_quality : ndarray of shape (n_samples,)
-        The same for every row, in the order given: ``sample_weight`` for another estimator.
+        The same for all rows, in the order given; serves as ``sample_weight`` of an estimator.
     noise_matrix : ndarray of shape (n_classes, n_classes)
         ``[i, j]`` estimates how often a row that is really of class i is labelled j.
     classes : ndarray of shape (n_classes,)
@@ -93,9 +93,9 @@ class LabelIssues:
 def find_label_issues(X, y, *, sample_weight=None, random_state=None):
     """Find the rows whose label is probably wrong.
 
-    A row is suspect when, given its values and its label, another class is likelier than the
-    label: every row is scored by networks fitted without it, in closed form, and the scores are
-    held against how often labels of that class go wrong in this table.
+    Every row is scored by networks fitted without it, in closed form, and the scores are compared
+    with how often labels go wrong in this table. A row is suspect when, given its values and its
+    label, another class is likelier than the label.
 
     Parameters
     ----------
@@ -117,6 +117,7 @@ def find_label_issues(X, y, *, sample_weight=None, random_state=None):
     See Also
     --------
     NoiseRobustRVFLClassifier : The classifier behind it, which needs no cleaned labels.
+    audit : The same judgement of a raw table, with a report and how far to trust it.
 
     Examples
     --------
@@ -135,52 +136,15 @@ def find_label_issues(X, y, *, sample_weight=None, random_state=None):
     >>> bool(model.score(scale(X), y) > 0.95)
     True
     """
-    model = NoiseRobustRVFLClassifier(random_state=random_state)
-    model.fit(X, y, sample_weight=sample_weight)
-    return issues_of(model, y, sample_weight)
-
-
-def issues_of(model, y, sample_weight=None):
-    """Return the suspect rows of a fitted :class:`NoiseRobustRVFLClassifier`.
-
-    Parameters
-    ----------
-    model : NoiseRobustRVFLClassifier
-        Fitted to ``y``.
-    y : array-like of shape (n_samples,)
-        Labels as given to its fit.
-    sample_weight : array-like of shape (n_samples,), default=None
-        As given to its fit: rows of weight 0 are nobody's suspects.
-
-    Returns
-    -------
-    issues : LabelIssues
-        As of :func:`find_label_issues`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from robell import NoiseRobustRVFLClassifier
-    >>> from robell import issues_of
-    >>> X, y = load_wine(return_X_y=True)
-    >>> y[5] = 2
-    >>> model = NoiseRobustRVFLClassifier(random_state=0).fit(X, y)
-    >>> int(issues_of(model, y).index[0])
-    5
-    """
-    y = np.asarray(y).ravel()
-    likeliest = model.classes_[model.label_probability_.argmax(axis=1)]
-    suspect = likeliest != y
-    if sample_weight is not None:
-        suspect &= np.asarray(sample_weight) > 0
-    index = np.flatnonzero(suspect)
-    index = index[np.argsort(model.sample_quality_[index], kind="stable")]
+    judgement = judge_labels(X, y, sample_weight=sample_weight, random_state=random_state)
+    index = np.flatnonzero(judgement.suspect)
+    index = index[np.argsort(judgement.quality[index], kind="stable")]
     return LabelIssues(
         index,
-        y[index],
-        likeliest[index],
-        model.sample_quality_[index],
-        model.sample_quality_,
-        model.noise_matrix_,
-        model.classes_,
+        np.asarray(y).ravel()[index],
+        judgement.suggested[index],
+        judgement.quality[index],
+        judgement.quality,
+        judgement.noise_matrix,
+        judgement.classes,
     )

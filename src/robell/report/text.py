@@ -1,4 +1,4 @@
-"""Text of a file, which may be anything, made fit to be read: nothing hidden, nothing endless."""
+"""Text from a user's file made fit to be shown: invisible signs spelt out, long text cut."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIRST_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
 ZERO_WIDTH_SPACE = "\u200b"
 # What a spreadsheet takes for the start of a formula, also in its full-width form.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _LONG_RUN = re.compile(r"\S{22}(?=\S)")  # would stick out of a cell; may be broken after
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _BLANKS = {"\u115f", "\u1160", "\u3164", "\uffa0", "\u2800"}  # letters that show nothing
@@ -22,10 +22,10 @@ _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 
 
 def visible(text):
-    """Spell out what cannot be seen: control, formatting and other invisible characters.
+    """Spell out control, formatting and other invisible characters, such as ⟨U+200B⟩.
 
-    Two labels that differ in such a character alone look different then, and none of them can
-    turn the direction of the text around it.
+    Labels that differ only in such a character then look different, and none can turn the
+    direction of the text around it.
     """
     parts, marks = [], 0
     for place, character in enumerate(text):
@@ -56,10 +56,9 @@ def shortened(text, limit=NAME):
 
 
 def isolated(text):
-    """Keep text that is written from right to left from turning the words beside it around.
+    """Enclose text that is written from right to left, so that words beside it keep their order.
 
-    The signs do in plain text and in pictures what the element ``bdi`` does in HTML; there is
-    none within, since :func:`visible` has spelt them out.
+    The two signs do in plain text and in pictures what the element ``bdi`` does in HTML.
     """
     if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text):
         return f"{FIRST_ISOLATE}{text}{POP_ISOLATE}"
@@ -67,26 +66,26 @@ def isolated(text):
 
 
 def quoted(text, limit=NAME):
-    """Return a name for use within a sentence of the page, whatever it holds."""
+    """Return a name in quotation marks for a sentence of the page, its markup made plain."""
     return f"'{literal(isolated(shortened(text, limit)))}'"
 
 
 def said(text, limit=NAME):
-    """Return a name for use within an error message or on a terminal: one line."""
+    """Return a name in quotation marks for an error message or a terminal: one line."""
     return f"'{isolated(shortened(text, limit))}'"
 
 
 def in_cell(text, limit=NAME):
-    """Return text for a cell of a table of the page, whose CSV a spreadsheet may open."""
+    """Return text for a cell of a table of the page, which no spreadsheet takes for a formula."""
     shown = _LONG_RUN.sub(lambda run: run[0] + ZERO_WIDTH_SPACE, shortened(text, limit))
     if looks_like_formula(shown):
-        return f"{FIRST_ISOLATE}{shown}{POP_ISOLATE}"  # invisible, and no start of a formula
+        return f"{FIRST_ISOLATE}{shown}{POP_ISOLATE}"  # invisible, and not the start of a formula
     return shown
 
 
 def looks_like_formula(text):
-    """Say whether a spreadsheet would compute the text; numbers may stand as they are."""
-    return text.startswith(FORMULA) and not _NUMBER.fullmatch(text)
+    """Say whether a spreadsheet would compute the text; a plain number is no formula."""
+    return text.startswith(FORMULA) and not NUMBER.fullmatch(text)
 
 
 def spreadsheet_safe(text):
@@ -95,7 +94,7 @@ def spreadsheet_safe(text):
 
 
 def unique(names):
-    """Return names that all differ: equal ones get a number."""
+    """Return the names, equal ones numbered so that all differ."""
     taken, result = set(), []
     for name in names:
         free, number = name, 2
@@ -107,7 +106,7 @@ def unique(names):
 
 
 def number_text(value):
-    """Return a number as a person would write it: three digits that count, thousands apart."""
+    """Return a number with three significant digits, and commas between its thousands."""
     size = abs(float(value))
     if size.is_integer() and size < 1e9:
         text = f"{size:,.0f}"
@@ -122,7 +121,7 @@ def number_text(value):
 
 
 def percent(share):
-    """Return a share as a percentage that is never 0 or 100 unless the share is."""
+    """Return a share as a percentage: 0 % and 100 % only where it is exactly that."""
     if 0 < share < 0.01:
         return "less than 1 %"
     if 0.99 < share < 1:
@@ -131,5 +130,5 @@ def percent(share):
 
 
 def counted(number, singular, plural=None):
-    """Return a number with its noun."""
+    """Return a number with its noun, such as "1 row" and "2 rows"."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

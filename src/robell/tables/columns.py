@@ -1,4 +1,4 @@
-"""From columns of text to numbers, and what was done to each."""
+"""Columns of text turned into numbers for a model, with a note on what was done to each."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ import numpy as np
 from robell.report.text import counted, number_text, percent, said
 from robell.tables.numerals import read_numbers, spells_number
 
-MISSING = frozenset(
-    ["", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "NaT", "?"]
-)
+MISSING_WORDS = "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "NaT", "?"
+_MISSING = {"", *MISSING_WORDS}
 MOST_LEVELS = 20
-LEAST_SHARE = 0.01  # of the rows, that a level needs to stand alone
-LEAST_COUNT = 3
-INDICATED = 0.05  # share of missing cells above which a column says where they were
+LEAST_SHARE = 0.01  # of the rows; rarer levels of a category are taken together
+LEAST_COUNT = 3  # rows; the same
+INDICATED = 0.05  # share of missing cells above which one more column says where they were
 OTHER, NO_VALUE = "(other)", "(missing)"
 _DATE = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?",
@@ -31,18 +30,10 @@ _IDENTIFYING = {"id", "ids", "uuid", "guid", "key", "pk", "index", "number", "no
 
 @dataclass(frozen=True)
 class ColumnNote:
-    """What was done to one column.
+    """What was done to one column, in words.
 
-    Attributes
-    ----------
-    name : str
-        The column.
-    kind : {"number", "date", "category", "left out"}
-        How it was used.
-    missing : int
-        Rows without a value.
-    done : str
-        In words.
+    `kind` is how it was used: "number", "date", "category" or "left out"; `missing` counts the
+    rows without a value.
     """
 
     name: str
@@ -53,10 +44,10 @@ class ColumnNote:
 
 @dataclass(frozen=True)
 class Used:
-    """A column the labels are judged by.
+    """A column that models can use.
 
-    `values` are numbers with NaN where there is none, or places among `levels`; `matrix` is
-    what stands for them in the table of numbers.
+    `values` are numbers, NaN where missing, or places among `levels`; `matrix` holds the columns
+    of numbers that a model gets instead.
     """
 
     name: str
@@ -73,28 +64,15 @@ class Used:
 
 
 def is_missing(cell, kind=None):
-    """Say whether a cell holds no value; where the source knows types, "NA" is a text."""
-    return cell is None or (cell == "" if kind == "text" else cell in MISSING)
+    """Say whether a cell holds no value; in a column of text of a typed source, "NA" is one."""
+    return cell is None or (cell == "" if kind == "text" else cell in _MISSING)
 
 
 def prepare_column(column, rows, *, delimiter=","):
-    """Turn one column into numbers, or leave it out.
+    """Turn a column into numbers: return it as Used, None if it is left out, and a ColumnNote.
 
-    Parameters
-    ----------
-    column : Column
-        Its name, cells and kind.
-    rows : array of int
-        The numbers of the rows in the file.
-    delimiter : str, default=","
-        What sets cells apart in the file; decides what a comma within a number means.
-
-    Returns
-    -------
-    used : Used or None
-        None where the column is left out.
-    note : ColumnNote
-        What was done.
+    ``rows`` are the numbers of the rows in the file, by which columns that count them are found;
+    the delimiter of the file decides what a comma within a number means.
     """
     missing = np.array([is_missing(cell, column.kind) for cell in column.cells])
     n_missing = int(missing.sum())
@@ -121,7 +99,7 @@ def prepare_column(column, rows, *, delimiter=","):
 
 
 def _numbers(present, kind, delimiter):
-    """Return values and how they were read; None and what was odd where not all are numbers."""
+    """Return values and how they were read; None and what did not fit if some are no numbers."""
     if kind == "text":
         return None, "", ""
     distinct = set(present)
@@ -149,7 +127,7 @@ def _mixed(present, odd):
 
 
 def _day(cell):
-    """Return days since 1970 of a date or time as ISO 8601 writes it; None for anything else."""
+    """Return the days from 1970 to a date or time in the format of ISO 8601, or None."""
     if not _DATE.fullmatch(cell):
         return None
     try:
@@ -162,7 +140,7 @@ def _day(cell):
 
 
 def _is_identifier(name, values, rows):
-    """Say whether a column numbers the rows: counted through, or all different and named so."""
+    """Say whether numbers identify rows: they count them, or all differ and the name says so."""
     if not np.isfinite(values).all() or not (values == np.round(values)).all():
         return False
     if len(values) < 2 or len(np.unique(values)) < len(values):
@@ -173,7 +151,7 @@ def _is_identifier(name, values, rows):
 
 
 def _prepare_numbers(column, missing, present, how):
-    """Impute by the median and standardise; add where cells were missing, if many were."""
+    """Fill gaps with the median and standardise; if they are many, add a column saying where."""
     finite = np.isfinite(present)
     n_infinite = int((~finite).sum())
     values = np.full(len(missing), np.nan)
@@ -202,17 +180,17 @@ def _prepare_numbers(column, missing, present, how):
 
 
 def _median(known):
-    """Return the median also where the sum of two values is beyond the largest number."""
+    """Return the median, also of numbers so large that the sum of two overflows."""
     scale = 4.0 if np.abs(known).max() > 1e300 else 1.0
     return float(np.median(known / scale)) * scale
 
 
 def _standardised(values):
-    """Return values with mean 0 and deviation 1, whatever their size; zeros where all agree."""
+    """Return values with mean 0 and standard deviation 1; zeros where all are equal."""
     largest = np.abs(values).max()
     if largest == 0:
         return np.zeros(len(values))
-    values = values / largest  # squares of very large or very small numbers would be lost
+    values = values / largest  # squares of very large or very small numbers would overflow
     centred = values - values.mean()
     deviation = np.sqrt(np.mean(centred**2))
     return centred / deviation if deviation > 1e-12 else np.zeros(len(values))
@@ -242,7 +220,7 @@ def _prepare_categories(column, missing, present, odd):
     levels = tuple([*common, OTHER, NO_VALUE][place] for place in present_levels)
     values = np.searchsorted(present_levels, values)
     indicators = (values[:, None] == np.arange(len(levels))).astype(float)
-    # Of two levels each says all that the other does.
+    # One column is enough for two levels.
     matrix = indicators[:, 1:] if len(levels) == 2 else indicators
     done = f"{odd}read as a category of {counted(len(counts), 'level')}"
     pooled = len(counts) - len(common)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+from robell.report.text import NUMBER
+
 _COMMA_NUMBER = re.compile(r"[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 # 12,345.6 and 12 345.6; 12.345,6 and 12 345,6. Spaces may be of the kinds that do not break.
@@ -19,8 +20,8 @@ DOT_THOUSANDS = "number with its thousands set apart and a decimal comma"
 
 
 def number(cell):
-    """Return the number a cell spells, infinity included; None where it spells none."""
-    if _NUMBER.fullmatch(cell):
+    """Return the number that a cell spells, infinity included, or None."""
+    if NUMBER.fullmatch(cell):
         return float(cell)
     return float(cell) if _INFINITE.fullmatch(cell) else None
 
@@ -47,9 +48,9 @@ _READINGS = {
     COMMA_THOUSANDS: _comma_thousands,
     DOT_THOUSANDS: _dot_thousands,
 }
-# What 1,234 is depends on what sets cells apart: beside semicolons commas are decimal as a rule,
-# beside tabs and bars rather not. A whole column must agree, so that one 1,5 or 1,234,567 settles
-# it; between commas 1,5 is no number.
+# What 1,234 means depends on the file: where semicolons separate the cells commas are usually
+# decimal, where tabs or bars do they usually are not. A whole column is read in one way, so that
+# one 1,5 or 1,234,567 decides; where commas separate the cells, 1,5 is not a number.
 _ORDER = {
     ",": (COMMA_THOUSANDS,),
     ";": (DECIMAL_COMMA, COMMA_THOUSANDS, DOT_THOUSANDS),
@@ -58,21 +59,10 @@ _OTHER_ORDER = (COMMA_THOUSANDS, DECIMAL_COMMA, DOT_THOUSANDS)
 
 
 def read_numbers(cells, delimiter=","):
-    """Return what the cells spell, if all spell numbers in one and the same way.
+    """Return cell -> number and the way it is written ("number", "percentage", ...).
 
-    Parameters
-    ----------
-    cells : iterable of str
-        Distinct cells of a column, none missing.
-    delimiter : str, default=","
-        What sets cells apart in the file; decides between two readings of a comma.
-
-    Returns
-    -------
-    table : dict of str to float, or None
-        None where there is no such way.
-    how : str
-        The way, such as "number" or "percentage".
+    All cells must be written in the same way; if they are not, None and "". The delimiter of the
+    file decides between two readings of a comma.
     """
     cells = set(cells)
     shares = {cell: _PERCENT.fullmatch(cell) for cell in cells}

@@ -1,4 +1,4 @@
-"""The column of labels: whether it holds classes, and which rows can be judged by it."""
+"""The column of labels: whether it holds classes, and which rows have a usable label."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ ROWS_A_VALUE = 20  # rows for each distinct whole number beyond those, if they a
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of the rows that are audited.
+    """Labels of the rows that can be used, and what became of the other rows.
 
-    `kept` are their places in the table, `codes` their classes as places in `classes`.
+    `kept` are the places of these rows in the table, `codes` their classes as places in
+    `classes`. `unlabelled` counts rows without a label by what stands there, `set_aside` the rows
+    of classes that are too small, and `alike` are pairs of labels that look almost the same.
     """
 
     classes: tuple[str, ...]
@@ -37,7 +39,7 @@ class Labels:
 
 
 def find_column(table, name):
-    """Return the place of a column, or say which names are near."""
+    """Return the place of a column; raise, suggesting near names, where there is none."""
     names = [column.name for column in table.columns]
     if name in names:
         return names.index(name)
@@ -52,19 +54,7 @@ def find_column(table, name):
 
 
 def read_labels(table, place):
-    """Return the labels, without rows that have none and classes too small to judge.
-
-    Parameters
-    ----------
-    table : RawTable
-        The table.
-    place : int
-        The place of the target among its columns.
-
-    Returns
-    -------
-    labels : Labels
-    """
+    """Read the labels from the column at a place, without tiny classes and rows with no label."""
     column = table.columns[place]
     where = f"{table.name}: column {said(column.name)}"
     gone = np.array([is_missing(cell, column.kind) for cell in column.cells])
@@ -81,21 +71,19 @@ def read_labels(table, place):
     if len(counts) - len(small) < 2:
         raise FileError(
             f"{where} has {counted(len(counts) - len(small), 'class', 'classes')} of at least "
-            f"{LEAST_OF_CLASS} rows; the audit needs two"
+            f"{LEAST_OF_CLASS} rows; two are needed"
         )
     if len(counts) - len(small) > MOST_CLASSES:
-        raise FileError(
-            f"{where} has {len(counts):,} classes; the audit takes at most {MOST_CLASSES}"
-        )
+        raise FileError(f"{where} has {len(counts):,} classes; at most {MOST_CLASSES} can be used")
     classes = tuple(sorted(set(counts) - set(small), key=_order))
     codes = {label: code for code, label in enumerate(classes)}
-    audited = np.array([label in codes for label in cells])
-    if audited.sum() < LEAST_ROWS:
+    usable = np.array([label in codes for label in cells])
+    if usable.sum() < LEAST_ROWS:
         raise FileError(
-            f"{where}: only {counted(int(audited.sum()), 'row')} can be audited; at least "
+            f"{where}: only {counted(int(usable.sum()), 'row')} can be used; at least "
             f"{LEAST_ROWS} are needed"
         )
-    kept = np.flatnonzero(~gone)[audited]
+    kept = np.flatnonzero(~gone)[usable]
     return Labels(
         classes,
         np.array([codes[label] for label in cells if label in codes]),
@@ -107,13 +95,13 @@ def read_labels(table, place):
 
 
 def _order(label):
-    """Sort numbers by their size, before texts."""
+    """Return a key that sorts numbers by size, before texts."""
     value = number(label)
     return (value is None, value or 0.0, label)
 
 
 def _one_spelling(cells):
-    """Give numbers that are equal one spelling, the commonest: 1 and 1.0 are one class."""
+    """Give equal numbers one spelling, the commonest: 1 and 1.0 are the same class."""
     counts = Counter(cells)
     values = {cell: number(cell) for cell in counts}
     if None in values.values() or len(set(values.values())) == len(values):
@@ -125,7 +113,7 @@ def _one_spelling(cells):
 
 
 def _require_classes(where, counts, n_rows):
-    """Raise where the values are no classes."""
+    """Raise if the values do not look like classes."""
     if len(counts) == 1:
         raise FileError(f"{where} is constant: every row has the label {said(next(iter(counts)))}")
     values = [number(cell) for cell in counts]
@@ -136,19 +124,18 @@ def _require_classes(where, counts, n_rows):
             few = min(MOST_CLASSES, max(FEW_VALUES, n_rows // ROWS_A_VALUE))
         if len(counts) > few:
             raise FileError(
-                f"{where} looks continuous ({len(counts):,} distinct values); "
-                "the audit is for classes"
+                f"{where} looks continuous ({len(counts):,} distinct values); classes are needed"
             )
     in_small = sum(count for count in counts.values() if count < LEAST_OF_CLASS)
     if in_small > n_rows / 2:
         raise FileError(
             f"{where} has {len(counts):,} distinct values in {n_rows:,} rows, most of them in "
-            f"fewer than {LEAST_OF_CLASS}: it holds no classes"
+            f"fewer than {LEAST_OF_CLASS}: these are not classes"
         )
 
 
 def _look_alikes(counts):
-    """Return pairs of labels that differ in case or spaces alone."""
+    """Return pairs of labels that differ only in capitals or spaces."""
     first, pairs = {}, []
     for label in sorted(counts):
         folded = "".join(label.casefold().split())

@@ -11,7 +11,23 @@ from pathlib import Path
 
 
 class FileError(ValueError):
-    """A file that cannot be used; the text is one line that says which and why."""
+    """A file that cannot be used; the text is one line that says which and why.
+
+    Advice that ends in a parameter is written for Python, ``give encoding='utf-16'``;
+    :meth:`in_options` writes it for a command, ``give --encoding utf-16``.
+    """
+
+    def __init__(self, text: str, parameter: str = "", value: str = "") -> None:
+        self.parts = text, parameter, value
+        written = f"{parameter}={value!r}" if value else f"{parameter}="
+        super().__init__(f"{text} {written}" if parameter else text)
+
+    def in_options(self, **names: str) -> FileError:
+        """Return the error as a command says it; ``names`` are options called otherwise."""
+        text, parameter, value = self.parts
+        if not parameter:
+            return self
+        return FileError(f"{text} --{names.get(parameter, parameter)} {value}".rstrip())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""An audit of the labels of a table: which rows probably carry a wrong one."""
+"""An audit of the labels of a raw table: which are probably wrong, and how far to trust that."""
 
 from robell.labels.audit.run import AuditResult, audit
 from robell.tables.columns import ColumnNote

@@ -1,4 +1,4 @@
-"""Pictures as SVG that follow the page's colours, light and dark."""
+"""The pictures of the page as SVG, in the colours of its light or dark theme."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from robell.report.text import counted, isolated, shortened
 WIDTH = 460
 INK, MUTED, RULE = "currentColor", "var(--muted)", "var(--rule)"
 CALM, ALARM = "var(--up)", "var(--down)"
-LABEL = 34  # columns of text a label may take
-SHORT_LABEL = 22  # the same beside another text
+LABEL = 34  # widths of a narrow letter that a label may take
+SHORT_LABEL = 22  # the same where another text stands beside it
 MOST_HISTOGRAMS = 8
 BINS = 20
 MOST_DOTS = 3_000
@@ -31,21 +31,7 @@ KINDS = (
 
 
 def class_bars(names, given, estimated):
-    """Show how many rows each class has, and how many it probably should have.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The classes.
-    given : sequence of int
-        Rows with each label.
-    estimated : sequence of float or None
-        Rows that truly belong to each class, as estimated.
-
-    Returns
-    -------
-    svg : str
-    """
+    """Draw how many rows have each label, and how many truly belong to it if that is estimated."""
     step = 58 if estimated is not None else 42
     sizes = ", ".join(f"{_label(name)}: {n:,}" for name, n in zip(names, given, strict=True))
     picture = _Picture("balance", WIDTH, step * len(names) + 6, "Rows of each class", sizes)
@@ -65,15 +51,7 @@ def class_bars(names, given, estimated):
 
 
 def quality_histograms(names, codes, quality, suspect):
-    """Show, class by class, how many rows have which probability of a right label.
-
-    Returns
-    -------
-    svg : str
-        At most eight classes, the largest.
-    shown : list of int
-        Which.
-    """
+    """Draw a histogram of the quality for each of the eight largest classes; also return which."""
     counts = np.bincount(codes, minlength=len(names))
     shown = sorted(np.argsort(-counts, kind="stable")[:MOST_HISTOGRAMS].tolist())
     height = 118
@@ -112,14 +90,7 @@ def quality_histograms(names, codes, quality, suspect):
 
 
 def class_map(names, codes, plane, suspect, seed):
-    """Show the rows as dots in a plane, the suspect ones as crosses.
-
-    Returns
-    -------
-    svg : str
-    drawn : int
-        How many rows are drawn.
-    """
+    """Draw the rows as dots in a plane, suspect ones as crosses; also return how many are drawn."""
     chosen = _thinned(suspect, seed)
     spots = _spread(_placed(plane[chosen]), seed)
     codes, suspect = codes[chosen], suspect[chosen]
@@ -148,7 +119,7 @@ def class_map(names, codes, plane, suspect, seed):
 
 
 def _thinned(suspect, seed):
-    """Return places of suspect rows and of others, few enough to be drawn."""
+    """Return the places of the rows to draw, a random choice where there are too many."""
     rng = np.random.default_rng(seed)
     marked, others = np.flatnonzero(suspect), np.flatnonzero(~suspect)
     if len(marked) > MOST_MARKED:
@@ -160,7 +131,7 @@ def _thinned(suspect, seed):
 
 
 def _placed(plane):
-    """Return points of the picture, with the rows' outermost hundredth at its edge."""
+    """Return where the rows stand in the picture, the outermost hundredth at its edge."""
     low, high = np.percentile(plane, [0.5, 99.5], axis=0)
     middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-9)
     unit = np.clip((plane - middle) / half, -1.06, 1.06) * [1, -1]
@@ -168,7 +139,7 @@ def _placed(plane):
 
 
 def _spread(spots, seed):
-    """Move dots that lie on each other a little apart, so that one sees how many they are."""
+    """Move dots at the same spot a little apart, so that one sees how many there are."""
     _, place, count = np.unique(np.round(spots), axis=0, return_inverse=True, return_counts=True)
     count = count[place.reshape(-1)]
     rng = np.random.default_rng(seed)
@@ -179,7 +150,7 @@ def _spread(spots, seed):
 
 
 def _label(name, limit=LABEL):
-    """Return a name that takes a bounded width, wide characters counted twice."""
+    """Return a name cut to a width, in which wide characters count twice."""
     text, width = "", 0
     for character in shortened(name, limit):
         width += 2 if unicodedata.east_asian_width(character) in "WF" else 1

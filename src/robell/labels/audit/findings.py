@@ -1,4 +1,4 @@
-"""What stands behind a judgement: copies of the target, contradictions, neighbours, values."""
+"""What the page shows about rows: copies of the target, contradictions, neighbours, values."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from robell.report.text import number_text, percent
 
-COPIES = 0.995  # agreement from which a column repeats the target
-COPIES_A_CLASS = 0.95
+COPIES = 0.995  # share of the rows from which on a column counts as a copy of the target
+COPIES_A_CLASS = 0.95  # the same within each class
 NEIGHBOURS = 3
-LONG_NUMBER = 10  # characters of a number beyond which it is rounded to be shown
-FAR = 3.0  # standard deviations beyond which a number is as far away as it gets
+LONG_NUMBER = 10  # characters; longer numbers are shown rounded
+FAR = 3.0  # standard deviations; larger distances count as this one
 
 
 @dataclass(frozen=True)
 class Leak:
-    """A column that repeats the target, and the places of rows where it does not."""
+    """A column that repeats the target, and the places of the rows where it differs."""
 
     name: str
     agreement: float
@@ -26,7 +26,7 @@ class Leak:
 
 @dataclass(frozen=True)
 class Telling:
-    """One value of a suspect row beside what is usual in two classes."""
+    """A value of a suspect row beside what is usual in the class given and in that suggested."""
 
     name: str
     value: str
@@ -36,7 +36,7 @@ class Telling:
 
 
 def find_leak(used, codes, n_classes):
-    """Say whether a column has one level for each class and repeats the target; None if not."""
+    """Return a Leak if the column has one level for each class and repeats the target, or None."""
     if used.is_number:
         levels, values = np.unique(used.values, return_inverse=True)  # NaN counts as one level
         values, n_levels = values.reshape(-1), len(levels)
@@ -70,7 +70,7 @@ def contradictions(used, codes):
 
 
 def near_view(X):
-    """Return the rows as neighbours and the map see them: no number is farther than three sigma.
+    """Return the rows for neighbours and the map: numbers cut off at three standard deviations.
 
     Two rows with different levels of a category are as far apart in it as two typical rows are
     in a number: the squared distance is 2 in either.
@@ -79,9 +79,9 @@ def near_view(X):
 
 
 def trusted(judgement, codes):
-    """Return which rows may serve as examples: not suspect, and of their class's better half."""
+    """Return which rows may serve as examples: not suspect, in the better half of their class."""
     quality = judgement.quality
-    middle = np.array([np.median(quality[codes == k]) for k in range(len(judgement.separations))])
+    middle = np.array([np.median(quality[codes == k]) for k in range(len(judgement.classes))])
     return ~judgement.suspect & (quality >= middle[codes])
 
 
@@ -120,7 +120,7 @@ class Usual:
         return quartiles
 
     def telling(self, place, given, suggested):
-        """Return the values of a row, those that speak most for the suggested class first."""
+        """Return the values of a row, the best arguments for the suggested class first."""
         found = []
         for column, profile in zip(self.used, self._of, strict=True):
             weight = self._weight(column, profile, place, given, suggested)
@@ -129,7 +129,7 @@ class Usual:
         return sorted(found, key=lambda one: -one.weight)
 
     def _weight(self, column, profile, place, given, suggested):
-        """Return by how much the value is likelier in the suggested class, as a logarithm."""
+        """Return how much likelier the value is in the suggested class, as a logarithm."""
         value = column.values[place]
         if not column.is_number:
             return float(np.log(profile[suggested, value] / profile[given, value]))
@@ -154,7 +154,7 @@ class Usual:
 
 
 def value_text(column, place):
-    """Return a cell as it stands, but of a number with many digits the first six."""
+    """Return a cell as it is in the file; a number with many digits is rounded to six."""
     cell, value = column.cells[place] or "", column.values[place]
     if column.kind == "number" and len(cell) > LONG_NUMBER and np.isfinite(value):
         return f"{value:.6g}"
@@ -167,14 +167,7 @@ def _date_text(days):
 
 
 def project(view):
-    """Return the rows in the plane of the two directions they differ most in.
-
-    Returns
-    -------
-    plane : array of shape (n_rows, 2)
-    share : float
-        How much of the differences between the rows the plane shows.
-    """
+    """Return the first two principal components of the rows, and their share of the variance."""
     centred = view - view.mean(axis=0)
     covariance = centred.T @ centred / len(centred)
     values, directions = np.linalg.eigh(covariance)

@@ -1,4 +1,4 @@
-"""The files of an audit: where they go, and the table of all rows."""
+"""The files of an audit: their paths, and the table of all rows as CSV."""
 
 from __future__ import annotations
 
@@ -15,20 +15,9 @@ SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
 
 
 def output_paths(out, name, source=None):
-    """Return the paths of report and table.
+    """Return the paths of the page and of the table, neither of which may replace the source.
 
-    Parameters
-    ----------
-    out : path-like or None
-        A folder, or the beginning of the files' names; the current folder when None.
-    name : str
-        The audited file's name, from which theirs are made in a folder.
-    source : path-like, default=None
-        The audited file, which neither may replace.
-
-    Returns
-    -------
-    html, csv : Path
+    ``out`` is a folder, where the files are called after ``name``, or the beginning of their names.
     """
     for suffix in SUFFIXES:
         name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
@@ -48,10 +37,10 @@ def output_paths(out, name, source=None):
 
 
 def table_csv(result):
-    """Write all audited rows as CSV, the least probable labels first.
+    """Return all audited rows as CSV, the least probable labels first.
 
-    Text that a spreadsheet would take for a formula has an apostrophe before it. Where no row
-    can be called suspect, neither labels are suggested nor probabilities given.
+    Text that a spreadsheet would take for a formula gets an apostrophe before it. Without any
+    trust, there are neither suggestions nor probabilities.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""The report of an audit: one page whose first screen needs no knowledge of machine learning."""
+"""The page of an audit; its first screen needs no knowledge of machine learning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from robell.labels.audit.sections import (
     quality_section,
     suspects_section,
 )
-from robell.labels.judge import CLEAR, LEAST_SEPARATION, MOST_COLUMNS_A_ROW
+from robell.labels.trust import CLEAR, LEAST_SEPARATION, MOST_COLUMNS_A_ROW
 from robell.report.page import (
     Bullets,
     Callout,
@@ -37,19 +37,20 @@ from robell.report.tables import Table
 from robell.report.text import NAME, counted, in_cell, percent, quoted, said, shortened, visible
 from robell.tables.target import LEAST_OF_CLASS
 
+LEAVE_OUT = "`--ignore`, in Python `drop=`"
 TRUST = {"good": "Good", "fair": "Fair", "weak": "Weak", "none": "Not at all"}
 _MEANING = {
-    "good": "The other columns show clearly which label a row should have, so one that does not "
-    "fit stands out.",
+    "good": "The other columns show clearly which label a row should have, so a label that does "
+    "not fit stands out.",
     "fair": "The other columns show only in part which label a row should have. Expect false "
     "alarms, and wrong labels that were not found.",
     "weak": "The other columns say little about which label a row should have. Take this as a "
     "hint: many suspects will turn out to be right, and many wrong labels are not found.",
-    "none": "From the other columns the label of a row cannot be foretold better than by guessing, "
-    "or hardly so. Either they have nothing to do with it, or so many labels are wrong that "
-    "nothing is left to go by.",
+    "none": "The other columns predict the label of a row no better than guessing, or hardly "
+    "better. Either they have nothing to do with it, or so many labels are wrong that nothing is "
+    "left to go by.",
 }
-_MEANING_OF_NOTHING = {  # where nobody is suspect
+_MEANING_OF_NOTHING = {  # where no row is suspect
     "fair": "The other columns show only in part which label a row should have. There may be "
     "wrong labels that were not found.",
     "weak": "The other columns say little about which label a row should have. There may well be "
@@ -82,59 +83,42 @@ def headline(result):
     return f"Of {n:,} rows, {n_suspects:,} ({share}) look as if they carry the wrong label."
 
 
-def foretold(result):
+def share_predicted(result):
     """Say in plain words what the trust was measured by."""
-    misfits = result.evidence.judgement.misfits
+    misfits = result.evidence.trust.misfits
     share = round(100 * (1 - misfits))
     share = min(share, 99) if misfits else share
-    return f"with the label hidden, the other columns foretold it for {share} of 100 rows"
+    return f"with the label hidden, the other columns predicted it for {share} of 100 rows"
 
 
 def really_wrong(result):
-    """Return how many suspects are wrong by estimate: at least one where there is any."""
+    """Return the estimated number of suspects that are wrong, at least one if there are any."""
     n_suspects = int(result.suspect.sum())
     return min(n_suspects, max(1, round(result.expected_wrong))) if n_suspects else 0
 
 
 def report_page(result, *, top, csv_name, command=""):
-    """Write the page.
-
-    Parameters
-    ----------
-    result : AuditResult
-        What was found.
-    top : int
-        Suspect rows to show.
-    csv_name : str
-        The table's file name.
-    command : str, default=""
-        What was typed.
-
-    Returns
-    -------
-    page : str
-        A whole HTML document.
-    """
-    makers = [
-        lambda: first_screen(result, top, csv_name),
-        lambda: suspects_section(result, top),
-        lambda: noise_section(result),
-        lambda: classes_section(result),
-        lambda: quality_section(result),
-        lambda: map_section(result),
-        lambda: contradictions_section(result),
-        lambda: columns_section(result),
-        lambda: limits_section(result),
-        lambda: how_section(result, command),
-        lambda: names_section(result),
+    """Return the whole HTML page, with the ``top`` most suspect rows and a link to the CSV file."""
+    sections = [
+        first_screen(result, top, csv_name),
+        suspects_section(result, top),
+        noise_section(result),
+        classes_section(result),
+        quality_section(result),
+        map_section(result),
+        contradictions_section(result),
+        columns_section(result),
+        limits_section(result),
+        how_section(result, command),
+        names_section(result),
     ]
-    sections = [section for section in (make() for make in makers) if section is not None]
     subtitle = (
         f"Are the labels in column {quoted(result.target)} right? "
         f"{counted(len(result.row), 'row')}, {counted(len(result.classes), 'class', 'classes')}."
     )
     title = f"Label audit of {shortened(result.name)}"
-    return render(title, subtitle, sections, footer=f"robell {__version__}")
+    shown = [section for section in sections if section is not None]
+    return render(title, subtitle, shown, footer=f"robell {__version__}")
 
 
 def first_screen(result, top, csv_name):
@@ -161,16 +145,16 @@ def _facts(result):
         yield "chance that it is really wrong", percent(result.expected_wrong), "by estimate"
     elif n_suspects:
         about = f"about {really_wrong(result):,}"
-        yield "of these really wrong", about, "by estimate; the others are unusual, but right"
-    yield "how far to trust this", TRUST[result.trust], foretold(result)
+        yield "of these really wrong", about, "by estimate; the others are unusual but right"
+    yield "how far to trust this", TRUST[result.trust], share_predicted(result)
 
 
 def _meaning(result):
-    """Return what the word for the trust means here."""
+    """Return what the word for the trust means for this table."""
     n_suspects = int(result.suspect.sum())
     if not n_suspects:
         return _MEANING_OF_NOTHING.get(result.trust, _MEANING[result.trust])
-    is_clear = result.evidence.judgement.clarity >= CLEAR
+    is_clear = result.evidence.trust.clarity >= CLEAR
     text = _UNUSUAL if result.trust == "fair" and is_clear else _MEANING[result.trust]
     if n_suspects < 2:
         return text
@@ -201,19 +185,19 @@ def _link(name):
 def _next_steps(result, top, table):
     n_suspects = int(result.suspect.sum())
     if result.trust == "none":
-        yield f"Is {quoted(result.target)} the right column? Is what it depends on in the file?"
-        yield "Add columns that have to do with it, or have some rows labelled anew, and try again."
+        yield f"Is {quoted(result.target)} the right column, and is what it depends on in the file?"
+        yield "Add columns that have to do with it, or label some rows again, and repeat the audit."
         yield f"{table} lists the rows without any judgement."
         return
     if not n_suspects:
         if result.trust == "good":
-            yield f"Nothing needs to be done. {table} lists all rows, the least sure first."
+            yield f"Nothing needs to be done. {table} lists all rows, the least certain first."
         else:
             yield (
                 f"If you can, look at the first rows of {table} by hand: the labels least likely "
                 "to be right come first."
             )
-            yield "More rows, or columns that have more to do with the label, would tell more."
+            yield "More rows, or columns that have more to do with the label, would help."
         return
     where = "`row`" if result.line is None else "`line`"
     yield (
@@ -244,8 +228,8 @@ def _warnings(result):
         yield _leak(result, leak)
     for first, second in evidence.labels.alike[:3]:
         yield (
-            f"The labels {quoted(first)} and {quoted(second)} differ in capitals or spaces alone. "
-            "They were taken as two classes; if they are one, make them one."
+            f"The labels {quoted(first)} and {quoted(second)} differ only in capitals or spaces. "
+            "They were taken as two classes; if they mean the same, spell them alike."
         )
     n_rows, n_columns = evidence.matrix.shape
     if n_columns > MOST_COLUMNS_A_ROW * n_rows:
@@ -253,16 +237,16 @@ def _warnings(result):
             f"The table has {counted(n_columns, 'column')} of numbers, categories spread out, for "
             f"only {counted(n_rows, 'row')}. With so many, labels can look right or wrong by "
             "chance, and wrong ones are missed: leave out columns that have nothing to do with "
-            f"{quoted(result.target)} (`--ignore`), or add rows."
+            f"{quoted(result.target)} ({LEAVE_OUT}), or add rows."
         )
-    areas = evidence.judgement.separations
+    areas = evidence.trust.separations
     weak = [k for k in range(len(areas)) if areas[k] < LEAST_SEPARATION]
     if weak and result.trust != "none":
         names = ", ".join(quoted(result.classes[k]) for k in weak[:5])
         more = f" and {len(weak) - 5} more classes" if len(weak) > 5 else ""
         yield (
-            f"Labels of {names}{more} cannot be told from the columns; what is said about them is "
-            "guesswork."
+            f"The columns do not show which rows should be labelled {names}{more}: what is said "
+            "about these labels is guesswork."
         )
 
 
@@ -296,61 +280,60 @@ def _set_aside(result):
     names += f" and {more:,} more" if more > 0 else ""
     n_rows = sum(result.set_aside.values())
     return (
-        f"Classes of fewer than {LEAST_OF_CLASS} rows cannot be judged, and "
-        f"{counted(n_rows, 'row')} of theirs {'was' if n_rows == 1 else 'were'} set aside: {names}."
+        f"Classes of fewer than {LEAST_OF_CLASS} rows cannot be judged; "
+        f"{counted(n_rows, 'row')} {'was' if n_rows == 1 else 'were'} set aside: {names}."
     )
 
 
 def limits_section(result):
-    """Say what no audit of this kind can tell."""
-    used = sum(note.kind != "left out" for note in result.columns)
+    """Say what an audit of this kind cannot find out."""
+    used = counted(len(result.evidence.used), "column")
     items = [
         "**Mistakes made consistently.** If two labels are swapped throughout, or more than half "
         "of a class is labelled as another, the wrong labels agree with each other and look right.",
         "**Rare but right.** A row that is unlike the rest of its class looks like a wrong label. "
         "A suspect is a row to look at, not a proof.",
-        f"**What is not in the file.** Labels are judged by {counted(used, 'column')} alone. Where "
-        "a person decided by something else, right labels can look wrong and wrong ones right.",
+        f"**What is not in the file.** Labels are judged by {used} only. Where a person decided by "
+        "something else, right labels can look wrong and wrong ones right.",
         "**Columns made from the labels.** A column that was computed from the labels makes them "
-        "all look right. Exact copies are found and left out; others are not: leave them out with "
-        "`--ignore`.",
-        "**Exact chances.** Percentages are estimates by a model that was fitted to these very "
-        "labels. Their order is worth more than their value.",
+        "all look right. Exact copies are found and left out; others are not: leave them out "
+        f"yourself ({LEAVE_OUT}).",
+        "**Exact chances.** Percentages are estimates of a model that was fitted to the same "
+        "labels. Trust their order more than their values.",
     ]
     return Section("limits", "What this cannot tell", (Bullets(tuple(items)),))
 
 
 def how_section(result, command):
-    """Say how the numbers were made, and how to get them again."""
+    """Say how the numbers were computed, and how to get them again."""
     evidence = result.evidence
     blocks = [Code(visible(command))] if command else []
     blocks.append(
         Paragraph(
-            f"Read as {evidence.table.how}. The columns were made numbers as said [above]"
-            "(#columns). A classifier for labels that cannot be trusted "
-            "(`NoiseRobustRVFLClassifier`) then gave each label the probability of being right, "
-            "given the row's values, its label and all other rows. Suspect are rows for which "
-            "another label is likelier. To find out how far this can be trusted, part of the rows "
-            "was hidden from the classifier in turn, and their labels foretold: "
-            f"{percent(1 - evidence.judgement.misfits)} agree with the labels given. Without "
-            f"wrong labels it would be about {percent(evidence.judgement.clarity)}."
+            f"The table was read as {evidence.table.how}. Its columns were turned into numbers as "
+            "listed [above](#columns). A classifier made for labels that may be wrong "
+            "(`NoiseRobustRVFLClassifier`) then estimated how likely each label is to be right, "
+            "from the row's values, its label and all other rows. A row is suspect where another "
+            "label is likelier. To find out how far to trust this, the rows were hidden from the "
+            "classifier, a part of them at a time, and their labels predicted: "
+            f"{percent(1 - evidence.trust.misfits)} of the predictions agree with the labels "
+            f"given. If no label were wrong, about {percent(evidence.trust.clarity)} would."
         )
     )
     table = Table(
         "separation",
-        "How well the columns foretell each label",
+        "How well the columns predict each label",
         ("Label", "Rows", "Area under the ROC curve"),
         tuple(
             (in_cell(name), int(n), float(area))
             for name, n, area in zip(
                 result.classes,
                 np.bincount(evidence.codes, minlength=len(result.classes)),
-                evidence.judgement.separations,
+                evidence.trust.separations,
                 strict=True,
             )
         ),
-        caption="On rows the classifier had not seen: 0.5 is guessing, 1 is perfect. Wrong labels "
-        "lower it.",
+        caption="Measured on hidden rows: 0.5 is guessing, 1 is perfect. Wrong labels lower it.",
         digits=3,
     )
     versions = (
@@ -362,7 +345,7 @@ def how_section(result, command):
 
 
 def names_section(result):
-    """Give in full what the page has shortened."""
+    """List in full the names that the page has shortened."""
     names = [result.name, result.target, *result.classes, *result.set_aside]
     names += [note.name for note in result.columns]
     long = [name for name in dict.fromkeys(names) if len(visible(name)) > NAME]

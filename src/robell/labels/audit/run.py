@@ -1,4 +1,4 @@
-"""From a file or a frame to judged labels."""
+"""The audit: a file or a data frame in, every label judged, and a report written."""
 
 from __future__ import annotations
 
@@ -12,40 +12,48 @@ from robell._core.tools.files import FileError, write_atomically
 from robell.labels.audit.findings import Leak, contradictions, find_leak
 from robell.labels.audit.output import output_paths, table_csv
 from robell.labels.audit.report import report_page
-from robell.labels.judge import Judgement, judge
+from robell.labels.judge import Judgement, judge_labels
+from robell.labels.trust import Trust, measure_trust
 from robell.report.text import said
 from robell.tables.columns import ColumnNote, Used, prepare_column
-from robell.tables.read import MAX_ROWS, RawTable, read_table
+from robell.tables.raw import RawTable
+from robell.tables.read import read_table
+from robell.tables.sample import MAX_ROWS
 from robell.tables.target import LEAST_ROWS, Labels, find_column, read_labels
 
-MOST_COLUMNS = 2_000  # of the table of numbers
-PREPARED_CELLS = 40_000_000  # rows x columns of it
+MOST_COLUMNS = 2_000  # of numbers, categories spread out
+PREPARED_CELLS = 40_000_000  # rows x columns of numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the report shows beside the result itself."""
+    """What the report is made of: the table, its columns as numbers, and what was found."""
 
     table: RawTable
     used: tuple[Used, ...]
     matrix: np.ndarray
-    codes: np.ndarray
-    judgement: Judgement
     labels: Labels
+    judgement: Judgement
+    trust: Trust
     leaks: tuple[Leak, ...]
     conflicts: tuple[np.ndarray, ...]
     n_read: int
     random_state: int
 
     @property
+    def codes(self):
+        """The class of every row, as a place among the classes."""
+        return self.labels.codes
+
+    @property
     def is_sample(self):
-        """Whether the source has more rows than were looked at."""
+        """Whether the source has more rows than were read."""
         return self.n_read < self.table.n_rows
 
 
 @dataclass(frozen=True, eq=False)
 class AuditResult:
-    """Labels judged, row by row.
+    """Every label of a table judged, with how far to trust the judgement.
 
     Attributes
     ----------
@@ -58,34 +66,35 @@ class AuditResult:
     n_rows : int
         Rows of the file.
     row : array of shape (n,)
-        The audited rows, counted from 1; ``row - 1`` is the place in a data frame.
+        The audited rows, counted from 1; ``row - 1`` is the position in a data frame.
     line : array of shape (n,) or None
         The line of a text file at which each begins.
     given, suggested : arrays of str of shape (n,)
         The label each row has, and the likeliest one.
     quality : array of shape (n,)
-        The probability that the given label is right.
+        The probability that the given label is right: for numeric columns the ``sample_quality``
+        of :func:`find_label_issues`.
     probability : array of shape (n, n_classes)
         The probability of each class, the given label taken into account.
     suspect : array of bool of shape (n,)
         Rows whose likeliest label is not the given one; none where `trust` is ``"none"``.
     noise_matrix : array of shape (n_classes, n_classes)
-        ``[i, j]``: the share of rows of true class i that are labelled j, as estimated.
+        ``[i, j]`` estimates the share of the rows of true class i that are labelled j.
     noise_rate : float
-        The share of wrong labels, as estimated: the mean of ``1 - quality``.
+        Estimated share of wrong labels: the mean of ``1 - quality``.
     expected_wrong : float
-        How many of the suspects are really wrong, as estimated. Where the classes overlap, less
+        Estimated number of suspects that are really wrong. Where the classes overlap, it is less
         than their qualities promise.
     separation : float
-        How well the columns tell the given labels of unseen rows apart: the area under the ROC
-        curve, each class against the others, their mean. 0.5 is chance.
+        How well the columns predict the labels of hidden rows: the area under the ROC curve, each
+        class against the others, their mean. 0.5 is guessing.
     trust : {"good", "fair", "weak", "none"}
-        How far the suspects can be trusted, or that there are none; ``"none"``: no row can be
-        called suspect.
+        How far to trust the list of suspects, also an empty one; ``"none"``: the columns say too
+        little to call any row suspect.
     contradictions : tuple of arrays
         Groups of rows, by number, that agree in every used column and differ in the label.
     leaks : tuple of str
-        Columns that repeat the target, and were left out for that.
+        Columns that repeat the target and were therefore left out.
     set_aside : dict of str to int
         Classes of fewer than five rows, which are not judged, and their sizes.
     n_unlabelled : int
@@ -138,7 +147,7 @@ class AuditResult:
 
     @property
     def order(self):
-        """Places of the rows, the least probable labels first; of the file where none is known."""
+        """Places of the rows, the least probable labels first; in file order without any trust."""
         if self.trust == "none":
             return np.arange(len(self.row))
         return np.lexsort((self.row, self.quality))
@@ -151,9 +160,9 @@ class AuditResult:
         out : path-like, default=None
             A folder, or the beginning of the files' names; the current folder when None.
         top : int, default=25
-            Suspect rows the report shows.
+            How many suspect rows the report shows.
         command : str, default=""
-            What the report says it was made by.
+            The command that the report says it was made by.
 
         Returns
         -------
@@ -183,9 +192,10 @@ def audit(
 ):
     r"""Find the rows of a table whose labels are probably wrong.
 
-    Columns are made numbers in the ordinary way, and :class:`AuditResult` says how: medians for
-    missing numbers, one column a level for categories, identifiers and constants left out. Then
-    :class:`robell.models.noise_robust.NoiseRobustRVFLClassifier` judges every label by the others.
+    Columns are turned into numbers in the usual way: medians for missing numbers, one column for
+    each level of a category, identifiers and constants left out; the result says what was done to
+    each. Then every label is judged as :func:`find_label_issues` does it, and rows are hidden and
+    predicted to find out how far the judgement can be trusted.
 
     Parameters
     ----------
@@ -199,26 +209,26 @@ def audit(
     drop : iterable of str, default=()
         Columns not to judge by.
     top : int, default=25
-        Suspect rows the report shows.
+        How many suspect rows the report shows.
     max_rows : int, default=200000
         Of a larger table, a random sample of so many rows is audited; of one with more than ten
         million cells, fewer.
     encoding : str, default="utf-8"
-        Of a text file.
+        Encoding of a text file.
     delimiter : str, default=None
-        The sign that sets cells of a text file apart; found out when None.
+        The sign between the cells of a text file; found from its first lines when None.
     random_state : int, default=0
-        Of the random layers, folds and samples. The same number gives the same result.
+        Seed of the random layers, folds and samples: the same number gives the same result.
 
     Returns
     -------
     result : AuditResult
-        Labels judged, row by row.
+        Every label judged, and how far to trust it.
 
     Raises
     ------
     FileError
-        A ValueError of one line, where the table cannot be audited.
+        A ValueError of one line that says why the table cannot be audited.
 
     Examples
     --------
@@ -235,7 +245,7 @@ def audit(
     """
     _require_rows(max_rows)
     if out is not None:
-        output_paths(out, _name_of(data), source=data)  # found out before the work, not after it
+        output_paths(out, _name_of(data), source=data)  # fails before the work, not after it
     table = read_table(
         data,
         target,
@@ -254,7 +264,7 @@ def _require_rows(max_rows):
 
 
 def _dropped(table, drop, target):
-    """Return the names of columns to leave out, each of which there must be."""
+    """Return the names of the columns to leave out; raise where there is no such column."""
     drop = (drop,) if isinstance(drop, str) else tuple(drop)
     for name in drop:
         if find_column(table, name) == find_column(table, target):
@@ -282,28 +292,37 @@ def _audit(table, place, drop, random_state):
     if n_columns > MOST_COLUMNS:
         raise FileError(
             f"{table.name}: {n_columns:,} columns once categories are spread out; the audit takes "
-            f"{MOST_COLUMNS:,}: leave some out with --ignore"
+            f"{MOST_COLUMNS:,}: leave some out with",
+            parameter="drop",
         )
     most = PREPARED_CELLS // n_columns
     if len(audited.rows) > most:  # the same again with fewer rows
         chosen = np.random.default_rng(random_state).choice(len(table.rows), most, replace=False)
         return _audit(table.take(np.sort(chosen)), place, drop, random_state)
     matrix = np.column_stack([column.matrix for column in used])
-    judgement = judge(matrix, labels.codes, len(labels.classes), random_state)
-    conflicts = contradictions(used, labels.codes)
+    judgement, trust = _judge(matrix, labels.codes, random_state)
     evidence = Evidence(
         table=audited,
         used=used,
         matrix=matrix,
-        codes=labels.codes,
-        judgement=judgement,
         labels=labels,
+        judgement=judgement,
+        trust=trust,
         leaks=leaks,
-        conflicts=conflicts,
+        conflicts=contradictions(used, labels.codes),
         n_read=len(table.rows),
         random_state=random_state,
     )
     return _result(table, table.columns[place].name, evidence, notes)
+
+
+def _judge(matrix, codes, random_state):
+    """Judge the labels; where the judgement cannot be trusted at all, suspect nobody."""
+    judgement = judge_labels(matrix, codes, random_state=random_state)
+    trust = measure_trust(judgement, matrix, codes, random_state)
+    if trust.word == "none":
+        judgement = replace(judgement, suggested=codes, suspect=np.zeros(len(codes), bool))
+    return judgement, trust
 
 
 def _prepare(table, features, labels):
@@ -324,14 +343,14 @@ def _prepare(table, features, labels):
 
 def _nothing_left(name, notes):
     if not notes:
-        return f"{name}: there is no column but the target to judge by"
+        return f"{name}: there is no column besides the target to judge by"
     reasons = "; ".join(f"{said(note.name, 30)} {note.done}" for note in notes[:3])
     more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""
     return f"{name}: no column is left to judge by: {reasons}{more}"
 
 
 def _result(table, target, evidence, notes):
-    judgement, labels = evidence.judgement, evidence.labels
+    judgement, trust, labels = evidence.judgement, evidence.trust, evidence.labels
     names = np.array(labels.classes, dtype=object)
     rows = evidence.table.rows
     return AuditResult(
@@ -348,9 +367,9 @@ def _result(table, target, evidence, notes):
         suspect=judgement.suspect,
         noise_matrix=judgement.noise_matrix,
         noise_rate=judgement.noise_rate,
-        expected_wrong=judgement.expected_wrong,
-        separation=judgement.separation,
-        trust=judgement.trust,
+        expected_wrong=trust.expected_wrong,
+        separation=trust.separation,
+        trust=trust.word,
         contradictions=tuple(rows[group] for group in evidence.conflicts),
         leaks=tuple(leak.name for leak in evidence.leaks),
         set_aside=labels.set_aside,

@@ -17,6 +17,7 @@ from robell.report.page import (
 )
 from robell.report.tables import Table
 from robell.report.text import counted, in_cell, isolated, percent, quoted, unique
+from robell.tables.columns import MISSING_WORDS
 
 SHOWN_VALUES = 10  # columns of a suspect row
 TELLING = 2  # of them in the overview
@@ -28,7 +29,7 @@ SHOWN_LINES = 8
 
 
 def has_estimates(result):
-    """Say whether the estimates mean something; "none is wrong" does not where trust is weak."""
+    """Say whether to show estimates: "no label is wrong" means nothing where trust is weak."""
     return result.trust in ("good", "fair") or bool(result.suspect.any())
 
 
@@ -52,21 +53,21 @@ def suspects_section(result, top):
     table = Table(
         "suspects",
         f"The {counted(len(order), 'row')} whose {'label is' if len(order) == 1 else 'labels are'} "
-        "least likely right",
+        "least likely to be right",
         (where, "Label given", "Label suggested", "Chance it is right, %", "Look at"),
         tuple(rows),
         caption=f"Of {counted(n_suspects, 'suspect row')}; all are in the CSV file.",
         digits=0,
     )
     first = Paragraph(
-        "Open a row below to see its values beside what is usual for both labels (the middle half "
-        "of the class), and beside the three most similar rows whose labels are trusted."
+        "Open a row below to compare its values with what is usual for both labels (the middle "
+        "half of the class), and with the three most similar rows whose labels are trusted."
     )
     return Section("suspects", "Rows to check", (TableBlock(table), first, *details))
 
 
 def _piece(text):
-    """Return text for use as a part of a cell."""
+    """Return text for a part of a cell."""
     return isolated(in_cell(text, 24))
 
 
@@ -85,7 +86,7 @@ def _overview(result, place, telling):
 
 
 def _beside(result, place, telling, similar):
-    """Return a folded table of one suspect row beside its neighbours."""
+    """Return a table, closed at first, of one suspect row beside its neighbours."""
     evidence = result.evidence
     where = evidence.table.where(place)
     both = (result.given[place], result.suggested[place])
@@ -144,21 +145,13 @@ def classes_section(result):
 
 
 def noise_section(result):
-    """Say which labels stand for which classes, in words and as a matrix."""
+    """Say which labels are mixed up, in words and as a matrix."""
     if not has_estimates(result):
         return None
-    codes, probability = result.evidence.codes, result.probability
-    n_classes = len(result.classes)
-    joint = np.zeros((n_classes, n_classes))
-    for k in range(n_classes):
-        joint[:, k] = probability[codes == k].sum(axis=0)
-    words = _noise_words(result, joint)
-    blocks = [Paragraph(_how_many(result))]
-    if words:
-        blocks.append(Bullets(tuple(words)))
-    else:
-        blocks.append(Paragraph("No kind of mistake stands out."))
-    if n_classes <= MATRIX_CLASSES:
+    words = _noise_words(result)
+    common = Bullets(tuple(words)) if words else Paragraph("No kind of mistake stands out.")
+    blocks = [Paragraph(_how_many(result)), common]
+    if len(result.classes) <= MATRIX_CLASSES:
         names = [in_cell(name) for name in result.classes]
         table = Table(
             "noise",
@@ -175,7 +168,7 @@ def noise_section(result):
 
 
 def _how_many(result):
-    """Say how many labels are wrong by estimate, suspect or not."""
+    """Say how many labels are wrong by estimate, whether their rows are suspect or not."""
     n = len(result.row)
     wrong = round(result.noise_rate * n)
     if not wrong:
@@ -183,19 +176,20 @@ def _how_many(result):
         return f"By estimate, no label or hardly any is wrong.{sure}"
     share = f"{wrong:,} of {n:,} labels ({percent(result.noise_rate)})"
     apart = (
-        "This need not be the number of suspect rows: some wrong labels cannot be pointed at, and "
-        "some suspects are right."
+        "The number of suspect rows may differ: some wrong labels cannot be located, and some "
+        "suspects are right."
     )
     if result.trust == "weak":
         return (
-            f"Perhaps {share} are wrong. The classes are too much alike to say it better: rows "
-            f"that are hard to tell count as wrong in part. {apart}"
+            f"Perhaps {share} are wrong. The classes are too much alike for a better estimate: "
+            f"rows that are hard to classify partly count as wrong. {apart}"
         )
     return f"By estimate, about {share} are wrong. {apart}"
 
 
-def _noise_words(result, joint):
-    """Return sentences on the commonest mistakes, the most rows first."""
+def _noise_words(result):
+    """Return sentences on the most common mistakes, those in most rows first."""
+    joint = result.noise_matrix * result.probability.sum(axis=0)[:, None]  # rows of i labelled j
     pairs = [
         (joint[i, j], i, j)
         for i in range(len(joint))
@@ -222,9 +216,9 @@ def quality_section(result):
         result.classes, result.evidence.codes, result.quality, result.suspect
     )
     caption = (
-        "To the right the rows whose labels are surely right, to the left those whose labels are "
-        "probably wrong; suspect rows in the other colour. Tall bars on the right and little else "
-        "mean a class that is labelled well."
+        "On the right are rows whose labels are almost certainly right, on the left rows whose "
+        "labels are probably wrong; suspect rows have the other colour. A class with tall bars on "
+        "the right and little else is labelled well."
     )
     if len(shown) < len(result.classes):
         caption += f" The {len(shown)} largest classes."
@@ -240,17 +234,17 @@ def map_section(result):
         result.classes, evidence.codes, plane, result.suspect, evidence.random_state
     )
     caption = (
-        "Each dot is a row; rows with similar values lie close together, equal ones a little "
-        f"spread. The plane shows {percent(share)} of the differences between the rows."
+        "Each dot is a row. Rows with similar values lie close together; equal rows are moved a "
+        f"little apart. The plane shows {percent(share)} of the differences between the rows."
     )
     if result.suspect.any():
         caption += (
-            " A cross among dots of another class is what a wrong label looks like; since not all "
-            "differences show, some crosses look at home and are not."
+            " A wrong label looks like a cross among dots of another class; but since the plane "
+            "does not show all differences, some crosses lie among dots of their own."
         )
     if drawn < len(result.row):
         caption += (
-            f" Of {len(result.row):,} rows {drawn:,}, drawn at random, are shown (at most "
+            f" {drawn:,} of {len(result.row):,} rows, chosen at random, are shown (at most "
             f"{MOST_DOTS:,})."
         )
     alt = "Map of the rows by their two principal components, suspect rows marked with crosses"
@@ -258,7 +252,7 @@ def map_section(result):
 
 
 def contradictions_section(result):
-    """Show rows that agree in everything but the label."""
+    """Show rows that agree in every used column and differ in the label."""
     evidence = result.evidence
     groups = evidence.conflicts
     if not groups:
@@ -268,11 +262,11 @@ def contradictions_section(result):
     counts = [np.bincount(evidence.codes[group]) for group in groups]
     least = sum(int(count.sum() - count.max()) for count in counts)
     text = (
-        f"{n_rows:,} rows, in {counted(len(groups), 'group')}, agree with another row in every "
-        "column that was used and carry a different label. No matter how they are judged, at least "
-        f"{counted(least, 'label')} of theirs cannot be told from the columns: "
+        f"{n_rows:,} rows, in {counted(len(groups), 'group')}, have the same values as another row "
+        "in every column that was used, but a different label. The columns cannot explain at least "
+        f"{counted(least, 'of these labels', 'of these labels')}: "
         f"{'it is' if least == 1 else 'they are'} wrong, or what tells the rows apart is not in "
-        "the table. With few columns this is ordinary."
+        "the table. With few columns this is common."
     )
     rows = []
     for number, (group, count) in enumerate(zip(groups[:SHOWN_CONFLICTS], counts, strict=False), 1):
@@ -287,7 +281,7 @@ def contradictions_section(result):
     where = "Rows" if result.line is None else "Lines"
     table = Table(
         "contradictions",
-        "Rows that agree in everything but the label",
+        "Rows with the same values and different labels",
         ("Group", "Labels", where, "Their first values"),
         tuple(rows),
         caption=f"The {len(rows)} largest groups." if len(groups) > len(rows) else "",
@@ -296,7 +290,7 @@ def contradictions_section(result):
 
 
 def places(result, group):
-    """Return the lines or rows of some places, the first few of them."""
+    """Return the numbers of some rows, or of their lines, the first few of them."""
     shown = ", ".join(f"{_number_of(result, place)}" for place in group[:SHOWN_LINES])
     more = len(group) - SHOWN_LINES
     return f"{shown} and {more:,} more" if more > 0 else shown
@@ -307,16 +301,14 @@ def columns_section(result):
     rows = tuple(
         (in_cell(note.name), note.kind, note.missing, note.done) for note in result.columns
     )
-    used = sum(note.kind != "left out" for note in result.columns)
+    used = len(result.evidence.used)
+    words = ", ".join(MISSING_WORDS[:-1]) + f" and {MISSING_WORDS[-1]}"
+    where = " in columns that are not text" if result.line is None else ""
     text = (
-        f"{used} of {counted(len(rows), 'column')} beside the target "
+        f"{used} of {counted(len(rows), 'column')} besides the target "
         f"{'was' if used == 1 else 'were'} used. Spaces around cells were removed. Numbers were "
-        "brought to mean 0 and standard deviation 1. As missing count empty cells"
-        + (
-            " and the words NA, N/A, n/a, nan, NaN, NAN, null, NULL, None, <NA>, NaT and ?."
-            if result.line is not None
-            else "; in columns that are not text also words such as NA."
-        )
+        "brought to mean 0 and standard deviation 1. Empty cells count as missing, and so do the "
+        f"words {words}{where}."
     )
     table = Table(
         "columns",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from robell.tables.columns import prepare_column
 from robell.tables.numerals import number, read_numbers, spells_number
-from robell.tables.read import Column
+from robell.tables.raw import Column
 
 
 def prepared(cells, delimiter=","):

@@ -1,0 +1,82 @@
+"""How far a judgement of labels can be trusted, measured on rows that were hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robell.labels.unseen import predict_unseen
+
+# For two balanced classes that the columns tell apart perfectly, a share e of wrong labels lowers
+# the area under the ROC curve, measured by the labels given, to about 1/2 + (1 - 2e)/2: .57 means
+# that 43 % are wrong. Below, and within three standard errors of chance, one can only guess.
+LEAST_SEPARATION = 0.57
+STANDARD_ERRORS = 3.0
+MOST_SUSPECTS = 0.45  # share of the rows; where more would be suspect, nobody is
+# Trust is good where few rows are hard to predict, and wrong labels explain most misfits.
+CLEAR, RATHER_CLEAR = 0.9, 0.85
+EXPLAINED = 0.4
+GOOD_SEPARATION = 0.7
+MOST_COLUMNS_A_ROW = 0.5  # with more columns, labels look right or wrong by chance
+FEW_MISFITS = 0.05  # share of the rows; with more, "no label is wrong" is not certain
+# The share of suspects that were wrong over the share that their probabilities promised, measured
+# on simulated and real tables with known mistakes.
+WORTH = {"good": 0.9, "fair": 0.85, "weak": 0.7, "none": 0.0}
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How far to trust a judgement: the word for it, and what it was measured by.
+
+    `separations` has, class by class, the area under the ROC curve on hidden rows, `separation`
+    is their mean. `misfits` is the share of rows with another label than predicted, `clarity` the
+    estimated share whose true class was predicted, and `expected_wrong` the estimated number of
+    suspects that are really wrong.
+    """
+
+    word: str
+    separation: float
+    separations: np.ndarray
+    misfits: float
+    clarity: float
+    expected_wrong: float
+
+
+def measure_trust(judgement, X, codes, random_state):
+    """Predict hidden rows and say how far the judgement of all rows can be trusted."""
+    n_classes, suspect = len(judgement.classes), judgement.suspect
+    unseen = predict_unseen(X, codes, n_classes, random_state)
+    clarity = clarity_of(unseen.misfits, judgement.noise_rate, n_classes)
+    separation = float(unseen.separations.mean())
+    near_chance = separation - 0.5 < STANDARD_ERRORS * float(unseen.errors.mean())
+    if near_chance or separation < LEAST_SEPARATION or suspect.mean() > MOST_SUSPECTS:
+        word = "none"
+    else:
+        word = _word(judgement, separation, unseen.misfits, clarity, X.shape)
+    wrong = WORTH[word] * float((1.0 - judgement.quality[suspect]).sum())
+    return Trust(word, separation, unseen.separations, unseen.misfits, clarity, wrong)
+
+
+def clarity_of(misfits, rate, n_classes):
+    """Return the share of rows whose true class is predicted, from the share of misfits.
+
+    With a share h of hard rows and a rate r of wrong labels, spread evenly over the K - 1 others,
+    labels agree with the prediction for (1 - h)(1 - r) + h r / (K - 1) of the rows.
+    """
+    rate = min(rate, 0.9 * (n_classes - 1) / n_classes)
+    by_luck = rate / (n_classes - 1)
+    return float(np.clip((1.0 - misfits - by_luck) / (1.0 - rate - by_luck), 0.0, 1.0))
+
+
+def _word(judgement, separation, misfits, clarity, shape):
+    n_rows, n_columns = shape
+    if judgement.suspect.any():
+        is_explained = judgement.noise_rate >= EXPLAINED * misfits
+        is_explained = is_explained and separation >= GOOD_SEPARATION
+    else:
+        is_explained = misfits <= FEW_MISFITS
+    is_narrow = n_columns <= MOST_COLUMNS_A_ROW * n_rows
+    if clarity >= CLEAR and is_explained and is_narrow:
+        return "good"
+    return "fair" if clarity >= RATHER_CLEAR else "weak"

@@ -1,0 +1,106 @@
+"""Columns of text as numbers: imputed, standardised, spread out, or left out with the reason."""
+
+import numpy as np
+import pytest
+
+from robell.tables.columns import prepare_column
+from robell.tables.raw import Column
+
+
+def prepared(cells, name="x", kind=None, **options):
+    return prepare_column(Column(name, cells, kind), np.arange(1, len(cells) + 1), **options)
+
+
+def test_numbers_are_imputed_by_the_median_and_standardised():
+    used, note = prepared(["1", "2", "3", "10", "NA", "?"] * 5)
+    assert used.matrix.shape == (30, 2)  # the value, and where it was missing
+    np.testing.assert_allclose(used.matrix.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(used.matrix.std(axis=0), 1)
+    values = np.array([1, 2, 3, 10, 2.5, 2.5] * 5)
+    np.testing.assert_allclose(used.matrix[:, 0], (values - values.mean()) / values.std())
+    assert (note.kind, note.missing) == ("number", 10)
+    assert "median, 2.5" in note.done
+    assert "one more column" in note.done
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-5, 1e12, 1e300])
+def test_numbers_of_any_size_are_standardised_alike(size):
+    values = [-1.0, 0.5, 1.25] * 10
+    used, _ = prepared([repr(size * value) for value in values])
+    expected, _ = prepared([repr(value) for value in values])
+    np.testing.assert_allclose(used.matrix, expected.matrix, rtol=1e-9)
+
+
+def test_the_largest_numbers_have_a_median():
+    used, _ = prepared(["1e308", "1.5e308", "NA", "-1.7e308"] * 10)
+    assert np.isfinite(used.matrix).all()
+
+
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e999"])
+def test_infinite_numbers_count_as_missing_and_are_counted(cell):
+    used, note = prepared(["1", "2", "4", cell] * 10)
+    assert np.isfinite(used.matrix).all()
+    assert note.missing == 10
+    assert "10 infinite values taken as missing" in note.done
+
+
+def test_categories_rare_levels_missing_cells_and_pairs():
+    cells = ["a"] * 500 + ["b"] * 480 + ["c"] * 9 + ["", "NA"] * 5 + ["d"]
+    used, note = prepared(cells)
+    assert used.levels == ("a", "b", "(other)", "(missing)")
+    np.testing.assert_array_equal(used.matrix.sum(axis=1), 1)
+    np.testing.assert_array_equal(used.matrix.sum(axis=0), [500, 480, 10, 10])
+    assert "the 2 rarest taken together" in note.done
+    assert prepared(["a", "b"] * 10)[0].matrix.shape == (20, 1)
+    many, note = prepared([f"level {k % 30}" for k in range(900)])
+    assert many.matrix.shape == (900, 21)
+    assert "10 rarest" in note.done
+
+
+def test_dates_become_days():
+    cells = ["2020-01-01", "2020-01-02", "2020-01-02T12:00:00", "2020-01-03 00:00:00Z", ""] * 4
+    used, note = prepared(cells)
+    assert note.kind == "date"
+    np.testing.assert_array_equal(used.values[:4] - used.values[0], [0, 1, 1.5, 2])
+    assert prepared(["2020-01-01", "2020-13-45"] * 9)[1].kind == "category"
+
+
+@pytest.mark.parametrize(
+    ("cells", "name", "words"),
+    [
+        (["7"] * 40, "x", "the same value, '7'"),
+        (["", "NA"] * 20, "x", "no value"),
+        ([f"word {k}" for k in range(40)], "x", "identifier or free text"),
+        ([str(k) for k in range(17, 57)], "amount", "identifier"),
+        ([str(k * k) for k in range(40)], "CustomerId", "identifier"),
+        ([f"{k // 2} words" for k in range(1000)], "x", "none of which is in 1 % of the rows"),
+        (["inf", "-inf"] * 20, "x", "no finite value"),
+    ],
+)
+def test_columns_that_say_nothing_are_left_out_with_the_reason(cells, name, words):
+    used, note = prepared(cells, name)
+    assert used is None
+    assert note.kind == "left out"
+    assert words in note.done
+
+
+@pytest.mark.parametrize("name", ["humidity", "video", "width", "amount"])
+def test_different_numbers_are_no_identifier_without_a_name_that_says_so(name):
+    assert prepared([str(k * k) for k in range(40)], name)[0] is not None
+
+
+def test_mixed_cells_are_a_category_and_examples_are_given():
+    used, note = prepared(["1", "2"] * 30 + ["unknown"] * 20)
+    assert used.kind == "category"
+    assert "mixed: 60 cells of numbers, 20 are not ('unknown')" in note.done
+
+
+def test_a_decimal_comma_is_a_number_only_where_cells_are_set_apart_otherwise():
+    cells = ["1,5", "2,25", "-3", ",5"] * 8
+    assert prepared(cells, delimiter=";")[0].is_number
+    assert not prepared(cells)[0].is_number
+
+
+def test_words_of_typed_columns_are_not_missing():
+    assert prepared(["NA", "DE"] * 20, kind="text")[1].missing == 0
+    assert prepared(["NA", "DE"] * 20)[1].missing == 20

@@ -1,0 +1,129 @@
+"""Tables read: whatever holds them the same cells, rows found again by line, samples uniform."""
+
+import csv
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import robell.tables.read as read_module
+import robell.tables.read_csv as csv_module
+from robell._core.tools.files import FileError
+from robell.tables.read import read_table
+from robell.tables.sample import Sample
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
+
+
+@given(rows=st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=12), mark=st.booleans())
+def test_any_table_is_read_back_and_lines_point_at_its_records(tmp_path_factory, rows, mark):
+    stream = io.StringIO()
+    csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([("a", "b", "y"), *rows])
+    path = tmp_path_factory.mktemp("any") / "t.csv"
+    path.write_bytes((b"\xef\xbb\xbf" if mark else b"") + stream.getvalue().encode())
+    table = read_table(path, "y")
+    assert [column.name for column in table.columns] == ["a", "b", "y"]
+    for place, column in enumerate(table.columns):
+        assert column.cells == [row[place].strip() for row in rows]
+    physical = re.split("\r\n|\r|\n", stream.getvalue())
+    for line, row in zip(table.lines, rows, strict=True):
+        first = re.split("\r\n|\r|\n", f'"{row[0]}'.replace('"', '""')[1:])[0]
+        assert physical[line - 1].startswith(first)
+
+
+def test_blank_lines_are_passed_over_and_lines_still_point_right(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,y\n\n1,"p\nq"\n\n\n2,r\n')
+    table = read_table(path, "y")
+    assert table.lines.tolist() == [3, 7]
+    assert table.rows.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found(tmp_path, delimiter):
+    path = tmp_path / "t.csv"
+    cells = [["a,b", "c;d", "e|f", "y"], *[["1,5", "2;x", "p|q", "no, yes"]] * 9]
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=delimiter).writerows(cells)
+    path.write_text(stream.getvalue())
+    table = read_table(path, "y")
+    assert [column.name for column in table.columns] == cells[0]
+    assert [column.cells[0] for column in table.columns] == cells[1]
+
+
+def test_the_same_rows_are_drawn_whatever_holds_the_table(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=2500), "label": rng.choice(["no", "yes"], 2500)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=900)
+    monkeypatch.setattr(read_module, "ARROW_ROWS", 333)
+    sources = [tmp_path / "t.csv", tmp_path / "t.parquet", frame, pl.from_pandas(frame)]
+    tables = [read_table(source, "label", max_rows=300, seed=7) for source in sources]
+    for table in tables:
+        np.testing.assert_array_equal(table.rows, tables[0].rows)
+        assert table.n_rows == 2500
+        expected = frame["label"].to_numpy()[table.rows - 1].tolist()
+        assert table.columns[-1].cells == expected
+
+
+def test_a_sample_is_uniform_and_keeps_its_order():
+    counts = np.zeros(40)
+    for seed in range(2000):
+        sample = Sample(10, 1, seed)
+        for line in range(40):
+            sample.offer(line + 2, [str(line)])
+        rows, lines, (cells,) = sample.sorted()
+        assert sample.seen == 40
+        assert rows.tolist() == sorted(set(rows.tolist()))
+        assert [int(cell) + 1 for cell in cells] == rows.tolist() == (lines - 1).tolist()
+        counts[rows - 1] += 1
+    # Each row is drawn with probability 1/4: 500 of 2000 times, five standard deviations allowed.
+    assert np.abs(counts - 500).max() < 5 * np.sqrt(2000 * 0.25 * 0.75)
+
+
+def test_the_place_of_a_bad_byte_is_exact(tmp_path):
+    for before in (b"", b"\xef\xbb\xbf"):
+        data = before + b"a,y\n" + b"1,x\n" * 280_000 + b"2,\xff\n"
+        path = tmp_path / "t.csv"
+        path.write_bytes(data)
+        with pytest.raises(FileError, match=rf"line 280,002 \(byte {data.index(0xFF):,}\)"):
+            read_table(path, "y")
+
+
+@pytest.mark.parametrize("content", [b"PAR1", b"PAR1" + b"\0" * 50 + b"PAR1", b"a,y\n1,2\n"])
+def test_damaged_parquet(tmp_path, content):
+    path = tmp_path / "t.parquet"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"t\.parquet: "):
+        read_table(path, "y")
+
+
+def test_endless_lines_and_cells_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "1,x\n" * 20 + "2" * 200_000 + ",x\n")
+    with pytest.raises(FileError, match="line 22 cannot be read"):
+        read_table(path, "y")
+    monkeypatch.setattr(csv_module, "LONGEST_LINE", 1000)
+    with pytest.raises(FileError, match="line 22 has more than 1,000 characters"):
+        read_table(path, "y")
+
+
+@pytest.mark.parametrize(
+    ("content", "advice"),
+    [
+        (b"a,y\n\xe9,x\n", "encoding='latin-1'"),
+        ("a,y\n1,x\n".encode("utf-16"), "encoding='utf-16'"),
+    ],
+)
+def test_advice_is_in_python_here_and_in_options_for_a_command(tmp_path, content, advice):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(FileError) as error:
+        read_table(tmp_path / "t.csv")
+    assert str(error.value).endswith(f" {advice}")
+    option = "--" + advice.replace("=", " ").replace("'", "")
+    assert str(error.value.in_options()).endswith(f" {option}")
