@@ -23,7 +23,8 @@ from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import normal_equations, solve_ridge
 from robell._core.ridge.sweep import WeightedGram, graph_ridge, nested_ridge
 from robell._core.ridge.sweep_torch import TorchSweep
-from robell.search.groups import NotShared, Unshared, last_step
+from robell.models._own import first_foreign
+from robell.search.groups import SLOTS, NotShared, Unshared, has_graph, last_step
 from robell.search.scorers import score_columns
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
@@ -53,6 +54,8 @@ def run_by_fit_too():
     try:
         yield
     except Exception as error:
+        if isinstance(error, AttributeError) and error.name == "C":  # see _Fold.sweep
+            raise NotShared(f"{type(error.obj).__name__} reads C in its slots") from error
         raise NotShared(f"fit raises {type(error).__name__}") from error
 
 
@@ -121,6 +124,8 @@ class _Fold:
         with run_by_fit_too():
             model = clone(self.last).set_params(**clone(group.others, safe=False))
             model.set_params(n_hidden=largest)
+            if first_foreign(model, SLOTS):
+                del model.C  # which varies: a slot that asks for it cannot be shared
             prepared = model._prepare(self.X, self.y, self.sample_weight)
             design = _kept(model._design(prepared.rows))
         # Two classes need one column: the ±1 solution is the difference of the one-hot ones.
@@ -130,7 +135,7 @@ class _Fold:
         if self.task.with_train:
             scored.append((self.X, self.y, self.train_params))
         scorers = [_RowScorer(self.task.plan, model, *rows) for rows in scored]
-        solutions = _graph_solutions if getattr(model, "graph", None) else _nested_solutions
+        solutions = _graph_solutions if has_graph(model) else _nested_solutions
         elapsed = (self.setup_time + time.perf_counter() - start) / len(group.settings)
         self.setup_time = 0.0
         sweep = solutions(
@@ -185,7 +190,10 @@ def _nested_solutions(model, prepared, design, T, group, widths, statistics, dev
 def _total_weights(model, prepared, settings, statistics):
     """Yield the weight of every row for each setting: its multiplicity times its importance."""
     multiplicity = prepared.rows.multiplicity
-    importances = model._importances(prepared, settings, statistics)
+    if settings[0]:
+        importances = model._importances(prepared, settings, statistics)
+    else:
+        importances = (model._fit_weights(prepared) for _ in settings)
     for _ in settings:
         with run_by_fit_too():
             importance = next(importances)
@@ -219,7 +227,8 @@ def _graph_solutions(model, prepared, design, T, group, widths, statistics, devi
         raise NotImplementedError("graph terms are solved on the host: use device='cpu'")
     rows = prepared.rows
     (total,) = _total_weights(model, prepared, [{}], statistics)
-    weights = np.array([float(setting["graph_weight"]) for setting in group.settings])
+    weights = [setting.get("graph_weight", model.graph_weight) for setting in group.settings]
+    weights = np.array(weights, dtype=float)
     beta = np.zeros((len(weights), design.n_columns, len(group.C), len(widths), T.shape[1]))
     for j, width in enumerate(widths):
         narrow = _prefix(design, int(width))

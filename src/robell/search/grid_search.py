@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import time
+import warnings
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -234,6 +235,12 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             plan, groups, unshared = {}, [], [everything]
         for some in unshared:
             table.leave(slice(None), some)
+        surprises = sorted({some.reason for some in unshared if some.surprising})
+        if surprises:
+            warnings.warn(
+                f"RVFLGridSearchCV fits candidates one by one: {'; '.join(surprises)}",
+                stacklevel=5,
+            )
         return plan, groups
 
     def _settle_ties(self, task, groups, splits, table):

@@ -1,7 +1,10 @@
 """Which candidates of a grid share work.
 
 Candidates that differ only in ``C``, ``n_hidden`` and what the row weights (or the graph term)
-depend on form a group: in every fold they have one design matrix in common.
+depend on form a group: in every fold they have one design matrix in common. Only what is this
+package's own is replaced by a shortcut: of a variant that fills slots, the slots are called and
+only C is shared; one that overrides more, and what stands in another kind of pipeline, is fitted
+one by one.
 """
 
 from __future__ import annotations
@@ -15,12 +18,28 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from robell.models._base import BaseRVFLClassifier
+from robell.models._own import first_foreign
+from robell.models.granular_ball import GranularBallRVFLClassifier
 
 SHAREABLE = ("C", "n_hidden", "kernel_width", "rho", "graph_weight")
+
+# What sharing goes round: it is shared only where all of these are this package's own.
+BYPASSED = ("fit", "_fit_prepared", "_fit_weighted", "_fit_penalty", "_calibration", "_check_new")
+BYPASSED += ("_scores", "_class_scores", "decision_function", "predict", "predict_proba", "score")
+# What it calls. Where one is not our own, networks may not be nested, and weights may depend on
+# anything but C.
+SLOTS = ("_prepare", "_check_training", "_validate_training", "_validate_new", "_fit_rows")
+SLOTS += ("_fit_features", "_features", "_n_columns", "_design", "_fit_weights", "_importances")
+SLOTS += ("_class_cost", "_class_cost_of", "_class_cost_from_dict", "_memberships", "_with_cost")
+SLOTS += ("_direct_link", "_dtype", "_C_factor", "_columns_per_node", "_weight_parameters")
 
 
 class NotShared(Exception):
     """Some candidates cannot share their work; the message is the reason."""
+
+
+class Overridden(NotShared):
+    """A network of the family would be shared, were it or its pipeline not changed."""
 
 
 class Unshared(NamedTuple):
@@ -28,12 +47,13 @@ class Unshared(NamedTuple):
 
     candidates: np.ndarray
     reason: str
+    surprising: bool = False  # whether the caller is told
 
 
 class Group(NamedTuple):
     """Candidates that share a design matrix."""
 
-    stage: tuple  # places of those values in the grid: groups of one stage share first steps
+    stage: tuple  # places of the next in the grid: groups of one stage share first steps
     before: dict  # parameters of the pipeline's other steps
     others: dict  # parameters of the estimator that are looped over
     settings: list  # what the row weights or the graph term depend on, as dicts
@@ -73,13 +93,9 @@ def group_candidates(base, param_grid, fit_params):
             fixed = {names[k]: grid[names[k]][v] for k, v in zip(looped, place, strict=True)}
             # Compared by place, not by value: 1 and 1.0 are equal, and may mean different things.
             first = [v for k, v in zip(looped, place, strict=True) if _is_before(names[k], prefix)]
-            try:
-                group, refused = _make_group(base, prefix, fixed, values, index[place])
-            except NotShared as reason:
-                unshared.append(Unshared(index[place].ravel(), str(reason)))
-                continue
-            groups.append(group._replace(stage=(number, *first)))
-            unshared += refused
+            found, left = _make_groups(base, prefix, fixed, values, index[place])
+            groups += [group._replace(stage=(number, *first)) for group in found]
+            unshared += left
     return groups, unshared
 
 
@@ -91,18 +107,64 @@ def _is_before(name, prefix):
     return bool(prefix) and not name.startswith(prefix)
 
 
-def _make_group(base, prefix, fixed, values, index):
-    """Return the group of some fixed parameters and the product of shareable values."""
+def _make_groups(base, prefix, fixed, values, index):
+    """Return the groups of some fixed parameters and the product of shareable values, and the rest.
+
+    A value that this model cannot share becomes a fixed one.
+    """
+    try:
+        last = _family_member(base, fixed)
+        own = _shared_parameters(last)
+        fixable = [name for name in values if name not in own]
+        if not fixable:
+            return _make_group(last, prefix, fixed, values, index, own)
+    except NotShared as reason:
+        return [], [Unshared(index.ravel(), str(reason), isinstance(reason, Overridden))]
+    name = fixable[0]
+    axis = list(values).index(name)
+    rest = {other: value for other, value in values.items() if other != name}
+    groups, unshared = [], []
+    for k, value in enumerate(values[name]):
+        here = fixed | {prefix + name: value}
+        found, left = _make_groups(base, prefix, here, rest, index.take(k, axis=axis))
+        groups += found
+        unshared += left
+    return groups, unshared
+
+
+def _family_member(base, fixed):
+    """Return the last step with some parameters set, if work of its candidates can be shared."""
     try:
         last = last_step(clone(base).set_params(**clone(fixed, safe=False)))
     except (ValueError, AttributeError):
         raise NotShared("the estimator has no such parameters") from None
     if not isinstance(last, BaseRVFLClassifier):
         raise NotShared(f"{type(last).__name__} is not a network of this package")
-    own = ("graph_weight",) if getattr(last, "graph", None) else last._weight_parameters
+    if isinstance(base, Pipeline) and type(base) is not Pipeline:
+        where = type(base).__module__.partition(".")[0]
+        raise Overridden(f"the pipeline is {where}'s, not scikit-learn's own")
+    if method := first_foreign(last, BYPASSED):
+        raise Overridden(f"{type(last).__name__} has a {method} of its own")
+    return last
+
+
+def has_graph(model):
+    """Say whether the penalty of a model has a graph term."""
+    return isinstance(model, GranularBallRVFLClassifier) and model.graph is not None
+
+
+def _shared_parameters(last):
+    """Return the names of the parameters in which candidates of a model may differ."""
+    if first_foreign(last, SLOTS):
+        return ("C",)
+    own = ("graph_weight",) if has_graph(last) else last._weight_parameters
+    return (*own, "C", "n_hidden")
+
+
+def _make_group(last, prefix, fixed, values, index, shared):
+    """Return the group of some fixed parameters and the product of shared values, and the rest."""
+    own = [name for name in shared if name not in ("C", "n_hidden")]
     order = (*own, "C", "n_hidden")
-    if set(values) - set(order):
-        raise NotShared("the estimator has no such parameters")
     names = list(values)
     for name in order:
         if name not in names:
@@ -130,7 +192,7 @@ def _make_group(base, prefix, fixed, values, index):
     others = {n.removeprefix(prefix): v for n, v in fixed.items() if n not in before}
     C, n_hidden = np.array(chosen["C"], dtype=float), np.array(chosen["n_hidden"], dtype=int)
     candidate = index.reshape(len(settings), len(C), len(n_hidden))
-    return Group((), before, others, settings, C, n_hidden, candidate), unshared
+    return [Group((), before, others, settings, C, n_hidden, candidate)], unshared
 
 
 def _why_not(last, name, value):

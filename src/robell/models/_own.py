@@ -1,0 +1,28 @@
+"""Whether a method is this package's own: only then may a shortcut stand in for it."""
+
+from __future__ import annotations
+
+from sklearn.base import ClassifierMixin
+
+
+def first_foreign(estimator, names):
+    """Return the first of the named methods that is not this package's own, or None.
+
+    Looked up as Python does, on the object and then on its classes in their order: a subclass
+    elsewhere, a mixin and a function put in afterwards all count. ``score`` is scikit-learn's.
+    """
+    return next((name for name in names if not _is_own(estimator, name)), None)
+
+
+def _is_own(estimator, name):
+    if name in vars(estimator):
+        return False
+    owner = next((cls for cls in type(estimator).__mro__ if name in vars(cls)), None)
+    if owner is None:
+        return True  # nobody has it, so nothing can stand in for it
+    if owner is ClassifierMixin:
+        return True
+    found = vars(owner)[name]
+    function = getattr(found, "fn", None) or getattr(found, "fget", None) or found
+    modules = owner.__module__, getattr(function, "__module__", owner.__module__)
+    return all(module.partition(".")[0] == "robell" for module in modules)

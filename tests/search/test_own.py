@@ -1,0 +1,188 @@
+"""Work is shared only where the search goes round nothing but this package's own code."""
+
+import numpy as np
+import pytest
+from searches import assert_same, both, table
+from sklearn.base import RegressorMixin
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from robell import (
+    GranularBallRVFLClassifier,
+    RoBellRVFLClassifier,
+    RVFLClassifier,
+    RVFLGridSearchCV,
+)
+from robell.models._own import first_foreign
+
+# -- pipelines -------------------------------------------------------------------------
+
+
+def test_a_pipeline_that_drops_rows_is_fitted_one_by_one(rng):
+    imblearn = pytest.importorskip("imblearn.pipeline")
+    from imblearn.under_sampling import RandomUnderSampler
+
+    y = np.repeat([0, 1], 54)
+    X = rng.normal(size=(108, 6)) + 2.0 * y[:, None]
+    pipeline = imblearn.Pipeline(
+        [
+            ("sample", RandomUnderSampler(random_state=0)),
+            ("scale", StandardScaler()),
+            ("model", RVFLClassifier(random_state=0)),
+        ]
+    )
+    with pytest.warns(UserWarning, match="the pipeline is imblearn's") as caught:
+        theirs, ours = both(pipeline, {"model__C": [0.1, 10]}, X, y, cv=3)
+    assert len(caught) == 1
+    assert_same(theirs, ours)
+    assert ours.best_score_ > 0.9
+    assert ours.n_shared_ == 0
+
+
+class OwnPipeline(Pipeline):
+    def predict(self, X, **params):
+        return 1 - super().predict(X, **params)
+
+
+def test_a_subclass_of_pipeline_is_fitted_one_by_one():
+    X, y = table()
+    pipeline = OwnPipeline([("model", RVFLClassifier(random_state=0))])
+    with pytest.warns(UserWarning, match="not scikit-learn's own"):
+        theirs, ours = both(pipeline, {"model__C": [0.1, 10]}, X, y, cv=3)
+    assert_same(theirs, ours)
+
+
+def test_transformers_of_any_kind_are_shared():
+    X, y = table()
+    pipeline = make_pipeline(
+        FunctionTransformer(np.square), "passthrough", RVFLClassifier(random_state=0)
+    )
+    theirs, ours = both(pipeline, {"rvflclassifier__C": [0.1, 10]}, X, y, cv=3)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 6
+
+
+# -- subclasses that override more than slots ------------------------------------------
+
+
+class CutAtThree(RVFLClassifier):
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 0.3).astype(int)]
+
+
+class FitsHalf(RVFLClassifier):
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X[::2], y[::2])
+
+
+class ScoresLess(RVFLClassifier):
+    def score(self, X, y, sample_weight=None):
+        return super().score(X, y) - 1.0
+
+
+class ScoresAsRegressor(RegressorMixin, RVFLClassifier):
+    pass
+
+
+class Reversed(RVFLClassifier):
+    def decision_function(self, X):
+        return -super().decision_function(X)
+
+
+class OwnPenalty(RVFLClassifier):
+    def _fit_penalty(self, design, rows):
+        return 100.0 * np.eye(design.n_columns)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "method"),
+    [
+        (CutAtThree, "predict"),
+        (FitsHalf, "fit"),
+        (ScoresLess, "score"),
+        (ScoresAsRegressor, "score"),
+        (Reversed, "decision_function"),
+        (OwnPenalty, "_fit_penalty"),
+    ],
+)
+def test_what_overrides_more_is_fitted_one_by_one(estimator, method):
+    X, y = table()
+    grid = {"C": [0.1, 10], "n_hidden": [3, 9]}
+    with pytest.warns(UserWarning, match=f"{estimator.__name__} has a {method} of its own"):
+        theirs, ours = both(estimator(random_state=0), grid, X, y, cv=3)
+    assert_same(theirs, ours)
+    assert ours.not_shared_ == {f"{estimator.__name__} has a {method} of its own": 12}
+
+
+def test_a_method_put_in_afterwards_is_seen(monkeypatch):
+    model = RVFLClassifier(random_state=0)
+    assert first_foreign(model, ("fit", "predict", "predict_proba", "score")) is None
+    model.predict = lambda X: X
+    assert first_foreign(model, ("fit", "predict")) == "predict"
+    monkeypatch.setattr(RVFLClassifier, "fit", lambda self, X, y: self, raising=False)
+    assert first_foreign(RVFLClassifier(), ("predict", "fit")) == "fit"
+
+
+# -- variants that fill slots ----------------------------------------------------------
+
+
+class SquaredInputs(RVFLClassifier):
+    """Squares at the end: networks are not nested here."""
+
+    def _features(self, X):
+        return np.hstack([super()._features(X), X**2]) / np.sqrt(self.n_hidden)
+
+    def _n_columns(self):
+        return super()._n_columns() + self.n_features_in_
+
+
+class WeighsByNorm(RVFLClassifier):
+    def _fit_weights(self, prepared):
+        return 1.0 / (1.0 + np.square(prepared.rows.X).sum(axis=1))
+
+
+class WeighsByWidth(RoBellRVFLClassifier):
+    def _fit_weights(self, prepared):
+        return super()._fit_weights(prepared) ** self.kernel_width
+
+
+class FewerRows(GranularBallRVFLClassifier):
+    def _fit_rows(self, rows):
+        found = super()._fit_rows(rows)
+        return type(found)(found.X * self.n_hidden, found.labels, found.multiplicity)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "more"),
+    [
+        (SquaredInputs, {}),
+        (WeighsByNorm, {}),
+        (WeighsByWidth, {"kernel_width": [0.5, 2.0], "rho": [1.0, 0.5]}),
+        (FewerRows, {"graph": [None, "lda"], "graph_weight": [0.1, 10.0]}),
+    ],
+)
+def test_variants_that_fill_slots_are_shared(estimator, more):
+    X, y = table()
+    grid = {"C": [0.1, 10], "n_hidden": [3, 9], **more}
+    theirs, ours = both(estimator(random_state=0), grid, X, y, cv=3)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 3 * len(theirs.cv_results_["params"])
+
+
+class ReadsC(RVFLClassifier):
+    def _fit_weights(self, prepared):
+        return np.where(prepared.rows.labels == 1, float(self.C), 1.0)
+
+
+def test_a_slot_that_reads_C_is_not_shared():
+    X, y = table()
+    theirs, ours = both(ReadsC(random_state=0), {"C": [0.01, 10]}, X, y, cv=3)
+    assert_same(theirs, ours)
+    assert ours.not_shared_ == {"ReadsC reads C in its slots": 6}
+
+
+def test_foreign_estimators_are_searched_in_silence(imbalanced):
+    from sklearn.linear_model import LogisticRegression
+
+    search = RVFLGridSearchCV(LogisticRegression(), {"C": [1, 2]}, cv=3).fit(*imbalanced)
+    assert search.n_shared_ == 0
