@@ -173,7 +173,7 @@ def gpu(n_rows, n_jobs):
 
     from robell import RoBellRVFLClassifier
     from robell._core.membership.equations import pw_gbell
-    from robell._core.ridge.on_device import kernel_statistics_on_device
+    from robell._core.membership.pairs_torch import kernel_statistics
 
     set_config(array_api_dispatch=True)
     rng = np.random.default_rng(0)
@@ -184,7 +184,7 @@ def gpu(n_rows, n_jobs):
     def memberships():
         rows, labels = torch.as_tensor(X, device="cuda"), torch.as_tensor(y, device="cuda")
         ones = torch.ones(n_rows, dtype=torch.float64, device="cuda")
-        statistics = kernel_statistics_on_device(rows, labels, 2, width, ones)
+        statistics = kernel_statistics(rows, labels, 2, width, ones)
         return pw_gbell(statistics, y, 1.0).membership
 
     def fit():

@@ -17,32 +17,34 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from robell._core.array import is_tensor, one_hot
+from robell._core.array import (
+    beside,
+    in_double_precision,
+    is_tensor,
+    namespace,
+    one_hot,
+    to_host,
+)
 from robell._core.layers.activations import ACTIVATIONS
 from robell._core.layers.features import (
     RowBlocks,
     design_matrix,
     draw_random_layer,
     hidden_output,
-    rows_per_block,
 )
 from robell._core.membership.equations import class_cost, class_sizes
 from robell._core.ridge.calibrate import calibrated_probability, fit_calibration
 from robell._core.ridge.loo import choose_C
 from robell._core.ridge.solve import solve_ridge
-from robell.models._device import (
-    fit_tensor,
-    predict_tensor,
-    probability_tensor,
-    scores_of_tensor,
-    uses_device,
-)
 from robell.models._validation import (
     ARRAY_CHECKS,
     TrainingRows,
+    check_labels_of_tensor,
+    check_tensor,
     check_training,
     draw_seed,
     one_line_errors,
+    uses_device,
 )
 
 PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
@@ -80,6 +82,12 @@ class Prepared(NamedTuple):
     present: np.ndarray  # places of the samples among the rows given to fit
     n_given: int
 
+    def in_order_given(self, values, absent):
+        """Return values of the samples in the order of the rows given; ``absent`` for the rest."""
+        found = np.full(self.n_given, absent)
+        found[self.present] = values
+        return beside(found, self.samples.X)
+
 
 class FamilyClassifier(ClassifierMixin, BaseEstimator):
     """The root of every classifier of the family: what it can do, and its gate."""
@@ -90,27 +98,50 @@ class FamilyClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_training(self, X, y, sample_weight=None):
         """Check what fit was given."""
-        self._require_arrays(X)
-        return check_training(self, X, y, sample_weight, self._validate_training)
+        check = self._validate_tensor if self._takes_tensor(X) else self._validate_training
+        return check_training(type(self).__name__, X, y, sample_weight, check)
 
     def _validate_training(self, X, y):
         """Return X and y as arrays the mathematics may trust."""
         return validate_data(self, X, y, **ARRAY_CHECKS)
+
+    def _validate_tensor(self, X, y):
+        """Return X as a tensor the mathematics may trust, y as an array."""
+        X = check_tensor(self, X, reset=True)
+        return X, check_labels_of_tensor(y, len(X))
 
     def _validate_new(self, X):
         """Return rows to predict as an array the mathematics may trust."""
         return validate_data(self, X, reset=False, **ARRAY_CHECKS)
 
     def _check_new(self, X):
-        """Check rows to predict."""
+        """Check rows to predict: they must be where the model is."""
         check_is_fitted(self)
-        self._require_arrays(X)
+        name, fitted_on = type(self).__name__, vars(self).get("device_")
+        if self._takes_tensor(X):
+            if str(X.device) != fitted_on:
+                where = fitted_on or "the host, from arrays"
+                raise ValueError(f"{name} was fitted on {where}; X is on {X.device}")
+            return check_tensor(self, X, reset=False)
+        if fitted_on is not None:
+            raise ValueError(f"{name} was fitted on {fitted_on}; give X as a tensor there")
         with one_line_errors(self, X):
             return self._validate_new(X)
 
-    def _require_arrays(self, X):
-        if uses_device(X):
+    def _takes_tensor(self, X):
+        """Say whether X is a tensor to be used where it is; refuse it where that cannot be."""
+        if not uses_device(X):
+            return False
+        if not self._capabilities.tensors:
             raise TypeError(f"{type(self).__name__} takes arrays, not tensors: give X.cpu()")
+        return True
+
+    def _remember_device(self, X):
+        """Store where the model is fitted; forget it where that is the host."""
+        for name in ("device_", "dtype_", "engine_"):
+            vars(self).pop(name, None)
+        if is_tensor(X):
+            self.device_, self.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
 
     # -- predict ----------------------------------------------------------------------
 
@@ -149,20 +180,20 @@ class FamilyClassifier(ClassifierMixin, BaseEstimator):
             Predicted class labels.
         """
         scores = self._scores(X)
-        if is_tensor(scores):
-            return predict_tensor(self, scores)
-        best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
+        is_second = scores.shape[1] == 1
+        best = namespace(scores).where(scores[:, 0] > 0, 1, 0) if is_second else scores.argmax(1)
+        return self.classes_[best if is_tensor(self.classes_) else to_host(best)]
 
 
 def of_both_classes(scores):
     """Return scores of every class, (n, K), where those of two may be given by their difference."""
-    return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
+    xp = namespace(scores)
+    return xp.hstack([xp.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
 
 
 def require_finite_scores(scores):
     """Raise where scores are too large to be compared."""
-    if not np.isfinite(scores).all():
+    if not namespace(scores).isfinite(scores).all():
         raise ValueError(
             "the scores overflow: X is far larger than the training rows; "
             "scale both alike, for instance with StandardScaler"
@@ -212,17 +243,18 @@ class BaseRVFLClassifier(FamilyClassifier):
             The fitted estimator.
         """
         self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
-        if self._capabilities.tensors and uses_device(X):
-            return fit_tensor(self, X, y, sample_weight)
-        for name in ("device_", "dtype_", "engine_"):  # of an earlier fit to tensors
-            self.__dict__.pop(name, None)
-        prepared = self._prepare(X, y, sample_weight)
-        return self._fit_prepared(prepared)
+        return self._fit_prepared(self._prepare(X, y, sample_weight))
 
     def _prepare(self, X, y, sample_weight=None):
         """Validate, and fit all that does not depend on C or on row weights."""
         given = self._check_training(X, y, sample_weight)
-        self.classes_, samples = given.classes, given.rows()
+        samples, on_device = given.rows(), is_tensor(given.X)
+        if on_device and callable(self.activation):
+            raise ValueError("on a device, activation must be one of the ten by name")
+        self.classes_ = (
+            beside(given.classes, given.X) if on_device and is_tensor(y) else given.classes
+        )
+        self._remember_device(samples.X)
         rows = self._fit_rows(samples)
         self._fit_features(rows, draw_seed(self.random_state))
         T = one_hot(rows.labels, len(self.classes_))
@@ -235,12 +267,12 @@ class BaseRVFLClassifier(FamilyClassifier):
         """Solve, given the importance of every row, and calibrate."""
         samples, rows, T, *_ = prepared
         total = rows.multiplicity if importance is None else rows.multiplicity * importance
-        all_ones = importance is None and bool(np.all(rows.multiplicity == 1.0))
+        all_ones = importance is None and bool((rows.multiplicity == 1.0).all())
         weights = None if all_ones else total
         # Leaving one out means one copy of a row that stands for several.
-        one_copy = 1.0 / np.maximum(rows.multiplicity, 1.0)
+        one_copy = 1.0 / namespace(T).clip(rows.multiplicity, 1.0, None)
 
-        design = self._design(rows)
+        design = self._design(rows.X)
         further_penalty = self._fit_penalty(design, rows)
         self.C_ = self.C
         if self.C == "loo":
@@ -261,10 +293,14 @@ class BaseRVFLClassifier(FamilyClassifier):
             )
         return self
 
-    def _design(self, rows):
-        """Return the design matrix of the training rows, a block at a time."""
+    def _design(self, X):
+        """Return the design matrix of some rows, a block at a time."""
         return RowBlocks(
-            lambda block: self._features(rows.X[block]), len(rows.X), self._n_columns(), self._dtype
+            lambda block: self._features(X[block]),
+            len(X),
+            self._n_columns(),
+            self._dtype,
+            tensors=is_tensor(X),
         )
 
     # -- slots -------------------------------------------------------------------------
@@ -275,12 +311,12 @@ class BaseRVFLClassifier(FamilyClassifier):
 
     def _fit_features(self, rows, seed):
         """Draw the random layer (slot: features)."""
-        self.hidden_weights_, self.hidden_bias_ = draw_random_layer(
-            rows.X.shape[1], int(self.n_hidden), float(self.bias_scale), seed
-        )
+        U, b = draw_random_layer(rows.X.shape[1], int(self.n_hidden), float(self.bias_scale), seed)
+        self.hidden_weights_, self.hidden_bias_ = beside(U, rows.X), beside(b, rows.X)
 
     def _features(self, X):
         """Make rows of the design matrix [1 x h] (slot: features)."""
+        X = in_double_precision(X)
         H = hidden_output(X, self.hidden_weights_, self.hidden_bias_, self.activation)
         return design_matrix(X, H, self._direct_link, self.output_bias)
 
@@ -297,13 +333,14 @@ class BaseRVFLClassifier(FamilyClassifier):
         # Under the weights of fit, with the total count of the rows given: the threshold of
         # predict is where those weights put it, and probabilities must agree.
         seen = total * (samples.multiplicity.sum() / total.sum())
-        return fit_calibration(loo_scores, T, seen)
+        slope, offsets = fit_calibration(to_host(loo_scores), to_host(T), to_host(seen))
+        return slope, beside(offsets, T)
 
     def _fit_weights(self, prepared):
         """Return the importance of every training row, or None for ones (slot: weights)."""
         rows = prepared.rows
         cost = self._class_cost(rows.labels, rows.multiplicity)
-        return None if cost is None else cost[rows.labels]
+        return None if cost is None else beside(cost, rows.X)[rows.labels]
 
     def _importances(self, prepared, settings, statistics):
         """Yield the importance of every training row for each of several settings.
@@ -317,7 +354,8 @@ class BaseRVFLClassifier(FamilyClassifier):
     def _class_cost(self, labels, multiplicity):
         if self.class_weight is None:
             return None
-        return self._class_cost_of(class_sizes(labels, len(self.classes_), multiplicity))
+        sizes = class_sizes(to_host(labels), len(self.classes_), to_host(multiplicity))
+        return self._class_cost_of(sizes)
 
     def _class_cost_of(self, sizes):
         """Return the cost of classes of these sizes, or None for ones; 1 for a class of size 0."""
@@ -350,28 +388,19 @@ class BaseRVFLClassifier(FamilyClassifier):
     # -- predict ----------------------------------------------------------------------
 
     def _scores(self, X):
-        check_is_fitted(self)
-        if uses_device(X):
-            return scores_of_tensor(self, X)
-        if hasattr(self, "device_"):
-            name = type(self).__name__
-            raise ValueError(f"{name} was fitted on {self.device_}; give X as a tensor there")
         scores = self._class_scores(self._check_new(X), difference=len(self.classes_) == 2)
         require_finite_scores(scores)
         return scores
 
     def _class_scores(self, X, difference=False):
         """Score validated rows, a block at a time; the second class less the first if asked."""
-        beta = np.vstack([self.intercept_[None, :], self.coef_]) if self.output_bias else self.coef_
+        xp, beta = namespace(X), self.coef_
+        if self.output_bias:
+            beta = xp.vstack([self.intercept_[None, :], beta])
         if difference:
             beta = beta[:, 1:] - beta[:, :1]
-        scores = np.empty((len(X), beta.shape[1]))
-        step = rows_per_block(self._n_columns())
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for start in range(0, len(X), step):
-                block = slice(start, start + step)
-                scores[block] = (self._features(X[block]) @ beta).real
-        return scores
+            return xp.concatenate([(M @ beta).real for _, M in self._design(X)])
 
     @available_if(_calibrates)
     def predict_proba(self, X):
@@ -394,7 +423,9 @@ class BaseRVFLClassifier(FamilyClassifier):
         scores = self._scores(X)
         if not hasattr(self, "calibration_slope_"):
             raise AttributeError("predict_proba needs calibrate=True at fit")
-        if is_tensor(scores):
-            return probability_tensor(self, scores)
-        scores = of_both_classes(scores)
-        return calibrated_probability(scores, self.calibration_slope_, self.calibration_offsets_)
+        found = calibrated_probability(
+            to_host(of_both_classes(scores)),
+            self.calibration_slope_,
+            to_host(self.calibration_offsets_),
+        )
+        return beside(found, scores)

@@ -41,8 +41,7 @@ from robell._core.ridge.state import (
     update,
 )
 from robell.models._base import ARRAY_CHECKS, PAPER_C, Prepared, TrainingRows
-from robell.models._device import uses_device
-from robell.models._validation import check_multiplicity, draw_seed, one_line_errors
+from robell.models._validation import check_multiplicity, draw_seed, one_line_errors, uses_device
 
 RESERVOIR = 2048  # distinct rows kept of every class
 LANDMARKS = 512  # of every class
@@ -189,8 +188,7 @@ class StreamingMixin:
                 UserWarning,
                 stacklevel=5,
             )
-        for name in ("device_", "dtype_", "engine_"):  # of an earlier fit to tensors
-            vars(self).pop(name, None)
+        self._remember_device(None)
         self._set_classes(self.classes_ if classes is None else classes)
         seed = draw_seed(self.random_state)
         self._stream = Stream(self._begin(seed), seed, self._fixed_parameters())

@@ -6,15 +6,17 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
+from sklearn import get_config
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+
+from robell._core.array import beside, is_tensor, to_host
 
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
 
 
 class TrainingRows(NamedTuple):
-    """Rows that a model is fitted to."""
+    """Rows that a model is fitted to: arrays, or tensors on one device."""
 
     X: np.ndarray
     labels: np.ndarray  # places in classes_
@@ -22,7 +24,7 @@ class TrainingRows(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What fit was given, checked."""
+    """What fit was given, checked: arrays, except that X may be a tensor."""
 
     X: np.ndarray
     y: np.ndarray
@@ -34,25 +36,22 @@ class Given(NamedTuple):
         """Return the rows of positive weight."""
         X, y, multiplicity, present, classes = self
         if len(present) < len(X):
-            X, y, multiplicity = X[present], y[present], multiplicity[present]
-        return TrainingRows(X, np.searchsorted(classes, y), multiplicity)
+            X, y, multiplicity = X[beside(present, X)], y[present], multiplicity[present]
+        labels = np.searchsorted(classes, y)
+        return TrainingRows(X, beside(labels, X), beside(multiplicity, X))
 
 
-def check_training(estimator, X, y, sample_weight=None, check_table=None):
-    """Check what fit was given; ``check_table(X, y)`` may replace scikit-learn's usual checks."""
-    with one_line_errors(estimator, X):
-        if check_table is None:
-            X, y = validate_data(estimator, X, y, **ARRAY_CHECKS)
-        else:
-            X, y = check_table(X, y)
+def check_training(name, X, y, sample_weight, check_table):
+    """Check what fit was given; ``check_table(X, y)`` returns X and y as the mathematics trusts."""
+    with one_line_errors(name, X):
+        X, y = check_table(X, y)
     check_classification_targets(y)
-    multiplicity = check_multiplicity(sample_weight, len(X))
+    multiplicity = check_multiplicity(to_host(sample_weight), len(X))
     present = np.flatnonzero(multiplicity)
     classes = np.unique(y[present])
     if len(classes) < 2:
         raise ValueError(
-            f"{type(estimator).__name__} needs rows of at least two classes; "
-            f"y has one class, {classes[0]!r}"
+            f"{name} needs rows of at least two classes; y has one class, {classes[0]!r}"
         )
     return Given(X, y, multiplicity, present, classes)
 
@@ -64,12 +63,16 @@ def draw_seed(random_state):
 
 
 @contextmanager
-def one_line_errors(estimator, X):
-    """Turn scikit-learn's long messages about unusable values into one line that says where."""
+def one_line_errors(who, X):
+    """Turn scikit-learn's long messages about unusable values into one line that says where.
+
+    ``who`` is an estimator, or the name of what refuses them.
+    """
     try:
         yield
     except ValueError as error:
-        message = _explain(type(estimator).__name__, X, str(error))
+        name = who if isinstance(who, str) else type(who).__name__
+        message = _explain(name, X, str(error))
         if message is None:
             raise
         raise ValueError(message) from None
@@ -140,3 +143,70 @@ def check_multiplicity(sample_weight, n_rows):
     if not (weight > 0).any():
         raise ValueError("sample_weight must have a positive entry; all are zero")
     return weight
+
+
+# -- tensors -------------------------------------------------------------------------
+
+
+def uses_device(X):
+    """Say whether X is a tensor to be taken as one; refuse one that nothing here could read.
+
+    As everywhere in scikit-learn, tensors are taken as such when array API dispatch is on
+    (``sklearn.set_config(array_api_dispatch=True)``).
+    """
+    if not is_tensor(X):
+        return False
+    if get_config()["array_api_dispatch"]:
+        return True
+    if X.device.type != "cpu":
+        raise TypeError(
+            f"X is a tensor on {X.device}: turn scikit-learn's array API dispatch on, "
+            "sklearn.set_config(array_api_dispatch=True), or give X.cpu()"
+        )
+    return False
+
+
+def check_tensor(estimator, X, reset):
+    """Return X as a table of finite floats on its device."""
+    import torch
+
+    name = type(estimator).__name__
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead. Reshape your data either using "
+            "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is one sample."
+        )
+    if X.is_complex():
+        raise ValueError(f"Complex data not supported by {name}")
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        what = "sample" if X.shape[0] == 0 else "feature"
+        raise ValueError(
+            f"Found array with 0 {what}(s) (shape={tuple(X.shape)}) while a minimum of 1 is "
+            "required."
+        )
+    if not X.is_floating_point():
+        X = X.to(torch.float64)
+    if X.dtype not in (torch.float32, torch.float64):
+        X = X.to(torch.float32)
+    if not bool(torch.isfinite(X).all()):
+        row, column = torch.nonzero(~torch.isfinite(X))[0].tolist()
+        raise ValueError(
+            f"Input X contains NaN or infinity (column {column}, row {row}): {name} accepts "
+            "finite numbers only, so impute or drop such values first"
+        )
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {name} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    return X
+
+
+def check_labels_of_tensor(y, n_rows):
+    """Return the labels of rows on a device, as an array."""
+    y = np.asarray(to_host(y))
+    if y.shape != (n_rows,):
+        raise ValueError(f"y must have shape ({n_rows},); got {y.shape}")
+    return y

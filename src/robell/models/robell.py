@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_X_y
 from threadpoolctl import threadpool_limits
 
+from robell._core.array import beside, in_double_precision, is_tensor, to_host
 from robell._core.membership.equations import (
     approximable,
     approximate_statistics,
@@ -22,11 +22,12 @@ from robell._core.membership.equations import (
     scale_kernel_width,
 )
 from robell._core.membership.pairs import Workers, pairs_to_compare
+from robell._core.membership.pairs_torch import engine_of
+from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
 from robell._core.tools.progress import Progress
 from robell.models._base import ARRAY_CHECKS, BaseRVFLClassifier, Capabilities
-from robell.models._device import uses_device
 from robell.models._streaming import StreamingMixin
-from robell.models._validation import check_multiplicity, draw_seed, one_line_errors
+from robell.models._validation import check_training, draw_seed, uses_device
 
 _MEMBERSHIP_CONSTRAINTS = {
     "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
@@ -43,7 +44,7 @@ VAGUE_ERROR, VAGUE_SHARE = 0.25, 0.25
 
 def _resolve_kernel_width(kernel_width, X, multiplicity):
     if kernel_width == "scale":
-        return scale_kernel_width(X, multiplicity)
+        return scale_kernel_width(in_double_precision(X), multiplicity)
     return float(kernel_width)
 
 
@@ -54,19 +55,27 @@ class _Comparison(NamedTuple):
     n_jobs: int | None
     seed: int
 
-    def method(self, labels, n_classes):
+    def method(self, rows, n_classes):
         """Return "exact" or "approximate": what is done with such rows."""
+        if is_tensor(rows.X):
+            if self.membership == "approximate":
+                raise ValueError(
+                    "membership='approximate' runs on the host; on a device it is 'exact'"
+                )
+            return "exact"
         if self.membership == "exact":
             return "exact"
-        if self.membership == "auto" and len(labels) <= AUTO_EXACT_ROWS:
+        if self.membership == "auto" and len(rows.X) <= AUTO_EXACT_ROWS:
             return "exact"
-        return "approximate" if approximable(labels, n_classes) else "exact"
+        return "approximate" if approximable(rows.labels, n_classes) else "exact"
 
     def statistics(self, rows, n_classes, width):
         """Compare the rows."""
         X, labels, multiplicity = rows
+        exact = self.method(rows, n_classes) == "exact"
+        if is_tensor(X):
+            return statistics_of_tensors(X, labels, n_classes, width, multiplicity)
         n_threads = effective_n_jobs(self.n_jobs)
-        exact = self.method(labels, n_classes) == "exact"
         if exact:
             n_pairs = pairs_to_compare(np.bincount(labels))
         else:
@@ -278,26 +287,26 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         setting = {"kernel_width": self.kernel_width, "rho": self.rho}
         ((found, width, minority),) = self._memberships(rows, [setting], {})
         self.kernel_width_ = width
-        self.membership_method_ = self._comparison().method(rows.labels, len(self.classes_))
-        for name, values, absent in (
-            ("membership_", found.membership, 0.0),
-            ("membership_error_", _error_bounds(found, rows.labels, minority), 0.0),
-            ("class_probability_", found.class_probability, np.nan),
-            ("radius_", found.radius, np.nan),
-        ):
-            in_order_given = np.full(prepared.n_given, absent)
-            in_order_given[prepared.present] = values
-            setattr(self, name, in_order_given)
+        self.membership_method_ = self._comparison().method(rows, len(self.classes_))
+        if is_tensor(rows.X):
+            self.engine_ = engine_of(rows.X)
+        error = _error_bounds(found, to_host(rows.labels), minority)
+        self.membership_ = prepared.in_order_given(found.membership, 0.0)
+        self.membership_error_ = prepared.in_order_given(error, 0.0)
+        self.class_probability_ = prepared.in_order_given(found.class_probability, np.nan)
+        self.radius_ = prepared.in_order_given(found.radius, np.nan)
         return self._with_cost(prepared, found.membership)
 
     def _with_cost(self, prepared, membership):
         cost = super()._fit_weights(prepared)
+        membership = beside(membership, prepared.rows.X)
         return membership if cost is None else cost * membership
 
     def _memberships(self, rows, settings, statistics):
         """Yield memberships, width and minority of each setting, pairs compared once a width."""
         comparison, n_classes = self._comparison(), len(self.classes_)
-        approximate = comparison.method(rows.labels, n_classes) == "approximate"
+        approximate = comparison.method(rows, n_classes) == "approximate"
+        labels = to_host(rows.labels)
         for setting in settings:
             width = _resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
             # Exact statistics depend on the rows alone, so every search over them may share them.
@@ -305,7 +314,7 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
             if key not in statistics:
                 statistics[key] = comparison.statistics(rows, n_classes, width)
             found = statistics[key]
-            yield pw_gbell(found, rows.labels, float(setting["rho"])), width, found.minority
+            yield pw_gbell(found, labels, float(setting["rho"])), width, found.minority
 
     def _importances(self, prepared, settings, statistics):
         for found, *_ in self._memberships(prepared.rows, settings, statistics):
@@ -386,22 +395,16 @@ def pw_gbell_membership(
             "pw_gbell_membership takes arrays: give X.cpu(), or fit RoBellRVFLClassifier to the "
             "tensors and take its membership_"
         )
-    with one_line_errors(pw_gbell_membership, X):
-        X, y = check_X_y(X, y, **ARRAY_CHECKS)
-    check_classification_targets(y)
-    multiplicity = check_multiplicity(sample_weight, len(X))
-    present = multiplicity > 0
-    classes = np.unique(y[present])
-    if len(classes) < 2:
-        raise ValueError(f"y must hold at least two classes; it has one class, {classes[0]!r}")
-    rows = X[present], np.searchsorted(classes, y[present]), multiplicity[present]
-    width = _resolve_kernel_width(kernel_width, rows[0], rows[2])
-    seed = 0
-    if membership != "exact":  # which draws nothing, and leaves a RandomState as it is
-        seed = draw_seed(random_state)
-    statistics = _Comparison(membership, n_jobs, seed).statistics(rows, len(classes), width)
-    found = pw_gbell(statistics, rows[1], float(rho))
-    values, error = np.zeros(len(X)), np.zeros(len(X))
-    values[present] = found.membership
-    error[present] = _error_bounds(found, rows[1], statistics.minority)
+    given = check_training(
+        "pw_gbell_membership", X, y, sample_weight, lambda X, y: check_X_y(X, y, **ARRAY_CHECKS)
+    )
+    rows, n_classes = given.rows(), len(given.classes)
+    width = _resolve_kernel_width(kernel_width, rows.X, rows.multiplicity)
+    # Exact memberships draw nothing, and leave a RandomState as it is.
+    seed = 0 if membership == "exact" else draw_seed(random_state)
+    statistics = _Comparison(membership, n_jobs, seed).statistics(rows, n_classes, width)
+    found = pw_gbell(statistics, rows.labels, float(rho))
+    values, error = np.zeros(len(given.X)), np.zeros(len(given.X))
+    values[given.present] = found.membership
+    error[given.present] = _error_bounds(found, rows.labels, statistics.minority)
     return (values, error) if return_error else values

@@ -326,7 +326,7 @@ class ResidualPass(Pass):
         weight = weight * self._solution.weight_factor
         prepared = one_hot_rows(X, labels, weight, len(self._model.classes_))
         gradient = np.zeros_like(self._solution.beta)
-        for rows, M in self._model._design(prepared.rows):
+        for rows, M in self._model._design(prepared.rows.X):
             residual = prepared.T[rows] - M @ self._solution.beta
             gradient += M.T @ (weight[rows, None] * residual)
         return gradient

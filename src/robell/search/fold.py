@@ -127,7 +127,7 @@ class _Fold:
             if first_foreign(model, SLOTS):
                 del model.C  # which varies: a slot that asks for it cannot be shared
             prepared = model._prepare(self.X, self.y, self.sample_weight)
-            design = _kept(model._design(prepared.rows))
+            design = _kept(model._design(prepared.rows.X))
         # Two classes need one column: the ±1 solution is the difference of the one-hot ones.
         T = prepared.T if len(model.classes_) > 2 else prepared.T[:, 1:] - prepared.T[:, :1]
         widths = design.n_columns - model._columns_per_node * (largest - group.n_hidden)

@@ -14,7 +14,7 @@ of classes and is the paper's for two (erratum E17).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,7 +198,7 @@ def pw_gbell(statistics: KernelStatistics, classes: Labels, rho: float) -> Membe
     return Membership(membership, statistics.class_probability, statistics.radius, error)
 
 
-def scale_kernel_width(X: Array, multiplicity: Array) -> float:
+def scale_kernel_width(X: Any, multiplicity: Any) -> float:
     """Return sqrt(B Var X), the variance over all entries: sqrt(B) for standardised data.
 
     Constant data, of which every width says the same, get 1.
@@ -207,7 +207,7 @@ def scale_kernel_width(X: Array, multiplicity: Array) -> float:
         return 1.0
     require_squares(X)
     share = (multiplicity / multiplicity.sum())[:, None] / X.shape[1]
-    variance = float(np.sum(share * np.square(X - np.sum(share * X))))
+    variance = float((share * (X - (share * X).sum()) ** 2).sum())
     return float(np.sqrt(X.shape[1] * variance))
 
 

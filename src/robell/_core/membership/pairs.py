@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from robell._core.array import namespace
+
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -67,10 +69,11 @@ def center(X: Array) -> Array:
     return np.asarray(X - 2.0 * (0.5 * X).mean(axis=0))
 
 
-def require_squares(X: Array) -> None:
-    """Raise when squared distances between the rows of X would overflow."""
+def require_squares(X: Any) -> None:
+    """Raise when squared distances between the rows of X, an array or a tensor, would overflow."""
+    xp = namespace(X)
     with np.errstate(over="ignore", invalid="ignore"):
-        if not np.isfinite(np.einsum("ij,ij->", X, X)):
+        if not xp.isfinite(xp.einsum("ij,ij->", X, X)):
             raise ValueError(
                 "X is too large for squared distances to be computed: scale it first, "
                 "for instance with StandardScaler"
