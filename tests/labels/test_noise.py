@@ -157,12 +157,12 @@ def test_boundary_flips_fall_with_the_rank_as_documented():
     share = np.exp(-4 * rank / len(y))
     share /= share.sum()
     first = np.zeros(len(y))
-    for seed in range(3000):  # one row of eighty: the draw itself
+    for seed in range(1500):  # one row of eighty: the draw itself
         first += flip_near_boundary(X, y, 1 / 80, seed)[1]
-    expected = 3000 * share
+    expected = 1500 * share
     deviation = np.sqrt(expected * (1 - share))
     assert (np.abs(first - expected) < 4.5 * deviation).all()
-    many = np.mean([flip_near_boundary(X, y, 0.2, seed)[1] for seed in range(300)], axis=0)
+    many = np.mean([flip_near_boundary(X, y, 0.2, seed)[1] for seed in range(150)], axis=0)
     quarters = [many[(rank >= low) & (rank < low + 20)].mean() for low in (0, 20, 40, 60)]
     assert quarters == sorted(quarters, reverse=True)
     assert quarters[0] > 5 * quarters[3]
@@ -179,9 +179,9 @@ def test_the_scale_of_a_column_does_not_matter_and_constant_ones_neither():
 def test_rows_that_are_all_equal_are_alike():
     y = labels([30, 10])
     times = np.zeros(40)
-    for seed in range(2000):
+    for seed in range(1000):
         times += flip_near_boundary(np.ones((40, 2)), y, 0.25, seed)[1]
-    assert np.abs(times - 500).max() < 4.5 * np.sqrt(2000 * 0.25 * 0.75)
+    assert np.abs(times - 250).max() < 4.5 * np.sqrt(1000 * 0.25 * 0.75)
 
 
 def test_rows_and_labels_must_belong_together():

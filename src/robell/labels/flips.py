@@ -1,4 +1,4 @@
-"""Label noise, made on purpose: to see what a classifier does with wrong labels."""
+"""Wrong labels made on purpose, to see what a classifier does with them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from scipy.spatial import KDTree
 from scipy.stats import rankdata
 from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 
-# How much likelier the row nearest to another class is than the farthest: e to the power of it.
+# The row nearest to another class is exp(BOUNDARY_DECAY) times as likely as the farthest.
 BOUNDARY_DECAY = 4.0
 
 
 def flip_labels(y, fraction, random_state=None):
-    """Give a share of the rows a wrong label, every class losing the same share of its own.
+    """Give the same share of every class a wrong label.
 
-    Of A rows ⌊fraction · A⌋ are shared out to the classes in proportion to their size, each
-    rounded down; which rows of a class, and which of the other classes they go to, is random
+    Of A rows ⌊fraction · A⌋ are flipped, divided among the classes in proportion to their size,
+    each rounded down. Which rows of a class are flipped, and to which other class, is random
     (erratum E25).
 
     Parameters
@@ -31,15 +31,13 @@ def flip_labels(y, fraction, random_state=None):
 
     Returns
     -------
-    noisy : ndarray of shape (n_samples,)
-        A copy of ``y`` with wrong labels in it.
-    flipped : ndarray of bool of shape (n_samples,)
-        Which rows are wrong now.
+    noisy, flipped : ndarrays of shape (n_samples,)
+        A copy of ``y`` with wrong labels in it, and which rows are wrong now.
 
     See Also
     --------
-    flip_uniformly : Rows of all classes alike.
-    flip_from_class : Rows of one class only.
+    flip_uniformly : Rows of all classes.
+    flip_from_class : Rows of one class.
     flip_near_boundary : Rows near another class.
 
     Examples
@@ -69,9 +67,9 @@ def flip_labels(y, fraction, random_state=None):
 def flip_uniformly(y, fraction, random_state=None):
     """Give a share of all rows a wrong label, whatever their class (symmetric noise).
 
-    Of A rows fraction · A, rounded to a whole number, are flipped, each as likely as any other;
-    they go to one of the other classes, each as likely as any other. With the same
-    ``random_state``, the rows flipped at a smaller fraction are among those flipped at a larger.
+    Of A rows fraction · A, rounded, are flipped, all equally likely, each to one of the other
+    classes, all equally likely. With the same ``random_state``, the rows flipped at a smaller
+    fraction are among those flipped at a larger.
 
     Parameters
     ----------
@@ -84,10 +82,8 @@ def flip_uniformly(y, fraction, random_state=None):
 
     Returns
     -------
-    noisy : ndarray of shape (n_samples,)
-        A copy of ``y`` with wrong labels in it.
-    flipped : ndarray of bool of shape (n_samples,)
-        Which rows are wrong now.
+    noisy, flipped : ndarrays of shape (n_samples,)
+        A copy of ``y`` with wrong labels in it, and which rows are wrong now.
 
     See Also
     --------
@@ -114,30 +110,28 @@ def flip_uniformly(y, fraction, random_state=None):
 
 
 def flip_from_class(y, label, fraction, random_state=None, *, to=None):
-    """Give a share of one class's rows a wrong label, no other row (asymmetric noise).
+    """Give a share of the rows of one class a wrong label (asymmetric noise).
 
-    Of the class's A rows fraction · A, rounded to a whole number, are flipped. With the same
-    ``random_state``, the rows flipped at a smaller fraction are among those flipped at a larger.
+    Of the class's A rows fraction · A, rounded, are flipped. With the same ``random_state``, the
+    rows flipped at a smaller fraction are among those flipped at a larger.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
         Labels.
     label : object
-        The class that loses rows: frauds that were missed, say.
+        The class that loses rows, such as frauds that were missed.
     fraction : float
         Share of its rows to flip, in [0, 1].
     random_state : int, RandomState instance or None, default=None
         Which rows, and to which class.
     to : object, default=None
-        The class they go to; by default any of the others, each as likely as any other.
+        The class they go to; by default any of the others, all equally likely.
 
     Returns
     -------
-    noisy : ndarray of shape (n_samples,)
-        A copy of ``y`` with wrong labels in it.
-    flipped : ndarray of bool of shape (n_samples,)
-        Which rows are wrong now.
+    noisy, flipped : ndarrays of shape (n_samples,)
+        A copy of ``y`` with wrong labels in it, and which rows are wrong now.
 
     Examples
     --------
@@ -169,12 +163,11 @@ def flip_from_class(y, label, fraction, random_state=None, *, to=None):
 def flip_near_boundary(X, y, fraction, random_state=None):
     """Give a share of all rows a wrong label, rows near another class more often.
 
-    Columns are scaled to unit variance. Rows are ranked by their distance to the nearest row of
-    another class, from r = 0, equal distances sharing their mean rank. Of n rows fraction · n,
-    rounded to a whole number, are drawn one after the other without replacement, with
-    probabilities proportional to exp(-4 r / n); each takes the label of that nearest row. With
-    the same ``random_state``, the rows flipped at a smaller fraction are among those flipped at a
-    larger.
+    Columns are scaled to unit variance, and rows are ranked by their distance to the nearest row
+    of another class, from r = 0, equal distances by their mean rank. Of n rows fraction · n,
+    rounded, are drawn one after the other without replacement, with probabilities proportional to
+    exp(-4 r / n); each takes the label of that nearest row. With the same ``random_state``, the
+    rows flipped at a smaller fraction are among those flipped at a larger.
 
     Parameters
     ----------
@@ -189,10 +182,8 @@ def flip_near_boundary(X, y, fraction, random_state=None):
 
     Returns
     -------
-    noisy : ndarray of shape (n_samples,)
-        A copy of ``y`` with wrong labels in it.
-    flipped : ndarray of bool of shape (n_samples,)
-        Which rows are wrong now.
+    noisy, flipped : ndarrays of shape (n_samples,)
+        A copy of ``y`` with wrong labels in it, and which rows are wrong now.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -61,11 +62,10 @@ class LabelIssues:
     def __str__(self):
         lines = [f"{len(self)} of {len(self.sample_quality)} rows are suspect"]
         rows = zip(self.index, self.given_label, self.suggested_label, self.quality, strict=True)
-        for place, (index, given, suggested, quality) in enumerate(rows):
-            if place == SHOWN:
-                lines.append(f"... and {len(self) - SHOWN} more")
-                break
+        for index, given, suggested, quality in islice(rows, SHOWN):
             lines.append(f"row {index}: labelled {given}, rather {suggested} ({quality:.0%} right)")
+        if len(self) > SHOWN:
+            lines.append(f"... and {len(self) - SHOWN} more")
         return "\n".join(lines)
 
     def to_frame(self):

@@ -68,14 +68,12 @@ def quality_histograms(names, codes, quality, suspect):
         most = max(int((calm + alarm).max()), 1)
         for b in range(BINS):
             x, width = b * WIDTH / BINS + 1, WIDTH / BINS - 2
-            tall = 74 * alarm[b] / most
-            short = 74 * calm[b] / most
-            if alarm[b]:
-                tall = max(tall, 2.0)
-                picture.bar(x, floor - tall, width, tall, ALARM)
-            if calm[b]:
-                short = max(short, 1.0)
-                picture.bar(x, floor - tall - short, width, short, CALM)
+            foot = floor
+            for count, least, colour in ((alarm[b], 2.0, ALARM), (calm[b], 1.0, CALM)):
+                if count:
+                    tall = max(74 * count / most, least)
+                    foot -= tall
+                    picture.bar(x, foot, width, tall, colour)
         picture.line(0, floor, WIDTH, floor)
         picture.text(WIDTH, top + 15, f"tallest bar: {counted(most, 'row')}", "end", fill=MUTED)
     foot = height * len(shown)
@@ -114,7 +112,7 @@ def class_map(names, codes, plane, suspect, seed):
         picture.dots([(8, line + 11)], ALARM, "cross", 5.0, 1.0)
         picture.text(22, line + 16, "suspect row", weight="600")
         picture.dots(spots[suspect] + [0, top], ALARM, "cross", 4.2, 1.0)
-    picture.frame(0.5, top + 0.5, WIDTH - 1, WIDTH - 1)
+    picture.bar(0.5, top + 0.5, WIDTH - 1, WIDTH - 1, "none", RULE)
     return picture.svg(), len(chosen)
 
 
@@ -192,10 +190,6 @@ class _Picture:
     def bar(self, x, y, width, height, fill, stroke="none"):
         """Draw a rectangle."""
         self._add("rect", x=x, y=y, width=width, height=height, fill=fill, stroke=stroke)
-
-    def frame(self, x, y, width, height):
-        """Draw the border of a picture."""
-        self._add("rect", x=x, y=y, width=width, height=height, fill="none", stroke=RULE)
 
     def line(self, x1, y1, x2, y2):
         """Draw a rule."""

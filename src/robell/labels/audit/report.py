@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import platform
 import re
+import tomllib
+from importlib import resources
 
 import numpy as np
 import scipy
 import sklearn
 
 from robell import __version__
-from robell.labels.audit.sections import (
-    classes_section,
-    columns_section,
-    contradictions_section,
-    map_section,
-    noise_section,
-    places,
-    quality_section,
-    suspects_section,
-)
+from robell.labels.audit import sections
 from robell.labels.trust import CLEAR, LEAST_SEPARATION, MOST_COLUMNS_A_ROW
 from robell.report.page import (
     Bullets,
@@ -37,29 +30,8 @@ from robell.report.tables import Table
 from robell.report.text import NAME, counted, in_cell, percent, quoted, said, shortened, visible
 from robell.tables.target import LEAST_OF_CLASS
 
-LEAVE_OUT = "`--ignore`, in Python `drop=`"
 TRUST = {"good": "Good", "fair": "Fair", "weak": "Weak", "none": "Not at all"}
-_MEANING = {
-    "good": "The other columns show clearly which label a row should have, so a label that does "
-    "not fit stands out.",
-    "fair": "The other columns show only in part which label a row should have. Expect false "
-    "alarms, and wrong labels that were not found.",
-    "weak": "The other columns say little about which label a row should have. Take this as a "
-    "hint: many suspects will turn out to be right, and many wrong labels are not found.",
-    "none": "The other columns predict the label of a row no better than guessing, or hardly "
-    "better. Either they have nothing to do with it, or so many labels are wrong that nothing is "
-    "left to go by.",
-}
-_MEANING_OF_NOTHING = {  # where no row is suspect
-    "fair": "The other columns show only in part which label a row should have. There may be "
-    "wrong labels that were not found.",
-    "weak": "The other columns say little about which label a row should have. There may well be "
-    "wrong labels, and they cannot be told from the right ones.",
-}
-_UNUSUAL = (
-    "The other columns show clearly which label most rows should have. But the rows that do not "
-    "fit seem to be unusual rather than wrong: expect false alarms."
-)
+WORDS = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text("utf-8"))
 
 
 def headline(result):
@@ -99,15 +71,15 @@ def really_wrong(result):
 
 def report_page(result, *, top, csv_name, command=""):
     """Return the whole HTML page, with the ``top`` most suspect rows and a link to the CSV file."""
-    sections = [
+    made = [
         first_screen(result, top, csv_name),
-        suspects_section(result, top),
-        noise_section(result),
-        classes_section(result),
-        quality_section(result),
-        map_section(result),
-        contradictions_section(result),
-        columns_section(result),
+        sections.suspects_section(result, top),
+        sections.noise_section(result),
+        sections.classes_section(result),
+        sections.quality_section(result),
+        sections.map_section(result),
+        sections.contradictions_section(result),
+        sections.columns_section(result),
         limits_section(result),
         how_section(result, command),
         names_section(result),
@@ -117,7 +89,7 @@ def report_page(result, *, top, csv_name, command=""):
         f"{counted(len(result.row), 'row')}, {counted(len(result.classes), 'class', 'classes')}."
     )
     title = f"Label audit of {shortened(result.name)}"
-    shown = [section for section in sections if section is not None]
+    shown = [section for section in made if section is not None]
     return render(title, subtitle, shown, footer=f"robell {__version__}")
 
 
@@ -153,9 +125,9 @@ def _meaning(result):
     """Return what the word for the trust means for this table."""
     n_suspects = int(result.suspect.sum())
     if not n_suspects:
-        return _MEANING_OF_NOTHING.get(result.trust, _MEANING[result.trust])
+        return WORDS["meaning_without_suspects"][result.trust]
     is_clear = result.evidence.trust.clarity >= CLEAR
-    text = _UNUSUAL if result.trust == "fair" and is_clear else _MEANING[result.trust]
+    text = WORDS["meaning"]["unusual" if result.trust == "fair" and is_clear else result.trust]
     if n_suspects < 2:
         return text
     wrong = really_wrong(result)
@@ -237,7 +209,7 @@ def _warnings(result):
             f"The table has {counted(n_columns, 'column')} of numbers, categories spread out, for "
             f"only {counted(n_rows, 'row')}. With so many, labels can look right or wrong by "
             "chance, and wrong ones are missed: leave out columns that have nothing to do with "
-            f"{quoted(result.target)} ({LEAVE_OUT}), or add rows."
+            f"{quoted(result.target)} (`--ignore`, in Python `drop=`), or add rows."
         )
     areas = evidence.trust.separations
     weak = [k for k in range(len(areas)) if areas[k] < LEAST_SEPARATION]
@@ -271,7 +243,8 @@ def _leak(result, leak):
         return text
     where = "row" if result.line is None else "line"
     where += "s" if len(leak.exceptions) > 1 else ""
-    return f"{text} The two differ in {where} {places(result, leak.exceptions)}: look there first."
+    exceptions = sections.places(result, leak.exceptions)
+    return f"{text} The two differ in {where} {exceptions}: look there first."
 
 
 def _set_aside(result):
@@ -288,20 +261,8 @@ def _set_aside(result):
 def limits_section(result):
     """Say what an audit of this kind cannot find out."""
     used = counted(len(result.evidence.used), "column")
-    items = [
-        "**Mistakes made consistently.** If two labels are swapped throughout, or more than half "
-        "of a class is labelled as another, the wrong labels agree with each other and look right.",
-        "**Rare but right.** A row that is unlike the rest of its class looks like a wrong label. "
-        "A suspect is a row to look at, not a proof.",
-        f"**What is not in the file.** Labels are judged by {used} only. Where a person decided by "
-        "something else, right labels can look wrong and wrong ones right.",
-        "**Columns made from the labels.** A column that was computed from the labels makes them "
-        "all look right. Exact copies are found and left out; others are not: leave them out "
-        f"yourself ({LEAVE_OUT}).",
-        "**Exact chances.** Percentages are estimates of a model that was fitted to the same "
-        "labels. Trust their order more than their values.",
-    ]
-    return Section("limits", "What this cannot tell", (Bullets(tuple(items)),))
+    items = tuple(item.format(used=used) for item in WORDS["limits"]["items"])
+    return Section("limits", "What this cannot tell", (Bullets(items),))
 
 
 def how_section(result, command):

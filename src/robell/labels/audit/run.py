@@ -247,12 +247,7 @@ def audit(
     if out is not None:
         output_paths(out, _name_of(data), source=data)  # fails before the work, not after it
     table = read_table(
-        data,
-        target,
-        encoding=encoding,
-        delimiter=delimiter,
-        max_rows=max_rows,
-        seed=random_state,
+        data, target, encoding=encoding, delimiter=delimiter, max_rows=max_rows, seed=random_state
     )
     result = _audit(table, find_column(table, target), _dropped(table, drop, target), random_state)
     return result if out is None else result.write(out, top=top)
