@@ -5,10 +5,10 @@ The facts stand in ``registry.toml``; here they become records.
 
 from __future__ import annotations
 
-import importlib.resources
 import tomllib
 from dataclasses import dataclass, fields
 
+from robell._core.tools.files import read_resource
 from robell._core.tools.names import did_you_mean
 from robell.datasets._dataset import DatasetError, DatasetInfo
 from robell.datasets.sources.origins import Origin
@@ -33,11 +33,6 @@ class Record:
         return self.info.verdict == REORDERED
 
 
-def _read_register():
-    resource = importlib.resources.files("robell.datasets").joinpath("registry.toml")
-    return tomllib.loads(resource.read_text(encoding="utf-8"))
-
-
 def _record(name, entry):
     """Make the record of one entry of the register."""
     of_loader = {field.name for field in fields(Record)}
@@ -50,7 +45,7 @@ def _record(name, entry):
     return Record(DatasetInfo(name, **facts), **more)
 
 
-_REGISTER = _read_register()
+_REGISTER = tomllib.loads(read_resource("robell.datasets", "registry.toml"))
 PAPER = {name: _record(name, entry) for name, entry in _REGISTER["paper"].items()}
 VARIANTS = {name: _record(name, entry) for name, entry in _REGISTER["variants"].items()}
 KEEL_SHAPES = _REGISTER["keel"]  # rows, columns and positives by name

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import html
 import re
+import tomllib
 import unicodedata
 
-_LATEX = {character: "\\" + character for character in "{}$&#_%"}
-# After the end of a line or a rule these would be read as its option.
-_LATEX |= {character: f"{{{character}}}" for character in "[]*"}
-_LATEX |= {"\u2212": "$-$", "\u2013": "--", "\u2014": "---", "\u00b0": "$^\\circ$"}
-_LATEX |= {"\u2018": "`", "\u2019": "'", "\u201c": "``", "\u201d": "''", "\u2032": "$'$"}
-_COMMANDS = r"\ textbackslash ~ textasciitilde ^ textasciicircum ` textasciigrave < textless"
-_COMMANDS += " > textgreater | textbar … ldots † dag ‡ ddag § S ß ss æ ae Æ AE ø o Ø O œ oe ł l"
-_COMMANDS += " Œ OE Ł L ı i • textbullet © copyright £ pounds ¿ textquestiondown ¡ textexclamdown"
-_MATHS = "± pm \u00d7 times · cdot ≤ leq ≥ geq ≠ neq ≈ approx ∞ infty → rightarrow ← leftarrow"
-_MATHS += " ↑ uparrow ↓ downarrow √ surd µ mu ∑ sum ∏ prod ∈ in ∼ sim ∝ propto ∂ partial ∇ nabla"
-_MATHS += " ⋅ cdot ⊙ odot ⇒ Rightarrow ÷ div ¬ neg ∅ emptyset ∩ cap ∪ cup ⊂ subset"
-_MATHS += " ∀ forall ∃ exists ℓ ell ϕ varphi ϵ varepsilon"
-_GREEK = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma"
-_GREEK += " tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
+from robell._core.tools.files import read_resource
+
+_LATEX = tomllib.loads(read_resource("robell.report", "assets/latex.toml"))
 _ACCENTS = {"GRAVE": "`", "ACUTE": "'", "CIRCUMFLEX": "^", "TILDE": "~", "DIAERESIS": '"'}
 _ACCENTS |= {"RING": "r", "CEDILLA": "c", "CARON": "v", "MACRON": "=", "BREVE": "u"}
 _RAISED = {"<super>": "^", "<sub>": "_"}
@@ -34,15 +24,6 @@ def writable(text):
 def escape_html(text):
     """Make any string safe as HTML text and as the value of a quoted attribute."""
     return html.escape(writable(text))
-
-
-def _pairs(words):
-    words = words.split()
-    return zip(words[::2], words[1::2], strict=True)
-
-
-_LATEX |= {character: f"\\{name}{{}}" for character, name in _pairs(_COMMANDS)}
-_LATEX |= {character: f"$\\{name}$" for character, name in _pairs(_MATHS)}
 
 
 def escape_latex(text):
@@ -60,15 +41,11 @@ def _latex_character(character):
         return _LATEX[character]
     if character.isascii():
         return character
-    capital, _, letter = unicodedata.name(character, "").rpartition(" LETTER ")
-    greek = letter.replace("LAMDA", "LAMBDA").lower()
-    greek = greek.capitalize() if capital == "GREEK CAPITAL" else greek
-    if capital.startswith("GREEK") and greek in _GREEK.split():
-        return f"$\\{greek}$"
     place, _, codes = unicodedata.decomposition(character).partition(" ")
     if place in _RAISED:
-        text = "".join(chr(int(code, 16)) for code in codes.split()).replace("\u2212", "-")
-        if text.isascii():
+        characters = [chr(int(code, 16)) for code in codes.split()]
+        text = "".join(_LATEX.get(one, one).strip("$") for one in characters)
+        if text.isascii() and "{}" not in text:  # commands of text do not work in formulas
             return f"${_RAISED[place]}{{{text}}}$"
     base, *marks = unicodedata.normalize("NFD", character)
     if base.isascii() and len(marks) == 1:

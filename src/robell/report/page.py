@@ -10,9 +10,9 @@ import base64
 import hashlib
 import re
 from dataclasses import dataclass
-from importlib import resources
 from xml.etree import ElementTree
 
+from robell._core.tools.files import read_resource
 from robell.report.escape import escape_html, writable
 from robell.report.table_html import to_html
 from robell.report.tables import Table
@@ -275,8 +275,7 @@ def _check_svg(svg):
 
 
 def _asset(name):
-    folder = resources.files("robell.report") / "assets"
-    return writable((folder / name).read_text(encoding="utf-8"))
+    return writable(read_resource("robell.report", f"assets/{name}"))
 
 
 def _digest(text):

@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import io
 import math
+import tomllib
 import warnings
 from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import write_atomically
+from robell._core.tools.files import read_resource, write_atomically
 from robell._core.tools.optional import require
 from robell.report.escape import writable
 from robell.report.svg import INK, page_svg
@@ -22,32 +23,10 @@ from robell.report.svg import INK, page_svg
 COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#8A8A8A", INK, "#D55E00")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
-_STYLE = {
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "axes.grid": False,
-    "axes.facecolor": "none",
-    "figure.facecolor": "none",
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 5,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "robell",
-    "text.parse_math": False,  # a dollar in a name is a dollar
-    **dict.fromkeys(["text.color", "axes.edgecolor", "axes.labelcolor"], INK),
-    **dict.fromkeys(["xtick.color", "ytick.color"], INK),
-    "grid.color": INK + "26",  # three dimensions take their opacity from here, two from alpha
-    "grid.alpha": 0x26 / 0xFF,
-}
+
+@functools.cache
+def _style():
+    return tomllib.loads(read_resource("robell.report", "assets/figure.toml"))
 
 
 def _styled(draw):
@@ -60,7 +39,7 @@ def _styled(draw):
             # A name may hold characters that the font lacks; the browser's fonts have them.
             warnings.filterwarnings("ignore", message="Glyph .* missing")
             matplotlib.rcdefaults()
-            matplotlib.rcParams.update(_STYLE)
+            matplotlib.rcParams.update(_style())
             drawn = draw(*args, **kwargs)
             if hasattr(drawn, "set_layout_engine"):
                 # Laid out again for each file, a figure would change in its last digits.

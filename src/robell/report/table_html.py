@@ -25,13 +25,17 @@ def to_html(table, anchor=None):
     ``table-`` and the table's name.
     """
     anchor = anchor or f"table-{table.name}"
-    bold = table.best_cells()
+    bold, columns = table.best_cells(), range(len(table.columns))
+    number = [' class="n"' if table.is_numeric(column) else "" for column in columns]
+    header = "".join(
+        f'<th scope="col"{number[column]} dir="auto">{_text(table.columns[column])}</th>'
+        for column in columns
+    )
     rows = [
-        f"<tr>{''.join(_cell(table, place, i, bold) for i in range(len(table.columns)))}</tr>"
-        for place in range(len(table.rows))
+        "".join(_cell(table, row, column, number[column], bold) for column in columns)
+        for row in range(len(table.rows))
     ]
     n_body = len(table.body_rows)
-    header = "".join(_header(table, place) for place in range(len(table.columns)))
     foot = f"<tfoot>\n{_lines(rows[n_body:])}</tfoot>\n" if table.footer else ""
     caption = f' <span class="caption">{escape_html(table.caption)}</span>' if table.caption else ""
     link = f"data:text/csv;charset=utf-8,{quote(to_csv(table), safe=',.:;!()*/ ')}"
@@ -48,18 +52,13 @@ def to_html(table, anchor=None):
     )
 
 
-def _lines(parts):
-    return "".join(part + "\n" for part in parts)
+def _lines(rows):
+    return "".join(f"<tr>{row}</tr>\n" for row in rows)
 
 
 def _number(value, form):
     text = EN_DASH if is_missing(value) else number_text(value, form)
     return text.replace("-", MINUS).replace("inf", "\u221e")
-
-
-def _header(table, place):
-    number = ' class="n"' if table.is_numeric(place) else ""
-    return f'<th scope="col"{number} dir="auto">{_text(table.columns[place])}</th>'
 
 
 def _text(text):
@@ -71,11 +70,10 @@ def _text(text):
     )
 
 
-def _cell(table, place, column, bold):
+def _cell(table, place, column, number, bold):
     """Set one cell: its attributes, and its content, emboldened where it is the best."""
     cell, form = table.rows[place][column], table.format_of(column)
-    attributes = ' scope="row"' if column == 0 else ""
-    attributes += ' class="n"' if table.is_numeric(column) else ""
+    attributes = (' scope="row"' if column == 0 else "") + number
     if isinstance(cell, str):
         attributes, content = attributes + ' dir="auto"', _text(cell)
         if column == 0:  # long names of rows may be broken where a reader would break them

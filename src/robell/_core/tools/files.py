@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.resources
 import os
 import secrets
 from collections.abc import Iterator
@@ -64,3 +65,8 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> Path
     with written_whole(path) as temporary:
         temporary.write_bytes(data)
     return Path(path)
+
+
+def read_resource(package: str, name: str) -> str:
+    """Read a text file that is part of the package."""
+    return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8")

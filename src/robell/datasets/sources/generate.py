@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import itertools
 import json
 import zlib
 
 import numpy as np
 
+from robell._core.tools.files import read_resource
 from robell.datasets._dataset import DatasetError
 
 ATTRIBUTES = ("a1", "a2", "a3", "a4", "a5", "a6")
@@ -41,8 +41,7 @@ def generate(name):
 @functools.cache
 def _training_rows():
     """Grid positions of the UCI training files, and which of them carry a flipped label."""
-    resource = importlib.resources.files("robell.datasets").joinpath("monks_train.json")
-    return json.loads(resource.read_text(encoding="utf-8"))
+    return json.loads(read_resource("robell.datasets", "monks_train.json"))
 
 
 def _monk(problem, labels):
