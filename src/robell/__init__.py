@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from robell.models import CLASSIFIERS
+
 if TYPE_CHECKING:
     from robell.labels.audit import AuditResult, audit
     from robell.labels.issues import LabelIssues, find_label_issues
@@ -18,21 +20,14 @@ __version__ = "0.1.0"
 
 # Where each public name lives; it is imported when it is first used, so that ``import robell``
 # and ``robell --version`` cost nothing.
-_HOMES = {
-    "AuditResult": "labels.audit",
-    "ComplexRVFLClassifier": "models.complex_valued",
-    "ELMClassifier": "models.rvfl",
-    "GranularBallRVFLClassifier": "models.granular_ball",
-    "LabelIssues": "labels.issues",
-    "NeuroFuzzyRVFLClassifier": "models.neurofuzzy",
-    "NoiseRobustRVFLClassifier": "models.noise_robust",
-    "RVFLClassifier": "models.rvfl",
-    "RVFLGridSearchCV": "search",
-    "RoBellRVFLClassifier": "models.robell",
-    "audit": "labels.audit",
-    "find_label_issues": "labels.issues",
-    "paper_grid": "search",
-    "pw_gbell_membership": "models.robell",
+_HOMES = CLASSIFIERS | {
+    "AuditResult": "robell.labels.audit",
+    "LabelIssues": "robell.labels.issues",
+    "RVFLGridSearchCV": "robell.search",
+    "audit": "robell.labels.audit",
+    "find_label_issues": "robell.labels.issues",
+    "paper_grid": "robell.search",
+    "pw_gbell_membership": "robell.models.robell",
 }
 
 __all__ = [
@@ -58,7 +53,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name from where it lives."""
     if name not in _HOMES:
         raise AttributeError(f"module 'robell' has no attribute {name!r}")
-    value = getattr(import_module(f"robell.{_HOMES[name]}"), name)
+    value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 

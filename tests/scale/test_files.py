@@ -1,6 +1,5 @@
 """Tables and models in files: batches give what one fit gives, and what is wrong is said."""
 
-import argparse
 import gzip
 import io
 import os
@@ -21,22 +20,18 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 pytest.importorskip("pyarrow")
 pytest.importorskip("skops")
 
-import robell.files as files_module
 import robell.scale.batches as tables_module
+import robell.scale.files as files_module
 from robell import (
-    ComplexRVFLClassifier,
-    ELMClassifier,
     GranularBallRVFLClassifier,
-    NeuroFuzzyRVFLClassifier,
+    NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
 )
-from robell._core.tools.files import FileError
-from robell.cli.models import add_fit, add_predict
+from robell._core.tools.files import FileError, parse_bytes
 from robell.files import fit_files, load_model, predict_files, save_model
 from robell.models._streaming import StreamingMixin
 from robell.scale.batches import Tables
-from robell.scale.files import parse_bytes
 from robell.scale.scaled import ScaledFit, _set_moments
 
 FEATURES = ["a", "b", "c", "d"]
@@ -223,12 +218,25 @@ def test_scalers_as_scikit_learn_fits_them(frame, tmp_path):
         LogisticRegression(),
         make_pipeline(MinMaxScaler(), RVFLClassifier()),
         make_pipeline(StandardScaler(), LogisticRegression()),
-        GranularBallRVFLClassifier(),
     ],
 )
 def test_what_cannot_be_fitted_in_parts_is_refused_before_reading(tmp_path, estimator, frame):
     with pytest.raises(TypeError, match="cannot be fitted in parts"):
         fit_files(estimator, write(frame, tmp_path / "table.csv"), "y")
+
+
+@pytest.mark.parametrize("kind", [GranularBallRVFLClassifier, NoiseRobustRVFLClassifier])
+def test_what_takes_all_rows_at_once_is_fitted_in_memory(tmp_path, kind, frame):
+    """The rows may be in several files; more of them than the limit allows are refused."""
+    paths = [write(frame[:1200], tmp_path / "a.csv"), write(frame[1200:], tmp_path / "b.csv")]
+    model = make_pipeline(StandardScaler(), kind(5, random_state=0))
+    found = fit_files(model, paths, "y")
+    expected = model.fit(frame[FEATURES], frame["y"])
+    scores = found.decision_function(frame[FEATURES])
+    np.testing.assert_allclose(scores, expected.decision_function(frame[FEATURES]), atol=1e-8)
+    np.testing.assert_array_equal(found.feature_names_in_, FEATURES)
+    with pytest.raises(FileError, match=f"{kind.__name__} takes all rows at once.*leaves 60 MiB"):
+        fit_files(model, paths, "y", memory_limit="60MiB")
 
 
 # -- bad files -------------------------------------------------------------------------
@@ -419,28 +427,6 @@ def test_a_full_disk_is_said(frame, tmp_path, monkeypatch, suffix):
 # -- models ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        RVFLClassifier,
-        ELMClassifier,
-        RoBellRVFLClassifier,
-        NeuroFuzzyRVFLClassifier,
-        ComplexRVFLClassifier,
-        GranularBallRVFLClassifier,
-    ],
-)
-@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
-def test_models_come_back_as_they_were(imbalanced, tmp_path, estimator, labels):
-    X, y = imbalanced
-    model = make_pipeline(StandardScaler(), estimator(random_state=0)).fit(X, np.array(labels)[y])
-    save_model(model, tmp_path / "model.skops")
-    again = load_model(tmp_path / "model.skops")
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert again.get_params()[f"{estimator.__name__.lower()}__C"] == 1.0
-
-
 def test_models_with_functions_are_not_saved(imbalanced, tmp_path):
     model = RVFLClassifier(5, activation=unit_ramp).fit(*imbalanced)
     with pytest.raises(ValueError, match=r"unit_ramp.*use an activation by its name"):
@@ -498,96 +484,8 @@ def test_damaged_model_files(imbalanced, tmp_path):
             load_model(path)
 
 
-# -- commands --------------------------------------------------------------------------
-
-
-def run(capsys, *arguments):
-    """Do what the command does; the error's text where it fails."""
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers(required=True)
-    add_fit(commands)
-    add_predict(commands)
-    options = parser.parse_args([str(argument) for argument in arguments])
-    status = options.run(options, arguments)
-    out, err = capsys.readouterr()
-    return status, out, err
-
-
-def test_fit_and_predict(capsys, frame, tmp_path):
-    table, model, out = tmp_path / "t.csv", tmp_path / "m.skops", tmp_path / "p.csv"
-    write(frame, table)
-    status, printed, err = run(
-        capsys, "fit", table, "--target", "y", "--out", model,
-        "--param", "C=10", "--param", "n_hidden=30", "--param", "activation=tansig",
-    )  # fmt: skip
-    sizes = frame["y"].value_counts()
-    line = f"RVFLClassifier of 3,000 rows, 4 features; rows of each class: 0: {sizes[0]:,}, 1: "
-    assert (status, err) == (0, "")
-    assert printed == f"{line}{sizes[1]:,}\n{model}\n"
-    expected = make_pipeline(
-        StandardScaler(), RVFLClassifier(30, "tansig", 10, random_state=0)
-    ).fit(frame[FEATURES], frame["y"])
-    status, printed, err = run(capsys, "predict", model, table, "--out", out)
-    assert (status, printed) == (0, f"3,000 rows predicted\n{out}\n")
-    assert err == "robell: columns the model does not know are ignored: y\n"
-    assert (pd.read_csv(out)["prediction"] == expected.predict(frame[FEATURES])).all()
-    assert run(capsys, "predict", model, table, "--out", out, "--proba", "--quiet") == (
-        0,
-        f"{out}\n",
-        "",
-    )
-    assert pd.read_csv(out).shape == (3000, 3)
-    assert run(
-        capsys, "fit", table, "--target", "y", "--out", model, "--model", "elm", "--seed", 3,
-        "--no-scale", "--quiet", "--memory", "1GiB",
-    ) == (0, f"{model}\n", "")  # fmt: skip
-    assert isinstance(load_model(model), ELMClassifier)
-    assert load_model(model).random_state == 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--target", "z"], "there is no column 'z'"),
-        (["--param", "n_hiden=3"], "there is no parameter 'n_hiden'; did you mean 'n_hidden'"),
-        (["--param", "C=-1"], "'C' parameter of RVFLClassifier must be"),
-        (["--memory", "1MiB"], "the program alone takes"),
-        (["--out", "nowhere/model.skops"], "there is no folder nowhere"),
-        (["--out", "."], "is a folder"),
-    ],
-)
-def test_one_line_for_what_is_wrong(capsys, frame, tmp_path, arguments, message):
-    table = write(frame, tmp_path / "t.csv")
-    given = ["fit", table, "--target", "y", "--out", tmp_path / "m.skops", *arguments]
-    with pytest.raises(FileError, match=message) as caught:
-        run(capsys, *given)
-    assert "\n" not in str(caught.value)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]
-
-
-@pytest.mark.parametrize("wrong", [["--memory", "much"], ["--param", "C"], ["--model", "svm"]])
-def test_wrong_usage(capsys, wrong):
-    with pytest.raises(SystemExit) as caught:
-        run(capsys, "fit", "t.csv", "--target", "y", "--out", "m.skops", *wrong)
-    assert caught.value.code == 2
-
-
-def test_an_interruption_writes_nothing(capsys, frame, tmp_path, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("robell.cli.models.fit_tables", interrupted)
-    table = write(frame, tmp_path / "t.csv")
-    assert run(capsys, "fit", table, "--target", "y", "--out", tmp_path / "m.skops") == (
-        130,
-        "",
-        "robell: stopped; nothing was written\n",
-    )
-    assert not (tmp_path / "m.skops").exists()
-
-
 def test_reading_needs_no_optional_package_until_it_is_used():
-    code = "import sys, robell.files, robell.cli.models; " + "".join(
+    code = "import sys, robell.files, robell.cli.main; " + "".join(
         f"assert {name!r} not in sys.modules, {name!r}; "
         for name in ("skops", "dask", "distributed", "torch")  # scikit-learn may load the others
     )

@@ -1,38 +1,136 @@
-"""What the options of several commands have in common: sets by name, near names for wrong ones."""
+"""What several commands have in common: kinds of options, names of sets, the end of a study."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 
+from robell._core.tools.files import parse_bytes
 from robell._core.tools.names import did_you_mean
-from robell.datasets import info, keel_names, paper_names
-from robell.studies.engine.store import StudyError
+
+OK, INCOMPLETE = 0, 3
+STUDY_KEPT = "what had finished is kept, the same command goes on from there"
+NOTHING_WRITTEN = "nothing was written"
 
 
-def positive(text):
-    """Return a whole number of 1 or more, as argparse wants it."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
+class OptionError(ValueError):
+    """An option that cannot be followed; the text is one line that says which and why."""
 
 
-def set_names(given, groups=None):
-    """Return names of sets, groups spelt out; one that is none gets near names suggested."""
-    groups = {"paper": paper_names(), "keel": keel_names()} | (groups or {})
-    names = []
-    for name in given:
-        if name in groups:
-            names.extend(groups[name])
-            continue
-        names.append(info(name).name)  # raises, with near names, where there is no such set
-    return list(dict.fromkeys(names))
+# -- kinds of options ------------------------------------------------------------------
+
+
+def whole(least, most=None):
+    """Return what makes a whole number of a text, in a range, as argparse wants it."""
+    span = f"{least} or more" if most is None else f"a whole number from {least} to {most}"
+
+    def parse(text):
+        value = int(text)
+        if value < least or (most is not None and value > most):
+            raise argparse.ArgumentTypeError(f"must be {span}")
+        return value
+
+    parse.__name__ = "whole number"  # what argparse calls it in a message
+    return parse
+
+
+def size(text):
+    """Return a number of bytes, as argparse wants it."""
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_quiet(command, what):
+    """Add ``--quiet``."""
+    command.add_argument("--quiet", action="store_true", help=f"print {what}, nothing else")
+
+
+def add_files(command):
+    """Add what ``fit`` and ``predict`` both need: files to read, and the memory they may take."""
+    command.add_argument("data", nargs="+", metavar="FILE", help=".csv, .parquet, or a folder")
+    command.add_argument(
+        "--memory",
+        type=size,
+        default=size("2GiB"),
+        metavar="SIZE",
+        help="the most memory the command may take, such as 500MB (default 2GiB)",
+    )
+    add_quiet(command, "the path of what was written")
+
+
+def add_data_dir(command):
+    """Add ``--data-dir``."""
+    command.add_argument(
+        "--data-dir", type=Path, help="a folder of NAME.csv files, looked in first"
+    )
 
 
 def known(given, names, what):
-    """Return the names given, each once; one that is not known gets near names suggested."""
+    """Return the names given, each once; a wrong one is refused, with near names suggested."""
     for name in given:
         if name not in names:
-            near = did_you_mean(name, names) or f"; there are {', '.join(names)}"
-            raise StudyError(f"there is no {what} {name!r}{near}")
+            near = did_you_mean(name, names, cutoff=0.4) or f"; there are {', '.join(names)}"
+            raise OptionError(f"there is no {what} {name!r}{near}")
     return list(dict.fromkeys(given))
+
+
+def set_names(given, groups=None):
+    """Return names of sets, groups spelt out; a wrong one is refused, with near names suggested."""
+    from robell.datasets import info, keel_names, paper_names
+
+    groups = {"paper": paper_names(), "keel": keel_names()} | (groups or {})
+    names = []
+    for name in given:
+        names.extend(groups[name] if name in groups else [info(name).name])
+    return list(dict.fromkeys(names))
+
+
+# -- studies ---------------------------------------------------------------------------
+
+
+def add_study(command, out):
+    """Add what the commands that run a study have in common."""
+    from robell.studies.paper.study import default_workers
+
+    command.add_argument(
+        "--jobs", type=whole(1), default=default_workers(), help="processes (default: all cores)"
+    )
+    add_data_dir(command)
+    command.add_argument("--out", type=Path, default=Path(out), help=f"default: {out}")
+    command.add_argument("--offline", action="store_true", help="never ask the network for a set")
+    add_quiet(command, "the report's path")
+
+
+def study_settings(options, arguments):
+    """Return what every study is told, as its keyword arguments."""
+    return {
+        "n_workers": options.jobs,
+        "data_dir": options.data_dir,
+        "out": options.out,
+        "download": not options.offline,
+        "progress": not options.quiet,
+        "command": " ".join(["robell", *arguments]),
+    }
+
+
+def study_errors():
+    """Return what may go wrong in a study by the user's doing."""
+    from robell.datasets import DatasetError
+    from robell.studies.engine.store import StudyError
+
+    return StudyError, DatasetError
+
+
+def say_outcome(found, headline, quiet):
+    """Print what a study found, and return the exit status."""
+    if not quiet:
+        for reason in found.unavailable.values():
+            print(f"robell: left out: {reason}", file=sys.stderr)
+        print(headline(found.results), end="\n\n")
+    for record in found.results.failed:
+        print(f"robell: {record['key']} failed: {record['error']}", file=sys.stderr)
+    print(found.report)
+    return INCOMPLETE if found.results.failed else OK

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
-from pathlib import Path
+from robell.cli.options import (
+    STUDY_KEPT,
+    add_study,
+    known,
+    say_outcome,
+    set_names,
+    study_errors,
+    study_settings,
+    whole,
+)
 
-from robell.cli.options import known, positive, set_names
-from robell.studies.label_noise.plan import FIRST_SEED, FRESH_SETS, LEVELS, MODELS, N_SEEDS, SETS
-from robell.studies.label_noise.report import noise_headline
-from robell.studies.label_noise.study import measure_robustness
-from robell.studies.paper.study import default_workers
-
-OK, INCOMPLETE = 0, 3
-HELP = """\
+HELP = "measure how classifiers bear wrong labels, and write a report"
+DESCRIPTION = """\
 Measure how classifiers bear wrong labels on imbalanced sets, and write a report.
 
 A share of the training labels is made wrong: symmetric (of all rows), asymmetric (of the minority
@@ -30,17 +31,14 @@ examples:
 exit status: 0 done, 1 an error, 2 wrong usage, 3 done but some jobs failed (scored as chance),
              130 interrupted (what had finished is kept)
 """
+WHEN_STOPPED = STUDY_KEPT
+expected_errors = study_errors
 
 
-def add_robustness(commands):
-    """Add ``robell robustness`` to the subcommands of a parser."""
-    command = commands.add_parser(
-        "robustness",
-        help="measure how classifiers bear wrong labels, and write a report",
-        description=HELP,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(command):
+    """Add the command's options."""
+    from robell.studies.label_noise.plan import FIRST_SEED, LEVELS, MODELS, N_SEEDS
+
     command.add_argument(
         "--datasets",
         nargs="+",
@@ -59,70 +57,34 @@ def add_robustness(commands):
     command.add_argument(
         "--levels",
         nargs="+",
-        type=_percent,
+        type=whole(0, 100),
         metavar="PERCENT",
         help="wrong labels in percent (default 0 10 20 30 40, and 5 for symmetric)",
     )
     command.add_argument(
-        "--seeds", type=positive, default=N_SEEDS, help=f"how many splits (default {N_SEEDS})"
+        "--seeds", type=whole(1), default=N_SEEDS, help=f"how many splits (default {N_SEEDS})"
     )
     command.add_argument(
         "--first-seed",
-        type=_not_negative,
+        type=whole(0),
         default=FIRST_SEED,
         help=f"of consecutive seeds (default {FIRST_SEED})",
     )
-    command.add_argument(
-        "--jobs", type=positive, default=default_workers(), help="processes (default: all cores)"
-    )
-    command.add_argument(
-        "--data-dir", type=Path, help="a folder of NAME.csv files, looked in first"
-    )
-    command.add_argument(
-        "--out", type=Path, default=Path("robell-robustness"), help="default: robell-robustness"
-    )
-    command.add_argument("--offline", action="store_true", help="never ask the network for a set")
-    command.add_argument(
-        "--quiet", action="store_true", help="print the report's path, nothing else"
-    )
-    command.set_defaults(run=_robustness)
+    add_study(command, "robell-robustness")
 
 
-def _percent(text):
-    value = int(text)
-    if not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError("must be a whole number from 0 to 100")
-    return value
+def run(options, arguments):
+    """Run the study."""
+    from robell.studies.label_noise.plan import FRESH_SETS, LEVELS, MODELS, SETS
+    from robell.studies.label_noise.report import noise_headline
+    from robell.studies.label_noise.study import measure_robustness
 
-
-def _not_negative(text):
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return value
-
-
-def _robustness(options, arguments):
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
     found = measure_robustness(
         set_names(options.datasets, {"study": SETS, "fresh": FRESH_SETS}),
         known(options.models, MODELS, "model"),
         known(options.kinds, LEVELS, "kind of noise"),
         levels=options.levels,
-        seeds=seeds,
-        n_workers=options.jobs,
-        data_dir=options.data_dir,
-        out=options.out,
-        download=not options.offline,
-        progress=not options.quiet,
-        command=" ".join(["robell", *arguments]),
+        seeds=range(options.first_seed, options.first_seed + options.seeds),
+        **study_settings(options, arguments),
     )
-    if not options.quiet:
-        for reason in found.unavailable.values():
-            print(f"robell: left out: {reason}", file=sys.stderr)
-        print(noise_headline(found.results))
-        print()
-    for record in found.results.failed:
-        print(f"robell: {record['key']} failed: {record['error']}", file=sys.stderr)
-    print(found.report)
-    return INCOMPLETE if found.results.failed else OK
+    return say_outcome(found, noise_headline, options.quiet)

@@ -1,1 +1,12 @@
-"""The classifiers, one short file each."""
+"""The classifiers of the family: one short file a model, on one shell."""
+
+# The module of each classifier. It is imported when the classifier is first used.
+CLASSIFIERS = {
+    "ComplexRVFLClassifier": "robell.models.complex_valued",
+    "ELMClassifier": "robell.models.rvfl",
+    "GranularBallRVFLClassifier": "robell.models.granular_ball",
+    "NeuroFuzzyRVFLClassifier": "robell.models.neurofuzzy",
+    "NoiseRobustRVFLClassifier": "robell.models.noise_robust",
+    "RVFLClassifier": "robell.models.rvfl",
+    "RoBellRVFLClassifier": "robell.models.robell",
+}

@@ -63,6 +63,7 @@ class Capabilities:
     tensors: bool = False  # fits torch tensors where they are
     exact_search: bool = False  # RVFLGridSearchCV shares its factorisations among candidates
     weighs_by_membership: bool = False  # row weights depend on all other rows
+    scales_inputs: bool = False  # standardises the columns itself
     calibrates_left_out: bool = True  # probabilities come from leave-one-out scores
 
 

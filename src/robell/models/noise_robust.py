@@ -24,7 +24,12 @@ from robell._core.labels.noise import (
 )
 from robell._core.layers.features import RowBlocks, draw_sparse_layer, hidden_output, rows_per_block
 from robell._core.ridge.loo import fit_centred_ridge
-from robell.models._base import FamilyClassifier, of_both_classes, require_finite_scores
+from robell.models._base import (
+    Capabilities,
+    FamilyClassifier,
+    of_both_classes,
+    require_finite_scores,
+)
 from robell.models._validation import draw_seed
 
 # Four layers of different kinds rather than one: their errors differ, the mean of their scores
@@ -140,6 +145,8 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
     >>> bool(model.sample_quality_[flipped].mean() < 0.3 < model.sample_quality_[~flipped].mean())
     True
     """
+
+    _capabilities = Capabilities(scales_inputs=True)
 
     _parameter_constraints = {
         "n_hidden": [Interval(Integral, 1, None, closed="left")],

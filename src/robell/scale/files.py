@@ -1,81 +1,39 @@
-"""Fits and predictions of files larger than memory, and files that hold models.
+"""Fits and predictions of CSV and Parquet files, and files that hold models.
 
-Tables are CSV (with a header) or Parquet files. They are read a few times over, a batch of rows
-at a time; nothing else of them is kept. Models are skops files: data, never code.
+Tables are CSV (with a header) or Parquet files, and may be larger than memory: they are read a few
+times over, a batch of rows at a time. Models are skops files: data, never code.
 """
 
 from __future__ import annotations
 
-import re
+import os
 from contextlib import contextmanager
 from pathlib import Path
 
-from sklearn.base import is_classifier
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from robell._core.tools.files import FileError, written_whole
+from robell._core.tools.files import FileError, check_output, parse_bytes, written_whole
 from robell._core.tools.optional import require
 from robell._core.tools.progress import Progress
+from robell.models import CLASSIFIERS
+from robell.models._base import FamilyClassifier
 from robell.scale.batches import Tables
 from robell.scale.scaled import ScaledFit
 
 __all__ = ["FileError", "fit_files", "load_model", "predict_files", "save_model"]
 
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 FEWEST_ROWS, MOST_ROWS = 1024, 65536  # of a batch
-OWN_TYPES = [
-    "robell.models.rvfl.RVFLClassifier",
-    "robell.models.rvfl.ELMClassifier",
-    "robell.models.robell.RoBellRVFLClassifier",
-    "robell.models.neurofuzzy.NeuroFuzzyRVFLClassifier",
-    "robell.models.complex_valued.ComplexRVFLClassifier",
-    "robell.models.granular_ball.GranularBallRVFLClassifier",
-]
+# Of foreign types a model file may hold scikit-learn's own, which skops knows, and these.
+OWN_TYPES = [f"{home}.{name}" for name, home in CLASSIFIERS.items()]
 
 
 # -- memory ----------------------------------------------------------------------------
 
 
-def parse_bytes(size):
-    """Return a number of bytes, given as such or as ``"2GiB"``, ``"500 MB"``.
-
-    Parameters
-    ----------
-    size : int or str
-        Units are powers of 1000 (kB, MB, GB, TB) or of 1024 (KiB, MiB, GiB, TiB).
-
-    Returns
-    -------
-    n_bytes : int
-
-    Examples
-    --------
-    >>> from robell.files import parse_bytes
-    >>> parse_bytes("1.5GiB")
-    1610612736
-    """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", str(size).lower())
-    if found is None or found[2] not in UNITS or float(found[1]) == 0:
-        raise ValueError(f'memory must be a size such as "2GiB" or "500MB"; got {size!r}')
-    return int(float(found[1]) * UNITS[found[2]])
-
-
 def batch_rows(memory_limit, n_features, n_classes, n_columns):
-    """Return how many rows may be read at a time, or raise if the limit is too small for any.
-
-    Parameters
-    ----------
-    memory_limit : int or str
-        As :func:`parse_bytes` takes it.
-    n_features, n_classes, n_columns : int
-        B, K, and the width P of the design matrix.
-
-    Returns
-    -------
-    n_rows : int
-    """
+    """Return how many rows may be read at a time, or raise if the limit is too small for any."""
     limit = parse_bytes(memory_limit)
     gram = n_columns**2 * (4 * n_classes + 6)  # of the classes, as they are added; the solution
     sample = n_classes * 2048 * (4 * n_features + 3 * n_columns)  # reservoirs, their features
@@ -92,6 +50,22 @@ def batch_rows(memory_limit, n_features, n_classes, n_columns):
     return int(min(rows, MOST_ROWS))
 
 
+def _require_memory(memory_limit, classifier, n_rows, n_features, n_classes):
+    """Raise where a table is too large for a model that takes all of its rows at once."""
+    n_hidden = int(classifier.n_hidden)
+    each = 4 * n_features + 4 * n_classes + 16  # numbers of a row: as read, scaled, split by class
+    layers = 4 * min(n_rows * (n_features + n_hidden), 1 << 24)  # at most this much is kept
+    gram = (n_features + n_hidden) ** 2 * 10
+    needed = 8 * (n_rows * each + layers + gram) + (64 << 20)
+    limit = parse_bytes(memory_limit)
+    if needed > limit:
+        raise FileError(
+            f"{type(classifier).__name__} takes all rows at once, not in passes: {n_rows:,} rows "
+            f"of {n_features} columns need about {needed / 2**20:,.0f} MiB, and the memory limit "
+            f"leaves {limit / 2**20:,.0f} MiB"
+        )
+
+
 # -- fit -------------------------------------------------------------------------------
 
 
@@ -100,9 +74,11 @@ def fit_files(estimator, paths, target, memory_limit="1GiB"):
 
     Parameters
     ----------
-    estimator : RVFLClassifier, ELMClassifier, RoBellRVFLClassifier or Pipeline
-        It is not changed. A pipeline must end in one of these, and all its other steps must be
-        ``StandardScaler``.
+    estimator : classifier of robell, or Pipeline that ends in one
+        It is not changed. ``RVFLClassifier``, ``ELMClassifier`` and ``RoBellRVFLClassifier`` are
+        fitted in passes, whatever the size of the files; all other steps of a pipeline must be
+        ``StandardScaler`` then. The other classifiers take all rows at once, and files that need
+        more than the memory limit are refused.
     paths : path-like or list of path-like
         Files, folders of files, or patterns as ``"data/part-*.parquet"``. All files must have the
         same columns, in any order; all but the target must be numeric.
@@ -136,14 +112,22 @@ def fit_files(estimator, paths, target, memory_limit="1GiB"):
 
 def fit_tables(estimator, tables, memory_limit):
     """Do what :func:`fit_files` does; return the model and how often each label occurs."""
-    n_features = len(tables.columns)
-    ScaledFit(estimator)  # raises for what cannot be fitted, before anything is read
+    classifier = _classifier_of(estimator)
+    in_passes = not isinstance(classifier, FamilyClassifier) or classifier._capabilities.passes
+    if in_passes:
+        ScaledFit(estimator)  # raises for what cannot be fitted, before anything is read
     labels, sizes = tables.labels()
     if len(sizes) < 2:
         raise FileError(
             f"column {tables.target!r} holds one class only, {next(iter(sizes))!r}: "
             "at least two are needed"
         )
+    fit = _fit_in_passes if in_passes else _fit_in_memory
+    return fit(estimator, tables, labels, sizes, memory_limit), sizes
+
+
+def _fit_in_passes(estimator, tables, labels, sizes, memory_limit):
+    n_features = len(tables.columns)
     job = ScaledFit(estimator, list(sizes), n_features)
     n_columns = 1 + n_features + int(job.classifier.n_hidden)
     rows = batch_rows(memory_limit, n_features, len(sizes), n_columns)
@@ -155,7 +139,20 @@ def fit_tables(estimator, tables, memory_limit):
                 total = part if total is None else step.reduce(total, part)
                 bar.advance(len(X))
         step.finish(total)
-    return job.estimator(tables.columns), sizes
+    return job.estimator(tables.columns)
+
+
+def _fit_in_memory(estimator, tables, labels, sizes, memory_limit):
+    n_rows = sum(sizes.values())
+    classifier = _classifier_of(estimator)
+    _require_memory(memory_limit, classifier, n_rows, len(tables.columns), len(sizes))
+    ((X, y),) = tables.batches(n_rows, labels)
+    return clone(estimator).fit(_frame(X, tables.columns), y)
+
+
+def _classifier_of(model):
+    """Return the model, or the last step of a pipeline."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) and model.steps else model
 
 
 # -- predict ---------------------------------------------------------------------------
@@ -205,7 +202,7 @@ def predict_files(model, paths, out, proba=False, memory_limit="1GiB"):
 def tables_for(model, paths):
     """Return the files as a model sees them."""
     check_is_fitted(model)
-    names = getattr(model, "feature_names_in_", None)
+    names = _names_of(model)
     tables = Tables(paths, None, None if names is None else list(names))
     if len(tables.columns) != model.n_features_in_:
         raise FileError(
@@ -217,18 +214,19 @@ def tables_for(model, paths):
 
 def predict_tables(model, tables, out, proba, memory_limit):
     """Do what :func:`predict_files` does, given the files as the model sees them."""
+    check_output(out, [file.path for file in tables.files])
     if proba and not hasattr(model, "predict_proba"):
         raise ValueError("the model has no probabilities: it was fitted with calibrate=False")
     n_features, n_classes = len(tables.columns), len(model.classes_)
     rows = batch_rows(memory_limit, n_features, n_classes, n_features)
-    written = 0
+    names, written = _names_of(model), 0
     with (
         Progress(tables.count() or 1, "predict") as bar,
         written_whole(out) as temporary,
         _writer(temporary, out, model.classes_, proba) as write,
     ):
         for X, _ in tables.batches(rows):
-            named = _named(model, X)
+            named = X if names is None else _frame(X, names)
             write(model.predict(named), model.predict_proba(named) if proba else None)
             written += len(X)
             if tables.count() is not None:  # of CSV files it is not known
@@ -236,13 +234,14 @@ def predict_tables(model, tables, out, proba, memory_limit):
     return written
 
 
-def _named(model, X):
-    """Return rows with the names the model wants to see."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return X
-    pandas = require("pandas", "files")
-    return pandas.DataFrame(X, columns=names, copy=False)
+def _names_of(model):
+    """Return the columns a model was fitted to, None where they had no names."""
+    return getattr(model, "feature_names_in_", None)
+
+
+def _frame(X, names):
+    """Return rows as a model that knows names wants to see them."""
+    return require("pandas", "files").DataFrame(X, columns=names, copy=False)
 
 
 @contextmanager
@@ -251,7 +250,7 @@ def _writer(path, out, classes, proba):
     import pyarrow
     from pyarrow import csv, parquet
 
-    suffix = Path(out).suffix.lower()
+    suffix = ".csv" if Path(out) == Path(os.devnull) else Path(out).suffix.lower()
     if suffix not in (".csv", ".parquet", ".pq"):
         raise FileError(f"{out}: predictions are written to .csv or .parquet files")
     fields = [("prediction", pyarrow.array(classes.tolist()).type)]
@@ -333,7 +332,7 @@ def load_model(path):
     >>> load_model("nowhere.skops")
     Traceback (most recent call last):
         ...
-    robell.scale.batches.FileError: nowhere.skops: there is no such file
+    robell._core.tools.files.FileError: nowhere.skops: there is no such file
     """
     skops = require("skops.io", "files")
     path = Path(path)
@@ -363,7 +362,6 @@ def _foreign_types(data):
 
 
 def _require_own(model, where):
-    last = model.steps[-1][1] if isinstance(model, Pipeline) and model.steps else model
-    name = f"{type(last).__module__}.{type(last).__qualname__}"
-    if name not in OWN_TYPES or not is_classifier(last):
+    last = _classifier_of(model)
+    if not isinstance(last, FamilyClassifier):
         raise FileError(f"{where}: {type(last).__name__} is none of robell's classifiers")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import importlib.resources
 import os
+import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,9 +37,14 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary name to write to; the file gets its own name once it is complete.
 
     A link is followed, and a file that is replaced passes its permissions on. Whatever goes wrong,
-    the earlier file stays as it was and no temporary file is left.
+    the earlier file stays as it was and no temporary file is left. A device or a pipe is never
+    replaced: what goes to the null device is written there, any other is refused.
     """
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        check_output(path)
+        yield target
+        return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         yield temporary
@@ -53,6 +59,28 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def check_output(
+    path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
+) -> None:
+    """Raise, before any work is done, where a result could not be written or would do harm.
+
+    It must have a folder, must not be one of the files that are read, under whatever name, and must
+    not be a device or a pipe; the null device is allowed.
+    """
+    out = Path(path)
+    if not out.parent.is_dir():
+        raise FileError(f"{path}: there is no folder {out.parent}")
+    if out.is_dir():
+        raise FileError(f"{path}: is a folder")
+    if not out.exists():
+        return
+    if not out.is_file() and not out.samefile(os.devnull):
+        raise FileError(f"{path}: is a device or a pipe, not a file that could be replaced")
+    for one in inputs:
+        if Path(one).exists() and out.samefile(one):
+            raise FileError(f"{path}: is one of the files that are read; give another name")
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> Path:
@@ -70,3 +98,15 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> Path
 def read_resource(package: str, name: str) -> str:
     """Read a text file that is part of the package."""
     return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def parse_bytes(size: int | str) -> int:
+    """Return a number of bytes, given as such or as ``"2GiB"`` (1024) or ``"500 MB"`` (1000)."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", str(size).lower())
+    if found is None or found[2] not in UNITS or float(found[1]) == 0:
+        raise ValueError(f'memory must be a size such as "2GiB" or "500MB"; got {size!r}')
+    return int(float(found[1]) * UNITS[found[2]])

@@ -1,0 +1,119 @@
+"""Every classifier of the package: saved, loaded, cloned, pickled, and fitted by the command."""
+
+import pickle
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import ClassifierMixin, clone
+from sklearn.datasets import make_classification
+
+import robell
+from robell.cli import main
+from robell.cli.fit import MODELS
+from robell.models._base import Capabilities, FamilyClassifier
+
+ROOT = Path(__file__).parents[2]
+FAMILY = [name for name in robell.__all__ if name.endswith("Classifier")]
+SHORT = {"n_hidden": 7, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, y = make_classification(90, 5, n_informative=4, n_redundant=0, random_state=0)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return pd.DataFrame(X, columns=list("abcde")), np.array(["no", "yes"])[y]
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return {name: getattr(robell, name)(**SHORT).fit(*table) for name in FAMILY}
+
+
+def assert_same(found, expected, X):
+    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
+    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
+
+
+def test_the_sweep_sees_every_classifier():
+    public = [getattr(robell, name) for name in robell.__all__ if name != "__version__"]
+    classes = [one for one in public if isinstance(one, type)]
+    assert {one.__name__ for one in classes if issubclass(one, ClassifierMixin)} == set(FAMILY)
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_a_member_is_of_the_family(name):
+    kind = getattr(robell, name)
+    assert issubclass(kind, FamilyClassifier)
+    assert isinstance(kind._capabilities, Capabilities)
+    assert hasattr(kind, "partial_fit") == kind._capabilities.streams
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_a_model_comes_back_as_it_was(fitted, table, tmp_path, name):
+    pytest.importorskip("skops")
+    from robell.files import load_model, save_model
+
+    save_model(fitted[name], tmp_path / "model.skops")
+    again = load_model(tmp_path / "model.skops")
+    assert type(again) is type(fitted[name])
+    assert again.get_params() == fitted[name].get_params()
+    assert_same(again, fitted[name], table[0])
+    assert_same(pickle.loads(pickle.dumps(fitted[name])), fitted[name], table[0])
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_a_clone_is_the_same_model_not_fitted(fitted, table, name):
+    copy = clone(fitted[name])
+    assert not hasattr(copy, "coef_")
+    assert_same(copy.fit(*table), fitted[name], table[0])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_command_fits_and_predicts(table, tmp_path, capsys, model):
+    pytest.importorskip("skops")
+    from robell.files import load_model
+
+    X, y = table
+    X.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
+    data, out, predicted = (str(tmp_path / name) for name in ("t.csv", "m.skops", "p.csv"))
+    fit = ["fit", data, "--target", "y", "--out", out, "--model", model, "--param", "n_hidden=7"]
+    assert main([*fit, "--no-scale", "--quiet"]) == 0
+    name, parameters = MODELS[model]
+    expected = getattr(robell, name)(**SHORT, **parameters).fit(X, y)
+    found = load_model(out)
+    assert type(found) is type(expected)
+    np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-7)
+    assert main(["predict", out, data, "--out", predicted, "--quiet", "--proba"]) == 0
+    rows = pd.read_csv(predicted)
+    np.testing.assert_array_equal(rows["prediction"], found.predict(X))
+    np.testing.assert_allclose(rows["probability_yes"], found.predict_proba(X)[:, 1], atol=1e-12)
+    assert capsys.readouterr().out.splitlines() == [out, predicted]
+
+
+def test_the_command_knows_every_classifier():
+    assert {name for name, _ in MODELS.values()} == set(FAMILY)
+
+
+def test_the_page_says_what_each_can_do():
+    """The table of the page and the declarations of the classes say the same."""
+    page = (ROOT / "docs" / "which_model.md").read_text(encoding="utf-8")
+    table = page.partition("## What each class can do")[2].partition("\n## ")[0]
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in table.splitlines()
+        if line.startswith("|")
+    ]
+    header, _, *rows = lines
+    columns = [re.search(r"\((\w+)\)", cell)[1] for cell in header[1:]]
+    assert set(columns) <= {field.name for field in fields(Capabilities)}
+    said = {row[0].strip("`"): dict(zip(columns, row[1:], strict=True)) for row in rows}
+    assert set(said) == set(FAMILY)
+    for name, cells in said.items():
+        declared = getattr(robell, name)._capabilities
+        for column, cell in cells.items():
+            assert cell == ("yes" if getattr(declared, column) else "no"), (name, column)
