@@ -64,7 +64,7 @@ class Used:
 
 
 def is_missing(cell, kind=None):
-    """Say whether a cell holds no value; in a column of text of a typed source, "NA" is one."""
+    """Say whether a cell is missing; in a column that its source declares as text, "NA" is not."""
     return cell is None or (cell == "" if kind == "text" else cell in _MISSING)
 
 

@@ -278,7 +278,7 @@ def how_section(result, command):
             "label is likelier. To find out how far to trust this, the rows were hidden from the "
             "classifier, a part of them at a time, and their labels predicted: "
             f"{percent(1 - evidence.trust.misfits)} of the predictions agree with the labels "
-            f"given. If no label were wrong, about {percent(evidence.trust.clarity)} would."
+            f"given. If no label were wrong, {percent(evidence.trust.clarity)} would, by estimate."
         )
     )
     table = Table(
