@@ -51,7 +51,7 @@ class Dataset:
     source : str
         Where these values came from.
     stand_in : bool
-        True where the paper's file is not to be had and these are other data in its place.
+        True where the paper's file is not available and other data stand in its place.
     paper_rows : bool
         True where values and row order are those for which the recovered split gives the test
         counts printed in the paper; decided by comparing `digest` with the recorded one.

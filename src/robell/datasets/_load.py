@@ -180,7 +180,7 @@ def paper_names():
 
 
 def variant_names():
-    """Return the names of what some rows of the paper's tables really seem to be.
+    """Return the names of sets that some rows of the paper's tables really seem to be about.
 
     Returns
     -------
@@ -271,7 +271,7 @@ def _dataset(record, X, y, feature_names, source, *, stand_in=False, notes=()):
 
 
 def _difference(record, X, y, is_the_table):
-    """How a table differs from that of the register."""
+    """Say how a table differs from that of the register."""
     info = record.info
     if info.verdict == NOT_FOUND:
         return "Whether this is the paper's table cannot be told."

@@ -173,7 +173,7 @@ def _blocks(blocks, anchors):
 
 
 def _block(block, anchors):
-    """Set one block."""
+    """Write one block as HTML."""
     match block:
         case Paragraph(text):
             return f'<p dir="auto">{_inline(text)}</p>\n'

@@ -116,7 +116,7 @@ def _label_ranks(axes, names, ranks, below, edges):
 
 @_styled
 def curve_panels(x, results, xlabel, ylabel="", *, order=None, printed=None, emphasised=None):
-    """Draw ``results[panel][model]``, one value for each x, as a line a model and panel.
+    """Draw ``results[panel][model]``, one value for each x: a line for each model, in each panel.
 
     ``printed``, of the same form, is drawn hollow and dashed; the line of the model ``emphasised``
     is thick and above the others. ``order`` lists all models of a report, so that colours agree
@@ -152,7 +152,7 @@ def curve_panels(x, results, xlabel, ylabel="", *, order=None, printed=None, emp
 
 @_styled
 def lines(x, results, xlabel, ylabel, *, log2=False, title=""):
-    """Draw ``results[name]``, one value for each x, as one line a name.
+    """Draw ``results[name]``, one value for each x: a line for each name.
 
     With ``log2``, x are powers of two, drawn at equal distances.
     """

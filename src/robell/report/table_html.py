@@ -71,7 +71,7 @@ def _text(text):
 
 
 def _cell(table, place, column, number, bold):
-    """Set one cell: its attributes, and its content, emboldened where it is the best."""
+    """Write one cell: its attributes, and its content, emboldened where it is the best."""
     cell, form = table.rows[place][column], table.format_of(column)
     attributes = (' scope="row"' if column == 0 else "") + number
     if isinstance(cell, str):
@@ -92,7 +92,7 @@ def _cell(table, place, column, number, bold):
 
 
 def _printed(cell, form):
-    """Set the printed value and the difference, which sign, arrow and colour tell apart."""
+    """Write the printed value and the difference, marked by sign and colour."""
     parts = f'<span class="sr">printed </span>{_number(cell.printed, form)}'
     if cell.difference is not None:
         text = signed_text(cell.difference, form)

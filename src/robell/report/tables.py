@@ -24,7 +24,7 @@ class Compared:
 
     @property
     def difference(self):
-        """Measured less printed, None where either is missing."""
+        """Measured minus printed; None where either is missing."""
         if is_missing(self.measured) or is_missing(self.printed):
             return None
         return self.measured - self.printed
@@ -202,7 +202,7 @@ def write(table, folder):
 
 
 def _plain_cell(cell):
-    """Take numpy's numbers as Python's, and refuse what is no cell."""
+    """Turn numpy's numbers into Python's, and refuse what cannot be a cell."""
     if isinstance(cell, Compared):
         if isinstance(cell.measured, str) or isinstance(cell.printed, str):
             raise TypeError(f"only numbers can be compared, got {cell!r}")
@@ -215,7 +215,7 @@ def _plain_cell(cell):
 
 
 def number_text(value, form):
-    """Format a number, whole ones as they are."""
+    """Format a float as told, and an integer as it is."""
     return str(value) if isinstance(value, int) else format(value, "z" + form)
 
 

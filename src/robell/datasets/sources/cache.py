@@ -31,7 +31,7 @@ def cache_folder(cache_dir=None):
 
 
 def cache_file(name, cache_dir=None):
-    """Where a set would be cached."""
+    """Return the file in which a set is cached, whether or not it is there."""
     return cache_folder(cache_dir) / f"{name}.csv"
 
 

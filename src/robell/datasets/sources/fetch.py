@@ -1,4 +1,4 @@
-"""Getting files from the web: a few tries, a time limit, a size limit, and checksums."""
+"""Fetches files from the web: a few tries, a time limit, a size limit, and checksums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORTH_ANOTHER_TRY = {408, 425, 429, 500, 502, 503, 504}
 
 
 class FetchError(OSError):
-    """A file that could not be had, with the reason."""
+    """A file that could not be fetched, with the reason."""
 
 
 def get(url):
@@ -129,7 +129,7 @@ def _cell(value):
 
 
 def _listed(description, key):
-    """Attribute names of a description: absent, one, or several."""
+    """Return the attribute names of a description: none, one, or several."""
     value = description.get(key) or []
     return value.split(",") if isinstance(value, str) else value
 

@@ -40,12 +40,12 @@ def generate(name):
 
 @functools.cache
 def _training_rows():
-    """Grid positions of the UCI training files, and which of them carry a flipped label."""
+    """Read the grid positions of the UCI training files, and which rows have a flipped label."""
     return json.loads(read_resource("robell.datasets", "monks_train.json"))
 
 
 def _monk(problem, labels):
-    """Training rows in file order, then the whole grid; UCI's .train and .test stacked."""
+    """Make a MONK's problem: UCI's training rows in file order, then the whole grid."""
     levels = [(1, 2, 3), (1, 2, 3), (1, 2), (1, 2, 3), (1, 2, 3, 4), (1, 2)]
     grid = np.array(list(itertools.product(*levels)))
     a1, a2, _, a4, a5, _ = grid.T
@@ -66,7 +66,7 @@ def _monk(problem, labels):
 
 
 def _cross_planes(name, n_majority, n_minority):
-    """Points scattered about the lines x2 = x1 (the larger class) and x2 = -x1."""
+    """Scatter points about the lines x2 = x1 (the larger class) and x2 = -x1."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     y = np.repeat([0, 1], [n_majority, n_minority])
     position = rng.uniform(-1, 1, len(y))

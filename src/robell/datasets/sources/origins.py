@@ -16,7 +16,7 @@ from robell.datasets.sources.fetch import FetchError, openml_rows, uci_rows
 
 
 def _vote(cell):
-    """Code as the collection the paper used did: any vote is -1, none is 0."""
+    """Code a vote as the paper's collection does: yes and no are both -1, missing is 0."""
     return {"y": -1.0, "n": -1.0, "?": 0.0}[cell]
 
 
@@ -91,7 +91,7 @@ class Origin:
 
 
 def fetch_table(record):
-    """Get a set from the first of its origins that answers and agrees with the register."""
+    """Fetch a set from the first of its origins that answers and agrees with the register."""
     name, reasons = record.info.name, []
     for origin in record.origins:
         try:
