@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 import robell.dask
 from robell import RoBellRVFLClassifier, RVFLClassifier
-from robell.scale.scaled import ScaledFit
+from robell.scale.out_of_core import OutOfCoreFit
 
 MODELS = {
     "RVFL": RVFLClassifier(100, random_state=0),
@@ -55,7 +55,7 @@ def plain_loop(name, files, results):
 
     import_all()
     start, cpu = time.perf_counter(), time.process_time()
-    fit = ScaledFit(estimator(name))
+    fit = OutOfCoreFit(estimator(name))
     with threadpool_limits(1):
         for step in fit.passes():
             parts = (pandas.read_parquet(file) for file in files)

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
-from robell.scale.passes import OutOfCoreFit
+from robell.scale.out_of_core import OutOfCoreFit
 
 BATCH = 1_000
 

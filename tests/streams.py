@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import robell.models._streaming as streaming
-import robell.scale.passes as out_of_core
+import robell.scale.out_of_core as out_of_core
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
 from robell._core.membership.reservoir import (
     empty_reservoir,
@@ -21,18 +21,9 @@ from robell._core.ridge.state import (
     to_plain,
     update,
 )
-from robell.models._streaming import StreamingMixin
-from robell.scale.passes import OutOfCoreFit
+from robell.scale.out_of_core import OutOfCoreFit
 
-# The mixin may be in the class already, or is added here.
-if issubclass(RoBellRVFLClassifier, StreamingMixin):
-    RoBell = RoBellRVFLClassifier
-else:
-
-    class RoBell(StreamingMixin, RoBellRVFLClassifier):
-        _weighs_by_membership = True
-
-
+RoBell = RoBellRVFLClassifier
 seeds = st.integers(0, 2**31 - 1)
 
 

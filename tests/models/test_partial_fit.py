@@ -143,7 +143,7 @@ def test_solved_only_when_asked(many, monkeypatch):
     model = stream(RVFLClassifier(10, random_state=0), X, y)
     check_is_fitted(model)
     assert not calls
-    assert "coef_" not in vars(model)
+    assert hasattr(model, "coef_")
     model.predict(X)
     model.predict_proba(X)
     assert model.coef_.shape == (14, 2)
@@ -155,6 +155,21 @@ def test_solved_only_when_asked(many, monkeypatch):
     assert calls == [1, 1]
     with pytest.raises(AttributeError, match="no attribute 'nothing_'"):
         _ = model.nothing_
+
+
+def test_attributes_that_cannot_be_found_are_not_there(many):
+    X, y = many
+    model = RVFLClassifier(8, random_state=0)
+    for name in ("coef_", "C_", "calibration_slope_", "kernel_width_"):
+        assert not hasattr(model, name)
+    model.partial_fit(X, y, [0, 1], np.zeros(700))
+    with pytest.raises(AttributeError, match=r"no coef_ yet: .* no row of positive weight yet"):
+        _ = model.coef_
+    model.partial_fit(X, y)
+    assert hasattr(model, "coef_")
+    assert not hasattr(model, "kernel_width_")
+    model.set_params(calibrate=False).partial_fit(X, y)
+    assert not hasattr(model, "calibration_slope_")
 
 
 def test_predictions_between_batches_change_nothing(many):
@@ -302,11 +317,13 @@ def test_rows_that_cannot_be_used_leave_the_model_as_it_was(many):
         (lambda m: m.partial_fit(X, y[:5], classes=[0, 1]), "inconsistent numbers"),
         (lambda m: m.partial_fit(X, y, [0, 1], -np.ones(700)), "not be negative"),
         (lambda m: m.partial_fit(X * 1e300, y, [0, 1]), "overflow"),
+        (lambda m: m.set_params(class_weight={7: 1.0}).partial_fit(X, y, [0, 1]), "names 7"),
     ]:
         for tried in (fresh, model):
             with pytest.raises(ValueError, match=message) as error:
                 call(tried)
             assert "\n" not in str(error.value)
+            tried.set_params(class_weight=None)
         assert not [name for name in vars(fresh) if name.endswith("_")]
         np.testing.assert_array_equal(model.decision_function(X), reference)
     with pytest.raises(ValueError, match="classes must be passed"):
@@ -341,7 +358,12 @@ def test_absent_rows_and_classes_not_seen_yet(many, estimator):
 def test_a_sample_must_be_kept_from_the_start(many):
     X, y = many
     model = stream(RVFLClassifier(8, random_state=0, calibrate=False), X, y)
-    model.set_params(calibrate=True).partial_fit(X, y)
+    before = model.predict(X)
+    model.set_params(calibrate=True)
+    with pytest.raises(ValueError, match="before the first call"):
+        model.partial_fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), before)
+    stream(model.set_params(calibrate=False), X, y).set_params(C="loo")
     with pytest.raises(ValueError, match="before the first call"):
         model.predict(X)
 

@@ -4,7 +4,6 @@ import functools
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,9 +21,9 @@ from streams import (
 )
 
 import robell.models._streaming as streaming
-import robell.scale.passes as out_of_core
+import robell.scale.out_of_core as out_of_core
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
-from robell.scale.passes import OutOfCoreFit
+from robell.scale.out_of_core import OutOfCoreFit
 
 
 @pytest.fixture
@@ -121,17 +120,6 @@ def test_robell_in_passes_predicts_what_fit_predicts(rng, monkeypatch):
     assert np.abs(found.predict_proba(X) - expected.predict_proba(X)).max() < 0.05
 
 
-def test_frames_in_passes(many):
-    X, y = many
-    table = pd.DataFrame(X, columns=list("abcd"))
-    parts = [(table[:300], y[:300]), (table[300:], y[300:])]
-    expected = RVFLClassifier(6, random_state=0).fit(table, y)
-    for known in ({}, {"classes": [0, 1], "feature_names": list("abcd")}):
-        found = in_passes(RVFLClassifier(6, random_state=0), parts, **known)
-        assert_same_model(found, expected, table)
-        np.testing.assert_array_equal(found.feature_names_in_, list("abcd"))
-
-
 def test_what_goes_wrong_in_passes_is_said(many):
     X, y = many
     model = RVFLClassifier(6, random_state=0)
@@ -149,7 +137,7 @@ def test_what_goes_wrong_in_passes_is_said(many):
         in_passes(model, [(X, np.zeros(700))])
     with pytest.raises(ValueError, match="no row of positive weight"):
         in_passes(model, [(X, y, np.zeros(700))])
-    with pytest.raises(ValueError, match="differ in their columns: 4 without names in one, 3"):
+    with pytest.raises(ValueError, match="differ in their number of columns: 4 in one, 3"):
         in_passes(model, [(X, y), (X[:, :3], y)])
     with pytest.raises(ValueError, match="not among the classes"):
         in_passes(model, [(X, y + 5)], classes=[0, 1], n_features=4)

@@ -1,12 +1,13 @@
 """Models of rows that are read once, in parts: ``partial_fit`` and ``merge``.
 
 They rest on the mergeable state of :mod:`robell._core.ridge.state`. Fits that may read the rows
-several times are in :mod:`robell.scale.passes`.
+several times are in :mod:`robell.scale.out_of_core`.
 """
 
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from robell._core.membership import frozen as frozen_steps
+from robell._core.array import one_hot
+from robell._core.membership.frozen import frozen_membership
 from robell._core.membership.reservoir import empty_reservoir, settle
 from robell._core.ridge.calibrate import fit_calibration
 from robell._core.ridge.solve import REFINE_BELOW
@@ -51,16 +53,8 @@ LONGEST_WARM_UP = 65536
 DRIFT_CHANCE = 1e-6  # warn of what would happen by chance this seldom
 INACCURATE_BELOW = 1e-12  # rcond at which output weights keep about six digits
 
-# Found when first asked for, not at every batch
-SOLVED = (
-    "coef_",
-    "intercept_",
-    "solver_",
-    "C_",
-    "calibration_slope_",
-    "calibration_offsets_",
-    "kernel_width_",
-)
+SOLVED = ("coef_", "intercept_", "solver_", "C_", "kernel_width_")
+SOLVED += ("calibration_slope_", "calibration_offsets_")
 # What sums already taken depend on
 FIXED_PARAMETERS = ("n_hidden", "activation", "bias_scale", "output_bias", "direct_link")
 FIXED_PARAMETERS += ("kernel_width", "rho")
@@ -78,6 +72,7 @@ class Stream:
     seed: int
     parameters: dict[str, Any]  # values that must not change any more
     told_of_drift: bool = False
+    solved: bool = False  # whether the fitted attributes are those of all rows seen
 
 
 class Found(NamedTuple):
@@ -89,8 +84,38 @@ class Found(NamedTuple):
     sample: tuple[np.ndarray, ...] | None  # as StreamingMixin._sample returns it
 
 
+def solved_attribute(name):
+    """Return a property for a fitted attribute that a stream finds when it is first read.
+
+    Solving at every batch would cost more than the batch: probabilities alone need the scores of
+    thousands of rows left out. The value is kept under its own name, as ``fit`` keeps it.
+    """
+
+    def read(model):
+        try:
+            model._ensure_solved()
+        except ValueError as error:  # hasattr knows AttributeError only
+            raise AttributeError(f"{type(model).__name__} has no {name} yet: {error}") from error
+        if name not in vars(model):
+            raise AttributeError(f"{type(model).__name__!r} object has no attribute {name!r}")
+        return vars(model)[name]
+
+    def write(model, value):
+        vars(model)[name] = value
+
+    return property(read, write)
+
+
 class StreamingMixin:
     """Adds ``partial_fit`` to a classifier of the family; not for direct use."""
+
+    coef_ = solved_attribute("coef_")
+    intercept_ = solved_attribute("intercept_")
+    solver_ = solved_attribute("solver_")
+    C_ = solved_attribute("C_")
+    kernel_width_ = solved_attribute("kernel_width_")
+    calibration_slope_ = solved_attribute("calibration_slope_")
+    calibration_offsets_ = solved_attribute("calibration_offsets_")
 
     # -- partial_fit -------------------------------------------------------------------
 
@@ -139,31 +164,23 @@ class StreamingMixin:
         >>> bool(np.allclose(model.coef_, whole.coef_, rtol=0, atol=1e-10))
         True
         """
-        before = dict(vars(self))
-        try:
-            self._take_rows(X, y, classes, sample_weight)
-        except BaseException:
-            # Rows that cannot be used leave the model as it was.
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-        self._tell_of_drift()
-        return self
-
-    def _take_rows(self, X, y, classes, sample_weight):
         if uses_device(X):
             raise TypeError("partial_fit takes arrays, not tensors: give X.cpu()")
-        first = "_stream" not in vars(self)
-        if first or not self._is_usable(X):
-            with one_line_errors(self, X):
-                X = validate_data(self, X, reset=first, **ARRAY_CHECKS)
-        if first:
-            self._begin_stream(classes)
+        model, first = self, "_stream" not in vars(self)
+        if first:  # on a copy: rows that cannot be used leave nothing behind
+            model = copy(self)
+            X = model._begin_stream(X, classes)
         else:
             self._require_same_stream(classes)
-        rows = self._rows_of(X, y, sample_weight)
-        self._stream = replace(self._stream, state=self._updated(self._stream.state, *rows))
-        self._forget_solution()
+            if not self._is_usable(X):
+                with one_line_errors(self, X):
+                    X = validate_data(self, X, reset=False, **ARRAY_CHECKS)
+        rows = model._rows_of(X, y, sample_weight)
+        state = model._updated(model._stream.state, *rows)
+        model._stream = replace(model._stream, state=state, solved=False)
+        self.__dict__ = vars(model)
+        self._tell_of_drift()
+        return self
 
     def _is_usable(self, X):
         """Say whether X is plainly what validation returns, which takes a tenth of a batch."""
@@ -178,7 +195,8 @@ class StreamingMixin:
             and bool(np.isfinite(X).all())
         )
 
-    def _begin_stream(self, classes):
+    def _begin_stream(self, X, classes):
+        """Set what the first rows decide, and return them checked."""
         fitted = "coef_" in vars(self)
         if classes is None and not fitted:
             raise ValueError("classes must be passed on the first call to partial_fit.")
@@ -186,12 +204,21 @@ class StreamingMixin:
             warnings.warn(
                 "partial_fit starts anew: the rows given to fit earlier are not part of it",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         self._remember_device(None)
+        with one_line_errors(self, X):
+            X = validate_data(self, X, **ARRAY_CHECKS)
         self._set_classes(self.classes_ if classes is None else classes)
         seed = draw_seed(self.random_state)
-        self._stream = Stream(self._begin(seed), seed, self._fixed_parameters())
+        fixed = {name: getattr(self, name) for name in FIXED_PARAMETERS if hasattr(self, name)}
+        self._stream = Stream(self._begin(seed), seed, fixed)
+        self._check_class_weight()
+        return X
+
+    def _check_class_weight(self):
+        if isinstance(self.class_weight, dict):
+            self._class_cost_from_dict()
 
     def _set_classes(self, classes):
         classes = column_or_1d(classes)
@@ -216,9 +243,6 @@ class StreamingMixin:
             reservoir = empty_reservoir(n_classes, n_features, seed, RESERVOIR)
         return empty(n_classes, n_columns, reservoir)
 
-    def _fixed_parameters(self):
-        return {name: getattr(self, name) for name in FIXED_PARAMETERS if hasattr(self, name)}
-
     def _require_same_stream(self, classes):
         for name, value in self._stream.parameters.items():
             if getattr(self, name) != value:
@@ -231,6 +255,15 @@ class StreamingMixin:
                 f"classes={np.unique(classes).tolist()} is not the same as on the last call of "
                 f"partial_fit, {self.classes_.tolist()}"
             )
+        self._require_sample(self._stream.state)
+        self._check_class_weight()
+
+    def _require_sample(self, state):
+        if state.reservoir is None and (self.calibrate or self.C == "loo"):
+            raise ValueError(
+                'calibrate=True and C="loo" need a sample of the rows, and none was kept: '
+                "set them before the first call of partial_fit"
+            )
 
     def _rows_of(self, X, y, sample_weight):
         """Return the rows of positive weight, their places among the classes, their weights."""
@@ -238,14 +271,11 @@ class StreamingMixin:
             y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         labels = self._encode(y)
-        if sample_weight is None:
-            return X, labels, np.ones(len(X))
-        some = np.any(np.asarray(sample_weight) != 0)  # a part may be all absent
-        weight = check_multiplicity(sample_weight, len(X)) if some else np.zeros(len(X))
+        weight = weights_of_part(sample_weight, len(X))
         present = weight > 0
-        return (
-            (X, labels, weight) if present.all() else (X[present], labels[present], weight[present])
-        )
+        if present.all():
+            return X, labels, weight
+        return X[present], labels[present], weight[present]
 
     def _encode(self, y):
         try:
@@ -272,10 +302,6 @@ class StreamingMixin:
         width = None if self.kernel_width == "scale" else float(self.kernel_width)
         state = end_warm_up(state, width, float(self.rho), LANDMARKS, RESERVOIR, self._features)
         return update(state, X[ends:], labels[ends:], weight[ends:], self._features)
-
-    def _forget_solution(self):
-        for name in SOLVED:
-            vars(self).pop(name, None)
 
     # -- merge -------------------------------------------------------------------------
 
@@ -316,19 +342,26 @@ class StreamingMixin:
                 "merge needs two models of the same random layer: give both the same int as "
                 "random_state"
             )
-        mine.state = merge(mine.state, theirs.state, self._features)
-        self._forget_solution()
+        state = merge(mine.state, theirs.state, self._features)
+        self._stream = replace(mine, state=state, solved=False)
         self._tell_of_drift()
         return self
 
     # -- solution ----------------------------------------------------------------------
 
-    def __getattr__(self, name):
-        if name in SOLVED and "_stream" in vars(self) and "coef_" not in vars(self):
-            self._solve(self._stream.state)
-            if name in vars(self):
-                return vars(self)[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def _scores(self, X):
+        self._ensure_solved()
+        return super()._scores(X)
+
+    def _ensure_solved(self):
+        """Find the output weights of the rows seen, where there are rows they do not know yet."""
+        stream = vars(self).get("_stream")
+        if stream is None or stream.solved:
+            return
+        for name in SOLVED:
+            vars(self).pop(name, None)
+        self._solve(stream.state)
+        stream.solved = True
 
     def _solve(self, state):
         """Set the attributes named in SOLVED to those of the rows seen."""
@@ -378,17 +411,11 @@ class StreamingMixin:
 
     def _sample(self, state, cost):
         """Return X, T, weight, share left out, and rows stood for, of the rows kept."""
-        if state.reservoir is None:
-            raise ValueError(
-                'calibrate=True and C="loo" need a sample of the rows, and none was kept: '
-                "set them before the first call of partial_fit"
-            )
+        self._require_sample(state)
         kept = settle(state.reservoir)
-        T = np.zeros((len(kept.rows), len(self.classes_)))
-        T[np.arange(len(T)), kept.labels] = 1.0
-        weight = kept.weight.copy()
+        T, weight = one_hot(kept.labels, len(self.classes_)), kept.weight.copy()
         if state.frozen is not None:
-            found = frozen_steps.frozen_membership(state.frozen, kept.rows, kept.labels, kept.keys)
+            found = frozen_membership(state.frozen, kept.rows, kept.labels, kept.keys)
             weight *= found.membership
         if cost is not None:
             weight *= cost[kept.labels]
@@ -414,9 +441,7 @@ class StreamingMixin:
         twin._fit_weighted(
             one_hot_rows(kept.rows, kept.labels, kept.weight, len(self.classes_)), importance
         )
-        for name in SOLVED:
-            if name in vars(twin):
-                setattr(self, name, getattr(twin, name))
+        vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
 
     # -- drift -------------------------------------------------------------------------
 
@@ -489,7 +514,12 @@ class StreamingMixin:
 
 def one_hot_rows(X, labels, weight, n_classes):
     """Return rows as a fit's slots want them, all of them present."""
-    T = np.zeros((len(X), n_classes))
-    T[np.arange(len(X)), labels] = 1.0
     rows = TrainingRows(X, labels, weight)
-    return Prepared(rows, rows, T, np.arange(len(X)), len(X))
+    return Prepared(rows, rows, one_hot(labels, n_classes), np.arange(len(X)), len(X))
+
+
+def weights_of_part(sample_weight, n_rows):
+    """Return the multiplicities of a part's rows, all of which may be absent."""
+    if sample_weight is not None and not np.any(np.asarray(sample_weight) != 0):
+        return np.zeros(n_rows)
+    return check_multiplicity(sample_weight, n_rows)

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from robell._core.array import one_hot
 from robell._core.balls.granular import Balls, describe_balls, distinct_rows, grow_balls, keep_balls
 from robell._core.balls.graphs import SCATTERS, graph_term
-from robell._core.membership.pairs import require_squares
+from robell._core.membership.distances import require_squares
 from robell._core.ridge.calibrate import fit_calibration
 from robell.models._base import BaseRVFLClassifier, Capabilities, TrainingRows
 

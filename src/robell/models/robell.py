@@ -13,14 +13,12 @@ from sklearn.utils.validation import check_X_y
 from threadpoolctl import threadpool_limits
 
 from robell._core.array import beside, in_double_precision, is_tensor, to_host
-from robell._core.membership.equations import (
+from robell._core.membership.approximate import (
     approximable,
     approximate_statistics,
-    kernel_statistics,
     pairs_to_sample,
-    pw_gbell,
-    scale_kernel_width,
 )
+from robell._core.membership.equations import kernel_statistics, pw_gbell, scale_kernel_width
 from robell._core.membership.pairs import Workers, pairs_to_compare
 from robell._core.membership.pairs_torch import engine_of
 from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors

@@ -26,8 +26,8 @@ from robell._core.tools.optional import require
 from robell._core.tools.progress import Progress
 from robell.models._base import ARRAY_CHECKS
 from robell.models._validation import one_line_errors
+from robell.scale.out_of_core import OutOfCoreFit
 from robell.scale.partitions import is_array, match_parts, require_dask
-from robell.scale.scaled import ScaledFit
 
 __all__ = ["ClusterError", "decision_function", "fit", "predict", "predict_proba"]
 
@@ -96,7 +96,7 @@ def fit(estimator, X, y, client=None, sample_weight=None):
     True
     """
     require("dask.array", "dask")
-    job = ScaledFit(estimator)
+    job = OutOfCoreFit(estimator)
     parts = match_parts(X, y, sample_weight)
     client = _current_client() if client is None else client
     if client is not None and client.asynchronous:

@@ -20,7 +20,7 @@ from robell._core.tools.progress import Progress
 from robell.models import CLASSIFIERS
 from robell.models._base import FamilyClassifier
 from robell.scale.batches import Tables
-from robell.scale.scaled import ScaledFit
+from robell.scale.out_of_core import OutOfCoreFit
 
 __all__ = ["FileError", "fit_files", "load_model", "predict_files", "save_model"]
 
@@ -115,7 +115,7 @@ def fit_tables(estimator, tables, memory_limit):
     classifier = _classifier_of(estimator)
     in_passes = not isinstance(classifier, FamilyClassifier) or classifier._capabilities.passes
     if in_passes:
-        ScaledFit(estimator)  # raises for what cannot be fitted, before anything is read
+        OutOfCoreFit(estimator)  # raises for what cannot be fitted, before anything is read
     labels, sizes = tables.labels()
     if len(sizes) < 2:
         raise FileError(
@@ -128,7 +128,7 @@ def fit_tables(estimator, tables, memory_limit):
 
 def _fit_in_passes(estimator, tables, labels, sizes, memory_limit):
     n_features = len(tables.columns)
-    job = ScaledFit(estimator, list(sizes), n_features)
+    job = OutOfCoreFit(estimator, list(sizes), n_features)
     n_columns = 1 + n_features + int(job.classifier.n_hidden)
     rows = batch_rows(memory_limit, n_features, len(sizes), n_columns)
     for step in job.passes():

@@ -1,184 +1,32 @@
-"""Fits of data larger than memory: files, or partitions on a cluster.
+"""Passes over all rows: each maps parts of the rows to small results, and reduces the results.
 
-:class:`OutOfCoreFit` reads the rows in passes. A pass is a map over parts of the rows and an
-associative, commutative reduction of the small results; what runs the maps, where and in which
-order, is the caller's business.
+Results are reduced in any order and grouping. Rows reach a pass as they are in the data; scalers
+are applied here, and a sample of the rows is drawn by keys of the rows before scaling, so the rows
+sampled do not depend on the last digits of a scaler.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _get_feature_names, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
+from robell._core.array import one_hot
 from robell._core.membership import frozen as frozen_steps
-from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS
-from robell._core.ridge.state import empty, merge, update
-from robell.models._base import ARRAY_CHECKS
-from robell.models._streaming import LANDMARKS, RESERVOIR, StreamingMixin, one_hot_rows
-from robell.models._validation import draw_seed, one_line_errors
-
-
-class OutOfCoreFit:
-    """A fit in passes over parts of the rows: files, or partitions on a cluster.
-
-    Every pass maps each part to a small result and reduces the results in any order and grouping;
-    the model does not depend on either, nor on how the rows are cut into parts.
-
-    A plain network takes one pass, two more where its equations are so ill-conditioned that
-    ``fit`` would refine their solution. A RoBell network takes four (moments, landmark sums,
-    largest radii, weights); only the first where all distinct rows fit in the reservoirs, from
-    which the model is then fitted as ``fit`` does it. Memory is that of a part, of K Gram matrices
-    and of K reservoirs.
-
-    Parameters
-    ----------
-    estimator : RVFLClassifier, ELMClassifier or RoBellRVFLClassifier
-        Its parameters are used; it is not changed.
-    classes : array-like, default=None
-        All labels. Without, a first pass finds labels, number and names of features.
-    n_features : int, default=None
-        Number of features; may be left out where ``feature_names`` are given.
-    feature_names : sequence of str, default=None
-        Columns of the parts, where these are data frames.
-
-    Examples
-    --------
-    >>> from functools import reduce
-    >>> from sklearn.datasets import load_iris
-    >>> from robell import RVFLClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> parts = [(X[i::5], y[i::5]) for i in range(5)]
-    >>> fit = OutOfCoreFit(RVFLClassifier(random_state=0), classes=[0, 1, 2], n_features=4)
-    >>> for step in fit.passes():
-    ...     step.finish(reduce(step.reduce, (step.map(*part) for part in parts)))
-    >>> fit.estimator().score(X, y) > 0.9
-    True
-    """
-
-    def __init__(self, estimator, classes=None, n_features=None, feature_names=None):
-        if not isinstance(estimator, StreamingMixin):
-            raise TypeError(f"{type(estimator).__name__} cannot be fitted in parts")
-        self._model = clone(estimator)
-        self._model._validate_params()
-        self._done = False
-        self._found = Columns(
-            None if classes is None else np.unique(classes),
-            n_features if feature_names is None else len(feature_names),
-            None if feature_names is None else np.asarray(feature_names, dtype=object),
-        )
-
-    def passes(self):
-        """Yield the passes, each of which must be finished before the next is asked for.
-
-        A pass has a ``name``, ``map(X, y, sample_weight=None)``, which returns a result of
-        bounded size that can be pickled, ``reduce(a, b)``, which is associative and commutative
-        and changes neither, and ``finish(total)``. A pass can be pickled, and its copies map
-        and reduce as well. A part may be empty, or hold rows of one class only.
-        """
-        model, found = self._model, self._found
-        if found.classes is None or found.n_features is None:
-            step = ColumnsPass(model)
-            yield step
-            found = step.take()
-        model._set_classes(found.classes)
-        model.n_features_in_ = int(found.n_features)
-        if found.names is not None:
-            model.feature_names_in_ = found.names
-        state = model._begin(seed := draw_seed(model.random_state))
-        if model._capabilities.weighs_by_membership:
-            step = MomentsPass(model, seed)
-            yield step
-            moments = step.take()
-            self._require_all_classes(moments.sizes)
-            if moments.reservoir.complete:
-                self._finish(replace(state, sizes=moments.sizes, reservoir=moments.reservoir))
-                return
-            frozen = yield from self._frozen(moments)
-            state = replace(empty(*state.right.shape), frozen=frozen)
-        step = WeightsPass(model, state)
-        yield step
-        state = step.take()
-        self._require_all_classes(state.sizes)
-        if model._capabilities.weighs_by_membership:
-            state = replace(state, reservoir=moments.reservoir)
-        yield from self._refined(state)
-
-    def _frozen(self, moments):
-        model = self._model
-        scale = model.kernel_width == "scale"
-        width = frozen_steps.scale_width(moments) if scale else float(model.kernel_width)
-        landmarks = frozen_steps.first_rows(moments, width, LANDMARKS)
-        step = LandmarkPass(model, landmarks)
-        yield step
-        means = frozen_steps.class_means(landmarks, step.take(), moments.sizes)
-        step = RadiusPass(model, means)
-        yield step
-        return frozen_steps.freeze(
-            means, step.take(), moments.sizes, float(model.rho), moments.reservoir
-        )
-
-    def _refined(self, state):
-        """Refine an inaccurate solution with residuals of the rows, as fit does."""
-        kept = state.reservoir
-        found = self._model._solve_from_sums(state)
-        solution = found.solution
-        whole = state.frozen is None and kept is not None and kept.complete
-        if 0.0 < solution.factor.rcond < REFINE_BELOW and not whole:
-            for _ in range(REFINEMENTS):
-                step = ResidualPass(self._model, state.frozen, found.cost, solution)
-                yield step
-                gradient = step.take() - solution.penalty * solution.beta
-                beta = solution.beta + solution.factor.solve(gradient)
-                solution = replace(solution, beta=beta)
-            self._model._set_solution(state, found._replace(solution=solution))
-            self._done = True
-            return
-        self._finish(state)
-
-    def _finish(self, state):
-        self._model._solve(state)
-        self._done = True
-
-    def _require_all_classes(self, sizes):
-        if not (sizes > 0).all():
-            missing = self._model.classes_[int(np.argmin(sizes))]
-            raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
-
-    def estimator(self):
-        """Return the fitted estimator, of the class of the one given."""
-        if not self._done:
-            raise RuntimeError("the fit has passes left: finish them all first")
-        return self._model
-
-
-class Columns(NamedTuple):
-    """Labels, number and names of features of some rows; None where not known."""
-
-    classes: np.ndarray | None
-    n_features: int | None
-    names: np.ndarray | None
+from robell._core.membership.moments import mean_and_scatter, pool_moments
+from robell._core.membership.reservoir import row_keys
+from robell._core.ridge.state import merge, update
+from robell.models._streaming import weights_of_part
+from robell.models._validation import ARRAY_CHECKS, one_line_errors
 
 
 class Pass:
-    """One pass over all rows."""
+    """One pass over all rows; ``name``, ``map`` and ``reduce`` are those of the kinds below."""
 
-    def __init__(self, model):
-        self._model = model
-        self._total = None
-
-    def _part(self, X, y, sample_weight):
-        """Return rows, labels and weights of a part; none of an empty one."""
-        if not len(X):
-            nothing = np.empty((0, self._model.n_features_in_))
-            return nothing, np.empty(0, np.intp), np.empty(0)
-        with one_line_errors(self._model, X):
-            X = validate_data(self._model, X, reset=False, **ARRAY_CHECKS)
-        return self._model._rows_of(X, y, sample_weight)
+    _total = None
 
     def finish(self, total):
         """Take the result of all parts."""
@@ -191,45 +39,148 @@ class Pass:
         return self._total
 
 
+class Columns(NamedTuple):
+    """Labels and number of features of some rows; None where not known."""
+
+    classes: np.ndarray | None
+    n_features: int | None
+
+    @property
+    def known(self):
+        """Whether nothing is missing."""
+        return self.classes is not None and self.n_features is not None
+
+
 class ColumnsPass(Pass):
-    """Finds labels and columns."""
+    """Finds labels and number of features."""
 
     name = "labels"
 
+    def __init__(self, model):
+        self._model = model
+
     def map(self, X, y, sample_weight=None):
-        """Return labels and columns of a part."""
+        """Return labels and number of features of a part."""
         if not len(X):
-            return Columns(None, None, None)
+            return Columns(None, None)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         if sample_weight is not None:
             y = y[np.asarray(sample_weight) != 0]
-        return Columns(np.unique(y) if len(y) else None, X.shape[1], _get_feature_names(X))
+        return Columns(np.unique(y) if len(y) else None, X.shape[1])
 
     def reduce(self, a, b):
-        """Return labels and columns of both."""
-        for x in (a, b):
-            if x.n_features is None:
-                return b if x is a else a
-        if a.n_features != b.n_features or not np.array_equal(a.names, b.names):
+        """Return labels and number of features of both."""
+        if a.n_features is None or b.n_features is None:
+            return b if a.n_features is None else a
+        if a.n_features != b.n_features:
             raise ValueError(
-                f"parts differ in their columns: {_describe(a)} in one, {_describe(b)} in another"
+                f"parts differ in their number of columns: {a.n_features} in one, "
+                f"{b.n_features} in another"
             )
         known = [x.classes for x in (a, b) if x.classes is not None]
         return a._replace(classes=np.unique(np.concatenate(known)) if known else None)
 
-    def take(self):
-        """Return what was found, or raise when it is not enough."""
-        found = super().take()
-        if found.classes is None:
+    def finish(self, total):
+        """Take the result of all parts, or raise when there is no row in any."""
+        columns = total.columns if isinstance(total, ScalerMoments) else total
+        if columns.classes is None:
             raise ValueError("there is no row of positive weight in any part")
-        return found
+        super().finish(total)
 
 
-def _describe(columns):
-    if columns.names is None:
-        return f"{columns.n_features} without names"
-    return f"{columns.names.tolist()}"
+# -- scalers -----------------------------------------------------------------------------
+
+
+class ScalerMoments(NamedTuple):
+    """Labels of some rows, their total weight, their mean and their scatter."""
+
+    columns: Columns
+    size: float
+    mean: np.ndarray | None  # None of no rows
+    scatter: np.ndarray | None
+
+
+class ScalerPass(ColumnsPass):
+    """Finds labels, means and variances of the rows, scaled by the scalers before."""
+
+    name = "scaling"
+
+    def __init__(self, model, before):
+        super().__init__(model)
+        self._before = before
+
+    def map(self, X, y, sample_weight=None):
+        """Return labels and moments of a part."""
+        columns = super().map(X, y, sample_weight)
+        weight = weights_of_part(sample_weight, len(X))
+        if not weight.any():
+            return ScalerMoments(columns, 0.0, None, None)
+        with one_line_errors(self._model, X):
+            X = check_array(X, input_name="X", **ARRAY_CHECKS)
+        moments = mean_and_scatter(scaled(self._before, X[weight > 0]), weight[weight > 0])
+        return ScalerMoments(columns, float(weight.sum()), *moments)
+
+    def reduce(self, a, b):
+        """Return labels and moments of both."""
+        columns = super().reduce(a.columns, b.columns)
+        if not a.size or not b.size:
+            return (a if a.size else b)._replace(columns=columns)
+        sizes = np.array([a.size, b.size])
+        means, scatters = np.stack([a.mean, b.mean]), np.stack([a.scatter, b.scatter])
+        return ScalerMoments(columns, a.size + b.size, *pool_moments(sizes, means, scatters))
+
+
+def scaled(scalers, X):
+    """Return rows as fitted scalers make them."""
+    for scaler in scalers:
+        # By hand: transform would validate again, and hand on a frame where told to.
+        if scaler.with_mean:
+            X = X - scaler.mean_
+        if scaler.with_std:
+            X = X / scaler.scale_
+    return X
+
+
+def set_moments(scaler, moments):
+    """Set what ``StandardScaler.fit`` would have set from the same rows."""
+    size, mean, variance = moments.size, moments.mean, moments.scatter / moments.size
+    scaler.n_features_in_ = len(mean)
+    scaler.n_samples_seen_ = np.int64(size) if size.is_integer() else np.float64(size)
+    scaler.mean_ = mean if scaler.with_mean or scaler.with_std else None
+    scaler.var_ = scaler.scale_ = None
+    if scaler.with_std:
+        # A variance within rounding of zero is that of a constant column, which is not scaled.
+        rounding = max(size, 8.0) * np.finfo(float).eps
+        constant = variance <= rounding * variance + np.square(mean * rounding)
+        scaler.var_ = np.where(constant, 0.0, variance)
+        scaler.scale_ = np.where(constant, 1.0, np.sqrt(variance))
+
+
+# -- the classifier ------------------------------------------------------------------------
+
+
+class Reader(NamedTuple):
+    """How parts become rows: checked for a model, scaled, with keys of the rows before scaling."""
+
+    model: object
+    scalers: list
+    seed: int
+
+    def read(self, X, y, sample_weight):
+        """Return rows, labels and weights of a part, and the rows before scaling."""
+        if not len(X):
+            nothing = np.empty((0, self.model.n_features_in_))
+            return nothing, np.empty(0, np.intp), np.empty(0), nothing
+        with one_line_errors(self.model, X):
+            X = validate_data(self.model, X, reset=False, **ARRAY_CHECKS)
+        X, labels, weight = self.model._rows_of(X, y, sample_weight)
+        return scaled(self.scalers, X), labels, weight, X
+
+    def read_keyed(self, X, y, sample_weight):
+        """Return rows, labels, weights and keys of a part."""
+        *rows, raw = self.read(X, y, sample_weight)
+        return *rows, row_keys(raw, self.seed)
 
 
 class MomentsPass(Pass):
@@ -237,15 +188,14 @@ class MomentsPass(Pass):
 
     name = "moments"
 
-    def __init__(self, model, seed):
-        super().__init__(model)
-        self._seed = seed
+    def __init__(self, reader, capacity):
+        self._reader, self._capacity = reader, capacity
 
     def map(self, X, y, sample_weight=None):
         """Return the moments of a part."""
-        rows = self._part(X, y, sample_weight)
-        n_classes = len(self._model.classes_)
-        return frozen_steps.moments_of(*rows, n_classes, self._seed, RESERVOIR)
+        rows = self._reader.read_keyed(X, y, sample_weight)
+        n_classes = len(self._reader.model.classes_)
+        return frozen_steps.moments_of(*rows, n_classes, self._reader.seed, self._capacity)
 
     def reduce(self, a, b):
         """Return the moments of both."""
@@ -257,13 +207,13 @@ class LandmarkPass(Pass):
 
     name = "landmark sums"
 
-    def __init__(self, model, landmarks):
-        super().__init__(model)
-        self._landmarks = landmarks
+    def __init__(self, reader, landmarks):
+        self._reader, self._landmarks = reader, landmarks
 
     def map(self, X, y, sample_weight=None):
         """Return the sums of a part."""
-        return frozen_steps.dissimilarity_sums(self._landmarks, *self._part(X, y, sample_weight))
+        rows = self._reader.read(X, y, sample_weight)[:3]
+        return frozen_steps.dissimilarity_sums(self._landmarks, *rows)
 
     def reduce(self, a, b):
         """Return the sums of both."""
@@ -275,14 +225,13 @@ class RadiusPass(Pass):
 
     name = "largest radii"
 
-    def __init__(self, model, means):
-        super().__init__(model)
-        self._means = means
+    def __init__(self, reader, means):
+        self._reader, self._means = reader, means
 
     def map(self, X, y, sample_weight=None):
         """Return the largest radii of a part."""
-        X, labels, _ = self._part(X, y, sample_weight)
-        return frozen_steps.largest_class_radii(self._means, X, labels)
+        rows, labels, *_ = self._reader.read(X, y, sample_weight)
+        return frozen_steps.largest_class_radii(self._means, rows, labels)
 
     def reduce(self, a, b):
         """Return the larger radii."""
@@ -294,17 +243,17 @@ class WeightsPass(Pass):
 
     name = "weights"
 
-    def __init__(self, model, begun):
-        super().__init__(model)
-        self._begun = begun
+    def __init__(self, reader, begun):
+        self._reader, self._begun = reader, begun
 
     def map(self, X, y, sample_weight=None):
         """Return the state of a part."""
-        return update(self._begun, *self._part(X, y, sample_weight), self._model._features)
+        rows, labels, weight, keys = self._reader.read_keyed(X, y, sample_weight)
+        return update(self._begun, rows, labels, weight, self._reader.model._features, keys)
 
     def reduce(self, a, b):
         """Return the state of both."""
-        return merge(a, b, self._model._features)
+        return merge(a, b, self._reader.model._features)
 
 
 class ResidualPass(Pass):
@@ -312,23 +261,23 @@ class ResidualPass(Pass):
 
     name = "residuals"
 
-    def __init__(self, model, frozen, cost, solution):
-        super().__init__(model)
-        self._frozen, self._cost, self._solution = frozen, cost, solution
+    def __init__(self, reader, frozen, cost, solution):
+        self._reader, self._frozen = reader, frozen
+        self._cost, self._solution = cost, solution
 
     def map(self, X, y, sample_weight=None):
         """Return the residuals of a part, times its features."""
-        X, labels, weight = self._part(X, y, sample_weight)
+        rows, labels, weight, keys = self._reader.read_keyed(X, y, sample_weight)
         if self._frozen is not None:
-            weight = weight * frozen_steps.frozen_membership(self._frozen, X, labels).membership
+            found = frozen_steps.frozen_membership(self._frozen, rows, labels, keys)
+            weight = weight * found.membership
         if self._cost is not None:
             weight = weight * self._cost[labels]
         weight = weight * self._solution.weight_factor
-        prepared = one_hot_rows(X, labels, weight, len(self._model.classes_))
-        gradient = np.zeros_like(self._solution.beta)
-        for rows, M in self._model._design(prepared.rows.X):
-            residual = prepared.T[rows] - M @ self._solution.beta
-            gradient += M.T @ (weight[rows, None] * residual)
+        model, beta = self._reader.model, self._solution.beta
+        T, gradient = one_hot(labels, len(model.classes_)), np.zeros_like(beta)
+        for block, M in model._design(rows):
+            gradient += M.T @ (weight[block, None] * (T[block] - M @ beta))
         return gradient
 
     def reduce(self, a, b):

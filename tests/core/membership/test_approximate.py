@@ -12,30 +12,33 @@ from sklearn.model_selection import GridSearchCV
 
 import robell.models.robell as robell_module
 from robell import RoBellRVFLClassifier, RVFLGridSearchCV, pw_gbell_membership
-from robell._core.membership.equations import (
-    Interval,
+from robell._core.membership.approximate import (
+    Effort,
     Sampling,
     approximable,
+    approximate_radii,
     approximate_statistics,
+    choose_landmarks,
+    draw_rows,
+    mean_residual,
+    missed_products,
+    pairs_to_sample,
+    proportion_interval,
+    stand,
+)
+from robell._core.membership.equations import (
+    Interval,
     bell_interval,
     generalized_bell,
     kernel_statistics,
-    pairs_to_sample,
-    proportion_interval,
     pw_gbell,
 )
-from robell._core.membership.nystrom import (
-    Effort,
-    approximate_radii,
-    choose_landmarks,
-    draw_rows,
+from robell._core.membership.landmarks import (
+    dissimilarity,
     landmark_basis,
     landmark_sums,
-    mean_coordinates,
-    mean_residual,
-    missed_products,
-    radii_from_sums,
-    stand,
+    nearest_point,
+    squared_distance_to,
 )
 from robell._core.membership.pairs import Workers
 
@@ -74,9 +77,8 @@ def exact_radii(X, weight, width):
 def test_all_rows_as_landmarks_give_the_exact_radii(rng, width):
     X, _ = mixture(rng, 90)
     weight = rng.integers(1, 4, 90).astype(float)
-    basis = landmark_basis(X, width)
-    sums = landmark_sums(X, weight, X, width)
-    found = radii_from_sums(X, basis, sums, weight.sum())
+    mean = nearest_point(landmark_basis(X, width), landmark_sums(X, weight, X, width), weight.sum())
+    found = np.sqrt(squared_distance_to(mean, dissimilarity(X, X, width)))
     # By the input space for the widest kernel, whose radii the plain formula cannot resolve
     mean = weight @ X / weight.sum()
     expected = (
@@ -84,8 +86,7 @@ def test_all_rows_as_landmarks_give_the_exact_radii(rng, width):
         if width < 1e3
         else np.sqrt(2) / width * np.linalg.norm(X - mean, axis=1)
     )
-    np.testing.assert_allclose(found.radius, expected, rtol=1e-5)
-    assert ((found.low <= expected * (1 + 1e-9)) & (expected <= found.high * (1 + 1e-9))).all()
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_landmark_sums_are_the_plain_sums_and_add_up(rng):
@@ -109,10 +110,10 @@ def test_projection_is_the_nearest_point_of_the_hull(rng):
     v = np.linalg.solve(system, np.append(to_mean, 1.0))[:15]
     k = np.exp(-cdist(X, Z, "sqeuclidean") / width**2)
     expected = np.sqrt(1 - 2 * k @ v + v @ K @ v)
-    found = radii_from_sums(
-        X, landmark_basis(Z, width), landmark_sums(X, np.ones(200), Z, width), 200.0
-    )
-    np.testing.assert_allclose(found.radius, expected, rtol=1e-6)
+    mean = nearest_point(landmark_basis(Z, width), landmark_sums(X, np.ones(200), Z, width), 200.0)
+    assert mean.v.sum() == pytest.approx(1.0, rel=1e-12)
+    found = np.sqrt(squared_distance_to(mean, dissimilarity(X, Z, width)))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("width", [0.7, 2.5, 12.0])
@@ -120,10 +121,10 @@ def test_what_the_hull_misses_obeys_cauchy_and_schwarz(rng, width):
     X, _ = mixture(rng, 300)
     basis = landmark_basis(X[:25], width)
     sums = landmark_sums(X, np.ones(300), basis.landmarks, width)
-    mean = mean_coordinates(basis, sums, 300.0)
+    mean = nearest_point(basis, sums, 300.0)
     squared, residual = stand(X, basis, mean)
     own_sums = landmark_sums(X, np.ones(300), X, width)
-    delta = missed_products(basis, mean, X, own_sums, sums, 300.0)
+    delta = missed_products(basis, mean, X, own_sums / 300.0, sums / 300.0)
     missed = delta.mean()  # the mean over all rows is Δ itself
     assert missed >= -1e-12
     assert (np.abs(delta) <= np.sqrt(residual * missed) + 1e-9).all()

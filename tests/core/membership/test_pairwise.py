@@ -14,23 +14,26 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from robell._core.membership import pairs as pairwise
-from robell._core.membership.pairs import (
+from robell._core.membership.distances import (
     KernelRows,
     ReachRows,
-    Workers,
     center,
     distances_of_pairs,
     kernel_tile,
-    neighbour_weights,
-    pairs_to_compare,
     product_rounding,
     reach_tile,
-    reference_weights,
     representable,
+    single_precision_serves,
+)
+from robell._core.membership.pairs import (
+    Workers,
+    neighbour_weights,
+    pairs_to_compare,
+    reference_weights,
     same_class_dissimilarity,
     share_out,
-    single_precision_serves,
     units_of,
+    weights_within,
 )
 
 
@@ -243,6 +246,10 @@ def test_reference_weights_hold_the_exact_ones_between_them(rng, weighted, offse
         assert np.mean(high == exact[2]) > 0.98
     everything = reference_weights(X, references, weight, (np.inf, np.inf, np.inf))
     np.testing.assert_array_equal(everything, values.sum())
+    for reach in (0.0, 3.0, np.inf):
+        found = weights_within(X, references, weight, reach)
+        np.testing.assert_array_equal(found, (reach >= D2) @ values)
+    np.testing.assert_array_equal(weights_within(X, references[:0], None, 1.0), 0.0)
 
 
 # -- work shared out ----------------------------------------------------------------------
@@ -296,7 +303,7 @@ def test_ctrl_c_stops_all_threads_within_a_second(rng, interruptible, no_thread_
 
 def test_memory_is_a_few_tiles_whatever_the_rows(rng):
     peaks = []
-    for n in (3000, 12_000):
+    for n in (2500, 5000):
         X, classes = rows_of(rng, (n, n // 4), 4)
         tracemalloc.start()
         sums = same_class_dissimilarity(X, classes, np.ones(len(X)), 0.3)

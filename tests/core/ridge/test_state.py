@@ -23,14 +23,12 @@ import robell.models._streaming as streaming
 from robell._core.membership import frozen as steps
 from robell._core.membership.equations import kernel_statistics, pw_gbell, scale_kernel_width
 from robell._core.membership.reservoir import (
-    UNBOUNDED,
     add_rows,
     empty_reservoir,
     find_rows,
     merge_reservoirs,
     row_keys,
     settle,
-    with_capacity,
 )
 from robell._core.ridge.state import (
     State,
@@ -116,10 +114,7 @@ def test_reservoirs_do_not_depend_on_order_or_partition(seed, capacity, n, data)
     in_turn = empty_reservoir(3, 2, 5, capacity)
     for p in np.split(order, cuts):
         in_turn = add_rows(in_turn, X[p], labels[p], weight[p])
-    cut_later = with_capacity(
-        add_rows(empty_reservoir(3, 2, 5, UNBOUNDED), X, labels, weight), capacity
-    )
-    for found in (merged, settle(in_turn), cut_later):
+    for found in (merged, settle(in_turn)):
         assert found.labels.tolist() == [c for c, _, _ in expected]
         np.testing.assert_array_equal(found.rows, [row for _, row, _ in expected])
         np.testing.assert_allclose(found.weight, [w for *_, w in expected], rtol=1e-14)
@@ -256,7 +251,7 @@ def test_moments_are_numpys(rng):
     parts = [slice(0, 30), slice(30, 30), slice(30, 150), slice(150, 200)]
     found = functools.reduce(
         steps.merge_moments,
-        [steps.moments_of(X[p], labels[p], weight[p], 3, 0, 50) for p in parts],
+        [steps.moments_of(X[p], labels[p], weight[p], row_keys(X[p], 0), 3, 0, 50) for p in parts],
     )
     repeated = np.repeat(X, weight.astype(int), axis=0)
     of = np.repeat(labels, weight.astype(int))
@@ -266,12 +261,13 @@ def test_moments_are_numpys(rng):
         np.testing.assert_allclose(found.scatter[c], expected, rtol=1e-12)
     np.testing.assert_array_equal(found.sizes, [(of == 0).sum(), (of == 1).sum(), 0])
     np.testing.assert_allclose(steps.scale_width(found), scale_kernel_width(X, weight), rtol=1e-13)
-    constant = steps.moments_of(np.full((4, 2), 7.0), np.zeros(4, int), np.ones(4), 1, 0, 9)
+    same = np.full((4, 2), 7.0)
+    constant = steps.moments_of(same, np.zeros(4, int), np.ones(4), row_keys(same, 0), 1, 0, 9)
     assert steps.scale_width(constant) == 1.0
 
 
 def four_steps(X, labels, weight, width, rho, n_landmarks, capacity, n_classes=2):
-    moments = steps.moments_of(X, labels, weight, n_classes, 0, capacity)
+    moments = steps.moments_of(X, labels, weight, row_keys(X, 0), n_classes, 0, capacity)
     landmarks = steps.first_rows(moments, width, n_landmarks)
     sums = steps.dissimilarity_sums(landmarks, X, labels, weight)
     means = steps.class_means(landmarks, sums, moments.sizes)

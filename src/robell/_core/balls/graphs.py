@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, diags_array
 
-from robell._core.membership.pairs import squared_distances
+from robell._core.membership.distances import squared_distances
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]

@@ -14,21 +14,18 @@ of classes and is the paper's for two (erratum E17).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv, betaincinv
 
-from robell._core.membership.nystrom import Effort, Radii, approximate_radii, draw_rows
+from robell._core.membership.distances import center, require_squares
 from robell._core.membership.pairs import (
     ONE_WORKER,
     Labels,
     Workers,
-    center,
     neighbour_weights,
-    reference_weights,
-    require_squares,
     same_class_dissimilarity,
 )
 
@@ -48,7 +45,7 @@ class Interval(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Intervals that hold the exact statistics, all together, but for a small chance."""
+    """Intervals that, with high confidence, all hold the exact statistics."""
 
     radius: Interval
     class_probability: Interval
@@ -150,6 +147,11 @@ def combine_membership(bell: Array, probability: Array, classes: Labels, minorit
     return np.where(classes == minority, 1.0, bell * probability)
 
 
+def usable_width(kernel_width: float) -> float:
+    """Return the kernel width, or the nearest one whose square and its inverse are numbers."""
+    return min(max(kernel_width, NARROWEST), WIDEST)
+
+
 def kernel_statistics(
     X: Array,
     classes: Labels,
@@ -162,21 +164,41 @@ def kernel_statistics(
 
     Every row's multiplicity must be positive.
     """
-    order = np.argsort(classes, kind="stable")  # the pair passes want it sorted
     require_squares(X)
-    X = center(X[order])
-    sorted_classes, weight = classes[order], multiplicity[order]
-    width = min(max(kernel_width, NARROWEST), WIDEST)
+    order = np.argsort(classes, kind="stable")  # the pair passes want it sorted
+    X, labels, weight = center(X[order]), classes[order], multiplicity[order]
+    return statistics_of_passes(
+        order,
+        labels,
+        weight,
+        n_classes,
+        usable_width(kernel_width),
+        lambda inv_width2: same_class_dissimilarity(X, labels, weight, inv_width2, workers),
+        lambda reach: neighbour_weights(X, labels, weight, reach, workers),
+    )
 
-    sums = same_class_dissimilarity(X, sorted_classes, weight, 1.0 / (width * width), workers)
-    sorted_radius = kernel_radii(sums, sorted_classes, weight)
-    r_max = largest_radii(sorted_radius, sorted_classes, n_classes)
-    reach = reach_squared(neighbourhood_radius(r_max), width)
-    total, own_class = neighbour_weights(X, sorted_classes, weight, reach, workers)
-    radius, probability = np.empty(len(X)), np.empty(len(X))
+
+def statistics_of_passes(
+    order: Labels,
+    labels: Labels,
+    weight: Array,
+    n_classes: int,
+    width: float,
+    dissimilarity_sums: Callable[[float], Array],
+    neighbours: Callable[[float], tuple[Array, Array]],
+) -> KernelStatistics:
+    """Return the statistics of rows sorted by class, from two passes over their pairs.
+
+    ``dissimilarity_sums`` is given 1/ξ² and ``neighbours`` the reach, as in
+    :mod:`robell._core.membership.pairs`; ``order`` says where each row stood before sorting.
+    """
+    sorted_radius = kernel_radii(dissimilarity_sums(1.0 / (width * width)), labels, weight)
+    r_max = largest_radii(sorted_radius, labels, n_classes)
+    total, own_class = neighbours(reach_squared(neighbourhood_radius(r_max), width))
+    radius, probability = np.empty(len(order)), np.empty(len(order))
     radius[order] = sorted_radius
     probability[order] = class_probability(own_class, total)
-    minority = minority_class(class_sizes(classes, n_classes, multiplicity))
+    minority = minority_class(class_sizes(labels, n_classes, weight))
     return KernelStatistics(radius, probability, r_max, minority)
 
 
@@ -196,38 +218,6 @@ def pw_gbell(statistics: KernelStatistics, classes: Labels, rho: float) -> Membe
         )
         error = np.maximum(high - membership, membership - low)
     return Membership(membership, statistics.class_probability, statistics.radius, error)
-
-
-def scale_kernel_width(X: Any, multiplicity: Any) -> float:
-    """Return sqrt(B Var X), the variance over all entries: sqrt(B) for standardised data.
-
-    Constant data, of which every width says the same, get 1.
-    """
-    if X.min() == X.max():
-        return 1.0
-    require_squares(X)
-    share = (multiplicity / multiplicity.sum())[:, None] / X.shape[1]
-    variance = float((share * (X - (share * X).sum()) ** 2).sum())
-    return float(np.sqrt(X.shape[1] * variance))
-
-
-# -- approximate statistics ----------------------------------------------------------
-
-
-class Sampling(NamedTuple):
-    """How many rows approximate memberships compare every row with."""
-
-    exact_rows: int = 4096  # classes of no more rows are compared in full
-    effort: Effort = Effort()
-    n_references: int = 2048  # of a class
-    escalation: int = 8  # times as many references, for rows with uncertain shares
-    escalated_share: float = 0.35  # of all rows, at most
-    n_in_full: int = 2048  # rows compared with all rows, where even that leaves them uncertain
-    wanted: float = 0.05  # width of an interval of p that needs no further references
-    failure: float = 0.01  # chance that any interval at all misses its value
-
-
-USUAL_SAMPLING = Sampling()
 
 
 def bell_interval(radius: Interval, r_max: Interval, classes: Labels, rho: float) -> Interval:
@@ -250,186 +240,14 @@ def bell_interval(radius: Interval, r_max: Interval, classes: Labels, rho: float
     return Interval(np.where(high > 0, lowest, 1.0), highest)
 
 
-def approximable(classes: Labels, n_classes: int, sampling: Sampling = USUAL_SAMPLING) -> bool:
-    """Say whether some class has so many rows that sampling them saves work."""
-    counts = np.bincount(classes, minlength=n_classes)
-    return bool(counts.max() > max(sampling.exact_rows, sampling.n_references))
+def scale_kernel_width(X: Any, multiplicity: Any) -> float:
+    """Return sqrt(B Var X), the variance over all entries: sqrt(B) for standardised data.
 
-
-def pairs_to_sample(classes: Labels, n_classes: int, sampling: Sampling = USUAL_SAMPLING) -> int:
-    """Return how many pairs :func:`approximate_statistics` compares at most: for progress."""
-    counts = np.bincount(classes, minlength=n_classes)
-    n_rows, effort, total = len(classes), sampling.effort, 0.0
-    points = 2 * effort.n_landmarks + effort.n_probes + effort.n_rims
-    for count in counts:
-        total += count * (points if count > sampling.exact_rows else (count + 1) / 2)
-        total += n_rows * min(count, sampling.n_references)
-        more = min(count, sampling.escalation * sampling.n_references)
-        total += sampling.escalated_share * n_rows * more
-    return int(total + sampling.n_in_full * n_rows)
-
-
-def approximate_statistics(
-    X: Array,
-    classes: Labels,
-    n_classes: int,
-    kernel_width: float,
-    multiplicity: Array,
-    rng: np.random.Generator,
-    sampling: Sampling = USUAL_SAMPLING,
-    workers: Workers = ONE_WORKER,
-) -> KernelStatistics:
-    """Return what :func:`kernel_statistics` does, from samples, in time linear in the rows.
-
-    Radii are taken about class means known through landmarks, neighbours counted among references
-    drawn from every class. Every statistic comes with an interval; all intervals together hold
-    but for the chance ``sampling.failure``, half of it spent on radii, half on counts.
+    Constant data, of which every width says the same, get 1.
     """
+    if X.min() == X.max():
+        return 1.0
     require_squares(X)
-    X = center(X)
-    width = min(max(kernel_width, NARROWEST), WIDEST)
-    with workers.limit_blas():
-        radii = _radii_by_class(X, classes, n_classes, width, multiplicity, rng, sampling, workers)
-        r_max = Radii(*(largest_radii(values, classes, n_classes) for values in radii))
-        alpha = (neighbourhood_radius(r) for r in (r_max.low, r_max.radius, r_max.high))
-        low, middle, high = (reach_squared(a, width) for a in alpha)
-        counting = _Counting(
-            X, classes, n_classes, multiplicity, (low, middle, high), rng, sampling, workers
-        )
-        minority = minority_class(class_sizes(classes, n_classes, multiplicity))
-        probability, share = counting.probabilities(minority)
-    bounds = Bounds(Interval(radii.low, radii.high), share, Interval(r_max.low, r_max.high))
-    return KernelStatistics(radii.radius, probability, r_max.radius, minority, bounds)
-
-
-def _radii_by_class(
-    X: Array,
-    classes: Labels,
-    n_classes: int,
-    width: float,
-    multiplicity: Array,
-    rng: np.random.Generator,
-    sampling: Sampling,
-    workers: Workers,
-) -> Radii:
-    """Return the radii of all rows: exact in small classes, in intervals elsewhere."""
-    found = Radii(*np.zeros((3, len(X))))
-    for label in range(n_classes):
-        mine = np.flatnonzero(classes == label)
-        rows, weight = X[mine], multiplicity[mine]
-        if len(mine) <= sampling.exact_rows:
-            alone = np.zeros(len(mine), np.intp)
-            sums = same_class_dissimilarity(rows, alone, weight, 1.0 / (width * width), workers)
-            radius = kernel_radii(sums, alone, weight)
-            of_class = Radii(radius, radius, radius)
-        else:
-            failure = 0.5 * sampling.failure / n_classes
-            of_class = approximate_radii(
-                rows, weight, width, rng, failure, sampling.effort, workers
-            )
-        for values, part in zip(found, of_class, strict=True):
-            values[mine] = part
-    return found
-
-
-def proportion_interval(hits: Array, trials: Array, failure: float) -> Interval:
-    """Return Clopper and Pearson's bounds of a proportion, each missed with chance ``failure``.
-
-    They are the quantiles of Beta(h, m - h + 1) and Beta(h + 1, m - h).
-    """
-    some, not_all = hits > 0, hits < trials
-    low, high = np.zeros_like(hits), np.ones_like(hits)
-    h, m = hits[some], trials[some]
-    low[some] = betaincinv(h, m - h + 1.0, failure)
-    h, m = hits[not_all], trials[not_all]
-    high[not_all] = betainccinv(h + 1.0, m - h, failure)
-    return Interval(low, high)
-
-
-class _Counting(NamedTuple):
-    """Shares of the rows' classes in their neighbourhoods, from references of every class."""
-
-    X: Array
-    classes: Labels
-    n_classes: int
-    multiplicity: Array
-    reaches: tuple[float, float, float]  # R² and an interval that holds it: low, middle, high
-    rng: np.random.Generator
-    sampling: Sampling
-    workers: Workers
-
-    def probabilities(self, minority: int) -> tuple[Array, Interval]:
-        """Return the class probability of every row and its interval.
-
-        Rows whose interval stays wide are compared with more references, then, the widest of
-        them, with all rows. The minority's, which no membership depends on, are left as they are.
-        """
-        n_references = self.sampling.n_references
-        found = np.array(self._shares(np.arange(len(self.X)), n_references))
-        for size, limit in (
-            (self.sampling.escalation * n_references, self.sampling.escalated_share * len(self.X)),
-            (len(self.X), self.sampling.n_in_full),
-        ):
-            width = np.where(self.classes == minority, 0.0, found[2] - found[1])
-            rows = np.flatnonzero(width > self.sampling.wanted)
-            rows = np.sort(rows[np.argsort(-width[rows], kind="stable")[: int(limit)]])
-            if len(rows):
-                found[:, rows] = self._shares(rows, size)
-        return found[0], Interval(found[1], found[2])
-
-    def _shares(self, rows: Labels, n_references: int) -> Array:
-        """Return p of some rows, its lower and its upper bound."""
-        own, other = np.zeros((3, len(rows))), np.zeros((3, len(rows)))  # middle, low, high
-        for label in range(self.n_classes):
-            mine = self.classes[rows] == label
-            counted = self._class_weights(rows, label, n_references)
-            own[:, mine] = counted[:, mine]
-            other[:, ~mine] += counted[:, ~mine]
-        middle = class_probability(own[0], own[0] + other[0])
-        low = class_probability(own[1], own[1] + other[2])
-        high = class_probability(own[2], own[2] + other[1])
-        return np.array([np.clip(middle, low, high), low, high])
-
-    def _class_weights(self, rows: Labels, label: int, n_references: int) -> Array:
-        """Return the weight of a class's rows within reach of some rows: middle, low, high.
-
-        With N the class's weight, and h of m references in reach, it is N h/m. Of the class's own
-        rows, row i stands for w_i of it for certain, and its copies are not among the references
-        that are asked about the others: w_i + (N - w_i) h/m.
-        """
-        members = np.flatnonzero(self.classes == label)
-        weight = self.multiplicity[members]
-        own_weight = np.where(self.classes[rows] == label, self.multiplicity[rows], 0.0)
-        everyone = n_references >= len(members)
-        drawn = members if everyone else members[draw_rows(weight, n_references, self.rng)]
-        low, middle, high = reference_weights(
-            self.X[rows],
-            self.X[drawn],
-            weight if everyone and (weight != 1.0).any() else None,
-            self.reaches,
-            self.workers,
-        )
-        if everyone:
-            return np.array([np.maximum(c, own_weight) for c in (middle, low, high)])
-        times_drawn = np.bincount(drawn, minlength=len(self.X))[rows]
-        trials = n_references - times_drawn.astype(np.float64)
-        hits = (np.maximum(c - times_drawn, 0.0) for c in (low, middle, high))
-        low, middle, high = (np.minimum(h, trials) for h in hits)
-        others = float(weight.sum()) - own_weight
-        # Two sides, two samples, for every row and class
-        failure = 0.5 * self.sampling.failure / (4.0 * len(self.X) * self.n_classes)
-        bounds = (
-            middle / np.maximum(trials, 1.0),
-            _of_distinct(low, trials, failure).low,
-            _of_distinct(high, trials, failure).high,
-        )
-        return np.asarray(own_weight + others * np.array(bounds))
-
-
-def _of_distinct(hits: Array, trials: Array, failure: float) -> Interval:
-    """Return :func:`proportion_interval`, computed once for equal arguments."""
-    pairs, place = np.unique(trials * (trials.max() + 2.0) + hits, return_inverse=True)
-    first = np.empty(len(pairs), np.intp)
-    first[place] = np.arange(len(hits))
-    interval = proportion_interval(hits[first], trials[first], failure)
-    return Interval(interval.low[place], interval.high[place])
+    share = (multiplicity / multiplicity.sum())[:, None] / X.shape[1]
+    variance = float((share * (X - (share * X).sum()) ** 2).sum())
+    return float(np.sqrt(X.shape[1] * variance))

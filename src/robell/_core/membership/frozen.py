@@ -4,19 +4,16 @@ The memberships of :mod:`robell._core.membership.equations` compare all pairs of
 row is compared with rows of a reservoir only, in four steps, each a sum or a maximum over rows and
 so independent of their order and partition:
 
-1. moments and reservoirs of the classes; from them the kernel width, each class's landmarks z
-   (the first rows of its reservoir) and the references (all of it);
-2. d_l = Σ_j w_j (1 - K(z_l, x_j)) / n_c over the class's rows, for its landmarks; from them
-   the class mean μ_c ≈ Σ_l v_l φ(z_l), the nearest point to μ_c among those with Σ_l v_l = 1;
-3. the largest radius of each class, where now
+1. moments and reservoirs of the classes; from them the kernel width, each class's landmarks (the
+   first rows of its reservoir) and the references (all of it);
+2. the sums of 1 - K over the class's rows at its landmarks; from them the class means, as in
+   :mod:`robell._core.membership.landmarks`;
+3. the largest distance of each class's rows to its mean;
+4. the weights: bell of that distance, times the share of the class among the references in reach,
+   each standing for n_c / n_references rows of its class; the row itself is counted exactly.
 
-       r² = |φ(x) - Σ_l v_l φ(z_l)|² = 2 Σ_l v_l (1 - K(x, z_l)) - Σ_lm v_l v_m (1 - K(z_l, z_m));
-
-4. the weights: bell of r, times the share of the class among the references in reach, each
-   standing for n_c / n_references rows of its class; the row itself is counted exactly.
-
-Forms in 1 - K keep their digits for wide kernels, as elsewhere. Where a class has no more distinct
-rows than landmarks, radii are exact; where it has no more than its reservoir, so are the shares.
+Where a class has no more distinct rows than landmarks, radii are exact; where it has no more than
+its reservoir, so are the shares.
 """
 
 from __future__ import annotations
@@ -26,9 +23,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from robell._core.membership.distances import too_large
 from robell._core.membership.equations import (
-    NARROWEST,
-    WIDEST,
     Membership,
     class_probability,
     class_sizes,
@@ -38,20 +34,17 @@ from robell._core.membership.equations import (
     minority_class,
     neighbourhood_radius,
     reach_squared,
+    usable_width,
 )
-from robell._core.membership.nystrom import (
-    dissimilarity,
+from robell._core.membership.landmarks import (
+    HullPoint,
     landmark_basis,
     landmark_sums,
-    mean_coordinates,
+    nearest_point,
+    squared_radii,
 )
-from robell._core.membership.pairs import (
-    ReachRows,
-    blocks_of,
-    reach_tile,
-    single_precision_serves,
-    squared_norms,
-)
+from robell._core.membership.moments import mean_and_scatter, pool_moments
+from robell._core.membership.pairs import weights_within
 from robell._core.membership.reservoir import (
     Keys,
     Reservoir,
@@ -65,9 +58,6 @@ from robell._core.membership.reservoir import (
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
-
-TILE_ELEMENTS = 1 << 18  # kernel values held at a time: 2 MiB
-TILE_ROWS, TILE_COLUMNS = 256, 1024  # of comparisons with references
 
 
 @dataclass(frozen=True)
@@ -83,44 +73,24 @@ class Moments:
 
 
 def moments_of(
-    X: Array, labels: Labels, weight: Array, n_classes: int, seed: int, capacity: int
+    X: Array, labels: Labels, weight: Array, keys: Keys, n_classes: int, seed: int, capacity: int
 ) -> Moments:
-    """Return the moments of some rows, their weights positive."""
+    """Return the moments of some rows, their weights positive, their keys of this seed."""
     sizes = class_sizes(labels, n_classes, weight)
-    mean, scatter = np.zeros((n_classes, X.shape[1])), np.zeros((n_classes, X.shape[1]))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for c in np.unique(labels):
-            mine = labels == c
-            share = weight[mine] / sizes[c]
-            mean[c] = share @ X[mine]
-            scatter[c] = sizes[c] * (share @ np.square(X[mine] - mean[c]))
-    lowest, highest = (float(X.min()), float(X.max())) if len(X) else (np.inf, -np.inf)
+    mean, scatter = np.zeros((2, n_classes, X.shape[1]))
+    for c in np.unique(labels):
+        mean[c], scatter[c] = mean_and_scatter(X[labels == c], weight[labels == c])
+    lowest, highest = float(X.min(initial=np.inf)), float(X.max(initial=-np.inf))
     reservoir = empty_reservoir(n_classes, X.shape[1], seed, capacity)
-    if len(X):
-        reservoir = settle(add_rows(reservoir, X, labels, weight))
+    reservoir = settle(add_rows(reservoir, X, labels, weight, keys))
     return Moments(sizes, mean, scatter, lowest, highest, reservoir)
-
-
-def _pool(sizes: Array, mean: Array, scatter: Array) -> tuple[Array, Array]:
-    """Return mean and scatter of groups put together, from theirs; groups along the first axis.
-
-    The mean is Σ n_g μ_g / n and the scatter Σ (S_g + n_g (μ_g - μ)²).
-    """
-    total = sizes.sum(axis=0)
-    share = np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0)[..., None]
-    pooled = (share * mean).sum(axis=0)
-    spread = np.square(mean - pooled) * sizes[..., None]
-    return pooled, (scatter + spread).sum(axis=0)
 
 
 def merge_moments(a: Moments, b: Moments) -> Moments:
     """Return the moments of the rows of both."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, scatter = _pool(
-            np.stack([a.sizes, b.sizes]),
-            np.stack([a.mean, b.mean]),
-            np.stack([a.scatter, b.scatter]),
-        )
+    mean, scatter = pool_moments(
+        np.stack([a.sizes, b.sizes]), np.stack([a.mean, b.mean]), np.stack([a.scatter, b.scatter])
+    )
     return Moments(
         a.sizes + b.sizes,
         mean,
@@ -135,10 +105,10 @@ def scale_width(moments: Moments) -> float:
     """Return sqrt(B Var X), the variance over all entries; 1 for constant data."""
     if moments.lowest == moments.highest:
         return 1.0
-    mean, scatter = _pool(moments.sizes, moments.mean, moments.scatter)
+    mean, scatter = pool_moments(moments.sizes, moments.mean, moments.scatter)
     total = moments.sizes.sum()
     # All entries together: the columns are groups of equal size.
-    _, all_entries = _pool(np.full(len(mean), total), mean[:, None], scatter[:, None])
+    _, all_entries = pool_moments(np.full(len(mean), total), mean[:, None], scatter[:, None])
     return float(np.sqrt(all_entries[0] / total))
 
 
@@ -155,42 +125,23 @@ def first_rows(moments: Moments, width: float, n_landmarks: int) -> Landmarks:
     """Return the first ``n_landmarks`` rows of every class's reservoir."""
     reservoir = moments.reservoir
     if not np.isfinite(moments.scatter).all() or not np.isfinite(moments.mean).all():
-        raise ValueError(
-            "X is too large for squared distances to be computed: scale it first, "
-            "for instance with StandardScaler"
-        )
-    # Of the rows as they stand, whose bits no partition changes
+        raise too_large()
     center = reservoir.rows.mean(axis=0)
-    rows = []
-    for c in range(len(moments.sizes)):
-        start, stop = np.searchsorted(reservoir.labels, [c, c + 1])
-        rows.append(reservoir.rows[start : min(stop, start + n_landmarks)] - center)
-    return Landmarks(min(max(width, NARROWEST), WIDEST), center, tuple(rows))
+    rows = tuple(
+        reservoir.rows[start : min(stop, start + n_landmarks)] - center
+        for start, stop in reservoir.class_ranges()
+    )
+    return Landmarks(usable_width(width), center, rows)
 
 
 def dissimilarity_sums(
     landmarks: Landmarks, X: Array, labels: Labels, weight: Array
 ) -> tuple[Array, ...]:
     """Return Σ_j w_j (1 - K(z_l, x_j)) over the rows of each class, for its landmarks."""
-    sums = tuple(np.zeros(len(rows)) for rows in landmarks.rows)
-    for c in np.unique(labels):
-        mine = np.flatnonzero(labels == c)
-        if not len(sums[c]):
-            continue
-        for tile in _tiles(mine, len(landmarks.rows[c])):
-            centred = X[tile] - landmarks.center
-            sums[c][:] += landmark_sums(centred, weight[tile], landmarks.rows[c], landmarks.width)
-    return sums
-
-
-def largest_class_radii(means: ClassMeans, X: Array, labels: Labels) -> Array:
-    """Return the largest radius of the rows of each class, 0 without rows."""
-    return largest_radii(radii(means, X, labels), labels, len(means.offset))
-
-
-def _tiles(places: Labels, n_columns: int) -> list[Labels]:
-    step = max(1, TILE_ELEMENTS // max(1, n_columns))
-    return [places[start : start + step] for start in range(0, len(places), step)]
+    return tuple(
+        landmark_sums(X[labels == c] - landmarks.center, weight[labels == c], rows, landmarks.width)
+        for c, rows in enumerate(landmarks.rows)
+    )
 
 
 @dataclass(frozen=True)
@@ -203,56 +154,41 @@ class ClassMeans:
 
 
 def class_means(landmarks: Landmarks, sums: tuple[Array, ...], sizes: Array) -> ClassMeans:
-    """Return the class means from their landmarks' sums.
-
-    In an orthonormal basis E of the landmarks' hull about their own mean, μ_c has the coordinates
-    û; so v = 1/L + JEû, with J the centring.
-    """
-    coefficients, offset = [], np.zeros(len(sizes))
-    for c, (rows, sum_c) in enumerate(zip(landmarks.rows, sums, strict=True)):
-        v = np.zeros(len(rows))
-        if len(rows):
-            basis = landmark_basis(rows, landmarks.width)
-            v = basis.basis @ mean_coordinates(basis, sum_c, float(sizes[c]))
-            v += 1.0 / len(rows) - v.mean()
-            offset[c] = float(v @ dissimilarity(rows, rows, landmarks.width) @ v)
-        coefficients.append(v)
-    return ClassMeans(landmarks, tuple(coefficients), offset)
+    """Return the class means from their landmarks' sums."""
+    means = [
+        nearest_point(landmark_basis(rows, landmarks.width), sum_c, float(size))
+        if len(rows)
+        else HullPoint(np.zeros(0), 0.0)
+        for rows, sum_c, size in zip(landmarks.rows, sums, sizes, strict=True)
+    ]
+    return ClassMeans(
+        landmarks, tuple(mean.v for mean in means), np.array([mean.offset for mean in means])
+    )
 
 
 def radii(means: ClassMeans, X: Array, labels: Labels) -> Array:
-    """Return the distance of every row to the mean of its class."""
+    """Return the distance of every row to the mean of its class; 0 in a class without landmarks."""
     landmarks, radius = means.landmarks, np.zeros(len(X))
-    for c in np.unique(labels):
+    for c, rows in enumerate(landmarks.rows):
         mine = np.flatnonzero(labels == c)
-        if not len(landmarks.rows[c]):
-            continue
-        for tile in _tiles(mine, len(means.coefficients[c])):
-            D = dissimilarity(X[tile] - landmarks.center, landmarks.rows[c], landmarks.width)
-            radicand = 2.0 * (D @ means.coefficients[c]) - means.offset[c]
-            radius[tile] = np.sqrt(np.maximum(radicand, 0.0))
+        mean = HullPoint(means.coefficients[c], float(means.offset[c]))
+        squared = squared_radii(X[mine] - landmarks.center, rows, landmarks.width, mean)
+        radius[mine] = np.sqrt(np.maximum(squared, 0.0))
     return radius
+
+
+def largest_class_radii(means: ClassMeans, X: Array, labels: Labels) -> Array:
+    """Return the largest radius of the rows of each class, 0 without rows."""
+    return largest_radii(radii(means, X, labels), labels, len(means.offset))
 
 
 @dataclass(frozen=True)
 class FrozenMembership:
-    """All that the membership of a row depends on besides the row.
-
-    Attributes
-    ----------
-    means : ClassMeans
-    r_max : array of shape (K,)
-        The largest radius of every class.
-    sizes : array of shape (K,)
-        Sizes of the classes when this was frozen.
-    minority : int
-    rho : float
-    references : Reservoir
-    """
+    """All that the membership of a row depends on besides the row."""
 
     means: ClassMeans
-    r_max: Array
-    sizes: Array
+    r_max: Array  # (K,), the largest radius of every class
+    sizes: Array  # (K,), of the classes when this was frozen
     minority: int
     rho: float
     references: Reservoir
@@ -303,41 +239,20 @@ def class_shares(frozen: FrozenMembership, X: Array, labels: Labels, keys: Keys)
     place = find_rows(references, X, labels, keys)
     found = place >= 0
     copies = np.where(found, references.weight[place], mean_copies[labels])
-    within = _weights_within(X - center, references, references.rows - center, reach, n_classes)
+    within = np.empty((len(X), n_classes))
+    unit_weights = bool(np.all(references.weight == 1.0))
+    for c, (start, stop) in enumerate(references.class_ranges()):
+        weight = None if unit_weights else references.weight[start:stop]
+        points = references.rows[start:stop] - center
+        within[:, c] = weights_within(X - center, points, weight, reach)
 
     rows = np.arange(len(X))
     counted_self = np.where(found, copies, 0.0)
-    others_known = known[labels] - counted_self
-    others_within = within[rows, labels] - counted_self
-    own_share = _share(others_within, others_known)
+    own_share = _share(within[rows, labels] - counted_self, known[labels] - counted_self)
     own = copies + np.maximum(frozen.sizes[labels] - copies, 0.0) * own_share
     estimated = frozen.sizes * _share(within, np.broadcast_to(known, within.shape))
     estimated[rows, labels] = 0.0
     return class_probability(own, own + estimated.sum(axis=1))
-
-
-def _weights_within(
-    X: Array, references: Reservoir, centred: Array, reach: float, n_classes: int
-) -> Array:
-    """Return the weight of the references of each class within reach of every row."""
-    within = np.zeros((len(X), n_classes))
-    if not np.isfinite(reach):
-        return within + class_sizes(references.labels, n_classes, references.weight)
-    norms = squared_norms(centred).max(initial=0.0), squared_norms(X).max(initial=0.0)
-    single = single_precision_serves(X.shape[1], float(max(norms)), reach)
-    rows, columns = (ReachRows.of(points, reach, single) for points in (X, centred))
-    counted = bool(np.all(references.weight == 1.0))
-    ends = np.searchsorted(references.labels, np.arange(n_classes + 1))
-    row_tiles = blocks_of(0, len(X), TILE_ROWS)
-    for c in range(n_classes):
-        for tile in blocks_of(int(ends[c]), int(ends[c + 1]), TILE_COLUMNS):
-            for r in row_tiles:
-                mask = reach_tile(rows, columns, r, tile, reach)
-                if counted:  # in bits, which is several times faster
-                    within[r, c] += np.bitwise_count(np.packbits(mask, axis=1)).sum(axis=1)
-                else:
-                    within[r, c] += mask.astype(np.float64) @ references.weight[tile]
-    return within
 
 
 def _share(part: Array, whole: Array) -> Array:

@@ -11,22 +11,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from robell._core.array import to_host
+from robell._core.membership.distances import require_squares
 from robell._core.membership.equations import (
-    NARROWEST,
-    WIDEST,
     KernelStatistics,
-    class_probability,
-    class_sizes,
-    kernel_radii,
-    largest_radii,
-    minority_class,
-    neighbourhood_radius,
-    reach_squared,
+    statistics_of_passes,
+    usable_width,
 )
-from robell._core.membership.pairs import require_squares
 
 BLOCK_ELEMENTS = 1 << 25  # pairs of a block: 256 MiB of double-precision distances
 ROWS, COLUMNS, WARPS = 128, 64, 4  # a Triton tile, and the threads that share it
@@ -51,19 +42,20 @@ def kernel_statistics(
     rows, labels, weight = X[order], classes[order], multiplicity[order]
     rows = rows - rows.mean(dim=0, dtype=torch.float64).to(rows.dtype)
     require_squares(rows)
-    width = min(max(kernel_width, NARROWEST), WIDEST)
-    sums = same_class_dissimilarity(rows, labels, weight, 1.0 / (width * width))
-    sorted_labels, sorted_weight = to_host(labels), to_host(weight)
-    sorted_radius = kernel_radii(to_host(sums), sorted_labels, sorted_weight)
-    r_max = largest_radii(sorted_radius, sorted_labels, n_classes)
-    reach = reach_squared(neighbourhood_radius(r_max), width)
-    total, own_class = neighbour_weights(rows, labels, weight, reach)
-    place = to_host(order)
-    radius, probability = np.empty(len(place)), np.empty(len(place))
-    radius[place] = sorted_radius
-    probability[place] = class_probability(to_host(own_class), to_host(total))
-    minority = minority_class(class_sizes(sorted_labels, n_classes, sorted_weight))
-    return KernelStatistics(radius, probability, r_max, minority)
+
+    def neighbours(reach: float) -> tuple[Any, Any]:
+        total, own_class = neighbour_weights(rows, labels, weight, reach)
+        return to_host(total), to_host(own_class)
+
+    return statistics_of_passes(
+        to_host(order),
+        to_host(labels),
+        to_host(weight),
+        n_classes,
+        usable_width(kernel_width),
+        lambda inv_width2: to_host(same_class_dissimilarity(rows, labels, weight, inv_width2)),
+        neighbours,
+    )
 
 
 def same_class_dissimilarity(X: Any, classes: Any, weight: Any, inv_width2: float) -> Any:

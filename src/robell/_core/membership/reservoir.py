@@ -1,10 +1,10 @@
 """A sample of the rows of each class that does not depend on their order or partition.
 
-Every row has a key, a seeded hash of its numbers alone, and a class keeps the distinct rows with
-the smallest keys. Keys are as good as random, so those rows are a uniform sample of the class's
-distinct rows. Copies of a row have the same key and are kept as one row with the sum of their
-weights; that sum is exact, because a row among the smallest of all is among the smallest of every
-part that holds it, and so was never dropped. For the same reason
+Every row has a key, a seeded hash of its numbers alone (before any scaling), and a class keeps the
+distinct rows with the smallest keys. Keys are as good as random, so those rows are a uniform sample
+of the class's distinct rows. Copies of a row have the same key and are kept as one row with the
+sum of their weights; that sum is exact, because a row among the smallest of all is among the
+smallest of every part that holds it, and so was never dropped. For the same reason
 
     reservoir(A ∪ B) = reservoir(reservoir(A) ∪ reservoir(B)),
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,36 +35,26 @@ ROWS_SET_ASIDE = 4096
 
 @dataclass(frozen=True)
 class Reservoir:
-    """Rows of the smallest keys of each class, with their multiplicities.
+    """Rows of the smallest keys of each class, with their multiplicities."""
 
-    Attributes
-    ----------
-    rows : array of shape (R, B)
-    labels : array of shape (R,), sorted
-    weight : array of shape (R,)
-        Multiplicity of each row among all rows seen.
-    keys : array of shape (R,), sorted within each class
-    dropped : array of shape (K,), bool
-        Whether a class had more distinct rows than are kept.
-    seed, capacity : int
-        What the keys depend on, and how many distinct rows a class may keep.
-    set_aside : tuple
-        Rows, labels, weights and keys not yet sorted in; empty after :func:`settle`.
-    """
-
-    rows: Array
-    labels: Labels
-    weight: Array
-    keys: Keys
-    dropped: NDArray[np.bool_]
-    seed: int
-    capacity: int
-    set_aside: tuple[Chunk, ...] = ()
+    rows: Array  # (R, B)
+    labels: Labels  # (R,), sorted
+    weight: Array  # (R,), multiplicity of each row among all rows seen
+    keys: Keys  # (R,), sorted within each class
+    dropped: NDArray[np.bool_]  # (K,), whether a class had more distinct rows than are kept
+    seed: int  # which the keys depend on
+    capacity: int  # distinct rows that a class may keep
+    set_aside: tuple[Chunk, ...] = ()  # not yet sorted in; empty after settle
 
     @property
     def complete(self) -> bool:
         """Whether every row ever seen is here."""
         return not bool(self.dropped.any())
+
+    def class_ranges(self) -> list[tuple[int, int]]:
+        """Return where the rows of each class begin and end."""
+        ends = np.searchsorted(self.labels, np.arange(len(self.dropped) + 1)).tolist()
+        return list(pairwise(ends))
 
 
 def empty_reservoir(n_classes: int, n_features: int, seed: int, capacity: int) -> Reservoir:
@@ -139,13 +130,6 @@ def merge_reservoirs(a: Reservoir, b: Reservoir) -> Reservoir:
         set_aside=(other,),
     )
     return settle(both)
-
-
-def with_capacity(reservoir: Reservoir, capacity: int) -> Reservoir:
-    """Return the reservoir cut down to a smaller capacity."""
-    whole = settle(reservoir)
-    nothing = (whole.rows[:0], whole.labels[:0], whole.weight[:0], whole.keys[:0])
-    return settle(replace(whole, capacity=min(capacity, whole.capacity), set_aside=(nothing,)))
 
 
 def settle(reservoir: Reservoir) -> Reservoir:

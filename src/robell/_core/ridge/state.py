@@ -14,7 +14,7 @@ the row itself besides: they are taken of a sample of rows, the reservoir.
 
 Row weights that depend on all rows (PW-GB memberships) need them fixed first: see
 :mod:`robell._core.membership.frozen`. Every function here is pure, and ``merge`` is associative and
-commutative but for rounding.
+commutative up to rounding.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from robell._core.array import add_to_diagonal
+from robell._core.array import add_to_diagonal, one_hot
 from robell._core.layers.features import RowBlocks, rows_per_block
 from robell._core.membership.frozen import (
     ClassMeans,
@@ -45,6 +45,7 @@ from robell._core.membership.frozen import (
 )
 from robell._core.membership.reservoir import (
     UNBOUNDED,
+    Keys,
     Reservoir,
     add_rows,
     empty_reservoir,
@@ -66,48 +67,21 @@ ROUNDING = 1e-9  # by which a radius may exceed the frozen largest one without m
 
 @dataclass(frozen=True)
 class State:
-    """All that is remembered of the rows seen.
+    """All that is remembered of the rows seen."""
 
-    Attributes
-    ----------
-    sizes : array of shape (K,)
-        n_c, counted with multiplicity.
-    gram, right : arrays of shape (K, P, P) and (K, P)
-        G_c and R_c, without class costs.
-    reservoir : Reservoir or None
-        A sample of each class's rows, where one is kept; all rows while ``warming_up``.
-    frozen : FrozenMembership or None
-        What row weights are read off.
-    warming_up : bool
-        Whether rows only gather in the reservoir, because their weights cannot be known yet.
-    later, beyond : arrays of shape (K,)
-        Multiplicity of the rows seen since the freeze, and of those among them whose radius
-        exceeds the frozen largest one.
-    largest_radius : array of shape (K,)
-        Of all rows weighted so far.
-    """
-
-    sizes: Array
-    gram: Array
-    right: Array
-    reservoir: Reservoir | None
-    frozen: FrozenMembership | None
-    warming_up: bool
-    later: Array
-    beyond: Array
-    largest_radius: Array
+    sizes: Array  # (K,), n_c, counted with multiplicity
+    gram: Array  # (K, P, P), G_c without class costs
+    right: Array  # (K, P), R_c without class costs
+    reservoir: Reservoir | None  # a sample of each class's rows; all rows while warming up
+    frozen: FrozenMembership | None  # what row weights are read off
+    warming_up: bool  # whether rows only gather, because their weights cannot be known yet
+    later: Array  # (K,), multiplicity of the rows seen since the freeze
+    beyond: Array  # (K,), of those among them whose radius exceeds the frozen largest one
+    largest_radius: Array  # (K,), of all rows weighted so far
 
 
 def empty(n_classes: int, n_columns: int, reservoir: Reservoir | None = None) -> State:
-    """Return the state before any row.
-
-    Parameters
-    ----------
-    n_classes, n_columns : int
-        K, and the width P of the design matrix.
-    reservoir : Reservoir or None
-        An empty one, where a sample of the rows is to be kept.
-    """
+    """Return the state before any row; an empty reservoir where a sample is to be kept."""
     return State(
         np.zeros(n_classes),
         np.zeros((n_classes, n_columns, n_columns)),
@@ -127,27 +101,26 @@ def empty_warm_up(n_classes: int, n_columns: int, n_features: int, seed: int) ->
     return replace(empty(n_classes, n_columns, everything), warming_up=True)
 
 
-def update(state: State, X: Array, labels: Labels, weight: Array, features: Features) -> State:
-    """Return the state after more rows.
+def update(
+    state: State,
+    X: Array,
+    labels: Labels,
+    weight: Array,
+    features: Features,
+    keys: Keys | None = None,
+) -> State:
+    """Return the state after more rows of positive weight.
 
-    Parameters
-    ----------
-    state : State
-    X : array of shape (n, B)
-    labels : array of shape (n,)
-        Places among the K classes.
-    weight : array of shape (n,), positive
-        Multiplicity of each row.
-    features : callable
-        Makes rows of the design matrix of rows of X.
+    ``features`` makes rows of the design matrix of rows of X; ``keys`` are the rows' keys in the
+    reservoir, where they are not those of X itself.
     """
     if not len(X):
         return state
     n_classes, n_columns = state.right.shape
     sizes = state.sizes + np.bincount(labels, weights=weight, minlength=n_classes)
-    keys = None if state.reservoir is None else row_keys(X, state.reservoir.seed)
     reservoir = state.reservoir
     if reservoir is not None:
+        keys = row_keys(X, reservoir.seed) if keys is None else keys
         reservoir = add_rows(reservoir, X, labels, weight, keys)
     if state.warming_up:
         return replace(state, sizes=sizes, reservoir=reservoir)
@@ -185,7 +158,6 @@ def class_grams(
     n_columns: int,
 ) -> tuple[Array, Array]:
     """Return G_c and R_c of every class, features made a block of rows at a time."""
-    _keep_freed_memory()
     gram = np.zeros((n_classes, n_columns, n_columns))
     right = np.zeros((n_classes, n_columns))
     order = np.argsort(labels, kind="stable")  # so that a class's features stand together
@@ -210,16 +182,6 @@ def class_grams(
             "StandardScaler, or choose a bounded activation"
         )
     return gram, right
-
-
-def _keep_freed_memory() -> None:
-    """Let the C library keep what a block frees for the next one.
-
-    glibc returns freed memory to the system beyond twice the largest block it has seen freed, and
-    asking for it again, page by page, costs a stream of small batches as much as its Gram matrices.
-    16 MiB that are never touched move that limit, and are no memory in use.
-    """
-    np.empty(1 << 21)
 
 
 def merge(a: State, b: State, features: Features) -> State:
@@ -272,9 +234,8 @@ def rows_before_freeze(
     _, first = np.unique(np.stack([labels.astype(np.uint64), keys]), axis=1, return_index=True)
     not_a_copy = np.zeros(len(X), bool)
     not_a_copy[first] = True
-    one_hot = np.zeros((len(X), n_classes))
-    one_hot[np.arange(len(X)), labels] = is_new & not_a_copy
-    of_class = np.cumsum(one_hot, axis=0) + np.bincount(waiting.labels, minlength=n_classes)
+    new_of_class = one_hot(labels, n_classes) * (is_new & not_a_copy)[:, None]
+    of_class = np.cumsum(new_of_class, axis=0) + np.bincount(waiting.labels, minlength=n_classes)
     distinct = of_class.sum(axis=1)
     over = (distinct >= enough) & (of_class >= of_each_class).all(axis=1)
     over |= distinct >= at_most
@@ -297,7 +258,7 @@ def end_warm_up(
     waiting = settle(state.reservoir)
     rows = (waiting.rows, waiting.labels, waiting.weight)
     n_classes, n_columns = state.right.shape
-    moments = moments_of(*rows, n_classes, waiting.seed, capacity)
+    moments = moments_of(*rows, waiting.keys, n_classes, waiting.seed, capacity)
     width = scale_width(moments) if kernel_width is None else kernel_width
     landmarks = first_rows(moments, width, n_landmarks)
     means = class_means(landmarks, dissimilarity_sums(landmarks, *rows), moments.sizes)

@@ -1,0 +1,176 @@
+"""Fits of data larger than memory: files, or partitions on a cluster.
+
+:class:`OutOfCoreFit` says which passes over the rows a fit takes, and makes a fitted estimator of
+what they find; what runs the maps of a pass, where and in which order, is the caller's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from robell._core.membership import frozen as frozen_steps
+from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS
+from robell._core.ridge.state import empty
+from robell.models._streaming import LANDMARKS, RESERVOIR, StreamingMixin
+from robell.models._validation import draw_seed
+from robell.scale.passes import (
+    Columns,
+    ColumnsPass,
+    LandmarkPass,
+    MomentsPass,
+    RadiusPass,
+    Reader,
+    ResidualPass,
+    ScalerPass,
+    WeightsPass,
+    set_moments,
+)
+
+
+class OutOfCoreFit:
+    """A fit in passes over parts of the rows, of an estimator or of scalers that end in one.
+
+    Every pass maps each part to a small result and reduces the results in any order and grouping;
+    up to rounding, the model does not depend on either, nor on how the rows are cut into parts.
+
+    A plain network takes one pass, two more where its equations are so ill-conditioned that
+    ``fit`` would refine their solution. A RoBell network takes four (moments, landmark sums,
+    largest radii, weights); only the first where all distinct rows fit in the reservoirs, from
+    which the model is then fitted as ``fit`` does it. Every ``StandardScaler`` before the
+    classifier takes one more. Without ``classes`` and ``n_features``, the first pass finds them.
+    Memory is that of a part, of K Gram matrices and of K reservoirs.
+
+    >>> from functools import reduce
+    >>> from sklearn.datasets import load_iris
+    >>> from robell import RVFLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> parts = [(X[i::5], y[i::5]) for i in range(5)]
+    >>> fit = OutOfCoreFit(RVFLClassifier(random_state=0), classes=[0, 1, 2], n_features=4)
+    >>> for step in fit.passes():
+    ...     step.finish(reduce(step.reduce, (step.map(*part) for part in parts)))
+    >>> fit.estimator().score(X, y) > 0.9
+    True
+    """
+
+    def __init__(self, estimator, classes=None, n_features=None):
+        self._model = clone(estimator)
+        *self._scalers, self.classifier = _steps(self._model)
+        for step in [*self._scalers, self.classifier]:
+            step._validate_params()
+        self._known = Columns(None if classes is None else np.unique(classes), n_features)
+        self._done = False
+
+    def passes(self):
+        """Yield the passes, each of which must be finished before the next is asked for.
+
+        A pass has a ``name``, ``map(X, y, sample_weight=None)``, which returns a result of
+        bounded size that can be pickled, ``reduce(a, b)``, which is associative and commutative
+        and changes neither, and ``finish(total)``. A pass can be pickled, and its copies map
+        and reduce as well. A part is an array; it may be empty, or hold rows of one class only.
+        """
+        model, found = self.classifier, self._known
+        for place, scaler in enumerate(self._scalers):
+            moments = yield from _result(ScalerPass(model, self._scalers[:place]))
+            found = found if found.known else moments.columns
+            set_moments(scaler, moments)
+        if not found.known:
+            found = yield from _result(ColumnsPass(model))
+        model._set_classes(found.classes)
+        model.n_features_in_ = int(found.n_features)
+        state = model._begin(seed := draw_seed(model.random_state))
+        reader, reservoir = Reader(model, self._scalers, seed), None
+        if model._capabilities.weighs_by_membership:
+            moments = yield from _result(MomentsPass(reader, RESERVOIR))
+            self._require_all_classes(moments.sizes)
+            reservoir = moments.reservoir
+            if reservoir.complete:
+                self._finish(replace(state, sizes=moments.sizes, reservoir=reservoir))
+                return
+            frozen = yield from self._freeze(reader, moments)
+            state = replace(empty(*state.right.shape), frozen=frozen)
+        state = yield from _result(WeightsPass(reader, state))
+        self._require_all_classes(state.sizes)
+        if reservoir is not None:
+            state = replace(state, reservoir=reservoir)
+        yield from self._refine(reader, state)
+
+    def _freeze(self, reader, moments):
+        """Find what memberships depend on."""
+        width = self.classifier.kernel_width
+        width = frozen_steps.scale_width(moments) if width == "scale" else float(width)
+        landmarks = frozen_steps.first_rows(moments, width, LANDMARKS)
+        sums = yield from _result(LandmarkPass(reader, landmarks))
+        means = frozen_steps.class_means(landmarks, sums, moments.sizes)
+        r_max = yield from _result(RadiusPass(reader, means))
+        rho = float(self.classifier.rho)
+        return frozen_steps.freeze(means, r_max, moments.sizes, rho, moments.reservoir)
+
+    def _refine(self, reader, state):
+        """Solve, and refine an inaccurate solution with residuals of the rows, as fit does."""
+        model, kept = self.classifier, state.reservoir
+        found = model._solve_from_sums(state)
+        solution = found.solution
+        whole = state.frozen is None and kept is not None and kept.complete
+        if whole or not 0.0 < solution.factor.rcond < REFINE_BELOW:
+            self._finish(state)
+            return
+        for _ in range(REFINEMENTS):
+            residual = yield from _result(ResidualPass(reader, state.frozen, found.cost, solution))
+            gradient = residual - solution.penalty * solution.beta
+            beta = solution.beta + solution.factor.solve(gradient)
+            solution = replace(solution, beta=beta)
+        model._set_solution(state, found._replace(solution=solution))
+        self._done = True
+
+    def _finish(self, state):
+        self.classifier._solve(state)
+        self._done = True
+
+    def _require_all_classes(self, sizes):
+        if not (sizes > 0).all():
+            missing = self.classifier.classes_[int(np.argmin(sizes))]
+            raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
+
+    def estimator(self, feature_names=None):
+        """Return the fitted estimator or pipeline, its first step knowing the names given."""
+        if not self._done:
+            raise RuntimeError("the fit has passes left: finish them all first")
+        if feature_names is not None:
+            for step in [*self._scalers, self.classifier]:
+                step.feature_names_in_ = np.asarray(feature_names, dtype=object)
+                # Later steps see names only where the scaler before was told to hand frames on.
+                output = getattr(step, "_sklearn_output_config", {}).get("transform", "default")
+                if output == "default":
+                    break
+        return self._model
+
+
+def _result(step):
+    """Yield a pass, and return what it was finished with."""
+    yield step
+    return step.take()
+
+
+def _steps(model):
+    """Return scalers and classifier, or raise one line saying what cannot be fitted so."""
+    steps = [model]
+    if isinstance(model, Pipeline):
+        *before, last = [step for _, step in model.steps]
+        steps = [step for step in before if step is not None and step != "passthrough"] + [last]
+    if not isinstance(steps[-1], StreamingMixin):
+        raise TypeError(
+            f"{type(steps[-1]).__name__} cannot be fitted in parts: give RVFLClassifier, "
+            "ELMClassifier or RoBellRVFLClassifier, alone or as the last step of a pipeline"
+        )
+    for step in steps[:-1]:
+        if type(step) is not StandardScaler:
+            raise TypeError(
+                f"{type(step).__name__} cannot be fitted in parts: StandardScaler is the only "
+                "step a pipeline may have before the classifier"
+            )
+    return steps
