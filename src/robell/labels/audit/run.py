@@ -57,14 +57,12 @@ class AuditResult:
 
     Attributes
     ----------
-    name : str
-        The file's name, ``"table"`` for a data frame.
-    target : str
-        The column of labels.
+    name, target : str
+        The file's name (``"table"`` for a data frame), and the column of labels.
     classes : tuple of str
         The labels that were judged.
-    n_rows : int
-        Rows of the file.
+    n_rows, n_unlabelled : int
+        Rows of the file, and those without a label among the rows that were read.
     row : array of shape (n,)
         The audited rows, counted from 1; ``row - 1`` is the position in a data frame.
     line : array of shape (n,) or None
@@ -97,8 +95,6 @@ class AuditResult:
         Columns that repeat the target and were therefore left out.
     set_aside : dict of str to int
         Classes of fewer than five rows, which are not judged, and their sizes.
-    n_unlabelled : int
-        Rows without a label.
     columns : tuple of ColumnNote
         What was done to each column.
     html, csv : Path or None
@@ -169,8 +165,7 @@ class AuditResult:
         result : AuditResult
             The same with `html` and `csv`: ``<name>-audit.html`` and ``<name>-audit.csv``.
         """
-        if isinstance(top, bool) or not isinstance(top, int) or top < 0:
-            raise ValueError(f"top must be a whole number from 0 on, got {top!r}")
+        _require_whole("top", top, 0)
         html, csv = output_paths(out, self.name)
         page = report_page(self, top=top, csv_name=csv.name, command=command)
         write_atomically(csv, table_csv(self))
@@ -243,7 +238,7 @@ def audit(
     >>> int(result.line[result.order[0]])
     82
     """
-    _require_rows(max_rows)
+    _require_whole("max_rows", max_rows, LEAST_ROWS)
     if out is not None:
         output_paths(out, _name_of(data), source=data)  # fails before the work, not after it
     table = read_table(
@@ -253,9 +248,9 @@ def audit(
     return result if out is None else result.write(out, top=top)
 
 
-def _require_rows(max_rows):
-    if isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < LEAST_ROWS:
-        raise ValueError(f"max_rows must be a whole number from {LEAST_ROWS} on, got {max_rows!r}")
+def _require_whole(name, value, least):
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
 
 
 def _dropped(table, drop, target):
