@@ -157,10 +157,11 @@ def test_the_version(capsys):
 
 def test_help_and_version_load_nothing_heavy():
     code = (
-        "import sys; from robell.cli import main\ntry: main([sys.argv[1]])\nexcept SystemExit: pass"
+        "import sys\nfrom robell.cli import main\n"
+        "try:\n    main([sys.argv[1]])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'pandas', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
     )
-    code += "\nheavy = {'numpy', 'scipy', 'sklearn', 'pandas', 'matplotlib'} & set(sys.modules)"
-    code += "\nassert not heavy, heavy"
     for option in ("--help", "--version"):
         command = [sys.executable, "-c", code, option]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""A classifier for labels that cannot be trusted, and what it makes of every label."""
+"""A classifier for labels that may be wrong; it also says how probable each label is."""
 
 from __future__ import annotations
 
@@ -38,12 +38,10 @@ ACTIVATIONS = ("relu", "radbas", "tansig", "sin")
 INPUTS_PER_NODE = 2  # of a table's columns few act together: such nodes beat dense ones
 WEIGHT_SCALE = 4.0
 PENALTIES = 10.0 ** np.arange(-6, 3)  # times the number of rows
-# Targets are cleaned in full from this rate on, below it in proportion: where hardly a label is
-# wrong, what looks wrong is mostly rare.
+# Targets are cleaned in full from this rate of wrong labels on, below it in proportion: where
+# hardly any label is wrong, most rows that look wrong are merely unusual.
 FULL_CLEANING_RATE = 0.1
 PRIOR_SHARE = 0.25  # weight of the estimated class shares in how often a class is predicted
-
-
 KEPT_NUMBERS = 1 << 24  # the outputs of a layer, 128 MiB, are kept between rounds up to here
 
 
@@ -59,19 +57,19 @@ class _Fit(NamedTuple):
 class NoiseRobustRVFLClassifier(FamilyClassifier):
     """Random vector functional link network for imbalanced tables with wrong labels.
 
-    Four small networks are fitted in closed form, classes balanced. Their leave-one-out scores,
-    closed form too, tell how many labels are wrong and which: each row's label is replaced by the
-    probability of every class, given the row and its label, and the networks are fitted again.
-    Nothing needs tuning. Inputs are standardised inside.
+    Four small networks are fitted in closed form, with all classes given the same weight. Their
+    leave-one-out scores, also in closed form, show how many labels are wrong and which: the label
+    of each row is replaced by the probabilities of the classes, given the row and its label, and
+    the networks are fitted again to these. Nothing needs tuning, and inputs need no scaling.
 
     Parameters
     ----------
     n_hidden : int, default=100
-        Nodes of each of the four hidden layers (relu, radbas, tansig, sin). More cost time and
+        Nodes of each of the four hidden layers (relu, radbas, tansig, sin). More take longer and
         gain little.
     n_rounds : int, default=1
-        How often the networks are fitted again to cleaned targets. 0 keeps the labels as they are
-        given; their quality is estimated all the same. Further rounds change little.
+        How often the networks are fitted again to cleaned targets. 0 fits them to the labels as
+        given; the quality of the labels is estimated in any case. More than 1 changes little.
     random_state : int, RandomState instance or None, default=None
         Seed of the hidden layers.
 
@@ -80,36 +78,36 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     sample_quality_ : ndarray of shape (n_samples,)
-        Probability that the label of each training row is right, in the order given; also of use
-        as ``sample_weight`` of another estimator.
+        Probability that the label of each training row is right, in the order of the rows. It can
+        serve as ``sample_weight`` of another estimator.
     label_probability_ : ndarray of shape (n_samples, n_classes)
         Probability of each class, given the row and its label. ``sample_quality_`` is its entry at
         the label.
     n_suspects_ : int
         Number of rows for which another class is likelier than the label.
     noise_matrix_ : ndarray of shape (n_classes, n_classes)
-        ``[i, j]`` estimates how often a row that is really of class i is labelled j; rows sum to
-        one.
+        ``[i, j]`` is the estimated share of the rows of true class i that are labelled j; rows
+        sum to one.
     noise_rate_ : float
         Estimated share of wrong labels.
     class_prior_ : ndarray of shape (n_classes,)
         Estimated true shares of the classes.
     hidden_weights_ : ndarray of shape (n_features_in_, 4 * n_hidden)
-        Weights of the hidden layers, one after the other, for standardised inputs; every node
-        looks at two inputs.
+        Weights of the hidden layers, one layer after the other, for standardised inputs; every
+        node is connected to two inputs.
     hidden_bias_ : ndarray of shape (4 * n_hidden,)
         Their biases.
     coef_ : ndarray of shape (n_features_in_ + 4 * n_hidden, n_classes)
-        Output weights of the mean of the networks: of the inputs, then of the nodes.
+        Output weights of the mean of the four networks: of the inputs, then of the nodes.
     intercept_ : ndarray of shape (n_classes,)
         Output bias.
     C_ : ndarray of shape (4,)
         Weight of the errors against the size of the output weights in each network, chosen by
         leave-one-out error.
     slope_ : float
-        Slope of the log-probabilities in the scores.
+        What the scores are multiplied by to give log-probabilities.
     offsets_ : ndarray of shape (n_classes,)
-        Their offsets.
+        What is added to them for each class.
     mean_ : ndarray of shape (n_features_in_,)
         Means of the inputs.
     scale_ : ndarray of shape (n_features_in_,)
@@ -126,9 +124,9 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
 
     Notes
     -----
-    Labels may be wrong for up to nearly one half of the rows, whatever the reason. Beyond one half
-    right and wrong labels change places, and nothing in the data says so. Hard rows cannot be told
-    from wrong ones: where the classes overlap, some right labels are called suspect.
+    Up to nearly one half of the labels may be wrong, for whatever reason. Beyond one half, right
+    and wrong labels change places, and nothing in the data shows it. Hard rows cannot be told from
+    wrongly labelled ones: where classes overlap, some right labels are called suspect.
 
     Examples
     --------
@@ -196,7 +194,7 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
         total = multiplicity.sum()
         mean = multiplicity @ (X / largest) / total
         deviation = np.sqrt(multiplicity @ np.square(X / largest - mean) / total)
-        # A column that is constant but for rounding says nothing.
+        # A column that is constant up to rounding says nothing.
         constant = deviation <= 10 * np.finfo(np.float64).eps * np.abs(mean)
         self.mean_ = mean * largest
         # Of a constant such as 1e200 the rounding of its mean alone would be a large number.
@@ -306,7 +304,7 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
         return odds[:, 1:] - odds[:, :1] if len(self.classes_) == 2 else odds
 
     def decision_function(self, X):
-        """Return log-odds of the classes as if all were equally frequent.
+        """Return the log-odds of the classes, as if all classes were equally frequent.
 
         Parameters
         ----------
@@ -321,7 +319,7 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
         return super().decision_function(X)
 
     def predict_proba(self, X):
-        """Return probabilities of the true class, classes taken as equally frequent.
+        """Return the probabilities of the classes, as if all classes were equally frequent.
 
         Parameters
         ----------

@@ -22,16 +22,9 @@ ARROW_ROWS = 1 << 13  # rows of a Parquet file decoded at a time
 
 
 def find_files(paths):
-    """Return the files that paths, folders and patterns stand for, each once.
+    """Return the files that paths, folders (all tables directly in them) and patterns name, once.
 
-    Parameters
-    ----------
-    paths : path-like or list of path-like
-        Files, folders (all tables directly in them) or patterns as ``data/part-*.csv``.
-
-    Returns
-    -------
-    files : list of Path
+    A pattern is as ``data/part-*.csv``.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files = []
@@ -70,14 +63,7 @@ class Batch(NamedTuple):
 class Tables:
     """Several files of the same columns, read as one table.
 
-    Parameters
-    ----------
-    paths : path-like or list of path-like
-        As :func:`find_files` takes them.
-    target : str, default=None
-        The column of labels, where there is one.
-    columns : list of str, default=None
-        The features. By default all columns but the target, the same in every file.
+    The features are ``columns``, or else all columns except the target, the same in every file.
     """
 
     def __init__(self, paths, target=None, columns=None):
@@ -92,7 +78,7 @@ class Tables:
         if columns is None:
             self.columns = [name for name in first.columns if name != target]
             if not self.columns:
-                raise FileError(f"{first.path}: there is no column but the target")
+                raise FileError(f"{first.path}: there is no column except the target")
         else:
             self.columns = list(columns)
             self.extra = [name for name in first.columns if name not in {*columns, target}]
@@ -131,15 +117,7 @@ class Tables:
         return _typed_labels(counts, self.files, self.target)
 
     def batches(self, n_rows, labels=None):
-        """Yield batches of at most so many rows.
-
-        Parameters
-        ----------
-        n_rows : int
-            The most rows of a batch.
-        labels : dict of raw value -> label, default=None
-            What ``labels`` found; without, batches have no y.
-        """
+        """Yield batches of at most ``n_rows`` rows, with y where given what ``labels`` found."""
         X, y, filled = self._buffers(n_rows, labels)
         for part, part_y in self._pieces(labels):
             at = 0

@@ -1,12 +1,13 @@
-"""What leave-one-out scores say about wrong labels.
+"""How many labels are wrong, and which, estimated from leave-one-out scores.
 
-Rows carry a given label y; the true class z is not known. Labels go wrong as a matrix
-N_zy = P(y | z) says, whatever the row, and the true class depends on the scores s of the row:
+Each row has a given label y; its true class z is not known. The label depends on the true class
+alone, by the matrix N_zy = P(y | z), and the true class on the scores s of the row:
 
     P(z | s) = exp(a s_z + b_z) / Σ_k exp(a s_k + b_k),       P(z | s, y) ∝ P(z | s) N_zy.
 
-N comes from anchors, the rows whose scores leave the least doubt; slope and offsets by expectation
-maximisation with N held, because a likelihood free to choose N too calls hard rows wrong.
+N is estimated from anchors, the rows whose scores leave the least doubt about their class. Slope
+and offsets are then fitted by expectation maximisation with N fixed, because a likelihood that may
+choose N as well takes hard rows for wrong ones.
 """
 
 from __future__ import annotations
