@@ -1,1 +1,1 @@
-"""Jobs, store, processes, statistics; knows no study."""
+"""What every study needs: jobs, a store, workers, results, statistics, a report. Knows no study."""

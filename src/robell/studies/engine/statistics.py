@@ -1,15 +1,16 @@
 """Statistics of several models over several datasets: ranks, Friedman, Nemenyi, sign, Wilcoxon.
 
 Every function takes an array of scores with one row per dataset and one column per model, larger
-being better, and raises on missing values; ``complete_rows`` leaves out the rows that have any.
-The recommendations followed are those of J. Demsar, *Statistical comparisons of classifiers over
-multiple data sets*, Journal of Machine Learning Research 7 (2006) 1-30.
+being better, and raises on missing values. ``decimals`` rounds scores first, so that those which
+differ less are tied. The recommendations followed are those of J. Demsar, *Statistical comparisons
+of classifiers over multiple data sets*, Journal of Machine Learning Research 7 (2006) 1-30.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 from scipy import stats
@@ -17,18 +18,13 @@ from scipy import stats
 SIGN_FORMULAS = ("half_root", "printed")
 
 
-def _matrix(scores):
+def _checked(scores, min_datasets=1, min_models=2):
+    """Return the scores as a finite float matrix, large enough for the test at hand."""
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim != 2:
         raise ValueError(f"scores must have two dimensions, datasets and models; got {scores.ndim}")
-    return scores
-
-
-def _checked(scores, min_datasets=1, min_models=2):
-    """Return the scores as a finite float matrix, large enough for the test at hand."""
-    scores = _matrix(scores)
     if not np.isfinite(scores).all():
-        raise ValueError("scores must be finite: leave out rows with complete_rows(scores)")
+        raise ValueError("scores must be finite: leave out datasets on which a model has no score")
     n_datasets, n_models = scores.shape
     if n_datasets < min_datasets or n_models < min_models:
         raise ValueError(
@@ -48,88 +44,23 @@ def _rounded(scores, decimals):
     return scores if decimals is None else np.round(scores, decimals)
 
 
-def complete_rows(scores):
-    """Leave out the datasets on which some model has no score.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_models)
-        NaN marks a missing score.
-
-    Returns
-    -------
-    complete : ndarray of shape (n_kept, n_models)
-        The rows without NaN.
-    kept : ndarray of bool of shape (n_datasets,)
-        Which rows these are.
-
-    Examples
-    --------
-    >>> from robell.studies.engine.statistics import complete_rows
-    >>> complete_rows([[90.0, 80.0], [70.0, float("nan")]])
-    (array([[90., 80.]]), array([ True, False]))
-    """
-    scores = _matrix(scores)
-    kept = ~np.isnan(scores).any(axis=1)
-    return scores[kept], kept
-
-
 def rank_rows(scores, decimals=None):
-    """Rank the models on each dataset, 1 for the best, equal scores sharing their mean rank.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_models)
-        Larger is better.
-    decimals : int, default=None
-        Round to so many decimals first, so that scores which differ less are tied.
-
-    Returns
-    -------
-    ranks : ndarray of shape (n_datasets, n_models)
-        Mid-ranks.
-
-    Examples
-    --------
-    >>> from robell.studies.engine.statistics import rank_rows
-    >>> rank_rows([[90.0, 80.0, 90.0]])
-    array([[1.5, 3. , 1.5]])
-    """
+    """Rank the models on each dataset, 1 for the best, equal scores sharing their mean rank."""
     return stats.rankdata(-_rounded(_checked(scores), decimals), axis=1)
 
 
 def average_ranks(scores, decimals=None):
-    """Average the models' ranks over the datasets.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_models)
-        Larger is better.
-    decimals : int, default=None
-        Round to so many decimals first, so that scores which differ less are tied.
-
-    Returns
-    -------
-    ranks : ndarray of shape (n_models,)
-        Between 1, best everywhere, and n_models.
-
-    Examples
-    --------
-    >>> from robell.studies.engine.statistics import average_ranks
-    >>> average_ranks([[90.0, 80.0, 70.0], [60.0, 80.0, 70.0]])
-    array([2. , 1.5, 2.5])
-    """
+    """Average the models' ranks over the datasets: from 1, best everywhere, to n_models."""
     return rank_rows(scores, decimals).mean(axis=0)
 
 
 @dataclass(frozen=True)
 class Friedman:
-    """What ``friedman`` found; its docstring names the fields."""
+    """Friedman's chi-squared and Iman and Davenport's F, each without and with ties corrected."""
 
     n_datasets: int
     n_models: int
     average_ranks: np.ndarray
-    alpha: float
     chi2: float
     p: float
     f: float
@@ -138,41 +69,16 @@ class Friedman:
     p_ties: float
     f_ties: float
     f_ties_p: float
-    chi2_critical: float
-    f_critical: float
+    f_critical: float  # at level alpha
 
 
 def friedman(scores, alpha=0.05, decimals=None):
     """Test whether all models have the same average rank.
 
-    The chi-squared statistic of Friedman and the F statistic of Iman and Davenport, each as the
-    textbooks print them and with the correction for ties. The correction makes both larger
-    wherever scores are tied; ``scipy.stats.friedmanchisquare`` always applies it.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_models)
-        Larger is better; at least two datasets and three models.
-    alpha : float, default=0.05
-        Level of the critical values.
-    decimals : int, default=None
-        Round to so many decimals first, so that scores which differ less are tied.
-
-    Returns
-    -------
-    result : Friedman
-        ``chi2``, ``p`` and ``f``, ``f_p`` without, ``chi2_ties``, ``p_ties`` and ``f_ties``,
-        ``f_ties_p`` with the correction; ``chi2_critical`` and ``f_critical`` at ``alpha``; also
-        ``n_datasets``, ``n_models``, ``average_ranks``, ``alpha``. F is infinite, with p = 0,
-        where all datasets rank the models alike. Where every model is tied with every other on
-        every dataset, chi2 and f are 0, and the corrected statistics are undefined and NaN.
-
-    Examples
-    --------
-    >>> from robell.studies.engine.statistics import friedman
-    >>> result = friedman([[90, 80, 70], [60, 50, 50], [75, 80, 70], [90, 85, 80]])
-    >>> round(result.chi2, 4), round(result.chi2_ties, 4)
-    (5.375, 5.7333)
+    Correcting for ties makes both statistics larger wherever scores are tied, and
+    ``scipy.stats.friedmanchisquare`` always does. F is infinite, with p = 0, where all datasets
+    rank the models alike. Where every model is tied with every other on every dataset, chi2 and f
+    are 0, and the corrected statistics are undefined and NaN.
     """
     scores = _checked(scores, min_datasets=2, min_models=3)
     alpha = _checked_alpha(alpha)
@@ -182,22 +88,12 @@ def friedman(scores, alpha=0.05, decimals=None):
     spread = 12 * float(((ranks.sum(axis=0) - n * (k + 1) / 2) ** 2).sum())
     largest = n * n * k * (k * k - 1)
     largest_tied = largest - n * _tie_term(ranks)
-    chi2, p, f, f_p = _friedman_statistics(spread, largest, n, k)
-    chi2_ties, p_ties, f_ties, f_ties_p = _friedman_statistics(spread, largest_tied, n, k)
     return Friedman(
-        n_datasets=n,
-        n_models=k,
-        average_ranks=ranks.mean(axis=0),
-        alpha=alpha,
-        chi2=chi2,
-        p=p,
-        f=f,
-        f_p=f_p,
-        chi2_ties=chi2_ties,
-        p_ties=p_ties,
-        f_ties=f_ties,
-        f_ties_p=f_ties_p,
-        chi2_critical=float(stats.chi2.isf(alpha, k - 1)),
+        n,
+        k,
+        ranks.mean(axis=0),
+        *_friedman_statistics(spread, largest, n, k),
+        *_friedman_statistics(spread, largest_tied, n, k),
         f_critical=float(stats.f.isf(alpha, k - 1, (n - 1) * (k - 1))),
     )
 
@@ -227,13 +123,34 @@ def _friedman_statistics(spread, largest, n, k):
 
 @dataclass(frozen=True)
 class Nemenyi:
-    """What ``nemenyi`` found; its docstring names the fields."""
+    """Average ranks, and the difference of two of them that is significant over all pairs.
+
+    ``cliques`` are the largest groups of at least two models of which no two differ, as column
+    numbers from the best rank to the worst.
+    """
 
     average_ranks: np.ndarray
-    alpha: float
+    n_datasets: int
     critical_difference: float
-    p_values: np.ndarray
     cliques: tuple[tuple[int, ...], ...]
+
+    @cached_property
+    def p_values(self):
+        """The probability of each difference, of shape (n_models, n_models), 1 on the diagonal."""
+        k = len(self.average_ranks)
+        p_values = np.ones((k, k))
+        upper = np.triu_indices(k, 1)
+        gaps = np.abs(self.average_ranks[upper[0]] - self.average_ranks[upper[1]])
+        quantiles = gaps / _range_unit(self.n_datasets, k)
+        p_values[upper] = np.clip(stats.studentized_range.sf(quantiles, k, np.inf), 0.0, 1.0)
+        p_values.T[upper] = p_values[upper]
+        return p_values
+
+    def differing(self, own):
+        """Return the columns that a model is significantly better than, and those it is worse."""
+        gaps = self.average_ranks - self.average_ranks[own]
+        better = np.flatnonzero(gaps >= self.critical_difference)
+        return better.tolist(), np.flatnonzero(-gaps >= self.critical_difference).tolist()
 
 
 def nemenyi(scores, alpha=0.05, decimals=None):
@@ -242,53 +159,22 @@ def nemenyi(scores, alpha=0.05, decimals=None):
     Two models differ at level alpha, over all pairs together, where their average ranks differ
     by the critical difference q sqrt(k(k + 1) / 6n), q being the quantile of the studentized
     range of k models with infinite degrees of freedom, divided by sqrt(2).
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_models)
-        Larger is better; at least two datasets and two models.
-    alpha : float, default=0.05
-        Level of the critical difference.
-    decimals : int, default=None
-        Round to so many decimals first, so that scores which differ less are tied.
-
-    Returns
-    -------
-    result : Nemenyi
-        ``average_ranks``, ``alpha``, ``critical_difference``; ``p_values`` of shape (n_models,
-        n_models), 1 on the diagonal; ``cliques``, the largest groups of at least two models of
-        which no two differ, as column numbers from the best rank to the worst.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from robell.studies.engine.statistics import nemenyi
-    >>> scores = np.tile([90.0, 80.0, 70.0], (10, 1))
-    >>> result = nemenyi(scores)
-    >>> round(result.critical_difference, 3)
-    1.048
-    >>> result.cliques
-    ((0, 1), (1, 2))
     """
     scores = _checked(scores, min_datasets=2)
-    alpha = _checked_alpha(alpha)
     n, k = scores.shape
     ranks = average_ranks(scores, decimals)
-    unit = math.sqrt(k * (k + 1) / (12 * n))  # a difference of ranks in the range's own unit
-    quantile = float(stats.studentized_range.isf(alpha, k, np.inf))
-    critical_difference = quantile * unit
-    p_values = np.ones((k, k))
-    upper = np.triu_indices(k, 1)
-    gaps = np.abs(ranks[upper[0]] - ranks[upper[1]])
-    p_values[upper] = np.clip(stats.studentized_range.sf(gaps / unit, k, np.inf), 0.0, 1.0)
-    p_values.T[upper] = p_values[upper]
-    return Nemenyi(
-        average_ranks=ranks,
-        alpha=alpha,
-        critical_difference=critical_difference,
-        p_values=p_values,
-        cliques=_cliques(ranks, critical_difference),
-    )
+    difference = _range_quantile(_checked_alpha(alpha), k) * _range_unit(n, k)
+    return Nemenyi(ranks, n, difference, _cliques(ranks, difference))
+
+
+@cache
+def _range_quantile(alpha, k):
+    return float(stats.studentized_range.isf(alpha, k, np.inf))
+
+
+def _range_unit(n, k):
+    """Return what the studentized range measures differences of average ranks in."""
+    return math.sqrt(k * (k + 1) / (12 * n))
 
 
 def _cliques(ranks, critical_difference):
@@ -305,65 +191,18 @@ def _cliques(ranks, critical_difference):
 
 
 def win_tie_loss(scores, decimals=None):
-    """Count on how many datasets each model is better than, equal to, worse than each other.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_models)
-        Larger is better.
-    decimals : int, default=None
-        Round to so many decimals first, so that scores which differ less are tied.
-
-    Returns
-    -------
-    counts : ndarray of int of shape (n_models, n_models, 3)
-        Wins, ties and losses of the row's model against the column's.
-
-    Examples
-    --------
-    >>> from robell.studies.engine.statistics import win_tie_loss
-    >>> win_tie_loss([[90.0, 80.0], [70.0, 70.0], [60.0, 50.0]])[0, 1]
-    array([2, 1, 0])
-    """
+    """Count wins, ties and losses of each model against each: shape (n_models, n_models, 3)."""
     scores = _rounded(_checked(scores), decimals)
     sign = np.sign(scores[:, :, None] - scores[:, None, :])
     return np.stack([(sign == value).sum(axis=0) for value in (1, 0, -1)], axis=-1)
 
 
-@dataclass(frozen=True)
-class SignTest:
-    """What ``sign_test`` found; its docstring names the fields."""
-
-    wins: int
-    losses: int
-    n_datasets: int
-    threshold: float
-    significant: bool
-    p: float
-    p_without_ties: float
-
-
 def sign_threshold(n_datasets, formula="half_root"):
-    """Return how many wins of n_datasets make a difference significant at 5 %.
+    """Return how many wins of n_datasets, not rounded, make a difference significant at 5 %.
 
-    Parameters
-    ----------
-    n_datasets : int
-        Number of datasets.
-    formula : {"half_root", "printed"}, default="half_root"
-        n/2 + 1.96 sqrt(n)/2, the normal approximation of the binomial distribution, or
-        n/2 + 1.96 sqrt(n/2), which the paper prints and which asks for too many (erratum E32).
-
-    Returns
-    -------
-    threshold : float
-        Not rounded; a whole number of wins must reach it.
-
-    Examples
-    --------
-    >>> from robell.studies.engine.statistics import sign_threshold
-    >>> round(sign_threshold(26), 3), round(sign_threshold(26, "printed"), 3)
-    (17.997, 20.067)
+    "half_root" is n/2 + 1.96 sqrt(n)/2, the normal approximation of the binomial distribution;
+    "printed" is n/2 + 1.96 sqrt(n/2), which the paper prints and which asks for too many
+    (erratum E32).
     """
     if formula not in SIGN_FORMULAS:
         raise ValueError(f"formula must be one of {SIGN_FORMULAS}; got {formula!r}")
@@ -371,33 +210,23 @@ def sign_threshold(n_datasets, formula="half_root"):
     return n_datasets / 2 + 1.96 * deviation
 
 
-def sign_test(wins, ties, losses, formula="half_root"):
+@dataclass(frozen=True)
+class SignTest:
+    """Wins and losses after sharing the ties, the threshold, and the exact two-sided p-value."""
+
+    wins: int
+    losses: int
+    n_datasets: int
+    threshold: float
+    significant: bool
+    p: float
+
+
+def sign_test(wins, ties, losses):
     """Test whether one model wins more often than the other.
 
     Ties are shared evenly, one being left out where their number is odd: the paper's rule and
-    Demsar's.
-
-    Parameters
-    ----------
-    wins, ties, losses : int
-        On how many datasets the first model is better than, equal to, worse than the second.
-    formula : {"half_root", "printed"}, default="half_root"
-        Which threshold, see ``sign_threshold``.
-
-    Returns
-    -------
-    result : SignTest
-        ``wins``, ``losses`` and ``n_datasets`` after sharing the ties; the ``threshold``;
-        ``significant``, whether wins or losses reach it; ``p``, the exact two-sided binomial
-        probability of these wins, and ``p_without_ties``, that of the wins with all ties left out.
-        Both are 1 where nothing is left to compare, and the difference is then not significant.
-
-    Examples
-    --------
-    >>> from robell.studies.engine.statistics import sign_test
-    >>> result = sign_test(17, 3, 6)
-    >>> result.wins, result.n_datasets, result.significant
-    (18, 25, True)
+    Demsar's. Where nothing is left to compare, p is 1.
     """
     counts = [int(count) for count in (wins, ties, losses)]
     if min(counts) < 0 or sum(counts) == 0 or counts != [wins, ties, losses]:
@@ -406,63 +235,19 @@ def sign_test(wins, ties, losses, formula="half_root"):
             f"got {wins}, {ties}, {losses}"
         )
     wins, ties, losses = counts
-    shared_wins, shared_losses = wins + ties // 2, losses + ties // 2
-    n_datasets = shared_wins + shared_losses
-    threshold = sign_threshold(n_datasets, formula)
-    return SignTest(
-        wins=shared_wins,
-        losses=shared_losses,
-        n_datasets=n_datasets,
-        threshold=threshold,
-        significant=n_datasets > 0 and max(shared_wins, shared_losses) >= threshold,
-        p=_binomial_p(shared_wins, n_datasets),
-        p_without_ties=_binomial_p(wins, wins + losses),
-    )
+    wins, losses = wins + ties // 2, losses + ties // 2
+    n = wins + losses
+    threshold = sign_threshold(n)
+    p = float(stats.binomtest(wins, n).pvalue) if n else 1.0
+    return SignTest(wins, losses, n, threshold, n > 0 and max(wins, losses) >= threshold, p)
 
 
-def _binomial_p(wins, n_datasets):
-    return float(stats.binomtest(wins, n_datasets).pvalue) if n_datasets else 1.0
+def wilcoxon_p_values(scores, reference, decimals=10):
+    """Return the p-values of two-sided Wilcoxon tests of one model against each other.
 
-
-@dataclass(frozen=True)
-class WilcoxonHolm:
-    """What ``wilcoxon_holm`` found; its docstring names the fields."""
-
-    reference: int
-    median_difference: np.ndarray
-    p_values: np.ndarray
-    p_holm: np.ndarray
-
-
-def wilcoxon_holm(scores, reference, decimals=10):
-    """Compare one model with each other by signed ranks, the p-values corrected by Holm's method.
-
-    Two-sided Wilcoxon tests by ``scipy.stats.wilcoxon``, with zero differences taking part in the
-    ranking (Pratt). A pair of models that is equal on every dataset has p = 1.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_models)
-        Larger is better.
-    reference : int
-        Column of the model to compare with the others.
-    decimals : int, default=10
-        Differences are rounded to so many decimals, lest rounding errors decide ranks.
-
-    Returns
-    -------
-    result : WilcoxonHolm
-        ``reference``; for each model ``median_difference`` (reference minus model), ``p_values``
-        and ``p_holm``. The reference's own p-values are NaN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from robell.studies.engine.statistics import wilcoxon_holm
-    >>> ahead, level = np.arange(1.0, 11.0), np.zeros(10)
-    >>> result = wilcoxon_holm(np.column_stack([ahead, level, ahead]), reference=0)
-    >>> result.p_holm.round(4)
-    array([   nan, 0.0039, 1.    ])
+    Zero differences take part in the ranking (Pratt), and differences are rounded, lest rounding
+    errors decide ranks. The p-value is 1 where two models are equal on every dataset, and NaN for
+    the reference itself.
     """
     scores = _checked(scores)
     n_models = scores.shape[1]
@@ -470,11 +255,8 @@ def wilcoxon_holm(scores, reference, decimals=10):
         raise ValueError(f"reference must be a column from 0 to {n_models - 1}; got {reference}")
     differences = np.round(scores[:, [reference]] - scores, decimals)
     p_values = np.array([_wilcoxon_p(column) for column in differences.T])
-    others = np.arange(n_models) != reference
-    p_values[~others] = np.nan
-    p_holm = p_values.copy()
-    p_holm[others] = holm(p_values[others])
-    return WilcoxonHolm(int(reference), np.median(differences, axis=0), p_values, p_holm)
+    p_values[reference] = np.nan
+    return p_values
 
 
 def _wilcoxon_p(differences):
@@ -484,27 +266,13 @@ def _wilcoxon_p(differences):
 
 
 def holm(p_values):
-    """Adjust p-values for their number by Holm's step-down method.
+    """Adjust p-values for their number by Holm's step-down method; NaN stays NaN.
 
-    Parameters
-    ----------
-    p_values : array-like of shape (n_tests,)
-        One per hypothesis.
-
-    Returns
-    -------
-    adjusted : ndarray of shape (n_tests,)
-        Reject those below alpha: no true hypothesis among them, with probability 1 - alpha.
-
-    Examples
-    --------
-    >>> from robell.studies.engine.statistics import holm
-    >>> holm([0.01, 0.04, 0.03])
-    array([0.03, 0.06, 0.06])
+    Rejecting those below alpha rejects no true hypothesis, with probability 1 - alpha.
     """
     p_values = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p_values, kind="stable")
-    steps = np.arange(len(p_values), 0, -1) * p_values[order]
-    adjusted = np.empty_like(p_values)
+    order = np.argsort(p_values, kind="stable")[: np.isfinite(p_values).sum()]
+    steps = np.arange(len(order), 0, -1) * p_values[order]
+    adjusted = np.full_like(p_values, np.nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted

@@ -12,17 +12,14 @@ import json
 import os
 import platform
 from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 
-import joblib
-import numpy
-import scipy
-import sklearn
-
+from robell import __version__
 from robell._core.tools.files import FileError, write_atomically
 
 FORMAT = 1
-REPRODUCTION = "reproduction"
+UNNAMED = "reproduction"  # the study of directories whose stamp names none: there was only one
 
 
 class StudyError(Exception):
@@ -31,16 +28,10 @@ class StudyError(Exception):
 
 def versions():
     """Return the versions that numbers may depend on."""
-    from robell import __version__
-
-    return {
-        "robell": __version__,
-        "python": platform.python_version(),
-        "numpy": numpy.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "joblib": joblib.__version__,
+    packages = {
+        name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "joblib")
     }
+    return {"robell": __version__, "python": platform.python_version(), **packages}
 
 
 def machine():
@@ -53,33 +44,9 @@ def machine():
 
 
 class Store:
-    """The records of one output directory.
+    """The records of one output directory, which holds one study; ``records`` has them by key."""
 
-    Parameters
-    ----------
-    folder : path-like
-        The output directory; made if it is not there.
-    study : str, default="reproduction"
-        Which study the records are of; a directory holds those of one.
-
-    Attributes
-    ----------
-    records : dict of str -> dict
-        The newest record of every key.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from robell.studies.engine.store import Store
-    >>> folder = tempfile.mkdtemp()
-    >>> with Store(folder) as store:
-    ...     store.append({"key": "a", "status": "done"})
-    >>> with Store(folder) as store:
-    ...     store.is_done("a"), store.is_done("b")
-    (True, False)
-    """
-
-    def __init__(self, folder, study=REPRODUCTION):
+    def __init__(self, folder, study):
         self.folder = Path(folder)
         self.study = study
         self.path = self.folder / "records.jsonl"
@@ -139,8 +106,8 @@ class Store:
     def _check_stamp(self):
         """Refuse a directory of another version or study: numbers of two must not mix."""
         stamp = self.folder / "study.json"
-        own = {"format": FORMAT, "robell": versions()["robell"]}
-        if self.study != REPRODUCTION:  # whose directories were there before there were others
+        own = {"format": FORMAT, "robell": __version__}
+        if self.study != UNNAMED:
             own["study"] = self.study
         if not stamp.exists():
             if self.path.exists():
@@ -149,25 +116,19 @@ class Store:
                 )
             write_atomically(stamp, json.dumps(own) + "\n")
             return
-        try:
-            found = json.loads(stamp.read_text(encoding="utf-8"))
-        except ValueError:
-            found = None
-        if found != own:
-            if isinstance(found, dict) and study_of(found) != self.study:
-                raise StudyError(
-                    f"{self.folder} holds another study ({study_of(found)}); use another --out"
-                )
-            who = (
-                f"robell {found['robell']}"
-                if isinstance(found, dict) and "robell" in found
-                else None
-            )
+        found = _stamp_of(self.folder)
+        if found == own:
+            return
+        if found and found.get("study", UNNAMED) != self.study:
             raise StudyError(
-                f"{self.folder} was written by {who or 'something else'}, this is robell "
-                f"{own['robell']}: numbers of two versions do not belong in one study; "
-                f"use another --out"
+                f"{self.folder} holds another study ({found.get('study', UNNAMED)}); "
+                "use another --out"
             )
+        who = f"robell {found['robell']}" if "robell" in found else "something else"
+        raise StudyError(
+            f"{self.folder} was written by {who}, this is robell {__version__}: numbers of two "
+            "versions do not belong in one study; use another --out"
+        )
 
     def _lock(self):
         try:
@@ -189,89 +150,30 @@ class Store:
         self.records = _parse(self.path, text[:whole])
 
 
-def study_of(stamp):
-    """Return which study a directory's stamp names.
-
-    Parameters
-    ----------
-    stamp : dict
-        What its study.json holds.
-
-    Returns
-    -------
-    study : str
-        "reproduction" where it names none.
-
-    Examples
-    --------
-    >>> from robell.studies.engine.store import study_of
-    >>> study_of({"format": 1, "robell": "0.1.0"})
-    'reproduction'
-    """
-    return str(stamp.get("study", REPRODUCTION))
-
-
-def study_in(folder):
-    """Return which study an output directory holds.
-
-    Parameters
-    ----------
-    folder : path-like
-        An output directory.
-
-    Returns
-    -------
-    study : str
-        "reproduction" where it cannot be told.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from robell.studies.engine.store import Store, study_in
-    >>> folder = tempfile.mkdtemp()
-    >>> Store(folder, "robustness").close()
-    >>> study_in(folder)
-    'robustness'
-    """
+def _stamp_of(folder):
+    """Return what the study.json of a directory holds, an empty dict where it is no stamp."""
     try:
         stamp = json.loads((Path(folder) / "study.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        stamp = {}
-    return study_of(stamp) if isinstance(stamp, dict) else REPRODUCTION
+        return {}
+    return stamp if isinstance(stamp, dict) else {}
+
+
+def study_name(folder):
+    """Return the name of the study that an output directory holds, "reproduction" by default."""
+    return str(_stamp_of(folder).get("study", UNNAMED))
 
 
 def read_records(folder):
-    """Return the records of an output directory without writing to it.
-
-    Parameters
-    ----------
-    folder : path-like
-        An output directory.
-
-    Returns
-    -------
-    records : dict of str -> dict
-        The newest record of every key.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from robell.studies.engine.store import Store, read_records
-    >>> folder = tempfile.mkdtemp()
-    >>> with Store(folder) as store:
-    ...     store.append({"key": "a", "status": "done"})
-    >>> list(read_records(folder))
-    ['a']
-    """
-    folder = Path(folder)
-    path = folder / "records.jsonl"
+    """Return the newest record of every key of an output directory, without writing to it."""
+    path = Path(folder) / "records.jsonl"
     if not path.is_file():
         raise StudyError(f"{folder} holds no study (no records.jsonl in it)")
     return _parse(path, path.read_bytes())
 
 
 def _parse(path, text):
-    """Return the newest record of every key; behind the last newline stands half a line, if any."""
+    """Return the newest record of every key; half a line behind the last newline is left out."""
     records = {}
     for number, line in enumerate(text.split(b"\n")[:-1], start=1):
         try:

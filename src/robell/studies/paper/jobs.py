@@ -1,4 +1,4 @@
-"""What one job does: split, tune by the exact search, fit, and score on rows it has not seen."""
+"""What one job does: split, tune by the exact search, fit, and score on unseen rows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from sklearn.metrics import confusion_matrix, make_scorer
 from robell.labels.flips import flip_labels
 from robell.metrics import g_mean_score
 from robell.search import RVFLGridSearchCV, paper_grid
+from robell.studies.engine.jobs import seed_of
 from robell.studies.paper.models import study_grid, study_pipeline
 from robell.studies.paper.printed import s4_parameters
-from robell.studies.paper.protocols import N_FOLDS, folds, paper_split, repeated_split, seed_of
+from robell.studies.paper.protocols import N_FOLDS, folds, paper_split, repeated_split
 
 SCORERS = {
     "accuracy": "accuracy",
@@ -24,36 +25,7 @@ PROBE_SEEDS = 100
 
 
 def run_job(job, rows, device="cpu"):
-    """Carry out one job.
-
-    Parameters
-    ----------
-    job : Job
-        What to do.
-    rows : Rows
-        The table it names.
-    device : str, default="cpu"
-        Where searches run, as in :class:`robell.RVFLGridSearchCV`; those with a graph term run on
-        the host.
-
-    Returns
-    -------
-    outcome : dict
-        Plain numbers, lists and text, for a record: ``outcome``, ``seeds``, ``seconds`` and
-        ``device``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from robell.studies.paper.jobs import run_job
-    >>> from robell.studies.paper.plan import Job, Rows
-    >>> random = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], [40, 20])
-    >>> rows = Rows("example", random.normal(size=(60, 2)) + y[:, None], y, 1, "ab")
-    >>> found = run_job(Job("table1", "paper", "example", "rvfl", "ab"), rows)
-    >>> sorted(found["outcome"]["selected"]["accuracy"])
-    ['confusion', 'cv_score', 'parameters']
-    """
+    """Carry out one job; return outcome, seeds, seconds and device as plain values for a record."""
     start, cpu = time.perf_counter(), time.process_time()
     cell = Cell(job, rows, device)
     outcome = {"probe": cell.probe, "sensitivity": cell.sensitivity}.get(job.study, cell.tune)()
@@ -75,16 +47,8 @@ class Cell:
     """The rows and seeds of one job.
 
     The split and the folds are the same for all models and noise levels of a set; the random
-    layer has a seed of its own for every model.
-
-    Parameters
-    ----------
-    job : Job
-        What to do.
-    rows : Rows
-        The table it names.
-    device : str, default="cpu"
-        Where searches run.
+    layer has a seed of its own for every model. Searches with a graph term run on the host,
+    whatever the device.
     """
 
     def __init__(self, job, rows, device="cpu"):
@@ -126,9 +90,9 @@ class Cell:
         return {"selected": selected, "n_candidates": len(results["params"])}
 
     def sensitivity(self):
-        """Vary ξ and ρ around the chosen candidate, everything else held (Figs. S.3 and S.4).
+        """Vary ξ and ρ around the chosen candidate, everything else fixed (Figs. S.3 and S.4).
 
-        The cross-validated surface is the best over everything else instead: what tuning sees.
+        The cross-validated surface, which tuning sees, is the best over everything else instead.
         """
         search = self._search(("accuracy",))
         results = search.cv_results_

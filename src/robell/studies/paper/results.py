@@ -1,4 +1,4 @@
-"""The results frame: finished records as arrays of scores. No estimator is seen behind it."""
+"""Finished records of the paper's study as arrays of scores."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from math import sqrt
 
 import numpy as np
 
+from robell.studies.engine import results as engine
+from robell.studies.engine.results import ordered
 from robell.studies.paper.printed import DATASETS, MODELS
 
 SCORES = {
@@ -20,25 +22,7 @@ SCORES = {
 
 
 def scores_of(confusion):
-    """Return the paper's six metrics in percent; 0 where one is undefined.
-
-    Parameters
-    ----------
-    confusion : dict
-        Counts ``tp``, ``fn``, ``fp``, ``tn``.
-
-    Returns
-    -------
-    scores : dict of str -> float
-        By the names in ``SCORES``.
-
-    Examples
-    --------
-    >>> from robell.studies.paper.results import scores_of
-    >>> found = scores_of({"tp": 83, "fn": 8, "fp": 18, "tn": 99})
-    >>> round(found["accuracy"], 4), round(found["g_mean"], 4)
-    (87.5, 87.8503)
-    """
+    """Return the paper's six metrics in percent from counts tp, fn, fp, tn; 0 where undefined."""
     tp, fn, fp, tn = (confusion[name] for name in ("tp", "fn", "fp", "tn"))
     sensitivity, specificity = _share(tp, tp + fn), _share(tn, tn + fp)
     precision = _share(tp, tp + fp)
@@ -60,71 +44,31 @@ def _share(part, whole):
 class Scores:
     """Means and standard deviations over repeats; rows are sets, columns models.
 
-    Attributes
-    ----------
-    datasets, models : tuple of str
-    mean, sd : ndarray of shape (n_datasets, n_models)
-        NaN where there is no result; sd also where there are fewer than two repeats.
-    n : ndarray of int of shape (n_datasets, n_models)
-        Repeats.
+    NaN where there is no result, and a standard deviation of less than two repeats is NaN too.
     """
 
     datasets: tuple
     models: tuple
     mean: np.ndarray
     sd: np.ndarray
-    n: np.ndarray
+    n: np.ndarray  # repeats
 
 
-class Results:
-    """Finished records of a study, by cell.
-
-    Where a set was run on other rows before (another source), the newest rows count for it and
-    everything else of that set is left out: one table never mixes two versions of a set.
-
-    Parameters
-    ----------
-    records : iterable of dict
-        As ``read_records`` returns them, in the order they were stored.
-
-    Attributes
-    ----------
-    records : list of dict
-        Those that count.
-    failed : list of dict
-        Those of jobs that failed and have not been finished since.
-    data : dict of str -> dict
-        Where each set came from.
-
-    Examples
-    --------
-    >>> from robell.studies.paper.results import Results
-    >>> Results([]).datasets("table1", "paper")
-    ()
-    """
-
-    def __init__(self, records):
-        records = list(records)
-        newest = {r["job"]["dataset"]: r["job"]["digest"] for r in records}
-        current = [r for r in records if newest[r["job"]["dataset"]] == r["job"]["digest"]]
-        self.records = [r for r in current if r["status"] == "done"]
-        self.failed = [r for r in current if r["status"] != "done"]
-        self.data = {r["job"]["dataset"]: r.get("data", {}) for r in current}
+class Results(engine.Results):
+    """The records of the paper's study; those of jobs that failed are listed, never scored."""
 
     def of(self, study, protocol=None, **fields):
-        """Return the records of one study whose jobs have these fields."""
+        """Return the finished records of one study whose jobs have these fields."""
         fields |= {"study": study} | ({} if protocol is None else {"protocol": protocol})
-        return [r for r in self.records if all(r["job"][k] == v for k, v in fields.items())]
+        return [r for r in self.done if all(r["job"][k] == v for k, v in fields.items())]
 
     def datasets(self, study, protocol):
         """Return the sets of a study: the paper's in its order, then others by name."""
-        names = {r["job"]["dataset"] for r in self.of(study, protocol)}
-        return tuple(n for n in DATASETS if n in names) + tuple(sorted(names - set(DATASETS)))
+        return ordered({r["job"]["dataset"] for r in self.of(study, protocol)}, DATASETS)
 
     def models(self, study, protocol):
         """Return the models of a study, in the paper's order."""
-        names = {r["job"]["model"] for r in self.of(study, protocol)}
-        return tuple(name for name in MODELS if name in names)
+        return ordered({r["job"]["model"] for r in self.of(study, protocol)}, MODELS)
 
     def tuned_by(self, study, protocol):
         """Return the metrics that models were tuned by."""
@@ -132,22 +76,7 @@ class Results:
         return tuple(metrics)
 
     def scores(self, study, protocol, tuned_by, score, noise=0, datasets=None):
-        """Return one score of every set and model, over repeats.
-
-        Parameters
-        ----------
-        study, protocol, tuned_by, score : str
-            Which results, and which of ``SCORES``.
-        noise : int, default=0
-            Percent of flipped labels.
-        datasets : sequence of str, default=None
-            Rows; all sets of the study by default.
-
-        Returns
-        -------
-        scores : Scores
-            In percent.
-        """
+        """Return one of ``SCORES`` of every set and model over repeats, in percent."""
         datasets = self.datasets(study, protocol) if datasets is None else tuple(datasets)
         models = self.models(study, protocol)
         values = {(d, m): [] for d in datasets for m in models}

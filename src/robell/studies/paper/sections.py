@@ -6,232 +6,71 @@ import numpy as np
 
 from robell.datasets import info
 from robell.report import plots
-from robell.report.page import (
-    Bullets,
-    Callout,
-    Code,
-    Details,
-    Facts,
-    Paragraph,
-    Section,
-    TableBlock,
-    literal,
-)
+from robell.report.page import Bullets, Code, Details, Paragraph, Section, TableBlock, literal
 from robell.report.tables import Table
-from robell.studies.engine.statistics import average_ranks, friedman
+from robell.studies.engine.report import failed_blocks, last_run
+from robell.studies.engine.results import ordered
+from robell.studies.engine.statistics import friedman, nemenyi, sign_threshold
 from robell.studies.paper import printed
-from robell.studies.paper.comparison import (
-    Comparison,
+from robell.studies.paper.comparison import Comparison, noise_curves, printed_cells
+from robell.studies.paper.models import MODELS, labels
+from robell.studies.paper.printed import DATASETS
+from robell.studies.paper.results import SCORES
+from robell.studies.paper.summary import summary_section
+from robell.studies.paper.tables import (
     all_scores,
     friedman_table,
-    nemenyi_of,
-    noise_cells,
-    printed_cells,
-    printed_nemenyi,
     probe_table,
     repeated_table,
     sensitivity_claims,
     sign_table,
+    surface_table,
     table_one,
     table_s2,
     table_s4,
     win_tie_loss_table,
 )
-from robell.studies.paper.printed import DATASETS, MODELS
-from robell.studies.paper.results import SCORES
 
 
 def all_sections(results, run, figures):
-    """Return the sections there is something to say in.
-
-    Parameters
-    ----------
-    results : Results
-        The cells.
-    run : dict
-        What the last run noted about itself.
-    figures : FigureFolder
-        Takes figures.
-
-    Returns
-    -------
-    sections : list of Section
-        In the order of the page.
-    """
+    """Return the sections there is something to say in."""
     paper = Comparison(results, "paper")
-    makers = [
-        lambda: summary(results, paper, run),
-        lambda: table_one_section(paper, figures),
-        lambda: tests_section(paper, figures),
-        lambda: table_s4_section(results),
-        lambda: probe_section(results),
-        lambda: noise_section(results, figures),
-        lambda: sensitivity_section(results, figures),
-        lambda: repeated_section(results, figures),
-        lambda: errata_section(),
-        lambda: datasets_section(results, run),
-        lambda: how_section(results, run),
+    sections = [
+        summary_section(results, paper, run),
+        table_one_section(paper, figures),
+        tests_section(paper, figures),
+        table_s4_section(results),
+        probe_section(results),
+        noise_section(results, figures),
+        sensitivity_section(results, figures),
+        repeated_section(results, figures),
+        errata_section(),
+        datasets_section(results, run),
+        how_section(results, run),
     ]
-    return [section for section in (make() for make in makers) if section is not None]
+    return [section for section in sections if section is not None]
 
 
-# -- the summary ---------------------------------------------------------------------------
-
-
-def summary(results, paper, run):
-    """Say what came out, first."""
-    here = results.real([name for name in DATASETS if name in results.data])
-    facts = [("Datasets", f"{len(here)} of {len(DATASETS)}", "the paper's, not counting stand-ins")]
-    own = paper.against()
-    if paper.datasets and own is not None:
-        print_ = printed_cells(paper.datasets, paper.models)
-        theirs = f"{print_[:, own].mean():.2f}" if np.isfinite(print_).all() else "none"
-        facts.append(
-            (
-                "RoBell-RVFL, mean accuracy",
-                f"{paper.values[:, own].mean():.2f}",
-                f"printed on these sets: {theirs}",
-            )
-        )
-    if paper.testable and own is not None:
-        place = 1 + int((paper.ranks < paper.ranks[own] - 1e-9).sum())
-        facts.append(
-            (
-                "RoBell-RVFL, average rank",
-                f"{paper.ranks[own]:.2f}",
-                f"place {place} of {len(paper.models)}; printed: {_printed_rank(paper):.2f}",
-            )
-        )
-        test = friedman(paper.values, decimals=9)
-        facts.append(("Friedman test", f"p = {test.p:.2g}", f"F = {test.f:.2f}"))
-    facts.append(("Cells", str(len(results.records)), f"{len(results.failed)} failed"))
-    blocks = [Facts(tuple(facts)), Bullets(tuple(findings(results, paper)))]
-    unavailable = run.get("unavailable", {})
-    if unavailable:
-        names = ", ".join(f"`{literal(name)}`" for name in unavailable)
-        blocks.append(Callout("note", f"Not available, and left out: {names}. [Why](#datasets)."))
-    stand_ins = [name for name in results.data if results.is_stand_in(name)]
-    if stand_ins:
-        blocks.append(
-            Callout(
-                "caution",
-                f"{', '.join(f'`{name}`' for name in stand_ins)}: generated in place of files that "
-                "were not found. Their rows are shown, and are in no average, rank or test.",
-            )
-        )
-    return Section("summary", "Summary", tuple(blocks))
-
-
-def _printed_rank(comparison):
-    """Return RoBell's rank in the print over the same sets and models."""
-    print_ = printed_cells(comparison.datasets, comparison.models)
-    if not np.isfinite(print_).all():
-        return float("nan")
-    return float(average_ranks(print_)[comparison.against()])
-
-
-def findings(results, paper):
-    """Yield what the measurements say, each sentence made from them."""
-    if paper.datasets:
-        yield from _table_findings(paper)
-    probe = probe_table(results)
-    if probe.rows:
-        reached = sum(row[4] >= 50 for row in probe.rows)
-        never = sum(row[4] == 0 for row in probe.rows)
-        yield (
-            f"With the parameters the paper itself prints, RoBell-RVFL reaches its printed "
-            f"accuracy in at least half of 100 seeds on {reached} of {len(probe.rows)} sets, and "
-            f"in none on {never} ([printed parameters](#probe))."
-        )
-    if results.datasets("noise", "paper"):
-        yield _noise_finding(results)
-    for metric in results.tuned_by("table1", "repeated"):
-        if metric in SCORES:
-            yield from _repeated_finding(Comparison(results, "repeated", metric, metric))
-
-
-def _table_findings(paper):
-    means = paper.values.mean(axis=0)
-    best = int(np.argmax(means))
-    own = paper.against()
-    text = f"Highest mean accuracy: **{MODELS[paper.models[best]]}** ({means[best]:.2f} %)"
-    if own is not None and own != best:
-        text += f"; RoBell-RVFL has {means[own]:.2f} %"
-    yield f"{text}, over {len(paper.datasets)} sets ([Table I](#table-1))."
-    print_ = printed_cells(paper.datasets, paper.models)
-    if np.isfinite(print_).all():
-        off = np.abs(paper.values - print_)
-        yield (
-            f"Of {off.size} cells, {int((off <= 1).sum())} come out within one point of the print "
-            f"and {int((off > 5).sum())} are more than five points away; the median difference is "
-            f"{np.median(off):.1f} points. The print cannot be reproduced from the printed "
-            "equations, and nothing here is tuned towards it ([errata](#errata))."
-        )
-    if paper.testable and own is not None:
-        test = nemenyi_of(paper)
-        apart = [
-            ("better than" if test.average_ranks[own] < test.average_ranks[j] else "worse than")
-            + f" {MODELS[model]}"
-            for j, model in enumerate(paper.models)
-            if j != own and test.p_values[own, j] < 0.05
-        ]
-        verdict = " and ".join(apart) if apart else "different from no other model"
-        yield f"By the Nemenyi test at 5 %, RoBell-RVFL is {verdict} ([tests](#tests))."
-
-
-def _noise_finding(results):
-    levels, cells = noise_cells(results, "paper")
-    models = results.models("noise", "paper")
-    means = {model: np.mean([curves[model][1:] for curves in cells.values()]) for model in models}
-    order = sorted(means, key=means.get, reverse=True)
-    ranking = ", ".join(f"{MODELS[model]} {means[model]:.2f}" for model in order)
-    return (
-        f"With {levels[1]} to {levels[-1]} % of the training labels flipped, mean accuracy over "
-        f"{len(cells)} sets and all levels: {ranking} ([label noise](#noise))."
-    )
-
-
-def _repeated_finding(comparison):
-    if not comparison.testable:
-        return
-    order = np.argsort(comparison.ranks)
-    best = comparison.models[int(order[0])]
-    own = comparison.against()
-    metric = SCORES[comparison.score]
-    text = (
-        f"Over repeated splits, tuned by and judged by {metric}: best average rank "
-        f"**{MODELS[best]}** ({comparison.ranks[order[0]]:.2f})"
-    )
-    if own is not None and best != "robell":
-        place = int(np.flatnonzero(order == own)[0]) + 1
-        text += f"; RoBell-RVFL is number {place} ({comparison.ranks[own]:.2f})"
-    yield f"{text} ([repeated splits](#repeated))."
-
-
-# -- the paper's tables -----------------------------------------------------------------------
+# -- the paper's tables ----------------------------------------------------------------------
 
 
 def table_one_section(paper, figures):
     """Table I."""
     if not paper.cells.datasets:
         return None
-    blocks = [
-        Paragraph(
-            "One split of 70:30, the recovered one; five stratified folds; the paper's grids; the "
-            "candidate with the highest mean accuracy, the first of equal ones. Scaling is fitted "
-            "to the training rows."
-        ),
-        TableBlock(table_one(paper)),
-    ]
+    text = (
+        "The paper's one split of 70:30 (recovered from its printed counts) and its grids. By five "
+        "stratified folds of the training rows, the candidate with the highest mean accuracy is "
+        "chosen, the first of equal ones. Scaling is fitted to the training rows."
+    )
+    blocks = [Paragraph(text), TableBlock(table_one(paper))]
     measured, print_ = paper.cells.mean, printed_cells(paper.cells.datasets, paper.models)
     real = [not paper.results.is_stand_in(name) for name in paper.cells.datasets]
     if (np.isfinite(measured) & np.isfinite(print_))[real].any():
-        names = [MODELS[model] for model in paper.models]
-        figure = plots.measured_against_printed(measured[real], print_[real], names)
         blocks.append(
             figures.block(
                 "measured_against_printed",
-                figure,
+                plots.measured_against_printed(measured[real], print_[real], labels(paper.models)),
                 "Every cell of Table I: measured against printed accuracy. On the line they agree.",
                 "Scatter plot of measured against printed accuracies, one mark a cell",
             )
@@ -245,51 +84,35 @@ def tests_section(paper, figures):
     """The Friedman, Nemenyi and sign tests."""
     if not paper.cells.datasets:
         return None
-    blocks = [TableBlock(friedman_table(paper))]
-    print_ = printed_nemenyi()
-    blocks.append(
-        figures.block(
-            "critical_difference_printed",
-            plots.critical_difference(
-                list(MODELS.values()),
-                print_.average_ranks,
-                print_.critical_difference,
-                print_.cliques,
-                "Printed Table I (26 datasets)",
-            ),
-            "Average ranks of the **printed** Table I. Models under one bar do not differ by the "
-            "Nemenyi test at 5 %.",
-            "Critical-difference diagram of the printed table",
-        )
+    diagram = figures.diagram(
+        "critical_difference_printed",
+        labels(printed.MODELS),
+        nemenyi(printed_cells(DATASETS, printed.MODELS)),
+        "Printed Table I (26 datasets)",
+        "Average ranks of the **printed** Table I. Models under one bar do not differ by the "
+        "Nemenyi test at 5 %.",
     )
+    blocks = [TableBlock(friedman_table(paper)), diagram]
     if not paper.testable:
-        text = "Tests of the measured cells need three models on two complete sets."
+        text = "Tests of the measured accuracies need at least three models on two sets."
         return Section("tests", "Statistical tests", (*blocks, Paragraph(text)))
-    test = nemenyi_of(paper)
     blocks.append(
-        figures.block(
+        figures.diagram(
             "critical_difference_measured",
-            plots.critical_difference(
-                [MODELS[model] for model in paper.models],
-                test.average_ranks,
-                test.critical_difference,
-                test.cliques,
-                f"Measured ({len(paper.datasets)} datasets)",
-            ),
+            labels(paper.models),
+            paper.nemenyi,
+            f"Measured ({len(paper.datasets)} datasets)",
             "Average ranks of the **measured** accuracies.",
-            "Critical-difference diagram of the measured table",
         )
     )
     blocks.append(TableBlock(win_tie_loss_table(paper)))
-    if paper.against() is not None:
+    if paper.own is not None:
         blocks.append(TableBlock(sign_table(paper)))
-    blocks.append(
-        Paragraph(
-            "Some of the sets are one table under two names (haberman, ionosphere, MONK-3), so the "
-            "tests assume more independence than there is, in the print and here."
-        )
+    text = (
+        "Three tables stand twice among the sets, under two names each (haberman, ionosphere, "
+        "MONK-3). The tests, in the print and here, treat them as independent, which they are not."
     )
-    return Section("tests", "Statistical tests", tuple(blocks))
+    return Section("tests", "Statistical tests", (*blocks, Paragraph(text)))
 
 
 def table_s4_section(results):
@@ -306,10 +129,10 @@ def probe_section(results):
     if not table.rows:
         return None
     text = (
-        "No tuning: RoBell-RVFL with the parameters of Table S.IV on the recovered split, the "
-        "random layer drawn anew 100 times. A printed figure that no seed reaches was not made by "
-        "these equations with these parameters on these rows. Beside it a plain RVFL with the same "
-        "layers and the same γ."
+        "No tuning: RoBell-RVFL with the parameters of Table S.IV on the paper's split, with 100 "
+        "different random layers. If none of them reaches the printed accuracy, it was not made by "
+        "these equations with these parameters on these rows. Beside it stands a plain RVFL with "
+        "the same random layers and the same γ."
     )
     return Section("probe", "Printed parameters", (Paragraph(text), TableBlock(table)))
 
@@ -321,12 +144,12 @@ def noise_section(results, figures):
         if not results.datasets("noise", protocol):
             continue
         blocks.append(TableBlock(table_s2(results, protocol)))
-        levels, cells = noise_cells(results, protocol)
+        levels, curves = noise_curves(results, protocol)
         named = {
-            name: {MODELS[model]: values for model, values in curves.items()}
-            for name, curves in cells.items()
+            name: {MODELS[model].label: values for model, values in lines.items()}
+            for name, lines in curves.items()
         }
-        there = _printed_curves(named, levels) if protocol == "paper" else None
+        there = _printed_curves(curves, levels) if protocol == "paper" else None
         how = " Dashed: printed." if there else " Means over the repeats."
         blocks.append(
             figures.block(
@@ -336,7 +159,7 @@ def noise_section(results, figures):
                     named,
                     "labels flipped in training (%)",
                     "accuracy (%)",
-                    order=list(MODELS.values()),
+                    order=labels(MODELS),
                     printed=there,
                 ),
                 f"Accuracy on clean test labels by the share of flipped training labels.{how}",
@@ -345,28 +168,27 @@ def noise_section(results, figures):
         )
     if not blocks:
         return None
-    first = Paragraph(
-        "A share of the training labels is flipped, of every class the same share, which rows by a "
-        "seed from the set's name; models are tuned on the noisy folds. The paper does not say how "
-        "its noise was made. Its overall averages, 78.41, 76.76 and 76.47, are not the averages of "
-        "its own cells, which are 76.26, 72.71 and 70.86."
+    text = (
+        "The same share of the training labels of each class is flipped; a seed made from the "
+        "set's name decides which rows. Models are tuned on the noisy labels. The paper does not "
+        "say how its noise was made. Its overall averages, 78.41, 76.76 and 76.47, are not the "
+        "averages of its own cells, which are 76.26, 72.71 and 70.86."
     )
-    return Section("noise", "Label noise (Table S.II)", (first, *blocks))
+    return Section("noise", "Label noise (Table S.II)", (Paragraph(text), *blocks))
 
 
-def _printed_curves(named, levels):
-    curves = {}
-    for name in named:
+def _printed_curves(curves, levels):
+    """Return the printed accuracies of the same sets and models; clean labels are not printed."""
+    found = {}
+    for name in curves:
         if name in printed.TABLE_S2:
-            curves[name] = {
-                MODELS[model]: [
-                    float("nan") if level == 0 else printed.TABLE_S2[name][level][k]
-                    for level in levels
-                ]
+            rows = printed.TABLE_S2[name]
+            found[name] = {
+                MODELS[model].label: [rows[n][k] if n else float("nan") for n in levels]
                 for k, model in enumerate(printed.NOISE_MODELS)
-                if MODELS[model] in named[name]
+                if model in curves[name]
             }
-    return curves or None
+    return found or None
 
 
 def sensitivity_section(results, figures):
@@ -375,70 +197,58 @@ def sensitivity_section(results, figures):
     if not records:
         return None
     names = results.datasets("sensitivity", "paper")
+    text = (
+        "Test accuracy of RoBell-RVFL when the kernel width ξ and ρ vary and all other parameters "
+        "stay at the chosen ones. The paper does not say what it kept fixed, and shows these "
+        "results as pictures only, without numbers."
+    )
+    blocks = [Paragraph(text), *_sensitivity_lines(names, records, figures)]
+    for name in names:
+        blocks += _sensitivity_surfaces(name, records[name], figures)
+    blocks.append(TableBlock(sensitivity_claims(results)))
+    tuned = tuple(TableBlock(surface_table(name, records[name])) for name in names)
+    title = "What tuning saw: cross-validated accuracy, the best over all other parameters"
+    return Section("sensitivity", "Sensitivity (S.3, S.4)", (*blocks, Details(title, tuned)))
+
+
+def _sensitivity_lines(names, records, figures):
+    """Yield the lines of Figure S.3: through the chosen ρ, and through the chosen ξ."""
     widths, rhos = (next(iter(records.values()))[key] for key in ("kernel_width", "rho"))
     by_width, by_rho = {}, {}
     for name in names:
-        outcome, surface = records[name], np.array(records[name]["test_accuracy"])
-        by_width[name] = surface[:, rhos.index(outcome["parameters"]["rho"])]
-        by_rho[name] = surface[widths.index(outcome["parameters"]["kernel_width"])]
-    held = "everything else held at the chosen parameters"
-    blocks = [
-        Paragraph(
-            "Test accuracy of RoBell-RVFL as the kernel width ξ and ρ vary around the chosen "
-            "candidate. The paper does not say what it held fixed, nor prints these as numbers."
-        ),
-        figures.block(
-            "sensitivity_kernel_width",
-            plots.lines(widths, by_width, "kernel width ξ", "accuracy (%)", log2=True),
-            f"Figure S.3 (a): accuracy by ξ, {held}.",
-            "Lines of accuracy against the kernel width",
-        ),
-        figures.block(
-            "sensitivity_rho",
-            plots.lines(rhos, by_rho, "ρ", "accuracy (%)"),
-            f"Figure S.3 (b): accuracy by ρ, {held}.",
-            "Lines of accuracy against rho",
-        ),
-    ]
-    for name in names:
-        surface = np.array(records[name]["test_accuracy"])
-        stem = name.replace("-", "_")
-        blocks.append(
-            figures.block(
-                f"heat_map_{stem}",
-                plots.heat_map(widths, rhos, surface, "kernel width ξ", "ρ", log2=True, title=name),
-                f"Figure S.4, {literal(name)}: test accuracy (%) over ξ and ρ.",
-                f"Heat map of accuracy over kernel width and rho for {name}",
-            )
-        )
-        blocks.append(
-            figures.block(
-                f"surface_{stem}",
-                plots.surface(
-                    widths, rhos, surface, "ξ", "ρ", "accuracy (%)", log2=True, title=name
-                ),
-                f"The same as a surface, {literal(name)}.",
-                f"Surface of accuracy over kernel width and rho for {name}",
-            )
-        )
-    blocks.append(TableBlock(sensitivity_claims(results)))
-    tuned = [TableBlock(_surface_table(name, records[name])) for name in names]
-    blocks.append(
-        Details("What tuning saw: cross-validated accuracy, best over the rest", tuple(tuned))
+        chosen, surface = records[name]["parameters"], np.array(records[name]["test_accuracy"])
+        by_width[name] = surface[:, rhos.index(chosen["rho"])]
+        by_rho[name] = surface[widths.index(chosen["kernel_width"])]
+    yield figures.block(
+        "sensitivity_kernel_width",
+        plots.lines(widths, by_width, "kernel width ξ", "accuracy (%)", log2=True),
+        "Figure S.3 (a): accuracy by ξ, all other parameters fixed at the chosen ones.",
+        "Lines of accuracy against the kernel width",
     )
-    return Section("sensitivity", "Sensitivity (S.3, S.4)", tuple(blocks))
+    yield figures.block(
+        "sensitivity_rho",
+        plots.lines(rhos, by_rho, "ρ", "accuracy (%)"),
+        "Figure S.3 (b): accuracy by ρ, all other parameters fixed at the chosen ones.",
+        "Lines of accuracy against rho",
+    )
 
 
-def _surface_table(name, outcome):
-    rows = [
-        (f"{width:g}", *map(float, row))
-        for width, row in zip(outcome["kernel_width"], outcome["cv_accuracy"], strict=True)
-    ]
-    return Table(
-        f"sensitivity_{name.replace('-', '_')}",
-        f"{name}: cross-validated accuracy (%)",
-        ("ξ", *(f"ρ = {rho:g}" for rho in outcome["rho"])),
-        tuple(rows),
+def _sensitivity_surfaces(name, outcome, figures):
+    """Yield Figure S.4 of one set as a heat map and as a surface."""
+    surface = np.array(outcome["test_accuracy"])
+    shown = (outcome["kernel_width"], outcome["rho"], surface)
+    stem = name.replace("-", "_")
+    yield figures.block(
+        f"heat_map_{stem}",
+        plots.heat_map(*shown, "kernel width ξ", "ρ", log2=True, title=name),
+        f"Figure S.4, {literal(name)}: test accuracy (%) over ξ and ρ.",
+        f"Heat map of accuracy over kernel width and rho for {name}",
+    )
+    yield figures.block(
+        f"surface_{stem}",
+        plots.surface(*shown, "ξ", "ρ", "accuracy (%)", log2=True, title=name),
+        f"The same as a surface, {literal(name)}.",
+        f"Surface of accuracy over kernel width and rho for {name}",
     )
 
 
@@ -446,39 +256,34 @@ def repeated_section(results, figures):
     """RoBell against the others over repeated splits, by each metric tuned by."""
     blocks = []
     for metric in results.tuned_by("table1", "repeated"):
-        for score in ("accuracy", "g_mean"):
-            if metric in SCORES and score != metric:
-                continue  # judged by what it was tuned by; the rest is in the table of all metrics
-            comparison = Comparison(results, "repeated", metric, score)
-            blocks.append(TableBlock(repeated_table(comparison)))
-            if not comparison.testable:
-                continue
-            test = nemenyi_of(comparison)
-            blocks.append(
-                figures.block(
-                    f"critical_difference_repeated_{score}_{metric}",
-                    plots.critical_difference(
-                        [MODELS[model] for model in comparison.models],
-                        test.average_ranks,
-                        test.critical_difference,
-                        test.cliques,
-                        f"{SCORES[score]}, {len(comparison.datasets)} datasets",
-                    ),
-                    f"Average ranks by {SCORES[score]}, means over the repeats.",
-                    f"Critical-difference diagram by {SCORES[score]}",
-                )
-            )
-            if comparison.against() is not None:
-                blocks.append(TableBlock(sign_table(comparison)))
+        # Scored by what it was tuned by; the rest is in the table of all metrics.
+        for score in (metric,) if metric in ("accuracy", "g_mean") else ("accuracy", "g_mean"):
+            blocks += _repeated_blocks(Comparison(results, "repeated", metric, score), figures)
         table = all_scores(results, "repeated", metric)
         blocks.append(Details(f"All metrics, tuned by {metric}", (TableBlock(table),)))
     if not blocks:
         return None
-    first = Paragraph(
-        "Not the paper's protocol: stratified splits of 70:30, several of them, seeds from the "
-        "names of set and repeat. This is what the models can be compared by."
+    text = (
+        "Not the paper's protocol: several stratified splits of 70:30 in place of one, with seeds "
+        "from the names of set and repeat. This is the fairer comparison of the models."
     )
-    return Section("repeated", "Repeated splits", (first, *blocks))
+    return Section("repeated", "Repeated splits", (Paragraph(text), *blocks))
+
+
+def _repeated_blocks(comparison, figures):
+    yield TableBlock(repeated_table(comparison))
+    if not comparison.testable:
+        return
+    score = SCORES[comparison.score]
+    yield figures.diagram(
+        f"critical_difference_repeated_{comparison.score}_{comparison.tuned_by}",
+        labels(comparison.models),
+        comparison.nemenyi,
+        f"{score}, {len(comparison.datasets)} datasets",
+        f"Average ranks by {score}, means over the repeats.",
+    )
+    if comparison.own is not None:
+        yield TableBlock(sign_table(comparison))
 
 
 # -- what stands behind it --------------------------------------------------------------------
@@ -486,89 +291,71 @@ def repeated_section(results, figures):
 
 def errata_section():
     """Tell what is wrong with the printed numbers, each recomputed from the print."""
-    cells = printed_cells(DATASETS, list(MODELS))
-    test = friedman(cells)
+    test = friedman(printed_cells(DATASETS, printed.MODELS))
     means = np.mean([row for s in printed.TABLE_S2.values() for row in s.values()], axis=0)
-    off = {
-        name: sum(
+    impossible = [
+        sum(
             not printed.attainable(row[j], printed.table_i_test_size(dataset))
             for dataset, row in printed.TABLE_I.items()
         )
-        for j, name in enumerate(MODELS.values())
-    }
-    impossible = ", ".join(f"{name} {count}" for name, count in off.items() if count)
+        for j in range(len(printed.MODELS))
+    ]
+    names = zip(labels(printed.MODELS), impossible, strict=True)
+    counts = ", ".join(f"{name} {count}" for name, count in names if count)
     monk3 = printed.implied_counts("monk3")
+    needed = sign_threshold(len(DATASETS), "printed")
     items = (
         f"χ² is {test.chi2:.4f}, not {printed.FRIEDMAN['chi2']}, and F {test.f:.4f}, not "
-        f"{printed.FRIEDMAN['F']}: rounded ranks were used. With ties corrected: "
-        f"{test.chi2_ties:.4f} and {test.f_ties:.4f}. The conclusion stands.",
-        "The sign test's printed threshold ω/2 + 1.96 √(ω/2) is 20.07 for 26 sets; the 18 that is "
-        "used comes from ω/2 + 1.96 √ω/2.",
+        f"{printed.FRIEDMAN['F']}: the paper computed them from rounded ranks. With ties "
+        f"corrected they are {test.chi2_ties:.4f} and {test.f_ties:.4f}. The conclusion stands.",
+        f"The printed threshold of the sign test, ω/2 + 1.96 √(ω/2), is {needed:.2f} for "
+        f"{len(DATASETS)} sets; the {printed.SIGN_THRESHOLD} that the paper uses comes from "
+        "ω/2 + 1.96 √ω/2.",
         f"Table S.I has a cell of C-RVFL against itself, {list(printed.SELF_CELL)}.",
-        f"Table S.II's overall averages are {', '.join(f'{m:.4f}' for m in means)}, not "
+        f"The overall averages of Table S.II are {', '.join(f'{m:.4f}' for m in means)}, not "
         f"{', '.join(f'{m:.4f}' for m in printed.TABLE_S2_OVERALL)}.",
-        f"Table S.IV's row of monk3 is another file: {monk3.test_size} test rows at "
-        f"{monk3.accuracy:.2f} %, where Table I says {printed.TABLE_I['monk3'][-1]:.2f}.",
-        f"Cells of Table I that are no share k/n of their test rows: {impossible}. They cannot be "
-        "accuracies on one split.",
-        "haberman and haberman_survival, iono and ionosphere, monk3 and monks_3 are the same rows; "
-        "checkerboard_Data is Australian credit; congressional_voting keeps only which votes are "
-        "missing; in monk1 and monk3 the attribute a6 was probably predicted instead of the class.",
+        f"The row monk3 of Table S.IV belongs to another file: it implies {monk3.test_size} test "
+        f"rows and an accuracy of {monk3.accuracy:.2f} %, where Table I prints "
+        f"{printed.TABLE_I['monk3'][-1]:.2f} %.",
+        "These numbers of cells in Table I are not k/n for any whole k, n being the number of test "
+        f"rows, so they cannot be accuracies on one split: {counts}.",
+        "haberman and haberman_survival, iono and ionosphere, monk3 and monks_3 are the same rows. "
+        "checkerboard_Data is Australian credit. congressional_voting keeps only which votes are "
+        "missing. In monk1 and monk3 the attribute a6 was probably predicted in place of the "
+        "class.",
     )
-    return Section(
-        "errata",
-        "Errata of the print",
-        (
-            Bullets(items),
-            Paragraph(
-                "Computed from the printed tables alone. The full list, with the errata of the "
-                "equations and what was decided on each, is `docs/errata.md`."
-            ),
-        ),
+    text = (
+        "Computed from the printed tables alone. The full list, with the errata of the equations "
+        "and what was decided on each, is `docs/errata.md`."
     )
+    return Section("errata", "Errata of the print", (Bullets(items), Paragraph(text)))
 
 
 def datasets_section(results, run):
     """Where every set came from."""
+    unavailable = run.get("unavailable", {})
     rows = []
-    for name in [*DATASETS, *sorted(set(results.data) - set(DATASETS))]:
+    for name in ordered({*DATASETS, *results.data}, DATASETS):
         about, known = results.data.get(name), info(name)
         if about:
             size = (about.get("n_rows"), about.get("n_features"), about.get("n_minority"))
             note = " ".join(text for text in (known.note, about.get("note")) if text)
             rows.append((name, known.title, *size, about.get("source", ""), note))
-        elif name in run.get("unavailable", {}):
-            why = run["unavailable"][name]
-            rows.append((name, known.title, None, None, None, "none", why))
-    table = Table(
-        "datasets",
-        "Datasets",
-        ("Dataset", "What it is", "Rows", "Columns", "Minority", "From", "Note"),
-        tuple(rows),
-    )
+        elif name in unavailable:
+            rows.append((name, known.title, None, None, None, "none", unavailable[name]))
+    columns = ("Dataset", "What it is", "Rows", "Columns", "Minority", "From", "Note")
+    table = Table("datasets", "Datasets", columns, tuple(rows))
     return Section("datasets", "Datasets", (TableBlock(table),))
 
 
 def how_section(results, run):
     """How to get these numbers again, and what they cost."""
-    blocks = [Code(run.get("command") or "robell reproduce")]
-    summary = run.get("summary")
-    search = sum(r["seconds"]["search"] for r in results.records)
-    total = sum(r["seconds"]["total"] for r in results.records)
+    search, total = (sum(r["seconds"][key] for r in results.done) for key in ("search", "total"))
     text = (
-        f"{len(results.records)} jobs, {total:.0f} s in all, {search:.0f} s of them in searches. "
+        f"{len(results.done)} jobs, {total:.0f} s in all, {search:.0f} s of them in searches. "
         "Every seed comes from the names of protocol, set, repeat and model, so the numbers depend "
-        "neither on the order of jobs nor on how many run at a time."
+        "neither on the order of jobs nor on how many run at a time. "
     )
-    if summary and summary.get("done"):
-        idle = summary["worker_seconds"] - summary["job_seconds"]
-        text += (
-            f" The last run did {summary['done']} jobs in {summary['seconds']:.0f} s with "
-            f"{run['workers']} processes; outside of jobs each spent "
-            f"{idle / summary['worker_seconds']:.1%} of the time."
-        )
-    blocks.append(Paragraph(text))
-    if results.failed:
-        rows = tuple((r["key"], r.get("error", "")) for r in results.failed)
-        blocks.append(TableBlock(Table("failed", "Jobs that failed", ("Job", "Why"), rows)))
+    blocks = [Code(run.get("command") or "robell reproduce")]
+    blocks += [Paragraph((text + last_run(run)).strip()), *failed_blocks(results)]
     return Section("how", "How to reproduce", tuple(blocks))
