@@ -28,10 +28,10 @@ from threadpoolctl import threadpool_limits
 from robell import NoiseRobustRVFLClassifier, RVFLClassifier, noise_robust
 from robell._core.ridge import loo as loo_path
 from robell.noise import flip_uniformly
+from robell.studies.engine.study import gather
 from robell.studies.label_noise.jobs import Split
-from robell.studies.label_noise.peers import build
+from robell.studies.label_noise.models import build
 from robell.studies.label_noise.plan import CLEAN, SETS, NoiseJob
-from robell.studies.paper.study import gather
 
 LEVELS = (0, 20, 40)
 FEATURES = 20

@@ -93,7 +93,7 @@ def set_names(given, groups=None):
 
 def add_study(command, out):
     """Add what the commands that run a study have in common."""
-    from robell.studies.paper.study import default_workers
+    from robell.studies.engine.execute import default_workers
 
     command.add_argument(
         "--jobs", type=whole(1), default=default_workers(), help="processes (default: all cores)"
@@ -124,12 +124,12 @@ def study_errors():
     return StudyError, DatasetError
 
 
-def say_outcome(found, headline, quiet):
+def say_outcome(found, quiet):
     """Print what a study found, and return the exit status."""
     if not quiet:
         for reason in found.unavailable.values():
             print(f"robell: left out: {reason}", file=sys.stderr)
-        print(headline(found.results), end="\n\n")
+        print(found.headline, end="\n\n")
     for record in found.results.failed:
         print(f"robell: {record['key']} failed: {record['error']}", file=sys.stderr)
     print(found.report)

@@ -20,13 +20,11 @@ def add_arguments(command):
 
 def run(options, arguments):
     """Write the report of whichever study the folder holds."""
-    from robell.studies.engine.store import study_in
-    from robell.studies.label_noise.report import STUDY, noise_headline, write_noise_report
-    from robell.studies.paper.report import headline, write_report
+    from robell.studies import study_in
+    from robell.studies.engine.report import write_report
 
-    if study_in(options.folder) == STUDY:
-        write_report, headline = write_noise_report, noise_headline
-    report, results = write_report(options.folder)
-    print(headline(results), end="\n\n")
+    study = study_in(options.folder)
+    report, results = write_report(study, options.folder)
+    print(study.headline(results), end="\n\n")
     print(report)
     return OK

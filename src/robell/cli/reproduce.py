@@ -39,9 +39,8 @@ expected_errors = study_errors
 def add_arguments(command):
     """Add the command's options."""
     from robell.studies.paper.jobs import SCORERS
-    from robell.studies.paper.plan import PROTOCOLS
+    from robell.studies.paper.plan import PARTS, PROTOCOLS
     from robell.studies.paper.printed import MODELS
-    from robell.studies.paper.study import PARTS
 
     command.add_argument("part", nargs="?", choices=list(PARTS), default="all", help="default: all")
     command.add_argument(
@@ -80,7 +79,6 @@ def run(options, arguments):
     from robell.studies.paper.jobs import SCORERS
     from robell.studies.paper.plan import PROTOCOLS
     from robell.studies.paper.printed import MODELS
-    from robell.studies.paper.report import headline
     from robell.studies.paper.study import reproduce
 
     found = reproduce(
@@ -93,4 +91,4 @@ def run(options, arguments):
         device=options.device,
         **study_settings(options, arguments),
     )
-    return say_outcome(found, headline, options.quiet)
+    return say_outcome(found, options.quiet)

@@ -37,7 +37,8 @@ expected_errors = study_errors
 
 def add_arguments(command):
     """Add the command's options."""
-    from robell.studies.label_noise.plan import FIRST_SEED, LEVELS, MODELS, N_SEEDS
+    from robell.studies.label_noise.models import MODELS
+    from robell.studies.label_noise.plan import FIRST_SEED, LEVELS, N_SEEDS
 
     command.add_argument(
         "--datasets",
@@ -75,8 +76,8 @@ def add_arguments(command):
 
 def run(options, arguments):
     """Run the study."""
-    from robell.studies.label_noise.plan import FRESH_SETS, LEVELS, MODELS, SETS
-    from robell.studies.label_noise.report import noise_headline
+    from robell.studies.label_noise.models import MODELS
+    from robell.studies.label_noise.plan import FRESH_SETS, LEVELS, SETS
     from robell.studies.label_noise.study import measure_robustness
 
     found = measure_robustness(
@@ -87,4 +88,4 @@ def run(options, arguments):
         seeds=range(options.first_seed, options.first_seed + options.seeds),
         **study_settings(options, arguments),
     )
-    return say_outcome(found, noise_headline, options.quiet)
+    return say_outcome(found, options.quiet)

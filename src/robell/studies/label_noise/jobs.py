@@ -1,9 +1,8 @@
-"""What one job of the robustness study does: split, spoil the training labels, fit, score."""
+"""What one job of the study does: split, make training labels wrong, fit, score."""
 
 from __future__ import annotations
 
 import time
-import traceback
 import warnings
 
 import numpy as np
@@ -19,9 +18,10 @@ from threadpoolctl import threadpool_limits
 
 from robell.labels.flips import flip_from_class, flip_near_boundary, flip_uniformly
 from robell.metrics import g_mean_score
-from robell.studies.label_noise.peers import build, require_packages
+from robell.studies.engine.jobs import seed_of
+from robell.studies.engine.worker import failure
+from robell.studies.label_noise.models import build, require_packages
 from robell.studies.label_noise.plan import CLEAN
-from robell.studies.paper.protocols import seed_of
 
 TEST_SHARE = 0.3
 MOST_WARNINGS = 5
@@ -30,24 +30,7 @@ NOT_ABOUT_RESULTS = (DeprecationWarning, PendingDeprecationWarning, FutureWarnin
 
 
 def minority_labels(y):
-    """Return 1 for rows of the smaller class, 0 for the others.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        0 and 1.
-
-    Returns
-    -------
-    labels : ndarray of int of shape (n_samples,)
-        As given where 1 is the smaller class or both are alike, exchanged where it is not.
-
-    Examples
-    --------
-    >>> from robell.studies.label_noise.jobs import minority_labels
-    >>> minority_labels([1, 1, 0]).tolist()
-    [0, 0, 1]
-    """
+    """Return 1 for rows of the smaller class, 0 for the others; as given where both are alike."""
     y = np.asarray(y)
     return y if 2 * y.sum() <= len(y) else 1 - y
 
@@ -55,24 +38,9 @@ def minority_labels(y):
 class Split:
     """The rows of one job: the same for all models, and test rows the same for all noises.
 
-    Parameters
-    ----------
-    job : NoiseJob
-        What to do.
-    rows : Rows
-        The set it names.
-
-    Attributes
-    ----------
-    X_train, X_test : ndarray
-        Stratified 70:30.
-    y_train, y_test : ndarray of int
-        1 is the smaller class. Wrong labels are in ``y_train`` only.
-    flipped : ndarray of bool
-        Which training labels are wrong.
-    noise_seed : int
-        Of the noise; the same for all levels of a kind, so that a level adds wrong labels to
-        those of the one below.
+    Stratified 70:30; 1 is the smaller class. Wrong labels, marked in ``flipped``, are in
+    ``y_train`` only. The seed of the noise is the same for all levels of a kind, so that a level
+    adds wrong labels to those of the one below.
     """
 
     def __init__(self, job, rows):
@@ -95,36 +63,10 @@ class Split:
 
 
 def run_noise_job(job, rows, device="cpu"):
-    """Carry out one job; a model that fails is an answer too.
+    """Carry out one job; return plain values for a record.
 
-    Parameters
-    ----------
-    job : NoiseJob
-        What to do.
-    rows : Rows
-        The set it names.
-    device : {"cpu"}, default="cpu"
-        All models run on the host.
-
-    Returns
-    -------
-    answer : dict
-        Plain numbers, lists and text, for a record: ``outcome``, ``seeds``, ``seconds``,
-        ``packages``; of a model that failed also ``status``, ``error`` and ``trace``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from robell.studies.paper.plan import Rows
-    >>> from robell.studies.label_noise.jobs import run_noise_job
-    >>> from robell.studies.label_noise.plan import NoiseJob
-    >>> random = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], [80, 20])
-    >>> rows = Rows("example", random.normal(size=(100, 2)) + 3 * y[:, None], y, 1, "ab")
-    >>> job = NoiseJob("example", "ab", "symmetric", 20, 10, "logistic")
-    >>> answer = run_noise_job(job, rows)
-    >>> answer["outcome"]["n_flipped"], answer["outcome"]["metrics"]["roc_auc"] > 0.9
-    (14, True)
+    Where the model fails, the answer has a status, an error and a trace, and still says how many
+    rows of each class there were, which scoring it as chance needs.
     """
     if device != "cpu":
         raise ValueError(f"the models of the robustness study run on the cpu; got {device!r}")
@@ -146,9 +88,7 @@ def run_noise_job(job, rows, device="cpu"):
         try:
             _fit_and_score(job, split, answer)
         except Exception as error:
-            answer["status"] = "failed"
-            answer["error"] = str(error) or repr(error)
-            answer["trace"] = "".join(traceback.format_exception(error))
+            answer |= failure(error)
     answer["outcome"]["warnings"] = _said(caught)
     answer["seconds"]["total"] = time.perf_counter() - start
     answer["seconds"]["cpu"] = time.process_time() - cpu
@@ -173,27 +113,10 @@ def _fit_and_score(job, split, answer):
 
 
 def minority_scores(model, X):
-    """Return a score of every row that grows with the belief that it is of class 1.
+    """Return a score of every row that is larger where class 1 is likelier.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted; its decision function is taken where it has one, as scikit-learn's scorers do.
-    X : array-like of shape (n_samples, n_features)
-        Rows.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_samples,)
-        Constant where the model knows one class only.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> from robell.studies.label_noise.jobs import minority_scores
-    >>> model = DummyClassifier().fit([[0.0], [1.0]], [0, 0])
-    >>> minority_scores(model, [[0.0], [2.0]]).tolist()
-    [0.0, 0.0]
+    It is the decision function where the model has one, as in scikit-learn's scorers, and constant
+    where the model knows one class only.
     """
     classes = getattr(model, "classes_", np.array([0, 1]))
     if len(classes) < 2:
@@ -205,27 +128,7 @@ def minority_scores(model, X):
 
 
 def six_metrics(truth, predicted, scores):
-    """Return the six metrics of the study, as shares of 1.
-
-    Parameters
-    ----------
-    truth, predicted : array-like of int of shape (n_samples,)
-        1 is the minority.
-    scores : array-like of shape (n_samples,)
-        Larger where 1 is likelier.
-
-    Returns
-    -------
-    metrics : dict of str -> float
-        Accuracy, balanced accuracy, G-mean, F1 of the minority, area under the ROC curve and
-        average precision.
-
-    Examples
-    --------
-    >>> from robell.studies.label_noise.jobs import six_metrics
-    >>> six_metrics([0, 0, 1, 1], [0, 0, 1, 0], [0.1, 0.2, 0.8, 0.3])["balanced_accuracy"]
-    0.75
-    """
+    """Return the six metrics of the study, as shares of 1; class 1 is the minority."""
     return {
         "accuracy": float(accuracy_score(truth, predicted)),
         "balanced_accuracy": float(balanced_accuracy_score(truth, predicted)),

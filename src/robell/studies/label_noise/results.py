@@ -1,4 +1,4 @@
-"""Records of the robustness study as arrays of scores. No estimator is seen behind it."""
+"""Records of the label-noise study as arrays of scores."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robell.studies.engine.statistics import average_ranks
-from robell.studies.label_noise.plan import CLEAN, LEVELS, MODELS, SETS
+from robell.studies.engine.results import Results, ordered
+from robell.studies.engine.statistics import average_ranks, nemenyi
+from robell.studies.label_noise.models import MODELS
+from robell.studies.label_noise.plan import CLEAN, LEVELS, SETS
 
 METRICS = {
     "accuracy": "Accuracy",
@@ -31,25 +33,7 @@ DECIMALS = 9
 
 
 def chance_scores(record):
-    """Return what a job that failed is scored as: a model that always says "majority".
-
-    Parameters
-    ----------
-    record : dict
-        Of a job that failed.
-
-    Returns
-    -------
-    scores : dict of str -> float
-        By the names in ``METRICS``.
-
-    Examples
-    --------
-    >>> from robell.studies.label_noise.results import chance_scores
-    >>> scores = chance_scores({"outcome": {"n_test": 20, "n_test_minority": 5}})
-    >>> scores["accuracy"], scores["average_precision"], scores["g_mean"]
-    (0.75, 0.25, 0.0)
-    """
+    """Return the scores of a failed job: those of a model that always predicts the majority."""
     outcome, data = record.get("outcome", {}), record.get("data", {})
     if "n_test" in outcome:
         share = outcome["n_test_minority"] / outcome["n_test"]
@@ -69,17 +53,8 @@ def chance_scores(record):
 class NoiseCell:
     """All scores under one noise, means over seeds; rows are sets, columns models.
 
-    Attributes
-    ----------
-    kind, level : str, int
-    models, datasets : tuple of str
-        Sets on which every model has run on at least one common seed.
-    n_seeds : tuple of int
-        Common seeds of every set; the means are over these.
-    left_out : tuple of str
-        Sets on which some model has not run yet.
-    values : dict of str -> ndarray of shape (n_datasets, n_models)
-        By metric.
+    ``datasets`` are those on which every model has run on at least one common seed; the means are
+    over these common seeds, whose numbers are ``n_seeds``. ``left_out`` are the other sets.
     """
 
     kind: str
@@ -92,12 +67,12 @@ class NoiseCell:
 
     @property
     def name(self):
-        """Return the noise in words."""
+        """The noise in words."""
         return noise_name(self.kind, self.level)
 
     @property
     def stem(self):
-        """Return the noise as a part of file names."""
+        """The noise as a part of file names."""
         return self.kind if self.kind == CLEAN else f"{self.kind}_{self.level:02}"
 
     def means(self, metric):
@@ -109,6 +84,15 @@ class NoiseCell:
         if len(self.models) < 2:
             return np.ones(len(self.models))
         return average_ranks(self.values[metric], DECIMALS)
+
+    @property
+    def testable(self):
+        """Whether there are three models on two sets, which the tests need."""
+        return len(self.models) >= 3 and len(self.datasets) >= 2
+
+    def nemenyi(self, metric):
+        """Return the Nemenyi test of one metric at 5 %."""
+        return nemenyi(self.values[metric], decimals=DECIMALS)
 
     def on(self, datasets):
         """Return the same over some of the sets only."""
@@ -123,81 +107,32 @@ class NoiseCell:
 
 
 def noise_name(kind, level):
-    """Return a noise in words.
-
-    Parameters
-    ----------
-    kind : str
-        Its kind.
-    level : int
-        In percent.
-
-    Returns
-    -------
-    name : str
-        For titles.
-
-    Examples
-    --------
-    >>> from robell.studies.label_noise.results import noise_name
-    >>> noise_name("symmetric", 20), noise_name("clean", 0)
-    ('symmetric 20 %', 'clean')
-    """
+    """Return a noise in words, such as "symmetric 20 %"."""
     return kind if kind == CLEAN else f"{kind} {level} %"
 
 
-class NoiseResults:
-    """Records of a robustness study.
+class NoiseResults(Results):
+    """The records of the label-noise study; jobs that failed are scored as chance.
 
-    Of every set only the newest rows count, and of a model with revisions only one of them: no
-    mean is of two.
-
-    Parameters
-    ----------
-    records : iterable of dict
-        In the order they were stored.
-    seeds : iterable of int, default=None
-        Only these count; by default all.
-    revisions : dict of str -> str, default=None
-        Of models; by default the newest there is.
-
-    Attributes
-    ----------
-    records : list of dict
-        Those that count, jobs that failed among them.
-    failed : list of dict
-        Those of jobs that failed.
-    data : dict of str -> dict
-        Where each set came from.
-    datasets, models, seeds, cells : tuple
-        What there is, in the order it is shown; cells are pairs of kind and level.
-
-    Examples
-    --------
-    >>> from robell.studies.label_noise.results import NoiseResults
-    >>> NoiseResults([]).cells
-    ()
+    Only some seeds count, all by default; and of a model with revisions only one, by default the
+    newest, so that no mean is of two. ``cells`` are pairs of kind and level.
     """
 
     def __init__(self, records, seeds=None, revisions=None):
         records = list(records)
-        digest = {r["job"]["dataset"]: r["job"]["digest"] for r in records}
         revision = {r["job"]["model"]: r["job"]["revision"] for r in records} | (revisions or {})
-        self.records = [
-            r
-            for r in records
-            if r["job"]["digest"] == digest[r["job"]["dataset"]]
-            and r["job"]["revision"] == revision[r["job"]["model"]]
-            and (seeds is None or r["job"]["seed"] in seeds)
-        ]
+
+        def counts(job):
+            asked_for = seeds is None or job["seed"] in seeds
+            return asked_for and job["revision"] == revision[job["model"]]
+
+        super().__init__(records, counts)
         jobs = [r["job"] for r in self.records]
-        self.failed = [r for r in self.records if r["status"] != "done"]
-        self.data = {r["job"]["dataset"]: r.get("data", {}) for r in self.records}
         self.revisions = {job["model"]: job["revision"] for job in jobs if job["revision"]}
-        self.datasets = _ordered({job["dataset"] for job in jobs}, SETS)
-        self.models = _ordered({job["model"] for job in jobs}, MODELS)
+        self.datasets = ordered({job["dataset"] for job in jobs}, SETS)
+        self.models = ordered({job["model"] for job in jobs}, MODELS)
         self.seeds = tuple(sorted({job["seed"] for job in jobs}))
-        kinds = _ordered({job["kind"] for job in jobs}, (CLEAN, *LEVELS))
+        kinds = ordered({job["kind"] for job in jobs}, (CLEAN, *LEVELS))
         levels = {kind: {job["level"] for job in jobs if job["kind"] == kind} for kind in kinds}
         self.cells = tuple((kind, level) for kind in kinds for level in sorted(levels[kind]))
 
@@ -212,20 +147,7 @@ class NoiseResults:
         return clean + tuple(level for name, level in self.cells if name == kind)
 
     def cell(self, kind, level):
-        """Return the scores under one noise.
-
-        Parameters
-        ----------
-        kind : str
-            Its kind; "clean" for level 0.
-        level : int
-            In percent.
-
-        Returns
-        -------
-        cell : NoiseCell
-            Jobs that failed are scored as chance.
-        """
+        """Return the scores under one noise."""
         found, here = {}, set()
         for record in self.records:
             job = record["job"]
@@ -233,9 +155,9 @@ class NoiseResults:
                 here.add(job["model"])
                 rows = found.setdefault(job["dataset"], {}).setdefault(job["seed"], {})
                 rows[job["model"]] = scores_of(record)
-        models = _ordered(here, MODELS)
+        models = ordered(here, MODELS)
         kept, left_out, means = [], [], {metric: [] for metric in METRICS}
-        for name in _ordered(set(found), SETS):
+        for name in ordered(set(found), SETS):
             seeds = [s for s in sorted(found[name]) if len(found[name][s]) == len(models)]
             if not seeds:
                 left_out.append(name)
@@ -258,37 +180,26 @@ class NoiseResults:
         )
 
     def fit_seconds(self):
-        """Return the CPU seconds of fits by model, over the jobs that all models have finished.
-
-        Returns
-        -------
-        seconds : dict of str -> ndarray
-            In the same order of jobs for every model.
-        """
+        """Return CPU seconds of fits by model, over the jobs that all models have finished."""
         times = {}
-        for record in self.records:
-            if record["status"] == "done":
-                job = record["job"]
-                place = (job["dataset"], job["kind"], job["level"], job["seed"])
-                times.setdefault(place, {})[job["model"]] = record["seconds"]["fit_cpu"]
+        for record in self.done:
+            job = record["job"]
+            place = (job["dataset"], job["kind"], job["level"], job["seed"])
+            times.setdefault(place, {})[job["model"]] = record["seconds"]["fit_cpu"]
         common = [times[place] for place in sorted(times) if len(times[place]) == len(self.models)]
         return {model: np.array([row[model] for row in common]) for model in self.models}
 
     def suspects(self):
-        """Return how well flipped rows were found, of models that judge labels.
+        """Return how well models that judge labels found the wrong ones.
 
-        Returns
-        -------
-        found : dict of (str, str, int) -> (float, float, int)
-            By model, kind and level: mean average precision, mean share of flipped rows (what
-            chance reaches), number of jobs.
+        By model, kind and level: mean average precision, mean share of flipped rows (what chance
+        reaches), number of jobs.
         """
         found = {}
-        for record in self.records:
-            outcome = record.get("outcome", {})
+        for record in self.done:
+            job, outcome = record["job"], record["outcome"]
             ap = outcome.get("suspects", {}).get("average_precision")
-            if record["status"] == "done" and ap is not None:
-                job = record["job"]
+            if ap is not None:
                 place = (job["model"], job["kind"], job["level"])
                 found.setdefault(place, []).append((ap, outcome["n_flipped"] / outcome["n_train"]))
         return {
@@ -297,7 +208,7 @@ class NoiseResults:
         }
 
     def warnings(self):
-        """Return how many jobs gave which warning: a dict by model and text."""
+        """Return how many jobs gave which warning, by model and text."""
         counts = {}
         for record in self.records:
             for text in record.get("outcome", {}).get("warnings", ()):
@@ -307,27 +218,5 @@ class NoiseResults:
 
 
 def scores_of(record):
-    """Return the six scores of a record, those of chance where its job failed.
-
-    Parameters
-    ----------
-    record : dict
-        Of one job.
-
-    Returns
-    -------
-    scores : dict of str -> float
-        By the names in ``METRICS``.
-
-    Examples
-    --------
-    >>> from robell.studies.label_noise.results import scores_of
-    >>> scores_of({"status": "done", "outcome": {"metrics": {"f1": 0.5}}})
-    {'f1': 0.5}
-    """
+    """Return the six scores of a record, those of chance where its job failed."""
     return record["outcome"]["metrics"] if record["status"] == "done" else chance_scores(record)
-
-
-def _ordered(names, order):
-    """Return names in a given order, others behind them by name."""
-    return tuple(n for n in order if n in names) + tuple(sorted(names - set(order)))

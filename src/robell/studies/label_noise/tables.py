@@ -1,4 +1,4 @@
-"""The tables of the robustness study, from arrays of scores."""
+"""The tables of the label-noise study, from arrays of scores."""
 
 from __future__ import annotations
 
@@ -7,30 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from robell.report.tables import Table, is_missing
-from robell.studies.engine.statistics import friedman, nemenyi
-from robell.studies.label_noise.plan import MODELS, OURS, TIME_REFERENCE
+from robell.report.text import counted
+from robell.studies.engine.statistics import friedman
+from robell.studies.label_noise.models import MODELS, OURS, TIME_REFERENCE
 from robell.studies.label_noise.results import DECIMALS, METRICS, SHORT_METRICS, noise_name
 
-ALPHA = 0.05
+OUR_LABEL = MODELS[OURS].label
 
 
 @dataclass(frozen=True)
 class ModelTable(Table):
     """A table whose rows are models: the best of every column is set bold.
 
-    Parameters
-    ----------
-    column_best : tuple of {None, "max", "min"}, default=()
-        For each column, whether its largest or its smallest value is the best.
-
-    Examples
-    --------
-    >>> from robell.studies.label_noise.tables import ModelTable
-    >>> rows = (("a", 0.91, 1.5), ("b", 0.87, 1.5))
-    >>> best = (None, "max", "min")
-    >>> table = ModelTable("t", "T", ("Model", "F1", "Rank"), rows, column_best=best)
-    >>> sorted(table.best_cells())
-    [(0, 1), (0, 2), (1, 2)]
+    ``column_best`` says of each column whether its largest ("max") or smallest ("min") value is
+    the best; None for neither.
     """
 
     column_best: tuple = ()
@@ -55,59 +45,28 @@ class ModelTable(Table):
 
 @dataclass(frozen=True)
 class Margin:
-    """Our model beside the best of its peers, by one metric under one noise.
-
-    Attributes
-    ----------
-    kind, level, metric : str, int, str
-    mean, rank : float
-        Ours.
-    place, rank_place : int
-        By the mean and by the average rank; 1 is the best.
-    peer : str
-        The peer of the highest mean.
-    peer_mean, best_peer_rank : float
-        The highest mean and the best average rank of a peer.
-    n_datasets : int
-    """
+    """Our model beside the best of its peers, by one metric under one noise; place 1 is first."""
 
     kind: str
     level: int
     metric: str
     mean: float
     rank: float
-    place: int
-    rank_place: int
-    peer: str
+    place: int  # by the mean
+    rank_place: int  # by the average rank
+    peer: str  # of the highest mean
     peer_mean: float
     best_peer_rank: float
     n_datasets: int
 
     @property
     def difference(self):
-        """Return our mean less the best peer's."""
+        """Our mean less the best peer's."""
         return self.mean - self.peer_mean
 
 
 def margins(cells):
-    """Hold our model against the best peer, in every cell and metric.
-
-    Parameters
-    ----------
-    cells : iterable of NoiseCell
-        Those without our model, or without another, are passed over.
-
-    Returns
-    -------
-    margins : list of Margin
-        In the order of cells and metrics.
-
-    Examples
-    --------
-    >>> from robell.studies.label_noise.tables import margins
-    >>> margins([])
-    []
-    """
+    """Compare our model with the best peer in every metric of the cells that have both."""
     found = []
     for cell in cells:
         if OURS not in cell.models or len(cell.models) < 2:
@@ -140,34 +99,32 @@ def _place(values, own):
     return 1 + int((values < values[own]).sum())
 
 
+# A group names some of the sets ("fresh"); tables of all sets have none.
+
+
+def _stem(group, name):
+    return f"{group}_{name}" if group else name
+
+
+def _on(group):
+    return f", {group} sets" if group else ""
+
+
 def cell_table(cell, group=""):
-    """Return mean and average rank of every model in every metric under one noise.
-
-    Parameters
-    ----------
-    cell : NoiseCell
-        The scores.
-    group : str, default=""
-        Which sets they are of, where it is not all.
-
-    Returns
-    -------
-    table : ModelTable
-        One row a model.
-    """
+    """Return mean and average rank of every model in every metric under one noise."""
     names = SHORT_METRICS.values()
     means = np.column_stack([cell.means(metric) for metric in METRICS])
     ranks = np.column_stack([cell.ranks(metric) for metric in METRICS])
     rows = [
-        (MODELS[model], *means[place].tolist(), *ranks[place].tolist())
+        (MODELS[model].label, *means[place].tolist(), *ranks[place].tolist())
         for place, model in enumerate(cell.models)
     ]
     n = len(METRICS)
     low, high = min(cell.n_seeds), max(cell.n_seeds)
     splits = f"{low} to {high} splits" if low < high else counted(low, "split")
     return ModelTable(
-        f"{group + '_' if group else ''}{cell.stem}",
-        f"{_title(cell)}{', ' + group + ' sets' if group else ''}: means and average ranks",
+        _stem(group, cell.stem),
+        f"{cell.name[0].upper()}{cell.name[1:]}{_on(group)}: means and average ranks",
         ("Model", *names, *(f"{name} rank" for name in names)),
         tuple(rows),
         caption=f"Over {counted(len(cell.datasets), 'set')}, {splits} of each; 1 is the best rank.",
@@ -176,84 +133,24 @@ def cell_table(cell, group=""):
     )
 
 
-def counted(number, thing):
-    """Return a number and what it counts, in the plural where it is one.
-
-    Parameters
-    ----------
-    number : int
-        How many.
-    thing : str
-        In the singular.
-
-    Returns
-    -------
-    text : str
-        For a sentence.
-
-    Examples
-    --------
-    >>> from robell.studies.label_noise.tables import counted
-    >>> counted(1, "split"), counted(3, "split")
-    ('1 split', '3 splits')
-    """
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
-
-
-def _title(cell):
-    return cell.name[0].upper() + cell.name[1:]
-
-
-def margin_table(found, group=""):
-    """Return our mean less the best peer's: noises in rows, metrics in columns.
-
-    Parameters
-    ----------
-    found : list of Margin
-        As of :func:`margins`.
-    group : str, default=""
-        Which sets they are of, where it is not all.
-
-    Returns
-    -------
-    table : Table
-        Positive where our model has the best mean.
-    """
-    return Table(
-        f"{group + '_' if group else ''}margins",
-        f"{MODELS[OURS]} less the best peer{_on(group)}",
-        ("Noise", "Sets", *METRICS.values()),
+def margin_tables(found, group=""):
+    """Return two tables, noises by metrics: our mean less the best peer's, and our places."""
+    columns = ("Noise", "Sets", *METRICS.values())
+    differences = Table(
+        _stem(group, "margins"),
+        f"{OUR_LABEL} less the best peer{_on(group)}",
+        columns,
         _wide(found, lambda margin: margin.difference),
-        caption="Difference of means; the best peer may be another one in every cell.",
+        caption="Difference of means; each cell has its own best peer.",
         digits=3,
     )
-
-
-def place_table(found, group=""):
-    """Return our place by mean and by average rank: noises in rows, metrics in columns.
-
-    Parameters
-    ----------
-    found : list of Margin
-        As of :func:`margins`.
-    group : str, default=""
-        Which sets they are of, where it is not all.
-
-    Returns
-    -------
-    table : Table
-        Cells such as "1 / 2": first by mean, second by average rank.
-    """
-    return Table(
-        f"{group + '_' if group else ''}places",
-        f"Place of {MODELS[OURS]} by mean / by average rank{_on(group)}",
-        ("Noise", "Sets", *METRICS.values()),
+    places = Table(
+        _stem(group, "places"),
+        f"Place of {OUR_LABEL} by mean / by average rank{_on(group)}",
+        columns,
         _wide(found, lambda margin: f"{margin.place} / {margin.rank_place}"),
     )
-
-
-def _on(group):
-    return f", {group} sets" if group else ""
+    return differences, places
 
 
 def _wide(found, show):
@@ -265,26 +162,13 @@ def _wide(found, show):
 
 
 def margin_details(found, group=""):
-    """Return everything about our model beside the best peer, one row a noise and metric.
-
-    Parameters
-    ----------
-    found : list of Margin
-        As of :func:`margins`.
-    group : str, default=""
-        Which sets they are of, where it is not all.
-
-    Returns
-    -------
-    table : Table
-        For looking things up.
-    """
+    """Return everything about our model beside the best peer, one row a noise and metric."""
     rows = [
         (
             noise_name(margin.kind, margin.level),
             METRICS[margin.metric],
             margin.mean,
-            MODELS[margin.peer],
+            MODELS[margin.peer].label,
             margin.peer_mean,
             margin.difference,
             margin.place,
@@ -297,71 +181,32 @@ def margin_details(found, group=""):
     columns = ("Noise", "Metric", "Ours", "Best peer", "Its mean", "Difference", "Place")
     columns += ("Our rank", "Best peer's rank", "Place by rank")
     digits = (0, 0, 3, 0, 3, 3, 0, 2, 2, 0)
-    title = f"{MODELS[OURS]} beside the best peer{_on(group)}"
-    name = f"{group + '_' if group else ''}margins_in_full"
-    return Table(name, title, columns, tuple(rows), digits=digits)
-
-
-def is_testable(cell):
-    """Say whether a cell has three models on two sets, which the tests need.
-
-    Parameters
-    ----------
-    cell : NoiseCell
-        The scores.
-
-    Returns
-    -------
-    testable : bool
-        True where it has.
-    """
-    return len(cell.models) >= 3 and len(cell.datasets) >= 2
+    title = f"{OUR_LABEL} beside the best peer{_on(group)}"
+    return Table(_stem(group, "margins_in_full"), title, columns, tuple(rows), digits=digits)
 
 
 def significance_table(cells):
-    """Return Friedman's test, Nemenyi's critical difference and whom our model differs from.
-
-    Parameters
-    ----------
-    cells : iterable of NoiseCell
-        Those too small for the tests are passed over.
-
-    Returns
-    -------
-    table : Table
-        One row a noise and metric.
-    """
+    """Return Friedman's test, Nemenyi's critical difference and whom our model differs from."""
     rows = []
     for cell in cells:
-        if not is_testable(cell):
+        if not cell.testable:
             continue
         for metric, name in METRICS.items():
-            test = friedman(cell.values[metric], ALPHA, DECIMALS)
-            pairs = nemenyi(cell.values[metric], ALPHA, DECIMALS)
-            better, worse = _differs_from(cell, pairs)
-            rows.append(
-                (
-                    cell.name,
-                    name,
-                    test.n_datasets,
-                    test.n_models,
-                    test.chi2_ties,
-                    test.f_ties,
-                    test.f_ties_p,
-                    pairs.critical_difference,
-                    better,
-                    worse,
-                )
-            )
+            test = friedman(cell.values[metric], decimals=DECIMALS)
+            pairs = cell.nemenyi(metric)
+            sizes = (test.n_datasets, test.n_models)
+            statistics = (test.chi2_ties, test.f_ties, test.f_ties_p, pairs.critical_difference)
+            rows.append((cell.name, name, *sizes, *statistics, *_differs_from(cell, pairs)))
     columns = ("Noise", "Metric", "Sets", "Models", "χ²", "F", "p of F", "Critical difference")
-    columns += (f"{MODELS[OURS]} better than", f"{MODELS[OURS]} worse than")
+    columns += (f"{OUR_LABEL} better than", f"{OUR_LABEL} worse than")
     return Table(
         "tests",
         "Friedman and Nemenyi tests",
         columns,
         tuple(rows),
         caption="Friedman's statistics are corrected for ties, F is Iman and Davenport's; the last "
-        "columns name the models whose average rank is a critical difference away, at 5 %.",
+        "columns name the models whose average rank differs by the critical difference or more, "
+        "at 5 %.",
         digits=(0, 0, 0, 0, 1, 1, ".1e", 2, 0, 0),
     )
 
@@ -370,29 +215,14 @@ def _differs_from(cell, pairs):
     """Return the models that ours is significantly better and worse than, as text."""
     if OURS not in cell.models:
         return None, None
-    gap = pairs.average_ranks - pairs.average_ranks[cell.models.index(OURS)]
-    better = [MODELS[m] for m, g in zip(cell.models, gap, strict=True) if _beyond(g, pairs)]
-    worse = [MODELS[m] for m, g in zip(cell.models, gap, strict=True) if _beyond(-g, pairs)]
-    return "; ".join(better) or "none", "; ".join(worse) or "none"
-
-
-def _beyond(gap, pairs):
-    return gap >= pairs.critical_difference
+    return [
+        "; ".join(MODELS[cell.models[place]].label for place in places) or "none"
+        for places in pairs.differing(cell.models.index(OURS))
+    ]
 
 
 def time_table(results):
-    """Return the fit times of every model, and how they compare with LightGBM's.
-
-    Parameters
-    ----------
-    results : NoiseResults
-        The records.
-
-    Returns
-    -------
-    table : ModelTable or None
-        None where no job has been finished by all models.
-    """
+    """Return the fit times of every model beside LightGBM's; None without a common job."""
     seconds = results.fit_seconds()
     n_jobs = min((len(times) for times in seconds.values()), default=0)
     if not n_jobs:
@@ -402,12 +232,11 @@ def time_table(results):
     for model, times in seconds.items():
         low, median, high = (1000 * np.quantile(times, q) for q in (0.25, 0.5, 0.75))
         ratio = None if reference is None else float(np.median(times) / np.median(reference))
-        rows.append((MODELS[model], median, low, high, ratio))
-    columns = ("Model", "Median", "Lower quartile", "Upper quartile", "Median / LightGBM's")
+        rows.append((MODELS[model].label, median, low, high, ratio))
     return ModelTable(
         "fit_time",
         "CPU milliseconds of one fit",
-        columns,
+        ("Model", "Median", "Lower quartile", "Upper quartile", "Median / LightGBM's"),
         tuple(rows),
         caption=f"One thread each; over the {n_jobs:,} jobs that every model has finished.",
         digits=(0, 1, 1, 1, 2),
@@ -416,21 +245,10 @@ def time_table(results):
 
 
 def suspects_table(results):
-    """Return how well wrong labels were found by models that judge labels.
-
-    Parameters
-    ----------
-    results : NoiseResults
-        The records.
-
-    Returns
-    -------
-    table : Table or None
-        None where no such model has met a wrong label.
-    """
+    """Return how well models that judge labels found the wrong ones; None where none did."""
     found = results.suspects()
     rows = [
-        (MODELS[model], noise_name(kind, level), *found[model, kind, level])
+        (MODELS[model].label, noise_name(kind, level), *found[model, kind, level])
         for model in results.models
         for kind, level in results.cells
         if (model, kind, level) in found
@@ -442,34 +260,21 @@ def suspects_table(results):
         "Wrong labels found",
         ("Model", "Noise", "Mean average precision", "Share of wrong labels", "Jobs"),
         tuple(rows),
-        caption="Training rows ranked by one less the quality of their label; the share of wrong "
-        "labels is what chance would reach.",
+        caption="The training rows are ranked by the quality of their labels, the worst first. "
+        "A random order would reach the share of wrong labels.",
         digits=(0, 0, 3, 3, 0),
     )
 
 
 def dataset_table(cell, metric):
-    """Return one metric of every set and model under one noise.
-
-    Parameters
-    ----------
-    cell : NoiseCell
-        The scores.
-    metric : str
-        Which of ``METRICS``.
-
-    Returns
-    -------
-    table : Table
-        Sets in rows, models in columns, means and ranks below.
-    """
+    """Return one metric under one noise: sets in rows, models in columns, means and ranks below."""
     values = cell.values[metric]
     rows = [(name, *row.tolist()) for name, row in zip(cell.datasets, values, strict=True)]
     rows += [("Mean", *cell.means(metric).tolist()), ("Average rank", *cell.ranks(metric).tolist())]
     return Table(
         f"sets_{metric}_{cell.stem}",
         f"{METRICS[metric]} of every set, {cell.name}",
-        ("Set", *(MODELS[model] for model in cell.models)),
+        ("Set", *(MODELS[model].label for model in cell.models)),
         tuple(rows),
         digits=3,
         best="max",
@@ -479,18 +284,7 @@ def dataset_table(cell, metric):
 
 
 def every_score(cells):
-    """Return every score there is, one row a set, noise and model.
-
-    Parameters
-    ----------
-    cells : iterable of NoiseCell
-        The scores.
-
-    Returns
-    -------
-    table : Table
-        For a file; too long for a page.
-    """
+    """Return every score there is, one row a set, noise and model: for a file, not for a page."""
     rows = []
     for cell in cells:
         for i, name in enumerate(cell.datasets):

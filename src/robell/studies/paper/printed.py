@@ -80,10 +80,13 @@ class BestSettings(NamedTuple):
         return ACTIVATIONS[self.activation_index - 1]
 
 
-TABLE_S4 = {
-    name: BestSettings(**dict(zip(_DATA["table_s4"]["columns"], row, strict=True)))
-    for name, row in _DATA["table_s4"]["rows"].items()
-}
+def _best_settings(row):
+    cells = dict(zip(_DATA["table_s4"]["columns"], row, strict=True))
+    whole = {"n_hidden", "activation_index"}
+    return BestSettings(**{k: v if k in whole else float(v) for k, v in cells.items()})
+
+
+TABLE_S4 = {name: _best_settings(row) for name, row in _DATA["table_s4"]["rows"].items()}
 
 
 class Claim(NamedTuple):
@@ -123,7 +126,7 @@ def s4_parameters(dataset):
         "n_hidden": row.n_hidden,
         "activation": row.activation,
         "kernel_width": _on_grid(row.kernel_width, KERNEL_WIDTH_GRID),
-        "rho": float(row.rho),
+        "rho": row.rho,
     }
 
 

@@ -1,10 +1,7 @@
-"""The robustness study's machinery: what is planned, what a job does, nothing lost on the way."""
+"""The label-noise study: what is planned, what a job does, what the command prints."""
 
 import json
-import os
-import subprocess
 import sys
-import time
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -16,7 +13,9 @@ from sklearn.model_selection import train_test_split
 from robell.cli import main
 from robell.datasets import keel_names
 from robell.studies.engine.execute import execute
-from robell.studies.engine.store import Store, StudyError, read_records, study_in
+from robell.studies.engine.jobs import Rows
+from robell.studies.engine.store import Store, read_records
+from robell.studies.engine.study import gather
 from robell.studies.label_noise.jobs import (
     Split,
     minority_labels,
@@ -24,25 +23,19 @@ from robell.studies.label_noise.jobs import (
     run_noise_job,
     six_metrics,
 )
-from robell.studies.label_noise.peers import PEERS, build, require_packages
+from robell.studies.label_noise.models import MODELS, OURS, REVISIONS, build, require_packages
 from robell.studies.label_noise.plan import (
     FIRST_SEED,
     FRESH_SETS,
     LEVELS,
-    MODELS,
     N_SEEDS,
-    OURS,
-    REVISIONS,
     SETS,
-    SHORT_NAMES,
-    TYPICAL_SECONDS,
     NoiseJob,
     noise_cells,
     plan_noise_jobs,
 )
 from robell.studies.label_noise.results import chance_scores, scores_of
-from robell.studies.paper.plan import Rows
-from robell.studies.paper.study import gather
+from robell.studies.label_noise.study import STUDY
 
 CELLS = [("clean", 0), ("symmetric", 30), ("asymmetric", 30), ("boundary", 30)]
 CHEAP = ["logistic", "rvfl"]
@@ -73,14 +66,13 @@ def numbers(store):
 # -- the plan ------------------------------------------------------------------------------
 
 
-def test_the_study_is_of_34_known_sets_and_all_tables_of_models_agree():
+def test_the_study_is_of_34_known_sets_and_14_models_that_can_be_told_apart():
     assert len(SETS) == len(set(SETS)) == 34
     assert set(SETS) <= set(keel_names())
     assert set(FRESH_SETS) < set(SETS)
-    assert set(PEERS) == set(MODELS) == set(SHORT_NAMES) == set(TYPICAL_SECONDS)
-    assert set(REVISIONS) == {OURS}
-    assert len(set(SHORT_NAMES.values())) == len(set(MODELS.values())) == len(MODELS) == 14
-    assert max(map(len, SHORT_NAMES.values())) <= 18  # what a diagram has room for
+    shorts = {model.short for model in MODELS.values()}
+    assert len(shorts) == len({model.label for model in MODELS.values()}) == len(MODELS) == 14
+    assert max(map(len, shorts)) <= 18  # what a diagram has room for
 
 
 def test_the_whole_plan_has_every_cell_once_and_the_clean_one_for_all_kinds():
@@ -225,10 +217,10 @@ def test_a_device_is_refused():
 # -- the peers -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [model for model in PEERS if model != OURS])
+@pytest.mark.parametrize("model", [model for model in MODELS if model != OURS])
 def test_every_peer_fits_noisy_rows_with_one_thread(model):
-    if PEERS[model].module:
-        pytest.importorskip(PEERS[model].module)
+    if MODELS[model].package:
+        pytest.importorskip(MODELS[model].package)
     rows = table(counts=(90, 30))
     answer = run_noise_job(job_of(rows, level=20, model=model), rows)
     assert "error" not in answer, answer.get("trace")
@@ -300,59 +292,34 @@ def test_svc_on_clean_labels_scores_what_an_independent_run_of_the_protocol_foun
 # -- execution -----------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def study():
+def test_what_a_killed_run_left_is_gone_on_with_to_the_same_numbers(tmp_path):
+    """The engine's own tests kill processes; here real jobs go through workers and the store.
+
+    Then a new revision of one model is the only thing left to do.
+    """
     tables = {name: table(name, seed=k) for k, name in enumerate(("one", "two"))}
-    return plan_noise_jobs(tables, CHEAP, CELLS, [10, 11]), tables
+    jobs = plan_noise_jobs(tables, [OURS, "logistic"], CELLS[:2], [10], {OURS: "1"})
+    alone = {job.key: run_noise_job(job, tables[job.dataset]) for job in jobs}
+    with Store(tmp_path, STUDY.name) as store:
+        assert execute(STUDY, jobs[:3], tables, store).done == 3
+        assert list(store.records) == [job.key for job in jobs[:3]]  # in the order planned
+    records = tmp_path / "records.jsonl"
+    records.write_bytes(records.read_bytes()[:-20])
+    with Store(tmp_path, STUDY.name) as store:
+        summary = execute(STUDY, jobs[::-1], tables, store, n_workers=2)
+        assert (summary.done, summary.failed, summary.stored) == (len(jobs) - 2, 0, 2)
+        for key, record in store.records.items():
+            assert json.dumps(record["outcome"]) == json.dumps(alone[key]["outcome"])
+            assert record["seeds"] == alone[key]["seeds"]
+        revised = plan_noise_jobs(tables, [OURS, "logistic"], CELLS[:2], [10], {OURS: "2"})
+        assert {job.model for job in revised if not store.is_done(job.key)} == {OURS}
 
 
-def go(study, store, jobs=None, **options):
-    options = {"run": run_noise_job, "longest_first": False} | options
-    return execute(study[0] if jobs is None else jobs, study[1], store, **options)
-
-
-@pytest.fixture(scope="module")
-def finished(study, tmp_path_factory):
-    with Store(tmp_path_factory.mktemp("finished"), "robustness") as store:
-        summary = go(study, store, n_workers=2)
-        assert (summary.done, summary.failed, summary.stored) == (len(study[0]), 0, 0)
-        return numbers(store)
-
-
-def test_neither_order_nor_number_of_processes_matters(study, finished, tmp_path):
-    with Store(tmp_path, "robustness") as store:
-        go(study, store, study[0][::-1], n_workers=1)
-        assert numbers(store) == finished
-
-
-def test_a_model_that_is_added_is_the_only_one_that_runs(study, tmp_path):
-    jobs, tables = study
-    with Store(tmp_path, "robustness") as store:
-        first = [job for job in jobs if job.model == "logistic"]
-        go(study, store, first)
-        summary = go(study, store)
-        assert (summary.done, summary.stored) == (len(jobs) - len(first), len(first))
-        own = plan_noise_jobs(tables, [OURS], CELLS[:1], [10], {OURS: "1"})
-        again = plan_noise_jobs(tables, [OURS, *CHEAP], CELLS[:1], [10], {OURS: "2"})
-        go(study, store, own)
-        assert go(study, store, again).done == len(tables)
-
-
-def test_jobs_are_started_in_the_order_given(study, tmp_path):
-    with Store(tmp_path, "robustness") as store:
-        go(study, store, n_workers=1)
-        assert list(store.records) == [job.key for job in study[0]]
-
-
-def test_a_model_that_fails_is_a_record_with_what_chance_needs(tmp_path):
+def test_a_model_that_fails_is_an_answer_with_what_chance_needs():
     pytest.importorskip("imblearn")
-    tables = {"few": table("few", counts=(30, 2))}  # one row of the minority to train on
-    jobs = plan_noise_jobs(tables, ["smote_logistic"], [("clean", 0)], [10])
-    for _ in range(2):  # it is tried again
-        with Store(tmp_path, "robustness") as store:
-            summary = go((jobs, tables), store)
-            assert (summary.done, summary.failed) == (0, 1)
-    (record,) = read_records(tmp_path).values()
+    rows = table("few", counts=(30, 2))  # one row of the minority to train on
+    record = run_noise_job(job_of(rows, "clean", 0, model="smote_logistic"), rows)
+    assert record["status"] == "failed"
     assert "SMOTE needs two rows" in record["error"]
     assert "Traceback" in record["trace"]
     scores = scores_of(record)
@@ -361,60 +328,13 @@ def test_a_model_that_fails_is_a_record_with_what_chance_needs(tmp_path):
     assert (scores["g_mean"], scores["f1"]) == (0.0, 0.0)
 
 
-def test_a_set_that_cannot_be_split_fails_for_every_model(tmp_path):
+def test_a_set_that_cannot_be_split_fails_and_is_scored_as_chance(tmp_path):
     tables = {"one_row": table("one_row", counts=(30, 1))}
-    jobs = plan_noise_jobs(tables, CHEAP, [("clean", 0)], [10])
-    with Store(tmp_path, "robustness") as store:
-        assert go((jobs, tables), store).failed == 2
-        for record in store.records.values():
-            assert scores_of(record)["average_precision"] == pytest.approx(1 / 31)
-
-
-RUN = """
-import sys
-sys.path[:0] = {path!r}
-from test_robustness_study import CELLS, CHEAP, table
-from robell.studies.engine.execute import execute
-from robell.studies.label_noise.jobs import run_noise_job
-from robell.studies.label_noise.plan import plan_noise_jobs
-from robell.studies.engine.store import Store
-if __name__ == "__main__":
-    tables = {{name: table(name, seed=k) for k, name in enumerate(("one", "two"))}}
-    jobs = plan_noise_jobs(tables, CHEAP, CELLS, [10, 11])
-    with Store(sys.argv[1], "robustness") as store:
-        execute(jobs, tables, store, n_workers=2, run=run_noise_job, longest_first=False)
-"""
-
-
-def test_killed_it_goes_on_to_the_same_numbers(study, finished, tmp_path):
-    script, out = tmp_path / "run.py", tmp_path / "out"
-    script.write_text(RUN.format(path=[os.path.dirname(__file__)]))
-    for n_before in (1, 9):
-        process = subprocess.Popen([sys.executable, str(script), str(out)])
-        deadline = time.monotonic() + 120
-        records = out / "records.jsonl"
-        while not (records.exists() and records.read_bytes().count(b"\n") >= n_before):
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        process.kill()
-        process.wait()
-    with Store(out, "robustness") as store:
-        go(study, store, n_workers=1)
-        assert numbers(store) == finished
-
-
-# -- directories ---------------------------------------------------------------------------
-
-
-def test_two_studies_do_not_share_a_directory(tmp_path):
-    Store(tmp_path / "a", "robustness").close()
-    Store(tmp_path / "b").close()
-    assert (study_in(tmp_path / "a"), study_in(tmp_path / "b")) == ("robustness", "reproduction")
-    with pytest.raises(StudyError, match=r"another study \(robustness\); use another --out"):
-        Store(tmp_path / "a")
-    with pytest.raises(StudyError, match=r"another study \(reproduction\)"):
-        Store(tmp_path / "b", "robustness")
-    assert study_in(tmp_path / "nowhere") == "reproduction"
+    jobs = plan_noise_jobs(tables, ["logistic"], [("clean", 0)], [10])
+    with Store(tmp_path, STUDY.name) as store:
+        assert execute(STUDY, jobs, tables, store).failed == 1
+        (record,) = store.records.values()
+        assert scores_of(record)["average_precision"] == pytest.approx(1 / 31)
 
 
 # -- the command ---------------------------------------------------------------------------

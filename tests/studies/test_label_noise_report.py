@@ -10,19 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robell.report.plots import COLOURS, _looks, curve_panels
+from robell.studies.engine.report import write_report
 from robell.studies.engine.store import Store
-from robell.studies.label_noise.plan import FRESH_SETS, MODELS, OURS, SETS, NoiseJob
-from robell.studies.label_noise.report import noise_headline, write_noise_report
+from robell.studies.label_noise.models import MODELS, OURS
+from robell.studies.label_noise.plan import FRESH_SETS, SETS, NoiseJob
 from robell.studies.label_noise.results import METRICS, NoiseResults, chance_scores
+from robell.studies.label_noise.study import STUDY
+from robell.studies.label_noise.summary import headline
 from robell.studies.label_noise.tables import (
     ModelTable,
     cell_table,
     dataset_table,
     every_score,
     margin_details,
-    margin_table,
+    margin_tables,
     margins,
-    place_table,
     significance_table,
     suspects_table,
     time_table,
@@ -132,7 +134,7 @@ def test_ours_is_held_against_the_best_peer_of_each_cell(records, results):
         assert margin.difference == pytest.approx(mean[OURS] - best)
         assert margin.place == 1 + sum(mean[m] > mean[OURS] + 1e-9 for m in PEERS)
         assert (margin.place == 1) == (margin.difference > -1e-9)
-    wide = margin_table(found)
+    wide, places = margin_tables(found)
     assert [row[0] for row in wide.rows] == [
         "clean",
         "symmetric 20 %",
@@ -140,7 +142,7 @@ def test_ours_is_held_against_the_best_peer_of_each_cell(records, results):
         "boundary 20 %",
     ]
     assert wide.rows[1][2] == pytest.approx(found[6].difference)
-    assert place_table(found).rows[0][2] == f"{found[0].place} / {found[0].rank_place}"
+    assert places.rows[0][2] == f"{found[0].place} / {found[0].rank_place}"
     assert len(margin_details(found).rows) == len(found)
 
 
@@ -245,9 +247,9 @@ def test_missing_cells_are_never_the_best():
 def test_times_are_compared_over_the_jobs_all_models_have_finished(results):
     table = time_table(results)
     rows = {row[0]: row[1:] for row in table.rows}
-    assert rows[MODELS[OURS]][0] == pytest.approx(1.0)  # milliseconds
-    assert rows[MODELS["lightgbm"]][3] == 1.0
-    assert rows[MODELS[OURS]][3] == pytest.approx(1 / 4)
+    assert rows[MODELS[OURS].label][0] == pytest.approx(1.0)  # milliseconds
+    assert rows[MODELS["lightgbm"].label][3] == 1.0
+    assert rows[MODELS[OURS].label][3] == pytest.approx(1 / 4)
     assert "39 jobs" in table.caption  # one of 40 failed for one model
     assert time_table(NoiseResults([])) is None
 
@@ -279,7 +281,7 @@ def test_tests_name_whom_our_model_differs_from():
     assert rows[0][6] < 1e-6
     # the critical difference of four models on twenty sets: 2.569 sqrt(4 * 5 / (6 * 20))
     assert rows[0][7] == pytest.approx(1.0488, abs=1e-4)
-    assert rows[0][8] == f"{MODELS['forest']}; {MODELS['rvfl']}"
+    assert rows[0][8] == f"{MODELS['forest'].label}; {MODELS['rvfl'].label}"
     assert rows[0][9] == "none"
     assert significance_table([NoiseResults(found[:2]).cell("symmetric", 20)]).rows == ()
 
@@ -325,7 +327,7 @@ def write_study(folder, records, **run):
             store.append(entry)
     run = {"command": "robell robustness <all>", "workers": 2, "unavailable": {}} | run
     (folder / "run.json").write_text(json.dumps(run))
-    return write_noise_report(folder)[0]
+    return write_report(STUDY, folder)[0]
 
 
 @pytest.fixture(scope="module")
@@ -380,7 +382,7 @@ def test_the_summary_can_be_pasted(report):
 
 def test_no_word_of_the_page_depends_on_chance(report):
     before = [report.read_text(encoding="utf-8"), (report.parent / "summary.md").read_text()]
-    write_noise_report(report.parent)
+    write_report(STUDY, report.parent)
     assert [
         report.read_text(encoding="utf-8"),
         (report.parent / "summary.md").read_text(),
@@ -391,7 +393,7 @@ def test_unfinished_cells_are_said(tmp_path):
     found = make_records()
     missing = [e for e in found if (e["job"]["dataset"], e["job"]["model"]) != ("pima", "svc")]
     text = write_study(tmp_path, missing).read_text(encoding="utf-8")
-    assert "have not run everywhere yet; in 4 of 4 cells" in text
+    assert "have not run on all sets yet. In 4 of 4 noises" in text
     assert "<code>pima</code>" in text
 
 
@@ -399,14 +401,14 @@ def test_unfinished_cells_are_said(tmp_path):
 def test_few_models_are_enough_for_a_report(tmp_path, models):
     path = write_study(tmp_path, make_records(models, NAMES[:1], CELLS[:2], [10]))
     assert path.stat().st_size > 10_000
-    headline = noise_headline(NoiseResults(make_records(models, NAMES[:1], CELLS[:2], [10])))
-    assert MODELS[models[0]] in headline
-    assert "mean over 1 set (" in headline
+    text = headline(NoiseResults(make_records(models, NAMES[:1], CELLS[:2], [10])))
+    assert MODELS[models[0]].label in text
+    assert "mean over 1 set (" in text
 
 
 def test_clean_labels_alone_are_enough(tmp_path):
     found = make_records(cells=CELLS[:1])
-    assert "clean" in noise_headline(NoiseResults(found))
+    assert "clean" in headline(NoiseResults(found))
     assert write_study(tmp_path, found).exists()
 
 

@@ -10,10 +10,15 @@ import pytest
 from browser import Browser, find_chromium
 
 from robell.report.tables import Compared
+from robell.studies.engine.report import write_report
 from robell.studies.engine.store import Store
 from robell.studies.paper import printed
-from robell.studies.paper.comparison import (
-    Comparison,
+from robell.studies.paper.comparison import Comparison
+from robell.studies.paper.plan import Job
+from robell.studies.paper.results import Results
+from robell.studies.paper.study import STUDY
+from robell.studies.paper.summary import headline
+from robell.studies.paper.tables import (
     friedman_table,
     probe_table,
     repeated_table,
@@ -24,9 +29,6 @@ from robell.studies.paper.comparison import (
     table_s4,
     win_tie_loss_table,
 )
-from robell.studies.paper.plan import Job
-from robell.studies.paper.report import headline, write_report
-from robell.studies.paper.results import Results
 
 ROWS = 10**6  # so many test rows that any printed percentage is a share of them
 
@@ -102,7 +104,7 @@ def results(records):
 @pytest.fixture(scope="module")
 def report(records, tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
-    with Store(folder) as store:
+    with Store(folder, STUDY.name) as store:
         for entry in records:
             store.append(entry)
     run = {
@@ -112,7 +114,7 @@ def report(records, tmp_path_factory):
         "summary": {"done": 1, "seconds": 2.0, "worker_seconds": 4.0, "job_seconds": 3.9},
     }
     (folder / "run.json").write_text(json.dumps(run))
-    path, _ = write_report(folder)
+    path, _ = write_report(STUDY, folder)
     return path
 
 
@@ -222,9 +224,9 @@ def test_a_cell_that_is_missing_takes_its_set_out_of_averages_and_tests(records)
 
 
 def test_one_cell_is_enough_for_a_report(tmp_path):
-    with Store(tmp_path) as store:
+    with Store(tmp_path, STUDY.name) as store:
         store.append(tuned("table1", "cmc", "elm", 60.0))
-    path, results = write_report(tmp_path)
+    path, results = write_report(STUDY, tmp_path)
     assert "60.00" in headline(results)
     assert path.stat().st_size > 10_000
 
@@ -251,12 +253,12 @@ def test_the_page_names_the_errata_in_numbers(report):
     for figure in ("18.4455", "18.4495", "76.2646", "78.4137", "20.07"):
         assert figure in text, figure
     assert "robell reproduce &lt;all&gt;" in text
-    assert "outside of jobs each spent 2.5% of the time" in text
+    assert "the workers spent 2.5% of the time outside of jobs" in text
 
 
 def test_no_word_of_the_page_depends_on_chance(report, tmp_path):
     text = report.read_text(encoding="utf-8")
-    path, _ = write_report(report.parent)
+    path, _ = write_report(STUDY, report.parent)
     assert path.read_text(encoding="utf-8") == text
 
 
