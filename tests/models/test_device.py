@@ -196,7 +196,7 @@ def test_scikit_learns_own_check_of_tensors(device, model, dtype):
     ("change", "message"),
     [
         (lambda X, y: (X[:, 0], y), "Expected 2D array"),
-        (lambda X, y: (X * float("nan"), y), "NaN or infinity"),
+        (lambda X, y: (X * float("nan"), y), r"NaN or infinity \(column 0, row 0\): RVFL"),
         (lambda X, y: (X, y[:-1]), "y must have shape"),
         (lambda X, y: (X, y * 0), "one class"),
         (lambda X, y: (X[:0], y[:0]), "0 sample"),

@@ -123,11 +123,10 @@ class FamilyClassifier(ClassifierMixin, BaseEstimator):
             if str(X.device) != fitted_on:
                 where = fitted_on or "the host, from arrays"
                 raise ValueError(f"{name} was fitted on {where}; X is on {X.device}")
-            return check_tensor(self, X, reset=False)
-        if fitted_on is not None:
+        elif fitted_on is not None:
             raise ValueError(f"{name} was fitted on {fitted_on}; give X as a tensor there")
-        with one_line_errors(self, X):
-            return self._validate_new(X)
+        with one_line_errors(name, X):
+            return self._validate_new(X) if fitted_on is None else check_tensor(self, X, False)
 
     def _takes_tensor(self, X):
         """Say whether X is a tensor to be used where it is; refuse it where that cannot be."""

@@ -96,7 +96,7 @@ def _explain(name, X, message):
 def _where(X, is_bad):
     """Return " in column ..., row ..." of the first bad value, or "" when it cannot be told."""
     names = getattr(X, "columns", None)
-    values = np.asarray(X)
+    values = np.asarray(to_host(X))
     if values.ndim != 2:
         return ""
     for column in range(values.shape[1]):
@@ -189,11 +189,7 @@ def check_tensor(estimator, X, reset):
     if X.dtype not in (torch.float32, torch.float64):
         X = X.to(torch.float32)
     if not bool(torch.isfinite(X).all()):
-        row, column = torch.nonzero(~torch.isfinite(X))[0].tolist()
-        raise ValueError(
-            f"Input X contains NaN or infinity (column {column}, row {row}): {name} accepts "
-            "finite numbers only, so impute or drop such values first"
-        )
+        raise ValueError("Input X contains NaN or infinity.")
     if reset:
         estimator.n_features_in_ = X.shape[1]
     elif X.shape[1] != estimator.n_features_in_:

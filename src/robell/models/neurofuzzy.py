@@ -162,7 +162,7 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
                 random_state=int(random_stream(seed, "centers").integers(2**31)),
             )
             with warnings.catch_warnings():
-                # Rows equal but for rounding make fewer clusters: the rules then coincide.
+                # Rows that differ by rounding only make fewer clusters: the rules then coincide.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 return kmeans.fit(X, sample_weight=weight).cluster_centers_
         chosen = choose_rows(X, weight, self.n_rules_, seed)

@@ -35,7 +35,7 @@ def engine_of(X: Any) -> str:
 def kernel_statistics(
     X: Any, classes: Any, n_classes: int, kernel_width: float, multiplicity: Any
 ) -> KernelStatistics:
-    """Compare all pairs of rows on their device (Eqs. 1-7); per-row results come to the host."""
+    """Do what its twin in ``equations.py`` does on the rows' device; results come to the host."""
     import torch
 
     order = torch.argsort(classes, stable=True)

@@ -40,10 +40,7 @@ class NestedSolution(NamedTuple):
 class WeightedGram:
     """MᵀWM and MᵀWT of one matrix for several row weights, rows of constant weight taken once.
 
-    Parameters
-    ----------
-    M, T : arrays of shape (A, P) and (A, K)
-    weights : array of shape (settings, A)
+    ``weights`` has one row a setting, one column a row of M.
     """
 
     def __init__(self, M: AnyArray, T: Array, weights: Array) -> None:
@@ -93,20 +90,8 @@ def nested_ridge(
 ) -> NestedSolution:
     """Solve (G_k + λI)β = R_k for every penalty λ and every leading block of k columns.
 
-    Widths beyond the number of rows are solved in dual form, one by one.
-
-    Parameters
-    ----------
-    design : RowBlocks
-        M of shape (A, P), for residuals and the dual form.
-    G, R : arrays of shape (P, P) and (P, K)
-        MᵀWM, of which only the lower triangle is read, and MᵀWT.
-    T, w : arrays of shape (A, K) and (A,)
-        Targets and row weights.
-    penalties : array
-        Values of λ = 1/C.
-    widths : array of int
-        Numbers of leading columns.
+    Of G = MᵀWM only the lower triangle is read; R = MᵀWT; ``design`` (M), T and w serve residuals
+    and the dual form, in which widths beyond the number of rows are solved, one by one.
     """
     shape = (design.n_columns, len(penalties), len(widths), R.shape[1])
     beta = np.zeros((shape[0], int(np.prod(shape[1:]))), G.dtype, order="F").reshape(shape)
@@ -237,22 +222,9 @@ def graph_ridge(
 
     The rows of M may be given in any orthonormal basis V of the space they span: distances stay,
     S becomes VᵀSV, and β is V times the solution found there. With fewer balls than columns that
-    is the smaller system.
+    is the smaller system. ``term`` is S of this M.
 
-    Parameters
-    ----------
-    M, T, w : arrays of shape (A, P), (A, K) and (A,)
-        Design matrix, targets and row weights.
-    term : array of shape (P, P)
-        S of :func:`robell._core.balls.graphs.graph_term`, of this M.
-    C, weights : arrays
-        Values of C and of α.
-
-    Returns
-    -------
-    beta : array of shape (graph weights, P, C, K)
-    solved : array of bool of shape (graph weights, C)
-        False where the system is too ill-conditioned for this route.
+    Returns β of shape (graph weights, P, C, K), and which of them to trust, (graph weights, C).
     """
     P = M.shape[1]
     G = (M.T * w) @ M
