@@ -2,6 +2,9 @@ import os
 
 # Before scikit-learn is imported: its array API check is skipped otherwise.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+# Before NumPy is: the tests' matrices are small, and the threads of several test processes would
+# mostly wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from pathlib import Path
 
