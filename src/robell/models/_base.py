@@ -1,8 +1,19 @@
-"""The estimator shell: validate -> rows, features, weights, penalty -> solve; predict.
+"""The estimator shell, for arrays and tensors alike: check, fill the slots, solve; predict.
 
-A model of the family is a weighted ridge on a design matrix; a subclass fills the slots it differs
-in (``_fit_rows``, ``_fit_features`` and ``_features``, ``_fit_weights``, ``_fit_penalty``) and
-leaves the rest to this shell.
+A model of the family is one weighted ridge regression on a design matrix,
+
+    β = argmin ½|β|² + ½ tr(βᵀQβ) + C/2 Σ_i w_i |m_i β - t_i|²,
+
+and a subclass fills the slots it differs in:
+
+    rows          ``_fit_rows``                      the samples, or what stands for them
+    features m_i  ``_fit_features``, ``_features``,  drawn or fitted once; the same at fit and
+                  ``_n_columns``                     predict, a block of rows at a time
+    weights w_i   ``_fit_weights``, ``_importances`` class costs, memberships
+    penalty Q     ``_fit_penalty``                   None, or a graph's matrix
+
+Tensors stay on their device: products are taken there, and only the system of the output weights
+and a few numbers a row come to the host.
 """
 
 from __future__ import annotations
@@ -201,7 +212,7 @@ def require_finite_scores(scores):
 
 
 class BaseRVFLClassifier(FamilyClassifier):
-    """What the networks with one layer and one ridge share; not for direct use."""
+    """The networks of one random layer and one ridge regression; not for direct use."""
 
     _capabilities = Capabilities(exact_search=True)
 
@@ -216,10 +227,10 @@ class BaseRVFLClassifier(FamilyClassifier):
         "random_state": ["random_state"],
     }
 
-    _direct_link = True  # the slot a model without [x] in its features turns off
+    _direct_link = True  # whether [x] is among the features
     _dtype = np.float64  # of the design matrix
     _C_factor = 1.0  # what C is multiplied by in the ridge
-    _columns_per_node = 1
+    _columns_per_node = 1  # columns that one more hidden node adds to the design matrix
     _weight_parameters = ()  # parameters that only the row weights depend on
 
     # -- fit --------------------------------------------------------------------------

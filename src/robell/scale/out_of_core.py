@@ -16,7 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from robell._core.membership import frozen as frozen_steps
 from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS
 from robell._core.ridge.state import empty
-from robell.models._streaming import LANDMARKS, RESERVOIR, StreamingMixin
+from robell.models._base import FamilyClassifier
+from robell.models._streaming import LANDMARKS, RESERVOIR
 from robell.models._validation import draw_seed
 from robell.scale.passes import (
     Columns,
@@ -162,7 +163,7 @@ def _steps(model):
     if isinstance(model, Pipeline):
         *before, last = [step for _, step in model.steps]
         steps = [step for step in before if step is not None and step != "passthrough"] + [last]
-    if not isinstance(steps[-1], StreamingMixin):
+    if not (isinstance(steps[-1], FamilyClassifier) and steps[-1]._capabilities.passes):
         raise TypeError(
             f"{type(steps[-1]).__name__} cannot be fitted in parts: give RVFLClassifier, "
             "ELMClassifier or RoBellRVFLClassifier, alone or as the last step of a pipeline"

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from robell.models._base import BaseRVFLClassifier
+from robell.models._base import FamilyClassifier
 from robell.models._own import first_foreign
 from robell.models.granular_ball import GranularBallRVFLClassifier
 
@@ -138,7 +138,7 @@ def _family_member(base, fixed):
         last = last_step(clone(base).set_params(**clone(fixed, safe=False)))
     except (ValueError, AttributeError):
         raise NotShared("the estimator has no such parameters") from None
-    if not isinstance(last, BaseRVFLClassifier):
+    if not (isinstance(last, FamilyClassifier) and last._capabilities.exact_search):
         raise NotShared(f"{type(last).__name__} is not a network of this package")
     if isinstance(base, Pipeline) and type(base) is not Pipeline:
         where = type(base).__module__.partition(".")[0]

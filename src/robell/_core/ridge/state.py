@@ -55,7 +55,7 @@ from robell._core.membership.reservoir import (
     settle,
 )
 from robell._core.ridge.loo import decompose, squared_errors
-from robell._core.ridge.solve import EPS, SPDFactor, factor_spd
+from robell._core.ridge.solve import EPS, SPDFactor, factor_spd, require_finite
 from robell._core.ridge.solve import left_out_scores as scores_without_each
 
 Array = NDArray[np.float64]
@@ -176,11 +176,7 @@ def class_grams(
                 right[c] += block_root[ends[c] : ends[c + 1]] @ of_class
                 gram[c] += of_class.T @ of_class
     # A number that overflows anywhere does so on the diagonal.
-    if not np.isfinite(np.einsum("cii->", gram)):
-        raise ValueError(
-            "the hidden layer or the inputs overflow: scale X first, for instance with "
-            "StandardScaler, or choose a bounded activation"
-        )
+    require_finite(np.einsum("cii->", gram))
     return gram, right
 
 
