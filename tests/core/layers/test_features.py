@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from robell import RVFLClassifier
+from robell._core.array import one_hot
 from robell._core.layers.features import (
     RowBlocks,
     design_matrix,
@@ -94,3 +95,10 @@ def test_a_single_block_is_made_once():
     list(blocks)
     blocks.whole()
     assert len(calls) == 1
+
+
+def test_one_hot_targets_and_their_labels():
+    labels = np.array([2, 0, 2, 1])
+    T = one_hot(labels, 4)
+    np.testing.assert_array_equal(T, np.eye(4)[labels])
+    assert T.dtype == np.float64

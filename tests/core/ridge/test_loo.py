@@ -1,4 +1,4 @@
-"""Centred ridge over a path of penalties: against refits without the row, one by one."""
+"""Leave-one-out over a list of penalties: against refits without the row, one by one."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from robell._core.layers import features
 from robell._core.layers.features import RowBlocks, rows_per_block
-from robell._core.ridge.loo import fit_centred_ridge
+from robell._core.ridge.loo import choose_C, fit_centred_ridge, place_of_smallest
+from robell._core.ridge.solve import solve_ridge as solve_penalised
 
 PENALTIES = 10.0 ** np.arange(-2, 3)
 
@@ -123,6 +124,31 @@ def test_overflow_is_an_error_not_a_score(rng):
         pytest.raises(ValueError, match="overflow"),
     ):
         fit_centred_ridge(as_blocks(M), np.ones((20, 1)), np.ones(20), np.ones(20), PENALTIES)
+
+
+# -- without an intercept ------------------------------------------------------------
+
+
+@given(problems(), st.booleans())
+def test_the_C_chosen_has_the_smallest_error_of_leaving_rows_out(problem, is_complex):
+    """Tall and wide, real and complex: one decomposition says what a solution for each C says."""
+    M, T, w, share = problem
+    if is_complex:
+        M = M + 1j * M[::-1]
+    design = RowBlocks(lambda rows: M[rows], *M.shape, dtype=M.dtype)
+    candidates = np.sort(1.0 / PENALTIES)
+    errors = [
+        w @ np.square(T - solve_penalised(design, T, C, w, share).loo_scores).sum(axis=1)
+        for C in candidates
+    ]
+    found = errors[choose_C(design, T, candidates, w, share)]
+    assert found <= min(errors) * (1 + 1e-8)
+
+
+def test_errors_that_are_no_numbers_are_passed_over():
+    assert place_of_smallest(np.array([np.nan, 3.0, 2.0, 2.0]), np.array([1.0, 2.0, 3.0, 4.0])) == 3
+    assert place_of_smallest(np.array([2.0, 2.0, np.inf]), np.array([4.0, 3.0, 2.0])) == 0
+    assert place_of_smallest(np.full(3, np.nan), np.array([1.0, 2.0, 3.0])) == 2
 
 
 # -- blocks --------------------------------------------------------------------------
