@@ -16,9 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import robell.dask
+import robell.scale.cluster as cluster_module
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
 from robell.dask import ClusterError
-from robell.models._streaming import StreamingMixin
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -32,9 +32,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 FEATURES = [f"x{j}" for j in range(6)]
-streams = pytest.mark.skipif(
-    not issubclass(RoBellRVFLClassifier, StreamingMixin), reason="RoBell has no partial_fit yet"
-)
 
 
 def table(n_rows=6000):
@@ -80,6 +77,13 @@ def client(cluster):
         yield client
 
 
+@pytest.fixture
+def other_client(cluster):
+    """A client that must be named: the current one is that of Dask's own scheduler."""
+    with Client(cluster, set_as_default=False) as client:
+        yield client
+
+
 # -- the model -------------------------------------------------------------------------
 
 
@@ -115,22 +119,20 @@ def test_any_partitioning_gives_the_same_model(sizes, n_absent):
     np.testing.assert_allclose(found[0].scale_, expected[0].scale_, rtol=1e-12)
 
 
-@streams
-def test_robell_on_any_partitioning_and_number_of_workers():
-    models = []
-    for n_workers, n_parts in [(1, 1), (2, 7), (4, 19)]:
-        with (
-            LocalCluster(
-                n_workers=n_workers,
-                threads_per_worker=1,
-                dashboard_address=":0",
-                processes=n_workers == 2,
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            frame = dd.from_pandas(FRAME, npartitions=n_parts)
-            models.append(robell.dask.fit(scaled_robell(), frame, "y", client))
-    here = robell.dask.fit(scaled_robell(), dd.from_pandas(FRAME, npartitions=7), "y")
+def test_robell_on_any_partitioning_and_number_of_workers(other_client):
+    def fitted(n_parts, client):
+        return robell.dask.fit(
+            scaled_robell(), dd.from_pandas(FRAME, npartitions=n_parts), "y", client
+        )
+
+    models = [fitted(1, None), fitted(7, other_client)]  # two processes
+    with (
+        LocalCluster(4, threads_per_worker=1, processes=False, dashboard_address=":0") as threads,
+        Client(threads, set_as_default=False) as client,
+    ):
+        models.append(fitted(19, client))
+    with dask.config.set(scheduler="synchronous"):
+        here = fitted(7, None)
     np.testing.assert_array_equal(here[-1].coef_, models[1][-1].coef_)  # not a bit differs
     for other in models[1:]:
         np.testing.assert_allclose(other[-1].coef_, models[0][-1].coef_, atol=1e-8)
@@ -140,7 +142,16 @@ def test_robell_on_any_partitioning_and_number_of_workers():
             )
 
 
-def test_frames_arrays_and_a_mixture_of_both(client):
+def test_frames_on_the_current_client(client):
+    frame = dd.from_pandas(FRAME, npartitions=3)
+    expected = rvfl().fit(X, y).coef_
+    for rows, labels in [(frame, "y"), (frame[FEATURES].persist(), frame["y"].persist())]:
+        found = robell.dask.fit(rvfl(), rows, labels)
+        np.testing.assert_allclose(found.coef_, expected, atol=1e-9)
+        np.testing.assert_array_equal(found.feature_names_in_, FEATURES)
+
+
+def test_frames_arrays_and_a_mixture_of_both():
     frame = dd.from_pandas(FRAME, npartitions=5)
     features, labels = frame[FEATURES], frame["y"]
     unknown = features.to_dask_array(), labels.to_dask_array()
@@ -154,9 +165,9 @@ def test_frames_arrays_and_a_mixture_of_both(client):
         (features.to_dask_array(lengths=True), labels),
         unknown,
         (da.from_array(X, chunks=(1000, 2)), da.from_array(y[:, None], chunks=(4000, 1))),
-        (features.persist(), labels.persist()),
     ]:
-        found = robell.dask.fit(rvfl(), given_X, given_y)  # on the current client
+        with dask.config.set(scheduler="synchronous"):
+            found = robell.dask.fit(rvfl(), given_X, given_y)
         np.testing.assert_allclose(found.coef_, expected, atol=1e-9)
         assert hasattr(found, "feature_names_in_") == hasattr(given_X, "columns")
 
@@ -201,12 +212,12 @@ def test_mixed_types_of_columns():
 def test_progress_counts_partitions(monkeypatch, client):
     bars = []
 
-    class Bar(robell.scale.cluster.Progress):
+    class Bar(cluster_module.Progress):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             bars.append(self)
 
-    monkeypatch.setattr(robell.dask, "Progress", Bar)
+    monkeypatch.setattr(cluster_module, "Progress", Bar)
     robell.dask.fit(make_pipeline(StandardScaler(), rvfl()), *in_blocks([1000] * 6, X, y))
     assert [bar.label for bar in bars] == ["scaling", "weights"]
     assert [(bar.done, bar.total) for bar in bars] == [(6, 6)] * 2
@@ -215,17 +226,15 @@ def test_progress_counts_partitions(monkeypatch, client):
 # -- faults ----------------------------------------------------------------------------
 
 
-class Deadly:
-    """Kills its own worker at the first touch of a partition in every pass, once a pass."""
+def deadly(folder, which):
+    """Return a function that kills its worker at the first touch of a block in every pass."""
 
-    def __init__(self, folder, which):
-        self.folder, self.which = folder, which
-
-    def __call__(self, rows, block_info=None):
-        if block_info and block_info[0]["chunk-location"][0] == self.which:
+    # A closure is sent by value: a restarted worker need not import this module.
+    def touch(rows, block_info=None):
+        if block_info and block_info[0]["chunk-location"][0] == which:
             for number in range(20):
                 try:
-                    os.close(os.open(self.folder / str(number), os.O_CREAT | os.O_EXCL))
+                    os.close(os.open(folder / str(number), os.O_CREAT | os.O_EXCL))
                 except FileExistsError:
                     continue
                 if number % 2 == 0:  # the next visit is the retry of this one
@@ -233,24 +242,35 @@ class Deadly:
                 break
         return rows
 
+    return touch
 
-@pytest.mark.parametrize("model", [rvfl(), pytest.param(scaled_robell(), marks=streams)])
-def test_a_worker_killed_in_every_pass(tmp_path, model):
-    rows, labels = in_blocks([500] * 12, X, y)
-    deadly = rows.map_blocks(Deadly(tmp_path, 5), dtype=float, meta=np.empty((0, 0)))
+
+@pytest.fixture(scope="module")
+def mortal_client():
+    """A cluster whose workers may be killed; they start again."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster) as client,
+        Client(cluster, set_as_default=False) as client,
     ):
-        before = set(client.scheduler_info()["workers"])
-        found = robell.dask.fit(model, deadly, labels, client)
-        assert before - set(client.scheduler_info()["workers"])
-    visits = len(list(tmp_path.iterdir()))
-    expected = robell.dask.fit(model, rows, labels)
-    last = found[-1] if hasattr(found, "steps") else found
-    expected = expected[-1] if hasattr(expected, "steps") else expected
-    assert visits >= 4  # labels and weights at least, each died of and then done
-    np.testing.assert_array_equal(last.coef_, expected.coef_)
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("model", "n_passes"), [(rvfl(), 2), (scaled_robell(), 5)], ids=["rvfl", "robell"]
+)
+def test_a_worker_killed_in_every_pass(tmp_path, mortal_client, model, n_passes):
+    rows, labels = in_blocks([1500] * 4, X, y)
+    dying = rows.map_blocks(deadly(tmp_path, 2), dtype=float, meta=np.empty((0, 0)))
+    before = set(mortal_client.scheduler_info()["workers"])
+    found = robell.dask.fit(model, dying, labels, mortal_client)
+    assert before - set(mortal_client.scheduler_info()["workers"])
+    assert len(list(tmp_path.iterdir())) >= 2 * n_passes  # each pass died of and then done
+    with dask.config.set(scheduler="synchronous"):
+        expected = robell.dask.fit(model, rows, labels)
+    found, expected = (
+        fitted[-1] if hasattr(fitted, "steps") else fitted for fitted in (found, expected)
+    )
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
 
 
 def test_a_worker_that_always_dies_ends_the_fit():
@@ -281,15 +301,15 @@ def test_a_scheduler_that_goes_away_ends_the_fit():
     try:
         with pytest.raises(ClusterError, match="nothing was fitted"):
             robell.dask.fit(rvfl(), slow, labels, client)
-        assert time.monotonic() - start < 2 * robell.scale.cluster.PATIENCE
+        assert time.monotonic() - start < 2 * cluster_module.PATIENCE
     finally:
         closing.join()
         client.close()
 
 
 def test_a_cluster_without_workers_ends_the_fit(monkeypatch):
-    monkeypatch.setattr(robell.dask, "WITHOUT_WORKERS", 0.2)
-    monkeypatch.setattr(robell.dask, "PING_AFTER", 0.1)
+    monkeypatch.setattr(cluster_module, "WITHOUT_WORKERS", 0.2)
+    monkeypatch.setattr(cluster_module, "PING_AFTER", 0.1)
     with (
         LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
         Client(cluster) as client,

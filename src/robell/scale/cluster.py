@@ -1,4 +1,4 @@
-"""Fits and predictions on Dask: tables larger than memory, on one machine or on many.
+"""Fits on Dask: tables larger than memory, on one machine or on many.
 
 A fit is a few map-reduce passes over the partitions (:mod:`robell.scale.passes`). Every task is
 a pure function of a partition, so what a lost worker had done is simply done again, and results
@@ -7,19 +7,15 @@ are reduced in the order of the partitions, so the model does not depend on who 
 
 from __future__ import annotations
 
-import ctypes
-import os
 import queue
 import secrets
 import sys
 import time
 import warnings
-from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from robell._core.tools.optional import require
@@ -27,14 +23,11 @@ from robell._core.tools.progress import Progress
 from robell.models._base import ARRAY_CHECKS
 from robell.models._validation import one_line_errors
 from robell.scale.out_of_core import OutOfCoreFit
-from robell.scale.partitions import is_array, match_parts, require_dask
-
-__all__ = ["ClusterError", "decision_function", "fit", "predict", "predict_proba"]
+from robell.scale.partitions import match_parts
 
 FAN_IN = 8  # results reduced by one task
 PING_AFTER = 5.0  # seconds without news after which the scheduler is asked whether it is there
 PATIENCE = 30.0  # seconds it may take to answer
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
 WITHOUT_WORKERS = 300.0  # seconds a fit waits for a cluster that has no worker
 
 
@@ -46,8 +39,8 @@ def fit(estimator, X, y, client=None, sample_weight=None):
     """Fit an estimator to a Dask array or data frame of any size.
 
     Memory on each worker is that of a few partitions; what travels are small sums. The model is
-    that of a local fit in parts: for ``RVFLClassifier`` and ``ELMClassifier`` it equals ``fit`` but
-    for rounding (probabilities are calibrated on a sample); for ``RoBellRVFLClassifier``
+    that of a local fit in parts: for ``RVFLClassifier`` and ``ELMClassifier`` it equals ``fit`` up
+    to rounding (probabilities are calibrated on a sample); for ``RoBellRVFLClassifier``
     memberships are read off landmarks and a sample of each class. It does not depend on workers or
     partitions beyond rounding, and for one partitioning not at all.
 
@@ -116,35 +109,12 @@ def _map_part(step, *part, number, names, classifier):
         for what, values in zip(("y", "sample_weight"), (y, *weight), strict=False):
             if len(values) != len(X):
                 raise ValueError(f"X has {len(X)} rows and {what} {len(values)}")
-        with _memory_kept():
-            rows = _as_array(X, names, classifier)
-            return step.map(rows, _as_labels(y), *map(np.asarray, weight))
+        rows = _as_array(X, names, classifier)
+        return step.map(rows, _as_labels(y), *map(np.asarray, weight))
     except MemoryError:
         raise
     except Exception as error:
         raise ValueError(f"partition {number}: {_one_line(error)}") from error
-
-
-@contextmanager
-def _memory_kept():
-    """Let a block of rows use the memory of the block before.
-
-    Dask's nanny starts workers with MALLOC_TRIM_THRESHOLD_, by which freed memory goes back to the
-    system at once, and comes back as new pages: half the time of a pass. Between partitions that
-    is a good idea, within one it is not.
-    """
-    given = os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is None or not given.isdecimal():
-        yield
-        return
-    mallopt(TRIM_THRESHOLD, 1 << 27)
-    mallopt(MMAP_THRESHOLD, 1 << 25)
-    try:
-        yield
-    finally:
-        mallopt(TRIM_THRESHOLD, int(given))
-        mallopt(MMAP_THRESHOLD, 1 << 17)  # glibc's own
 
 
 def _as_array(X, names, classifier):
@@ -342,148 +312,3 @@ class _Watch:
                 f"the cluster has had no worker for {WITHOUT_WORKERS:.0f} seconds; "
                 "nothing was fitted"
             )
-
-
-# -- predictions -----------------------------------------------------------------------
-
-
-def predict(estimator, X):
-    """Return predicted classes, lazily.
-
-    Parameters
-    ----------
-    estimator : fitted estimator or pipeline
-        From :func:`fit`, or fitted in any other way.
-    X : dask array or dask data frame of shape (n_samples, n_features)
-        Rows to classify. Of a data frame, the columns of fit are taken by name.
-
-    Returns
-    -------
-    labels : dask array or dask series
-        Nothing is computed before it is asked for. A series keeps the index of X.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> import robell.dask
-    >>> from robell import RVFLClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = RVFLClassifier(random_state=0).fit(X, y)
-    >>> labels = robell.dask.predict(model, da.from_array(X, chunks=(100, -1)))
-    >>> bool((labels.compute() == model.predict(X)).all())
-    True
-    """
-    check_is_fitted(estimator)
-    return _lazily(estimator, X, "predict", estimator.classes_.dtype, None)
-
-
-def predict_proba(estimator, X):
-    """Return class probabilities, lazily.
-
-    Parameters
-    ----------
-    estimator : fitted estimator or pipeline
-        With ``calibrate=True``.
-    X : dask array or dask data frame of shape (n_samples, n_features)
-        Rows to classify. Of a data frame, the columns of fit are taken by name.
-
-    Returns
-    -------
-    probability : dask array or dask data frame of shape (n_samples, n_classes)
-        Columns of a data frame are the classes.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> import robell.dask
-    >>> from robell import RVFLClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = RVFLClassifier(random_state=0).fit(X, y)
-    >>> robell.dask.predict_proba(model, da.from_array(X, chunks=(100, -1))).shape
-    (569, 2)
-    """
-    check_is_fitted(estimator)
-    estimator.predict_proba  # noqa: B018 - raises now, and says why, where there is none
-    return _lazily(estimator, X, "predict_proba", np.dtype(float), estimator.classes_)
-
-
-def decision_function(estimator, X):
-    """Return raw scores, lazily.
-
-    Parameters
-    ----------
-    estimator : fitted estimator or pipeline
-        From :func:`fit`, or fitted in any other way.
-    X : dask array or dask data frame of shape (n_samples, n_features)
-        Rows to score. Of a data frame, the columns of fit are taken by name.
-
-    Returns
-    -------
-    scores : dask array, dask series or dask data frame
-        One score a row for two classes, otherwise one for each class.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> import robell.dask
-    >>> from robell import RVFLClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = RVFLClassifier(random_state=0).fit(X, y)
-    >>> robell.dask.decision_function(model, da.from_array(X, chunks=(100, -1))).shape
-    (569,)
-    """
-    check_is_fitted(estimator)
-    columns = None if len(estimator.classes_) == 2 else estimator.classes_
-    return _lazily(estimator, X, "decision_function", np.dtype(float), columns)
-
-
-def _lazily(estimator, X, method, dtype, columns):
-    """Return a method's result for every partition; one column, or those named."""
-    require("dask.array", "dask")
-    require_dask("X", X)
-    if not is_array(X):
-        X = _columns_of_fit(estimator, X)
-        meta = _as_frame(np.empty((0,) if columns is None else (0, len(columns)), dtype), columns)
-        return X.map_partitions(_predict_frame, estimator, method, meta, meta=meta)
-    if X.shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {X.shape[1]} columns, and the model was fitted to {estimator.n_features_in_}"
-        )
-    if X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
-    shape = {"drop_axis": 1} if columns is None else {"chunks": (X.chunks[0], (len(columns),))}
-    meta = np.empty((0,) if columns is None else (0, len(columns)), dtype)
-    return X.map_blocks(_predict_block, estimator, method, meta, dtype=dtype, meta=meta, **shape)
-
-
-def _columns_of_fit(estimator, X):
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return X
-    missing = [name for name in names if name not in X.columns]
-    if missing:
-        raise ValueError(f"X has no column {missing[0]!r}, which the model was fitted to")
-    return X[list(names)]
-
-
-def _as_frame(values, columns, index=None):
-    import pandas
-
-    if columns is None:
-        return pandas.Series(values, index=index)
-    return pandas.DataFrame(values, columns=columns, index=index)
-
-
-def _predict_block(X, estimator, method, empty):
-    return getattr(estimator, method)(X) if len(X) else empty
-
-
-def _predict_frame(X, estimator, method, empty):
-    if not len(X):
-        return empty
-    columns = getattr(empty, "columns", None)
-    rows = X if hasattr(estimator, "feature_names_in_") else np.asarray(X)
-    return _as_frame(getattr(estimator, method)(rows), columns, X.index)

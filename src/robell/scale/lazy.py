@@ -1,0 +1,148 @@
+"""Predictions on Dask: lazy, of a collection of any size, by any fitted model."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from robell._core.tools.optional import require
+from robell.scale.partitions import is_array, require_dask
+
+
+def predict(estimator, X):
+    """Return predicted classes, lazily.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or pipeline
+        From :func:`fit`, or fitted in any other way.
+    X : dask array or dask data frame of shape (n_samples, n_features)
+        Rows to classify. Of a data frame, the columns of fit are taken by name.
+
+    Returns
+    -------
+    labels : dask array or dask series
+        Nothing is computed before it is asked for. A series keeps the index of X.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> import robell.dask
+    >>> from robell import RVFLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = RVFLClassifier(random_state=0).fit(X, y)
+    >>> labels = robell.dask.predict(model, da.from_array(X, chunks=(100, -1)))
+    >>> bool((labels.compute() == model.predict(X)).all())
+    True
+    """
+    return _lazily(estimator, X, "predict")
+
+
+def predict_proba(estimator, X):
+    """Return class probabilities, lazily.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or pipeline
+        With ``calibrate=True``.
+    X : dask array or dask data frame of shape (n_samples, n_features)
+        Rows to classify, as in :func:`predict`.
+
+    Returns
+    -------
+    probability : dask array or dask data frame of shape (n_samples, n_classes)
+        Columns of a data frame are the classes.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import robell.dask
+    >>> from robell import RVFLClassifier
+    >>> model = RVFLClassifier(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> robell.dask.predict_proba(model, da.ones((500, 1), chunks=100)).shape
+    (500, 2)
+    """
+    return _lazily(estimator, X, "predict_proba")
+
+
+def decision_function(estimator, X):
+    """Return raw scores, lazily.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or pipeline
+        From :func:`fit`, or fitted in any other way.
+    X : dask array or dask data frame of shape (n_samples, n_features)
+        Rows to score, as in :func:`predict`.
+
+    Returns
+    -------
+    scores : dask array, dask series or dask data frame
+        One score a row for two classes, otherwise one for each class.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import robell.dask
+    >>> from robell import RVFLClassifier
+    >>> model = RVFLClassifier(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> robell.dask.decision_function(model, da.ones((500, 1), chunks=100)).shape
+    (500,)
+    """
+    return _lazily(estimator, X, "decision_function")
+
+
+def _lazily(estimator, X, method):
+    """Return a method's result for every partition: a column, or one for every class."""
+    check_is_fitted(estimator)
+    getattr(estimator, method)  # raises now, and says why, where there is none
+    require("dask.array", "dask")
+    require_dask("X", X)
+    classes = estimator.classes_
+    dtype = classes.dtype if method == "predict" else np.dtype(float)
+    one_column = method == "predict" or (method == "decision_function" and len(classes) == 2)
+    columns = None if one_column else classes
+    meta = np.empty((0,) if one_column else (0, len(classes)), dtype)
+    if not is_array(X):
+        meta = _as_frame(meta, columns)
+        X = _columns_of_fit(estimator, X)
+        return X.map_partitions(_predict_frame, estimator, method, meta, meta=meta)
+    if X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} columns, and the model was fitted to {estimator.n_features_in_}"
+        )
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    shape = {"drop_axis": 1} if one_column else {"chunks": (X.chunks[0], (len(classes),))}
+    return X.map_blocks(_predict_block, estimator, method, meta, dtype=dtype, meta=meta, **shape)
+
+
+def _columns_of_fit(estimator, X):
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return X
+    missing = [name for name in names if name not in X.columns]
+    if missing:
+        raise ValueError(f"X has no column {missing[0]!r}, which the model was fitted to")
+    return X[list(names)]
+
+
+def _as_frame(values, columns, index=None):
+    import pandas
+
+    if columns is None:
+        return pandas.Series(values, index=index)
+    return pandas.DataFrame(values, columns=columns, index=index)
+
+
+def _predict_block(X, estimator, method, empty):
+    return getattr(estimator, method)(X) if len(X) else empty
+
+
+def _predict_frame(X, estimator, method, empty):
+    if not len(X):
+        return empty
+    columns = getattr(empty, "columns", None)
+    rows = X if hasattr(estimator, "feature_names_in_") else np.asarray(X)
+    return _as_frame(getattr(estimator, method)(rows), columns, X.index)
