@@ -9,40 +9,28 @@ from __future__ import annotations
 import warnings
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgWarning
-from sklearn.base import _fit_context, clone
+from sklearn.base import _fit_context
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_consistent_length,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from robell._core.array import one_hot
-from robell._core.membership.frozen import frozen_membership
-from robell._core.membership.reservoir import empty_reservoir, settle
-from robell._core.ridge.calibrate import fit_calibration
-from robell._core.ridge.solve import REFINE_BELOW
+from robell._core.membership.reservoir import empty_reservoir
 from robell._core.ridge.state import (
-    GramSolution,
     State,
     drift_p_values,
     empty,
     empty_warm_up,
     end_warm_up,
     from_plain,
-    left_out_errors,
-    left_out_scores,
     merge,
     rows_before_freeze,
-    solve,
     to_plain,
     update,
 )
-from robell.models._base import ARRAY_CHECKS, PAPER_C, Prepared, TrainingRows
+from robell.models._base import ARRAY_CHECKS, TrainingRows
+from robell.models._solution import SolvedFromSums
 from robell.models._validation import check_multiplicity, draw_seed, one_line_errors, uses_device
 
 RESERVOIR = 2048  # distinct rows kept of every class
@@ -51,10 +39,6 @@ WARM_UP = 4096  # distinct rows before memberships are frozen
 WARM_UP_OF_EACH_CLASS = 32  # of every class, unless the warm-up becomes too long
 LONGEST_WARM_UP = 65536
 DRIFT_CHANCE = 1e-6  # warn of what would happen by chance this seldom
-INACCURATE_BELOW = 1e-12  # rcond at which output weights keep about six digits
-
-SOLVED = ("coef_", "intercept_", "solver_", "C_", "kernel_width_")
-SOLVED += ("calibration_slope_", "calibration_offsets_")
 # What sums already taken depend on
 FIXED_PARAMETERS = ("n_hidden", "activation", "bias_scale", "output_bias", "direct_link")
 FIXED_PARAMETERS += ("kernel_width", "rho")
@@ -75,47 +59,8 @@ class Stream:
     solved: bool = False  # whether the fitted attributes are those of all rows seen
 
 
-class Found(NamedTuple):
-    """A solution, and what it was found with."""
-
-    solution: GramSolution
-    C: float
-    cost: np.ndarray | None
-    sample: tuple[np.ndarray, ...] | None  # as StreamingMixin._sample returns it
-
-
-def solved_attribute(name):
-    """Return a property for a fitted attribute that a stream finds when it is first read.
-
-    Solving at every batch would cost more than the batch: probabilities alone need the scores of
-    thousands of rows left out. The value is kept under its own name, as ``fit`` keeps it.
-    """
-
-    def read(model):
-        try:
-            model._ensure_solved()
-        except ValueError as error:  # hasattr knows AttributeError only
-            raise AttributeError(f"{type(model).__name__} has no {name} yet: {error}") from error
-        if name not in vars(model):
-            raise AttributeError(f"{type(model).__name__!r} object has no attribute {name!r}")
-        return vars(model)[name]
-
-    def write(model, value):
-        vars(model)[name] = value
-
-    return property(read, write)
-
-
-class StreamingMixin:
+class StreamingMixin(SolvedFromSums):
     """Adds ``partial_fit`` to a classifier of the family; not for direct use."""
-
-    coef_ = solved_attribute("coef_")
-    intercept_ = solved_attribute("intercept_")
-    solver_ = solved_attribute("solver_")
-    C_ = solved_attribute("C_")
-    kernel_width_ = solved_attribute("kernel_width_")
-    calibration_slope_ = solved_attribute("calibration_slope_")
-    calibration_offsets_ = solved_attribute("calibration_offsets_")
 
     # -- partial_fit -------------------------------------------------------------------
 
@@ -258,13 +203,6 @@ class StreamingMixin:
         self._require_sample(self._stream.state)
         self._check_class_weight()
 
-    def _require_sample(self, state):
-        if state.reservoir is None and (self.calibrate or self.C == "loo"):
-            raise ValueError(
-                'calibrate=True and C="loo" need a sample of the rows, and none was kept: '
-                "set them before the first call of partial_fit"
-            )
-
     def _rows_of(self, X, y, sample_weight):
         """Return the rows of positive weight, their places among the classes, their weights."""
         if not (isinstance(y, np.ndarray) and y.ndim == 1):  # the check itself takes its time
@@ -347,102 +285,6 @@ class StreamingMixin:
         self._tell_of_drift()
         return self
 
-    # -- solution ----------------------------------------------------------------------
-
-    def _scores(self, X):
-        self._ensure_solved()
-        return super()._scores(X)
-
-    def _ensure_solved(self):
-        """Find the output weights of the rows seen, where there are rows they do not know yet."""
-        stream = vars(self).get("_stream")
-        if stream is None or stream.solved:
-            return
-        for name in SOLVED:
-            vars(self).pop(name, None)
-        self._solve(stream.state)
-        stream.solved = True
-
-    def _solve(self, state):
-        """Set the attributes named in SOLVED to those of the rows seen."""
-        if not state.sizes.any():
-            raise ValueError(f"this {type(self).__name__} has seen no row of positive weight yet")
-        if state.warming_up:
-            self._solve_from_rows(state.reservoir)
-            return
-        found = self._solve_from_sums(state)
-        rcond, kept = found.solution.factor.rcond, state.reservoir
-        if rcond < REFINE_BELOW and state.frozen is None and kept is not None and kept.complete:
-            self._solve_from_rows(kept)
-            return
-        if rcond < INACCURATE_BELOW:
-            warnings.warn(
-                f"the normal equations are ill-conditioned (rcond {rcond:.0e}), and the rows that "
-                "could refine their solution are gone: choose a smaller C, or fewer nodes",
-                LinAlgWarning,
-                stacklevel=4,
-            )
-        self._set_solution(state, found)
-
-    def _solve_from_sums(self, state):
-        cost, sample = self._class_cost_of(state.sizes), None
-        if self.calibrate or self.C == "loo":
-            sample = self._sample(state, cost)
-        C = self.C
-        if C == "loo":
-            errors = left_out_errors(state, cost, PAPER_C, self._features, sample)
-            C = float(PAPER_C[np.argmin(np.where(np.isfinite(errors), errors, np.inf))])
-        return Found(solve(state, float(C), cost), C, cost, sample)
-
-    def _set_solution(self, state, found):
-        beta, n_bias = found.solution.beta, int(self.output_bias)
-        self.C_ = found.C
-        self.intercept_ = beta[:n_bias].sum(axis=0)
-        self.solver_ = found.solution.method
-        if state.frozen is not None:
-            self.kernel_width_ = state.frozen.means.landmarks.width
-        if self.calibrate:
-            X, T, weight, share, stands_for = found.sample
-            scores = left_out_scores(found.solution, self._features, X, T, weight, share)
-            counted = weight * stands_for
-            counted *= state.sizes.sum() / counted.sum()
-            self.calibration_slope_, self.calibration_offsets_ = fit_calibration(scores, T, counted)
-        self.coef_ = beta[n_bias:]
-
-    def _sample(self, state, cost):
-        """Return X, T, weight, share left out, and rows stood for, of the rows kept."""
-        self._require_sample(state)
-        kept = settle(state.reservoir)
-        T, weight = one_hot(kept.labels, len(self.classes_)), kept.weight.copy()
-        if state.frozen is not None:
-            found = frozen_membership(state.frozen, kept.rows, kept.labels, kept.keys)
-            weight *= found.membership
-        if cost is not None:
-            weight *= cost[kept.labels]
-        known = np.bincount(kept.labels, weights=kept.weight, minlength=len(self.classes_))
-        stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
-        return kept.rows, T, weight, 1.0 / np.maximum(kept.weight, 1.0), stands_for
-
-    def _solve_from_rows(self, reservoir):
-        """Do what ``fit`` does with the rows kept, which are all rows seen."""
-        kept = settle(reservoir)
-        seen = np.unique(kept.labels)
-        twin = clone(self)  # for fit's attributes of every row, which have no meaning here
-        vars(twin).update({k: v for k, v in vars(self).items() if k != "_stream"})
-        # Memberships and costs are those of the classes seen.
-        twin.classes_ = self.classes_[seen]
-        if isinstance(self.class_weight, dict):
-            self._class_cost_from_dict()  # raises for labels that are no class at all
-            known = set(twin.classes_.tolist())
-            twin.class_weight = {c: w for c, w in self.class_weight.items() if c in known}
-        places = np.searchsorted(seen, kept.labels)
-        importance = twin._fit_weights(one_hot_rows(kept.rows, places, kept.weight, len(seen)))
-        twin.classes_ = self.classes_
-        twin._fit_weighted(
-            one_hot_rows(kept.rows, kept.labels, kept.weight, len(self.classes_)), importance
-        )
-        vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
-
     # -- drift -------------------------------------------------------------------------
 
     @property
@@ -510,12 +352,6 @@ class StreamingMixin:
             stream = Stream(**{**plain, "state": from_plain(plain["state"])})
             state = {**state, "_stream": stream}
         super().__setstate__(state)
-
-
-def one_hot_rows(X, labels, weight, n_classes):
-    """Return rows as a fit's slots want them, all of them present."""
-    rows = TrainingRows(X, labels, weight)
-    return Prepared(rows, rows, one_hot(labels, n_classes), np.arange(len(X)), len(X))
 
 
 def weights_of_part(sample_weight, n_rows):
