@@ -30,7 +30,6 @@ from robell import (
 )
 from robell._core.tools.files import FileError, parse_bytes
 from robell.files import fit_files, load_model, predict_files, save_model
-from robell.models._streaming import StreamingMixin
 from robell.scale.batches import Tables
 from robell.scale.out_of_core import OutOfCoreFit
 from robell.scale.passes import set_moments
@@ -108,9 +107,6 @@ def test_several_files_any_order_of_columns_folders_and_patterns(frame, tmp_path
         np.testing.assert_allclose(found.coef_, whole.coef_, atol=1e-9)
 
 
-@pytest.mark.skipif(
-    not issubclass(RoBellRVFLClassifier, StreamingMixin), reason="RoBell has no partial_fit yet"
-)
 def test_robell_does_not_depend_on_batches(rng, tmp_path, monkeypatch):
     path = write(frame_of(rng, 12_000), tmp_path / "table.parquet")
     model = make_pipeline(

@@ -6,7 +6,6 @@ import glob
 import os
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -53,13 +52,6 @@ def _is_table(path):
     return path.name.lower().endswith(SUFFIXES)
 
 
-class Batch(NamedTuple):
-    """Some rows."""
-
-    X: np.ndarray
-    y: np.ndarray | None
-
-
 class Tables:
     """Several files of the same columns, read as one table.
 
@@ -73,7 +65,7 @@ class Tables:
         first = self.files[0]
         if target is not None:
             for file in self.files:
-                _require_column(file, target)
+                _require_columns(file, [target])
         self.extra = []
         if columns is None:
             self.columns = [name for name in first.columns if name != target]
@@ -83,9 +75,7 @@ class Tables:
             self.columns = list(columns)
             self.extra = [name for name in first.columns if name not in {*columns, target}]
         for file in self.files:
-            missing = [name for name in self.columns if name not in file.columns]
-            if missing:
-                raise FileError(_missing(file, missing[0]))
+            _require_columns(file, self.columns)
             more = [name for name in file.columns if name not in {*self.columns, target}]
             if columns is None and more:
                 raise FileError(f"{file.path}: column {more[0]!r} is not in {first.path}")
@@ -129,10 +119,10 @@ class Tables:
                     y[there] = part_y[here]
                 at, filled = at + len(part[here]), there.stop
                 if filled == n_rows:
-                    yield Batch(X, y)
+                    yield X, y
                     X, y, filled = self._buffers(n_rows, labels)
         if filled:
-            yield Batch(X[:filled], None if y is None else y[:filled])
+            yield X[:filled], None if y is None else y[:filled]
 
     def _buffers(self, n_rows, labels):
         kind = None if labels is None else np.array(list(labels.values())).dtype
@@ -154,13 +144,11 @@ class Tables:
                 start += batch.num_rows
 
 
-def _missing(file, name):
-    return f"{file.path}: there is no column {name!r}{did_you_mean(name, file.columns)}"
-
-
-def _require_column(file, name):
-    if name not in file.columns:
-        raise FileError(_missing(file, name))
+def _require_columns(file, names):
+    for name in names:
+        if name not in file.columns:
+            near = did_you_mean(name, file.columns)
+            raise FileError(f"{file.path}: there is no column {name!r}{near}")
 
 
 def _encoded(column, path, name, start):
