@@ -380,20 +380,22 @@ def test_the_summary_can_be_pasted(report):
     assert "**" in text.split("Symmetric 40 %")[1].split("\n\n")[2]  # the best are marked
 
 
-def test_no_word_of_the_page_depends_on_chance(report):
-    before = [report.read_text(encoding="utf-8"), (report.parent / "summary.md").read_text()]
-    write_report(STUDY, report.parent)
-    assert [
-        report.read_text(encoding="utf-8"),
-        (report.parent / "summary.md").read_text(),
-    ] == before
+def test_no_word_of_the_page_depends_on_chance(tmp_path):
+    few = make_records(cells=CELLS[:2])
+    pages = [
+        write_study(tmp_path / str(k), order)  # in which jobs finished
+        for k, order in enumerate((few, few[::-1]))
+    ]
+    for name in ("index.html", "summary.md"):
+        first, second = ((page.parent / name).read_text(encoding="utf-8") for page in pages)
+        assert first == second
 
 
 def test_unfinished_cells_are_said(tmp_path):
-    found = make_records()
+    found = make_records(cells=CELLS[:1])
     missing = [e for e in found if (e["job"]["dataset"], e["job"]["model"]) != ("pima", "svc")]
     text = write_study(tmp_path, missing).read_text(encoding="utf-8")
-    assert "have not run on all sets yet. In 4 of 4 noises" in text
+    assert "have not run on all sets yet. In 1 of 1 noises" in text
     assert "<code>pima</code>" in text
 
 

@@ -158,17 +158,18 @@ def test_too_few_rows_of_a_class():
 
 def test_what_a_killed_run_left_is_gone_on_with_to_the_same_numbers(tmp_path):
     """The engine's own tests kill processes; here real jobs go through workers and the store."""
-    tables = {name: table(name, seed=k) for k, name in enumerate(("one", "two"))}
-    jobs = plan_jobs(tables, "table1", ["rvfl", "elm"], ["repeated"], 1)
-    alone = {job.key: run_job(job, tables[job.dataset]) for job in jobs}
+    tables = {"one": table("one")}
+    jobs = plan_jobs(tables, "table1", ["elm"], ["repeated"], 3)
     with Store(tmp_path, STUDY.name) as store:
         assert execute(STUDY, jobs[:2], tables, store).done == 2
+        alone = store.records | {jobs[2].key: run_job(jobs[2], tables["one"])}
     records = tmp_path / "records.jsonl"
     first, second = records.read_bytes().splitlines(keepends=True)
     records.write_bytes(first + second[: len(second) // 2])
     with Store(tmp_path, STUDY.name) as store:
         summary = execute(STUDY, jobs[::-1], tables, store, n_workers=2)
-        assert (summary.done, summary.failed, summary.stored) == (3, 0, 1)
+        assert (summary.done, summary.failed, summary.stored) == (2, 0, 1)
+    assert set(alone) == {job.key for job in jobs}
     for key, record in read_records(tmp_path).items():
         for part in ("outcome", "seeds"):
             assert json.dumps(record[part]) == json.dumps(alone[key][part])
