@@ -17,21 +17,12 @@ from robell.report.page import (
 from robell.report.tables import MINUS, Table
 from robell.report.text import counted
 from robell.studies.engine.report import failed_blocks, last_run, unavailable_notes
+from robell.studies.label_noise import tables
 from robell.studies.label_noise.models import MODELS, OURS
 from robell.studies.label_noise.plan import CLEAN, FRESH_SETS
 from robell.studies.label_noise.results import METRICS
 from robell.studies.label_noise.summary import complete_cells, fresh_cells
-from robell.studies.label_noise.tables import (
-    OUR_LABEL,
-    cell_table,
-    dataset_table,
-    margin_details,
-    margin_tables,
-    margins,
-    significance_table,
-    suspects_table,
-    time_table,
-)
+from robell.studies.label_noise.tables import OUR_LABEL
 
 # Not accuracy: it rewards models that never predict the minority.
 COUNTING = tuple(metric for metric in METRICS if metric != "accuracy")
@@ -57,8 +48,8 @@ def all_sections(results, run, figures):
         *clean_and_kinds(results, cells, figures),
         fresh_sets(results, cells),
         tests(cells),
-        *one_table("times", "Fit time", time_table(results)),
-        *one_table("suspects", "Wrong labels found", suspects_table(results)),
+        *one_table("times", "Fit time", tables.time_table(results)),
+        *one_table("suspects", "Wrong labels found", tables.suspects_table(results)),
         each_set(cells),
         data(results, run),
         failures(results),
@@ -78,7 +69,7 @@ def one_table(name, title, table):
 
 def summary(results, cells, run):
     """Say what came out, first."""
-    found = margins(cells)
+    found = tables.margins(cells)
     facts = [
         ("Sets", str(len(results.datasets)), f"{counted(len(results.seeds), 'split')} of each"),
         ("Models", str(len(results.models)), "none of them tuned"),
@@ -119,9 +110,9 @@ def _findings(found):
 
 
 def _margin_blocks(found, group=""):
-    tables = [TableBlock(table) for table in margin_tables(found, group)]
-    full = TableBlock(margin_details(found, group))
-    return [*tables, Details("The same in full: means, best peers, ranks", (full,))]
+    wide = [TableBlock(table) for table in tables.margin_tables(found, group)]
+    full = TableBlock(tables.margin_details(found, group))
+    return [*wide, Details("The same in full: means, best peers, ranks", (full,))]
 
 
 def _remarks(results):
@@ -158,7 +149,7 @@ def clean_and_kinds(results, cells, figures):
         if kind != CLEAN:
             blocks, title = [Paragraph(KIND_TEXTS[kind])], f"{kind.capitalize()} noise"
             blocks += _curves(results, cells, kind, figures)
-        blocks += [TableBlock(cell_table(cell)) for cell in own]
+        blocks += [TableBlock(tables.cell_table(cell)) for cell in own]
         for cell in own:
             blocks += _diagrams(cell, figures)
         yield Section(kind, title, tuple(blocks))
@@ -226,17 +217,17 @@ def fresh_sets(results, cells):
         f"no row with them: {names}. Here they are by themselves."
     )
     blocks = [Paragraph(text)]
-    found = margins(fresh)
+    found = tables.margins(fresh)
     if found:
         blocks += _margin_blocks(found, "fresh")
-    tables = tuple(TableBlock(cell_table(cell, "fresh")) for cell in fresh)
-    blocks.append(Details("Means and average ranks of every model", tables))
+    every = tuple(TableBlock(tables.cell_table(cell, "fresh")) for cell in fresh)
+    blocks.append(Details("Means and average ranks of every model", every))
     return Section("fresh", "Fresh sets", tuple(blocks))
 
 
 def tests(cells):
     """Friedman and Nemenyi in every cell."""
-    table = significance_table(cells)
+    table = tables.significance_table(cells)
     if not table.rows:
         return None
     text = (
@@ -254,7 +245,7 @@ def each_set(cells):
     groups = [
         Details(
             f"{METRICS[metric]}, set by set",
-            tuple(TableBlock(dataset_table(cell, metric)) for cell in shown),
+            tuple(TableBlock(tables.dataset_table(cell, metric)) for cell in shown),
         )
         for metric in DIAGRAM_METRICS
     ]

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from robell.report.tables import to_csv, to_markdown
 from robell.report.text import counted
+from robell.studies.label_noise import tables
 from robell.studies.label_noise.models import MODELS
 from robell.studies.label_noise.plan import CLEAN, FRESH_SETS
 from robell.studies.label_noise.results import METRICS
-from robell.studies.label_noise.tables import (
-    cell_table,
-    every_score,
-    margin_details,
-    margin_tables,
-    margins,
-    significance_table,
-    suspects_table,
-    time_table,
-)
 
 TITLE = "Wrong labels on imbalanced sets"
 HEADLINE = "balanced_accuracy"
@@ -82,21 +73,21 @@ def _headline_number(cell, model):
 def more_files(results):
     """Return the files beside the page: every score, and the main tables in Markdown."""
     cells = complete_cells(results)
-    scores = to_csv(every_score(cells))
+    scores = to_csv(tables.every_score(cells))
     return {"tables/every_score.csv": scores, "summary.md": _markdown(results, cells)}
 
 
 def _markdown(results, cells):
-    found, fresh = margins(cells), margins(fresh_cells(results, cells))
-    tables = [*margin_tables(found)] if found else []
-    tables += margin_tables(fresh, "fresh") if fresh else []
-    tables += [cell_table(cell) for cell in cells]
-    tables += [time_table(results), suspects_table(results)]
-    tables += [margin_details(found)] if found else []
-    tests = significance_table(cells)
-    tables += [tests] if tests.rows else []
+    found, fresh = tables.margins(cells), tables.margins(fresh_cells(results, cells))
+    shown = [*tables.margin_tables(found)] if found else []
+    shown += tables.margin_tables(fresh, "fresh") if fresh else []
+    shown += [tables.cell_table(cell) for cell in cells]
+    shown += [tables.time_table(results), tables.suspects_table(results)]
+    shown += [tables.margin_details(found)] if found else []
+    tests = tables.significance_table(cells)
+    shown += [tests] if tests.rows else []
     parts = [f"# {TITLE}\n\n{subtitle(results)}\n"]
-    parts += [to_markdown(table) for table in tables if table]
+    parts += [to_markdown(table) for table in shown if table]
     if results.failed:
         failed = [f"- `{record['key']}`: {record['error']}" for record in results.failed]
         parts.append("## Jobs that failed, scored as chance\n\n" + "\n".join(failed) + "\n")

@@ -11,25 +11,12 @@ from robell.report.tables import Table
 from robell.studies.engine.report import failed_blocks, last_run
 from robell.studies.engine.results import ordered
 from robell.studies.engine.statistics import friedman, nemenyi, sign_threshold
-from robell.studies.paper import printed
+from robell.studies.paper import printed, tables
 from robell.studies.paper.comparison import Comparison, noise_curves, printed_cells
 from robell.studies.paper.models import MODELS, labels
 from robell.studies.paper.printed import DATASETS
 from robell.studies.paper.results import SCORES
 from robell.studies.paper.summary import summary_section
-from robell.studies.paper.tables import (
-    all_scores,
-    friedman_table,
-    probe_table,
-    repeated_table,
-    sensitivity_claims,
-    sign_table,
-    surface_table,
-    table_one,
-    table_s2,
-    table_s4,
-    win_tie_loss_table,
-)
 
 
 def all_sections(results, run, figures):
@@ -63,7 +50,7 @@ def table_one_section(paper, figures):
         "stratified folds of the training rows, the candidate with the highest mean accuracy is "
         "chosen, the first of equal ones. Scaling is fitted to the training rows."
     )
-    blocks = [Paragraph(text), TableBlock(table_one(paper))]
+    blocks = [Paragraph(text), TableBlock(tables.table_one(paper))]
     measured, print_ = paper.cells.mean, printed_cells(paper.cells.datasets, paper.models)
     real = [not paper.results.is_stand_in(name) for name in paper.cells.datasets]
     if (np.isfinite(measured) & np.isfinite(print_))[real].any():
@@ -75,7 +62,7 @@ def table_one_section(paper, figures):
                 "Scatter plot of measured against printed accuracies, one mark a cell",
             )
         )
-    table = all_scores(paper.results, "paper", "accuracy")
+    table = tables.all_scores(paper.results, "paper", "accuracy")
     blocks.append(Details("All metrics and chosen parameters of every cell", (TableBlock(table),)))
     return Section("table-1", "Table I: accuracy", tuple(blocks))
 
@@ -92,7 +79,7 @@ def tests_section(paper, figures):
         "Average ranks of the **printed** Table I. Models under one bar do not differ by the "
         "Nemenyi test at 5 %.",
     )
-    blocks = [TableBlock(friedman_table(paper)), diagram]
+    blocks = [TableBlock(tables.friedman_table(paper)), diagram]
     if not paper.testable:
         text = "Tests of the measured accuracies need at least three models on two sets."
         return Section("tests", "Statistical tests", (*blocks, Paragraph(text)))
@@ -105,9 +92,9 @@ def tests_section(paper, figures):
             "Average ranks of the **measured** accuracies.",
         )
     )
-    blocks.append(TableBlock(win_tie_loss_table(paper)))
+    blocks.append(TableBlock(tables.win_tie_loss_table(paper)))
     if paper.own is not None:
-        blocks.append(TableBlock(sign_table(paper)))
+        blocks.append(TableBlock(tables.sign_table(paper)))
     text = (
         "Three tables stand twice among the sets, under two names each (haberman, ionosphere, "
         "MONK-3). The tests, in the print and here, treat them as independent, which they are not."
@@ -117,7 +104,7 @@ def tests_section(paper, figures):
 
 def table_s4_section(results):
     """Table S.IV."""
-    table = table_s4(results)
+    table = tables.table_s4(results)
     if not table.rows:
         return None
     return Section("table-s4", "Table S.IV: all metrics", (TableBlock(table),))
@@ -125,7 +112,7 @@ def table_s4_section(results):
 
 def probe_section(results):
     """Show what the printed parameters give, over seeds."""
-    table = probe_table(results)
+    table = tables.probe_table(results)
     if not table.rows:
         return None
     text = (
@@ -143,7 +130,7 @@ def noise_section(results, figures):
     for protocol in ("paper", "repeated"):
         if not results.datasets("noise", protocol):
             continue
-        blocks.append(TableBlock(table_s2(results, protocol)))
+        blocks.append(TableBlock(tables.table_s2(results, protocol)))
         levels, curves = noise_curves(results, protocol)
         named = {
             name: {MODELS[model].label: values for model, values in lines.items()}
@@ -205,8 +192,8 @@ def sensitivity_section(results, figures):
     blocks = [Paragraph(text), *_sensitivity_lines(names, records, figures)]
     for name in names:
         blocks += _sensitivity_surfaces(name, records[name], figures)
-    blocks.append(TableBlock(sensitivity_claims(results)))
-    tuned = tuple(TableBlock(surface_table(name, records[name])) for name in names)
+    blocks.append(TableBlock(tables.sensitivity_claims(results)))
+    tuned = tuple(TableBlock(tables.surface_table(name, records[name])) for name in names)
     title = "What tuning saw: cross-validated accuracy, the best over all other parameters"
     return Section("sensitivity", "Sensitivity (S.3, S.4)", (*blocks, Details(title, tuned)))
 
@@ -259,7 +246,7 @@ def repeated_section(results, figures):
         # Scored by what it was tuned by; the rest is in the table of all metrics.
         for score in (metric,) if metric in ("accuracy", "g_mean") else ("accuracy", "g_mean"):
             blocks += _repeated_blocks(Comparison(results, "repeated", metric, score), figures)
-        table = all_scores(results, "repeated", metric)
+        table = tables.all_scores(results, "repeated", metric)
         blocks.append(Details(f"All metrics, tuned by {metric}", (TableBlock(table),)))
     if not blocks:
         return None
@@ -271,7 +258,7 @@ def repeated_section(results, figures):
 
 
 def _repeated_blocks(comparison, figures):
-    yield TableBlock(repeated_table(comparison))
+    yield TableBlock(tables.repeated_table(comparison))
     if not comparison.testable:
         return
     score = SCORES[comparison.score]
@@ -283,7 +270,7 @@ def _repeated_blocks(comparison, figures):
         f"Average ranks by {score}, means over the repeats.",
     )
     if comparison.own is not None:
-        yield TableBlock(sign_table(comparison))
+        yield TableBlock(tables.sign_table(comparison))
 
 
 # -- what stands behind it --------------------------------------------------------------------
