@@ -25,8 +25,9 @@ import sklearn
 from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
-from robell import NoiseRobustRVFLClassifier, RVFLClassifier, noise_robust
+from robell import NoiseRobustRVFLClassifier, RVFLClassifier
 from robell._core.ridge import loo as loo_path
+from robell.models import noise_robust
 from robell.noise import flip_uniformly
 from robell.studies.engine.study import gather
 from robell.studies.label_noise.jobs import Split
