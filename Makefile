@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 # What the extra "gpu" needs, for the tests of it on CPU tensors
 TORCH ?= torch>=2.4
 
-.PHONY: test test-torch reproduce robustness format benchmarks clean
+.PHONY: test test-torch fuzz reproduce robustness format benchmarks clean
 
 test: $(STAMP)
 	$(BIN)/ruff check .
@@ -22,6 +22,11 @@ test: $(STAMP)
 test-torch: $(STAMP)
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pytest -q -n auto tests/search/test_gpu.py tests/models/test_device.py
+
+# Odd inputs, files, options and kills: prints counts and how to repeat what failed. About half an
+# hour; ARGS="--calls 500 --files 50 --options 50 --kills 4" is a small one.
+fuzz: $(STAMP)
+	$(BIN)/python tests/fuzz.py $(ARGS)
 
 # Goes on where it was stopped. ARGS="--data-dir DIR" takes sets from a folder of CSV files; the
 # command by itself, without --offline, also downloads what is nowhere else.
