@@ -12,6 +12,7 @@ that one that hangs or runs out of memory is named and the others go on.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import resource
@@ -196,10 +197,23 @@ def _alone(options, tally):
     return bool(tally.outcomes)
 
 
+def _import_all():
+    """Import what commands import when they run: forked processes start with all of it."""
+    for name in ("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io", "matplotlib.figure"):
+        importlib.import_module(name)
+    for room in (
+        "labels.audit",
+        "scale.files",
+        "studies.paper.report",
+        "studies.label_noise.study",
+    ):
+        importlib.import_module(f"robell.{room}")
+
+
 def main():
     """Run what the options say."""
     options, tally, start = _options(), Tally(), time.monotonic()
-    import robell.cli.main  # noqa: F401 - forked processes start with everything imported
+    _import_all()
 
     if not _alone(options, tally):
         first, limit = options.first, options.limit
