@@ -88,8 +88,9 @@ def draw_file_job(seed):
 # -- jobs of options -------------------------------------------------------------------
 
 INPUTS = (
-    *["good.csv"] * 12, "other.csv", "link.csv", "hard.csv", "read-only.csv", "good.parquet", "parts",
-    "good.csv other.csv", "nowhere.csv", "*.nothing", "/dev/null", "notes.txt", "model.skops",
+    *["good.csv"] * 12, "other.csv", "link.csv", "hard.csv", "read-only.csv", "good.parquet",
+    "parts", "good.csv other.csv", "nowhere.csv", "*.nothing", "/dev/null", "notes.txt",
+    "model.skops",
 )  # fmt: skip
 OUTS = (
     "out.csv", "out.skops", "out.parquet", "good.csv", "link.csv", "hard.csv", "other.csv",

@@ -29,8 +29,9 @@ def sensitivity_score(y_true, y_pred, *, pos_label=1, sample_weight=None):
     >>> sensitivity_score([1, 1, 0, 0], [1, 0, 0, 0])
     0.5
     """
+    weight = _weights(sample_weight)
     score = recall_score(
-        y_true, y_pred, pos_label=pos_label, sample_weight=sample_weight, zero_division=0.0
+        y_true, y_pred, pos_label=pos_label, sample_weight=weight, zero_division=0.0
     )
     return float(score)
 
@@ -89,12 +90,30 @@ def g_mean_score(y_true, y_pred, *, sample_weight=None):
     >>> from sklearn.metrics import make_scorer
     >>> scorer = make_scorer(g_mean_score)
     """
+    try:
+        labels = np.unique(y_true)
+    except (TypeError, ValueError):
+        labels = None
+    if labels is None or labels.dtype.kind == "c":
+        raise TypeError("y_true must hold labels that can be sorted, with none missing")
     recalls = recall_score(
         y_true,
         y_pred,
-        labels=np.unique(y_true),
+        labels=labels,
         average=None,
-        sample_weight=sample_weight,
+        sample_weight=_weights(sample_weight),
         zero_division=0.0,
     )
     return float(np.prod(recalls) ** (1.0 / len(recalls)))
+
+
+def _weights(sample_weight):
+    """Return weights divided by the largest: scores do not depend on it, and sums stay finite."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must be numeric") from None
+    largest = np.abs(weight).max(initial=0.0)
+    return weight / largest if 0.0 < largest < np.inf else weight

@@ -9,6 +9,8 @@ from scipy.spatial import KDTree
 from scipy.stats import rankdata
 from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 
+from robell._core.labels.missing import require_labels
+
 # The row nearest to another class is exp(BOUNDARY_DECAY) times as likely as the farthest.
 BOUNDARY_DECAY = 4.0
 
@@ -224,7 +226,12 @@ def _nearest_of_another_class(X, place, n_classes):
 
 
 def _classes(y):
-    classes, place, counts = np.unique(column_or_1d(y), return_inverse=True, return_counts=True)
+    require_labels(y)
+    y = column_or_1d(y)
+    try:
+        classes, place, counts = np.unique(y, return_inverse=True, return_counts=True)
+    except TypeError:
+        raise TypeError("y must hold labels of one kind: they cannot be sorted") from None
     if len(classes) < 2:
         raise ValueError("labels of one class cannot be flipped: there is no other class")
     return classes, place, counts

@@ -49,12 +49,14 @@ from robell._core.ridge.loo import choose_C
 from robell._core.ridge.solve import solve_ridge
 from robell.models._validation import (
     ARRAY_CHECKS,
+    LARGEST_WEIGHT,
     TrainingRows,
     check_labels_of_tensor,
     check_tensor,
     check_training,
     draw_seed,
     one_line_errors,
+    require_floats,
     uses_device,
 )
 
@@ -107,6 +109,11 @@ class FamilyClassifier(ClassifierMixin, BaseEstimator):
     _capabilities = Capabilities()
 
     # -- the gate ---------------------------------------------------------------------
+
+    def _validate_params(self):
+        """Check the parameters."""
+        super()._validate_params()
+        require_floats(self.get_params(deep=False))
 
     def _check_training(self, X, y, sample_weight=None):
         """Check what fit was given."""
@@ -382,15 +389,20 @@ class BaseRVFLClassifier(FamilyClassifier):
         return cost
 
     def _class_cost_from_dict(self):
-        known = set(self.classes_.tolist())
-        unknown = [label for label in self.class_weight if label not in known]
-        if unknown:
+        labels = self.classes_.tolist()
+        unknown = [label for label in self.class_weight if label not in set(labels)]
+        # A class that a fold of the data has no row of may be named, as in scikit-learn; where
+        # other classes are not named, it is rather a mistake.
+        if unknown and not set(labels) <= set(self.class_weight):
             raise ValueError(
                 f"class_weight names {unknown[0]!r}, which is not a class of y; "
-                f"the classes are {self.classes_.tolist()}"
+                f"the classes are {labels}"
             )
-        cost = np.array([float(self.class_weight.get(c, 1.0)) for c in self.classes_.tolist()])
-        if not (np.isfinite(cost).all() and (cost > 0).all()):
+        try:
+            cost = np.array([float(self.class_weight.get(label, 1.0)) for label in labels])
+        except (TypeError, ValueError, OverflowError):
+            cost = np.array([np.nan])
+        if not ((cost >= 1.0 / LARGEST_WEIGHT) & (cost <= LARGEST_WEIGHT)).all():
             raise ValueError(
                 f"class_weight must hold finite positive numbers; got {self.class_weight}"
             )

@@ -16,6 +16,7 @@ from sklearn.base import _fit_context
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from robell._core.membership.distances import require_squares
 from robell._core.membership.reservoir import empty_reservoir
 from robell._core.ridge.state import (
     State,
@@ -120,6 +121,8 @@ class StreamingMixin(SolvedFromSums):
             if not self._is_usable(X):
                 with one_line_errors(self, X):
                     X = validate_data(self, X, reset=False, **ARRAY_CHECKS)
+        if self._capabilities.weighs_by_membership:
+            require_squares(X)  # now, not when the memberships are computed
         rows = model._rows_of(X, y, sample_weight)
         state = model._updated(model._stream.state, *rows)
         model._stream = replace(model._stream, state=state, solved=False)
@@ -170,9 +173,8 @@ class StreamingMixin(SolvedFromSums):
         check_classification_targets(classes)
         classes = np.unique(classes)
         if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes; classes has one, {classes[0]!r}"
-            )
+            has = f"one, {classes[0]!r}" if len(classes) else "none"
+            raise ValueError(f"{type(self).__name__} needs at least two classes; classes has {has}")
         self.classes_ = classes
 
     def _begin(self, seed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from robell._core.array import beside, is_tensor, to_host
+from robell._core.labels.missing import require_labels
 
+LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
 
 
@@ -43,6 +46,8 @@ class Given(NamedTuple):
 
 def check_training(name, X, y, sample_weight, check_table):
     """Check what fit was given; ``check_table(X, y)`` returns X and y as the mathematics trusts."""
+    if not is_tensor(y):
+        require_labels(y)
     with one_line_errors(name, X):
         X, y = check_table(X, y)
     check_classification_targets(y)
@@ -54,6 +59,19 @@ def check_training(name, X, y, sample_weight, check_table):
             f"{name} needs rows of at least two classes; y has one class, {classes[0]!r}"
         )
     return Given(X, y, multiplicity, present, classes)
+
+
+def require_floats(parameters):
+    """Raise for a whole number among parameters that is too large to be a float, as 10**400 is."""
+    for name, value in parameters.items():
+        if isinstance(value, Integral):
+            try:
+                float(value)
+            except OverflowError:
+                bits = int(value).bit_length()
+                raise ValueError(
+                    f"{name} must be a number that a float can hold; got one of {bits:,} bits"
+                ) from None
 
 
 def draw_seed(random_state):
@@ -72,8 +90,9 @@ def one_line_errors(who, X):
         yield
     except ValueError as error:
         name = who if isinstance(who, str) else type(who).__name__
-        message = _explain(name, X, str(error))
-        if message is None:
+        message = _explain(name, X, str(error)) or " ".join(str(error).split())
+        # scikit-learn's own checks want the list of names as it is.
+        if message == str(error) or message.startswith("The feature names should match"):
             raise
         raise ValueError(message) from None
 
@@ -142,6 +161,12 @@ def check_multiplicity(sample_weight, n_rows):
         raise ValueError(f"sample_weight must not be negative; its smallest is {weight.min():g}")
     if not (weight > 0).any():
         raise ValueError("sample_weight must have a positive entry; all are zero")
+    least, most = weight[weight > 0].min(), weight.max()
+    if least < 1.0 / LARGEST_WEIGHT or most > LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be 0 or from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}; its "
+            f"positive entries range from {least:g} to {most:g}: scale them"
+        )
     return weight
 
 

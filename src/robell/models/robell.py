@@ -25,13 +25,17 @@ from robell._core.membership.pairs_torch import kernel_statistics as statistics_
 from robell._core.tools.progress import Progress
 from robell.models._base import ARRAY_CHECKS, BaseRVFLClassifier, Capabilities
 from robell.models._streaming import StreamingMixin
-from robell.models._validation import check_training, draw_seed, uses_device
+from robell.models._validation import check_training, draw_seed, require_floats, uses_device
 
 _MEMBERSHIP_CONSTRAINTS = {
     "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
     "rho": [Interval(Real, 0, None, closed="neither")],
     "membership": [StrOptions({"exact", "approximate", "auto"})],
-    "n_jobs": [Integral, None],
+    "n_jobs": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, None, -1, closed="right"),
+        None,
+    ],
 }
 
 AUTO_EXACT_ROWS = 100_000  # up to which membership="auto" compares all pairs
@@ -388,6 +392,7 @@ def pw_gbell_membership(
     array([0.93, 0.95, 0.95, 0.94, 0.17, 1.  , 1.  ])
     >>> model = LogisticRegression().fit(X, y, sample_weight=pw_gbell_membership(X, y))
     """
+    require_floats({"kernel_width": kernel_width, "rho": rho, "n_jobs": n_jobs})
     if uses_device(X):
         raise TypeError(
             "pw_gbell_membership takes arrays: give X.cpu(), or fit RoBellRVFLClassifier to the "

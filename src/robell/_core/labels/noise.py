@@ -166,10 +166,12 @@ def fit_link(
     theta = np.concatenate([[PRIOR.log_slope], np.zeros(len(contrast))])
     if start is not None:
         theta = np.concatenate([[np.log(start.slope)], start.offsets[1:] - start.offsets[0]])
+    # Where one row weighs more than 1e16 others the rounding of their sum is more than 1e-6.
+    ridge = max(1e-6, 1e-12 * float(weight.sum()))
     for _ in range(EM_STEPS):
         P = softmax(np.vstack([np.zeros(len(labels)), log_odds(theta, contrast)]), axis=0)
         target = _posterior(P, likelihood)
-        step = newton_step(theta, contrast, P[1:], target[1:], weight, PRIOR, 1e-6)
+        step = newton_step(theta, contrast, P[1:], target[1:], weight, PRIOR, ridge)
         step = np.clip(step, -1.0, 1.0)
         theta = theta - step
         theta[0] = np.clip(theta[0], *LOG_SLOPES)

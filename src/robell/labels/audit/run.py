@@ -22,6 +22,7 @@ from robell.tables.sample import MAX_ROWS
 from robell.tables.target import LEAST_ROWS, Labels, find_column, read_labels
 
 MOST_COLUMNS = 2_000  # of numbers, categories spread out
+SEEDS = 1 << 32  # as many as scikit-learn knows
 PREPARED_CELLS = 40_000_000  # rows x columns of numbers
 
 
@@ -239,6 +240,7 @@ def audit(
     82
     """
     _require_whole("max_rows", max_rows, LEAST_ROWS)
+    _require_whole("random_state", random_state, 0, SEEDS - 1)
     if out is not None:
         output_paths(out, _name_of(data), source=data)  # fails before the work, not after it
     table = read_table(
@@ -248,9 +250,11 @@ def audit(
     return result if out is None else result.write(out, top=top)
 
 
-def _require_whole(name, value, least):
+def _require_whole(name, value, least, most=None):
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, got one of {value.bit_length()} bits")
 
 
 def _dropped(table, drop, target):

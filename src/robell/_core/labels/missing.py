@@ -1,0 +1,30 @@
+"""Labels that are missing: NaT, None, NaN and NA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def require_labels(y: Any) -> None:
+    """Raise where a label is missing, and say in which row."""
+    try:
+        values = np.asarray(y)
+    except (TypeError, ValueError):  # lists of different lengths: the check of shapes says so
+        return
+    if values.ndim != 1 or values.dtype.kind not in "mMO":
+        return
+    if values.dtype.kind == "O":
+        missing = np.fromiter((_is_no_value(label) for label in values), bool, len(values))
+    else:
+        missing = np.isnat(values)
+    if missing.any():
+        row = int(missing.argmax())
+        raise ValueError(f"y has no label in row {row} ({values[row]}): drop such rows first")
+
+
+def _is_no_value(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
