@@ -15,6 +15,7 @@ import argparse
 import importlib
 import json
 import os
+import pkgutil
 import resource
 import select
 import sys
@@ -39,6 +40,8 @@ from odd_commands import (
 )
 from odd_inputs import draw_call
 from odd_kills import STUDIES, Kills
+
+import robell
 
 BATCH = 500  # calls of one process
 
@@ -201,13 +204,9 @@ def _import_all():
     """Import what commands import when they run: forked processes start with all of it."""
     for name in ("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io", "matplotlib.figure"):
         importlib.import_module(name)
-    for room in (
-        "labels.audit",
-        "scale.files",
-        "studies.paper.report",
-        "studies.label_noise.study",
-    ):
-        importlib.import_module(f"robell.{room}")
+    for found in pkgutil.walk_packages(robell.__path__, "robell."):
+        if not found.name.endswith(("_triton", "__main__")):
+            importlib.import_module(found.name)
 
 
 def main():
