@@ -39,7 +39,7 @@ def main():
             row.append(max(differences))
         worst = max(worst, *row)
         print(f"{activation:50}", *(f"{value:19.1e}" for value in row), sep="  ")
-    print(f"worst {worst:.1e} (asked for: at most 1e-9)")
+    print(f"worst {worst:.1e} (goal: at most 1e-9)")
 
 
 if __name__ == "__main__":

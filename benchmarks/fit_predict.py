@@ -111,7 +111,7 @@ def main():
     yardstick = min(times[name][0] for name in list(contestants)[:2])
     print(f"fit + predict, 20,000 x 50, 200 nodes, medians of {rounds} interleaved rounds")
     print_race(times, yardstick)
-    print("asked for: at most 1.2 without calibration, 2.2 with it\n")
+    print("goal: at most 1.2 without calibration, 2.2 with it\n")
 
     models = the_eight()
     few = max(3, rounds // 5)
@@ -125,7 +125,7 @@ def main():
         error = expected_calibration_error(model.predict_proba(X_test)[:, 1], y_test)
         accuracy = balanced_accuracy_score(y_test, model.predict(X_test))
         print(f"{name:20}{error:26.3f}{accuracy:20.3f}")
-    print("asked for: at most 0.05 for RVFL and ELM. RoBell's probabilities are those of its class")
+    print("goal: at most 0.05 for RVFL and ELM. RoBell's probabilities are those of its class")
     print("costs, under which the classes weigh about the same: they are no frequencies.")
 
 

@@ -94,7 +94,7 @@ def main():
         print(
             f"{n_rows:19}{len(centers):19}{slow:19.2f}{fast:19.2f}{slow / fast:19.1f}{same!s:>19}"
         )
-    print("asked for: a ratio of at least 5\n")
+    print("goal: a ratio of at least 5\n")
 
     print(f"{'rows':>8}{'balls':>8}{'wall, s':>9}{'CPU, s':>9}{'data, MB':>10}{'above, MB':>11}")
     times = []

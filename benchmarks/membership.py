@@ -45,7 +45,7 @@ def main():
         print(
             f"{rows:>8}{float(data):10.1f}{float(above):14.1f}{float(wall):9.2f}{float(cpu):9.2f}"
         )
-    print("asked for: at most 200 MB above the data at 20,000 x 20")
+    print("goal: at most 200 MB above the data at 20,000 x 20")
 
 
 if __name__ == "__main__":

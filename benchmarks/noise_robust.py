@@ -259,7 +259,7 @@ def main():
         for part in arguments.parts or PARTS:
             PARTS[part](arguments)
     print(
-        "asked for: median fit at most twice LightGBM's; 100,000 x 20 rows in at most 10 times\n"
+        "goal: median fit at most twice LightGBM's; 100,000 x 20 rows in at most 10 times\n"
         "RVFLClassifier's fit"
     )
 

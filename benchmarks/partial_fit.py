@@ -86,7 +86,7 @@ def main():
         print(
             f"{name:34}{times[0]:8.2f}{times[1]:9.2f}{times[2]:9.2f}{ratio:12.2f}{difference:12.0e}"
         )
-    print("asked for: stream/fit at most 1.5\n")
+    print("goal: stream/fit at most 1.5\n")
     if not hasattr(RoBellRVFLClassifier, "partial_fit"):
         return
     model = RoBellRVFLClassifier(kernel_width="scale", random_state=0)

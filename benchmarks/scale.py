@@ -274,7 +274,7 @@ def main():
             found.append(json.loads(output))
         show(part, found)
     print(
-        "asked for: exact 100,000 x 20 in 40 CPU-seconds and 300 MB, power at most 2.05, five\n"
+        "goal: exact 100,000 x 20 in 40 CPU-seconds and 300 MB, power at most 2.05, five\n"
         "times as fast as the baseline; approximate with at most 0.2 % changed predictions, no\n"
         "bound violated, five times as fast as exact at 200,000 rows, power at most 1.05; on one\n"
         "H200 1,000,000 x 32 in 3 s with transfers, memberships within 1e-4"

@@ -100,7 +100,7 @@ def run_paper_sets(data_dir, device):
         total += wall
         best = search.best_score_
         print(f"{name:36}{X.shape[0]:6}{X.shape[1]:10}{wall:9.2f}{best:15.4f}", flush=True)
-    print(f"{'all':36}{'':16}{total:9.1f}   (asked for, on an H200: at most 60)")
+    print(f"{'all':36}{'':16}{total:9.1f}   (goal on an H200: at most 60)")
 
 
 def run_on_device(device):
@@ -112,7 +112,7 @@ def run_on_device(device):
     run_search(X, y, whole_grid(["sin"]), device)  # warm up
     runs = [seconds(lambda: run_search(X, y, grid, device)) for _ in range(3)]
     wall = np.median([run[1] for run in runs])
-    print(f"{X.shape[0]} x {X.shape[1]}, the whole grid: {wall:.2f} s   (asked for: at most 3)")
+    print(f"{X.shape[0]} x {X.shape[1]}, the whole grid: {wall:.2f} s   (goal: at most 3)")
     host = run_search(X, y, whole_grid(["sigmoid", "relu"]))
     there = run_search(X, y, whole_grid(["sigmoid", "relu"]), device)
     names = [f"split{k}_test_score" for k in range(5)]
@@ -161,7 +161,7 @@ def compare_on_host(n_sample):
         print(f"  the same with calibrate=False      {lean:10.0f} s")
         print(f"  {n_factors} dpotrf by themselves      {floor:10.1f} s")
         print(f"  RVFLGridSearchCV                   {search_time:10.1f} s")
-        print(f"  times faster                       {total / search_time:10.0f}   (asked: 300)")
+        print(f"  times faster                       {total / search_time:10.0f}   (goal: 300)")
         print(f"  times faster than calibrate=False  {lean / search_time:10.0f}")
         print(f"  times the factorisations           {search_time / floor:10.2f}   (at most 2)")
         print(

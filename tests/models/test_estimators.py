@@ -310,6 +310,14 @@ def test_bad_membership_parameters(imbalanced, parameter, value):
 
 
 @everyone
+def test_class_weight_may_name_a_class_that_a_fold_lacks(imbalanced, estimator):
+    X, y = imbalanced
+    named = estimator(class_weight={0: 0.5, 1: 2.0, 7: 9.0}, random_state=0).fit(X, y)
+    plain = estimator(class_weight={0: 0.5, 1: 2.0}, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(named.decision_function(X), plain.decision_function(X))
+
+
+@everyone
 def test_bad_class_weight_dict(imbalanced, estimator):
     X, y = imbalanced
     for weight, message in (

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from oracles import robell_by_the_book
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier, pw_gbell_membership
 from robell._core.layers.activations import ACTIVATIONS
@@ -105,6 +107,28 @@ def test_swapping_label_names_swaps_predictions(rng, estimator):
     model, swapped = (estimator(random_state=0).fit(X, s * y) for s in (1, -1))
     np.testing.assert_allclose(swapped.decision_function(X), -model.decision_function(X))
     np.testing.assert_array_equal(swapped.predict(X), -model.predict(X))
+
+
+def test_renaming_the_labels_of_a_balanced_table_changes_predictions():
+    X, y = load_iris(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    predicted = RoBellRVFLClassifier(random_state=0).fit(X, y).predict(X)
+    renamed = 2 - RoBellRVFLClassifier(random_state=0).fit(X, 2 - y).predict(X)
+    assert 5 <= (predicted != renamed).sum() <= 20  # 13 where this was written
+    # One more row of the last class, and the first is the smallest whatever it is called.
+    weight = np.where(y == 0, 1.0, 1.02)
+    predicted = RoBellRVFLClassifier(random_state=0).fit(X, y, weight).predict(X)
+    renamed = 2 - RoBellRVFLClassifier(random_state=0).fit(X, 2 - y, weight).predict(X)
+    np.testing.assert_array_equal(predicted, renamed)
+
+
+def test_importance_weights_can_change_the_minority(rng):
+    X, y = data(rng, 30, 10, 3)
+    model = RoBellRVFLClassifier(random_state=0)
+    assert (model.fit(X, y).membership_[y == 1] == 1).all()
+    weight = np.where(y == 1, 5.0, 1.0)
+    assert (model.fit(X, y, weight).membership_[y != 1] == 1).all()
+    assert (model.membership_[y == 1] < 1).all()
 
 
 def test_elm_is_rvfl_without_direct_links(rng):

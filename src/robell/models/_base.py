@@ -429,9 +429,13 @@ class BaseRVFLClassifier(FamilyClassifier):
     def predict_proba(self, X):
         """Return class probabilities, calibrated on leave-one-out scores.
 
-        The predicted class is always the likeliest. Without row weights, probabilities estimate
-        how often each class occurs among rows with such scores; class costs and memberships
-        change them as if the training set were so weighted, as elsewhere in scikit-learn.
+        The predicted class is always the likeliest. Without class costs or memberships,
+        probabilities estimate how often each class occurs among rows with such scores. With them
+        the calibration weighs each row's leave-one-out score by the row's cost, so that the
+        probabilities are those of a population so weighted, not frequencies in the data. Giving
+        the costs as ``sample_weight`` gives the same scores but other probabilities, the further
+        away the larger the weights (0.15 has been seen): there a weight is a number of copies, of
+        which one is left out at a time; here it is the whole row.
 
         Parameters
         ----------

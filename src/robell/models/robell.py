@@ -220,6 +220,12 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     which the paper does not define, the same formulas hold with the smallest class as the minority
     and every other as a majority.
 
+    Which class is the minority is counted in each fit, by total ``sample_weight``. Weights that
+    state importance rather than counts can therefore make another class the minority, and so
+    change which rows get a membership of 1. Of classes of equal size the one whose label sorts
+    first counts as the smallest, so renaming the labels of a balanced table can change predictions:
+    on standardised iris, turning the order of the three names round changes 13 of 150.
+
     References
     ----------
     A. Rahaman, A. Quadir, M. Tanveer, "RoBell-RVFL: A Robust Generalized Bell Random Vector

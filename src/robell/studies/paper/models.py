@@ -36,7 +36,7 @@ MODELS = {
     "crvfl": Model("C-RVFL", ComplexRVFLClassifier, 1.5),
     "acrvfl": Model("AC-RVFL", AUGMENTED, 2),
     "gb": Model("GB-RVFL", GranularBallRVFLClassifier, 5),
-    # The two purities of the public demonstrations.
+    # Two of the six purities of paper_grid, those of the public demonstrations (erratum E27).
     "gegb": Model("GE-GB-RVFL", WITH_GRAPH, 15, {"model__purity": [0.925, 0.985]}),
     "robell": Model("RoBell-RVFL", RoBellRVFLClassifier, 18),
 }
