@@ -18,7 +18,7 @@ its reservoir, so are the shares.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -260,18 +260,17 @@ def _share(part: Array, whole: Array) -> Array:
     return np.clip(share, 0.0, 1.0)
 
 
-def same_frozen(a: object, b: object) -> bool:
-    """Say whether two frozen values hold the same numbers."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, np.ndarray):
-        return bool(np.array_equal(a, np.asarray(b)))
-    if isinstance(a, tuple):
-        assert isinstance(b, tuple)
-        return len(a) == len(b) and all(map(same_frozen, a, b))
-    if hasattr(a, "__dataclass_fields__"):
-        names = [field.name for field in fields(a)]  # type: ignore[arg-type]
-        return all(same_frozen(getattr(a, name), getattr(b, name)) for name in names)
-    return bool(a == b)
+def same_frozen(a: FrozenMembership | None, b: FrozenMembership | None) -> bool:
+    """Say whether two models weigh rows alike: by the same rows, about the same means."""
+    if a is None or b is None:
+        return a is b
+    return a.rho == b.rho and all(
+        np.array_equal(of_a, of_b)
+        for of_a, of_b in (
+            (a.references.keys, b.references.keys),
+            (a.references.weight, b.references.weight),
+            (a.means.offset, b.means.offset),
+            (a.r_max, b.r_max),
+            (a.sizes, b.sizes),
+        )
+    )
