@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -71,10 +72,6 @@ def _lightgbm(seed, y, class_weight=None):
     )
 
 
-def _lightgbm_balanced(seed, y):
-    return _lightgbm(seed, y, "balanced")
-
-
 def _hist_gradient(seed, y):
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -114,10 +111,6 @@ def _rvfl(seed, y, class_weight=None):
     )
 
 
-def _rvfl_balanced(seed, y):
-    return _rvfl(seed, y, "balanced")
-
-
 def _robell(seed, y):
     from robell.models.robell import RoBellRVFLClassifier
 
@@ -133,6 +126,8 @@ def _noise_robust(seed, y):
     return NoiseRobustRVFLClassifier(random_state=seed)
 
 
+_LIGHTGBM_BALANCED = partial(_lightgbm, class_weight="balanced")
+_RVFL_BALANCED = partial(_rvfl, class_weight="balanced")
 # In the order they are shown.
 MODELS = {
     "noise_robust": Model("NoiseRobustRVFL", "NoiseRobustRVFL", _noise_robust, 0.15, revision="1"),
@@ -145,7 +140,7 @@ MODELS = {
     "easy_ensemble": Model("EasyEnsemble", "EasyEnsemble", _easy_ensemble, 1.2, "imblearn"),
     "lightgbm": Model("LightGBM", "LightGBM", _lightgbm, 0.1, "lightgbm"),
     "lightgbm_balanced": Model(
-        "LightGBM, balanced", "LightGBM, bal.", _lightgbm_balanced, 0.1, "lightgbm"
+        "LightGBM, balanced", "LightGBM, bal.", _LIGHTGBM_BALANCED, 0.1, "lightgbm"
     ),
     "hist_gradient": Model(
         "Histogram gradient boosting, balanced", "HistGB, bal.", _hist_gradient, 0.3
@@ -157,7 +152,7 @@ MODELS = {
         "CleanLearning (logistic)", "CleanLearning", _clean_learning, 0.1, "cleanlab"
     ),
     "rvfl": Model("RVFL", "RVFL", _rvfl, 0.05),
-    "rvfl_balanced": Model("RVFL, balanced", "RVFL, bal.", _rvfl_balanced, 0.05),
+    "rvfl_balanced": Model("RVFL, balanced", "RVFL, bal.", _RVFL_BALANCED, 0.05),
     "robell": Model("RoBell-RVFL as printed", "RoBell as printed", _robell, 0.08),
 }
 OURS = "noise_robust"
