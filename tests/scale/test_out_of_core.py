@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from streams import (
     NETWORKS,
@@ -105,6 +106,29 @@ def test_robell_in_passes_does_not_depend_on_order_or_partition(seed, sizes):
         found = fit.estimator()
     assert_same_model(found, expected, X, 1e-8)
     assert found.kernel_width_ == pytest.approx(expected.kernel_width_, rel=1e-12)
+
+
+def test_the_rows_sampled_do_not_depend_on_the_rounding_of_a_scaler(many, small):
+    """Scalers differ in their last digits with the partition; samples are keyed on raw rows."""
+    X, y = many[0] * [1.0, 30.0, 0.01, 7.0] + [0.1, 1e3, 5.0, -2.0], many[1]
+    model = make_pipeline(StandardScaler(), RoBell(12, random_state=0, kernel_width="scale"))
+    samples, models = [], []
+    for size in (700, 37, 101):
+        fit = OutOfCoreFit(model)
+        for step in fit.passes():
+            total = functools.reduce(step.reduce, [step.map(*p) for p in batches(X, y, (size,))])
+            step.finish(total)
+            if step.name == "moments":
+                samples.append(total.reservoir)
+        models.append(fit.estimator())
+    expected = StandardScaler().fit(X)
+    for sample, found in zip(samples, models):
+        assert not sample.complete
+        np.testing.assert_array_equal(sample.keys, samples[0].keys)
+        np.testing.assert_allclose(sample.rows, samples[0].rows, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(found[0].mean_, expected.mean_, rtol=1e-12)
+        np.testing.assert_allclose(found[0].scale_, expected.scale_, rtol=1e-12)
+        np.testing.assert_allclose(found[-1].coef_, models[0][-1].coef_, rtol=0, atol=1e-9)
 
 
 def test_robell_in_passes_predicts_what_fit_predicts(rng, monkeypatch):
