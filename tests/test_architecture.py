@@ -168,3 +168,13 @@ def test_core_dependencies_are_scikit_learns():
 
 def test_the_package_is_typed():
     assert (PACKAGE / "py.typed").exists()
+
+
+if __name__ == "__main__":  # write the tree into the page
+    page = ROOT / "docs" / "architecture.md"
+    before, rest = page.read_text(encoding="utf-8").split("<!-- tree -->\n```\n")
+    after = rest.split("```\n<!-- end of tree -->")[1]
+    tree = "\n".join(tree_of(PACKAGE))
+    page.write_text(
+        f"{before}<!-- tree -->\n```\n{tree}\n```\n<!-- end of tree -->{after}", encoding="utf-8"
+    )
