@@ -329,7 +329,9 @@ MODELS = {
     "arrays of infinity": _array(
         lambda array: array * float("inf") if array.dtype.kind == "f" else array
     ),
-    "arrays of integers": _array(lambda array: array.astype("i1", casting="unsafe")),
+    "arrays of integers": _array(
+        lambda array: array.astype("i1", casting="unsafe") if array.dtype.kind == "f" else array
+    ),
     "arrays of texts": _array(lambda array: array.astype("U3")),
     "arrays turned": _array(lambda array: array.T),
     "arrays of more dimensions": _array(lambda array: array[None]),

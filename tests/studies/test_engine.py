@@ -66,6 +66,52 @@ def test_a_record_that_is_none_is_named(tmp_path):
             opener(tmp_path)
 
 
+def test_blank_lines_are_no_records_and_no_harm(tmp_path):
+    with Store(tmp_path, "toy") as store:
+        store.append({"key": "a", "status": "done"})
+    with (tmp_path / "records.jsonl").open("a") as file:
+        file.write("\n  \n")
+    with Store(tmp_path, "toy") as store:
+        assert store.is_done("a")
+        store.append({"key": "b", "status": "done"})
+    assert list(read_records(tmp_path)) == ["a", "b"]
+
+
+def test_every_flipped_bit_of_a_record_is_noticed(tmp_path):
+    with Store(tmp_path, "toy") as store:
+        store.append({"key": "a", "status": "done", "outcome": {"x": 0.25}})
+    path = tmp_path / "records.jsonl"
+    whole = path.read_bytes()
+    for place in range(whole.index(b', "check"')):
+        for bit in (1, 4):
+            damaged = bytearray(whole)
+            damaged[place] ^= bit
+            if damaged[place] == ord("\n"):
+                continue
+            path.write_bytes(damaged)
+            with pytest.raises(StudyError, match="line 1: not a record; without the line"):
+                read_records(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[1, 2]", "7", '{"key": 3, "status": "done"}', '{"key": [1], "status": "done"}',
+     '{"key": "a"}', '{"key": "a", "status": 5}', '{"key": "a", "status": "done", "job": [1]}',
+     '{"key": "a", "status": "done", "outcome": "good"}', "[" * 100_000],
+)  # fmt: skip
+def test_json_of_another_shape_is_no_record(tmp_path, line):
+    Store(tmp_path, "toy").close()
+    (tmp_path / "records.jsonl").write_text(line + "\n")
+    with pytest.raises(StudyError, match="line 1: not a record"):
+        Store(tmp_path, "toy")
+
+
+def test_records_of_before_checksums_are_read(tmp_path):
+    Store(tmp_path, "toy").close()
+    (tmp_path / "records.jsonl").write_text('{"key": "a", "status": "done"}\n')
+    assert list(read_records(tmp_path)) == ["a"]
+
+
 def test_two_writers(tmp_path):
     with Store(tmp_path, "toy"), pytest.raises(StudyError, match="another process is writing"):
         Store(tmp_path, "toy")

@@ -10,15 +10,22 @@ from robell.report import plots
 from robell.report.page import Callout, FigureBlock, TableBlock, literal, render
 from robell.report.tables import Table, write
 from robell.report.text import counted
-from robell.studies.engine.store import read_records
+from robell.studies.engine.store import StudyError, read_records
 
 
 def write_report(study, folder):
     """Write page, tables and figures of a study; return the page's path and the results."""
     folder = Path(folder)
     run = _run_of(folder)
-    results = study.read(read_records(folder).values(), run)
-    sections = study.sections(results, run, FigureFolder(folder / "figures"))
+    records = read_records(folder).values()
+    try:
+        results = study.read(records, run)
+        sections = study.sections(results, run, FigureFolder(folder / "figures"))
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise StudyError(
+            f"{folder}: its records are not of the shape this study writes "
+            f"({type(error).__name__}: {error})"
+        ) from error
     for section in sections:
         for block in _flat(section.blocks):
             if isinstance(block, TableBlock):
@@ -32,9 +39,10 @@ def write_report(study, folder):
 def _run_of(folder):
     """Return what the last run noted about itself; a report can do without."""
     try:
-        return json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return {}
+    return run if isinstance(run, dict) else {}
 
 
 def _flat(blocks):

@@ -2,7 +2,8 @@
 
 A record is one line of JSON, written with one call and forced to disk before it counts. What a
 killed process may leave behind is a last line without its end; it is cut off when the store is
-opened again. One process writes at a time.
+opened again. A line ends with a checksum, so that a damaged number is noticed. One process writes
+at a time.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import errno
 import json
 import os
 import platform
+import zlib
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -19,6 +21,7 @@ from robell import __version__
 from robell._core.tools.files import FileError, write_atomically
 
 FORMAT = 1
+CHECK = b', "check": '
 UNNAMED = "reproduction"  # the study of directories whose stamp names none: there was only one
 
 
@@ -85,7 +88,7 @@ class Store:
 
     def append(self, record):
         """Write one record and force it to disk."""
-        line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        line = _with_checksum(json.dumps(record, ensure_ascii=False, allow_nan=False)) + b"\n"
         end = os.fstat(self._file).st_size
         try:
             written = 0
@@ -154,7 +157,7 @@ def _stamp_of(folder):
     """Return what the study.json of a directory holds, an empty dict where it is no stamp."""
     try:
         stamp = json.loads((Path(folder) / "study.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return stamp if isinstance(stamp, dict) else {}
 
@@ -176,9 +179,39 @@ def _parse(path, text):
     """Return the newest record of every key; half a line behind the last newline is left out."""
     records = {}
     for number, line in enumerate(text.split(b"\n")[:-1], start=1):
+        if not line.strip():
+            continue
         try:
-            record = json.loads(line)
-            records[record["key"]] = record
-        except (ValueError, KeyError, TypeError) as error:
-            raise StudyError(f"{path}, line {number}: not a record") from error
+            record = json.loads(_checked(line))
+            if not _is_record(record):
+                raise ValueError("of another shape")
+        except (ValueError, RecursionError) as error:
+            raise StudyError(
+                f"{path}, line {number}: not a record; without the line, its job is run again"
+            ) from error
+        records[record["key"]] = record
     return records
+
+
+def _is_record(record):
+    if not isinstance(record, dict) or not isinstance(record.get("key"), str):
+        return False
+    parts = [record.get(name, {}) for name in ("job", "outcome", "data", "seconds")]
+    return record.get("status") in ("done", "failed") and all(isinstance(p, dict) for p in parts)
+
+
+def _with_checksum(text):
+    """Return the line of a record, its checksum as the last member."""
+    body = text.encode()
+    return body[:-1] + CHECK + b'"%08x"}' % zlib.crc32(body)
+
+
+def _checked(line):
+    """Return a line without its checksum, or raise if that is wrong; old lines have none."""
+    body, found, check = line.rpartition(CHECK)
+    if not found:
+        return line
+    body += b"}"
+    if check != b'"%08x"}' % zlib.crc32(body):
+        raise ValueError("the checksum is another")
+    return body
