@@ -89,7 +89,7 @@ def test_many_metrics_at_once(name):
         cv=2,
         return_train_score=name == "rvfl",
     )
-    assert_same(theirs, ours, tolerance=1e-9)
+    assert_same(theirs, ours)
     assert ours.n_shared_ > 0
 
 
@@ -100,13 +100,13 @@ def test_multiclass_scorers(scoring):
     theirs, ours = both(
         estimator, {"C": [0.1, 10], "n_hidden": [5, 20]}, X, y, scoring=scoring, cv=3
     )
-    assert_same(theirs, ours, tolerance=1e-9)
+    assert_same(theirs, ours)
     # probabilities cannot be shared, everything else can
     assert ours.n_shared_ == (0 if scoring == "roc_auc_ovr" else 12)
 
 
 def test_a_paper_sized_corner_with_ill_conditioned_systems():
-    """Collinear columns and C to 1e12: refined, or handed to the solver with singular values."""
+    """Collinear columns and C to 1e12: refined, or fitted one by one."""
     X, y = table(n_rows=80)
     X = np.hstack([X, X[:, :2] + 1e-9])
     grid = {
@@ -123,8 +123,9 @@ def test_a_paper_sized_corner_with_ill_conditioned_systems():
         scoring=["accuracy", "roc_auc"],
         refit="accuracy",
     )
-    assert ours.n_shared_ == 4 * 30
-    assert_same(theirs, ours, tolerance=1e-9)
+    assert ours.n_shared_ > 4 * 15
+    assert "the system is singular to working precision" in ours.not_shared_
+    assert_same(theirs, ours)
 
 
 # -- grids of every shape --------------------------------------------------------------

@@ -18,19 +18,24 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 from threadpoolctl import threadpool_limits
 
+from robell._core.array import is_tensor
 from robell._core.balls.graphs import graph_term
 from robell._core.layers.features import RowBlocks
-from robell._core.ridge.solve import normal_equations, solve_ridge
+from robell._core.ridge.solve import EPS, normal_equations
 from robell._core.ridge.sweep import WeightedGram, graph_ridge, nested_ridge
 from robell._core.ridge.sweep_torch import TorchSweep
 from robell.models._own import first_foreign
 from robell.search.groups import SLOTS, NotShared, Unshared, has_graph, last_step
-from robell.search.scorers import score_columns
+from robell.search.scorers import RowScorer
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
 # for each, a block at a time.
 KEEP_ELEMENTS = 1 << 25
 SCORE_ELEMENTS = 1 << 22  # scores computed at a time
+# Relative difference of output weights from those of a single fit: at most ROUNDING over the
+# smallest pivot (1/5 of it measured), and never more than REFINED (1/20 of it measured).
+ROUNDING = 50 * EPS
+REFINED = 1e-8
 
 
 class Found(NamedTuple):
@@ -69,8 +74,7 @@ class FoldTask(NamedTuple):
     fit_params: dict
     score_params: dict
     with_train: bool
-    device: object = None  # a torch device, or None for NumPy and LAPACK
-    only: np.ndarray | None = None  # which candidates to score, all by default
+    device: object  # a torch device, or None for NumPy and LAPACK
 
     def run(self, split, groups):
         """Yield what is found for each group and setting of one fold, and what is left."""
@@ -128,38 +132,59 @@ class _Fold:
                 del model.C  # which varies: a slot that asks for it cannot be shared
             prepared = model._prepare(self.X, self.y, self.sample_weight)
             design = _kept(model._design(prepared.rows.X))
+        if is_tensor(prepared.T):
+            raise NotShared("tensors are fitted where they are")
         # Two classes need one column: the ±1 solution is the difference of the one-hot ones.
         T = prepared.T if len(model.classes_) > 2 else prepared.T[:, 1:] - prepared.T[:, :1]
         widths = design.n_columns - model._columns_per_node * (largest - group.n_hidden)
         scored = [(self.X_test, self.y_test, self.test_params)]
         if self.task.with_train:
             scored.append((self.X, self.y, self.train_params))
-        scorers = [_RowScorer(self.task.plan, model, *rows) for rows in scored]
+        tables = [_ScoredTable(self.task.plan, model, *rows) for rows in scored]
         solutions = _graph_solutions if has_graph(model) else _nested_solutions
         elapsed = (self.setup_time + time.perf_counter() - start) / len(group.settings)
         self.setup_time = 0.0
         sweep = solutions(
             model, prepared, design, T, group, widths, self.statistics, self.task.device
         )
+        # Features of one network and of a larger one differ by the rounding of their products.
+        reach = max(_reach(prepared.rows.X), *(table.reach for table in tables))
         for place in range(len(group.settings)):
             start = time.perf_counter()
-            beta = next(sweep)
+            beta, trust = next(sweep)
             fitted = time.perf_counter()
+            error = np.minimum(ROUNDING / np.maximum(trust.ravel(), EPS), REFINED) * reach
             here = group.candidate[place].ravel()
             columns = beta.reshape(len(beta), len(here), -1)
-            if self.task.only is not None:
-                wanted = self.task.only[here]
-                here, columns = here[wanted], columns[:, wanted]
-                if len(here) == 0:
-                    continue
-            try:
-                values = [scorer.score(columns) for scorer in scorers]
-            except NotShared as reason:
-                yield Unshared(here, str(reason))
-                continue
-            fit_time, score_time = elapsed + fitted - start, time.perf_counter() - fitted
-            train = values[1] if self.task.with_train else None
-            yield Found(here, values[0], train, fit_time / len(here), score_time / len(here))
+            for found in _score(here, columns, error, trust.ravel() > 0.0, tables):
+                if isinstance(found, Found):
+                    spent = time.perf_counter() - fitted
+                    fit_time = (elapsed + fitted - start) / len(here)
+                    found = found._replace(fit_time=fit_time, score_time=spent / len(here))
+                yield found
+
+
+def _reach(X):
+    """Return how large the sums before the activation may be, in units of standardised rows."""
+    return max(1.0, float(np.abs(X).sum(axis=1).max()) / 16.0)
+
+
+def _score(here, columns, error, is_solved, tables):
+    """Yield the scores of candidates that are certain, and why the others' are not known."""
+    if not is_solved.all():
+        yield Unshared(here[~is_solved], "the system is singular to working precision")
+        here, columns, error = here[is_solved], columns[:, is_solved], error[is_solved]
+    try:
+        values, doubts = zip(*(table.score(columns, error) for table in tables), strict=True)
+    except NotShared as reason:
+        yield Unshared(here, str(reason))
+        return
+    doubtful = np.any(doubts, axis=0)
+    if doubtful.any():
+        yield Unshared(here[doubtful], "a score within rounding of another one decides")
+    if not doubtful.all():
+        kept = [{name: value[~doubtful] for name, value in some.items()} for some in values]
+        yield Found(here[~doubtful], kept[0], kept[1] if len(kept) > 1 else None, 0.0, 0.0)
 
 
 def _kept(design):
@@ -176,15 +201,10 @@ def _kept(design):
 
 
 def _nested_solutions(model, prepared, design, T, group, widths, statistics, device):
-    """Yield β of (P, C, n_hidden, K) for every setting of the row weights."""
-    C = group.C * model._C_factor
+    """Yield β of (P, C, n_hidden, K), and how far to trust it, for every setting of the weights."""
     totals = _total_weights(model, prepared, group.settings, statistics)
     sweep = _on_host if device is None else _on_device
-    for total, (beta, solved) in sweep(design, T, totals, 1.0 / C, widths, device):
-        for i, j in np.argwhere(~solved):
-            narrow = _prefix(design, int(widths[j]))
-            beta[: widths[j], i, j] = solve_ridge(narrow, T, C[i], total).beta
-        yield beta
+    return sweep(design, T, totals, 1.0 / (group.C * model._C_factor), widths, device)
 
 
 def _total_weights(model, prepared, settings, statistics):
@@ -209,7 +229,7 @@ def _on_host(design, T, totals, penalties, widths, device):
             G, R = normal_equations(design, T, total) if gram is None else gram.lower(k)
             if not np.isfinite(np.diagonal(G)).all():
                 raise NotShared("the hidden layer or the inputs overflow")
-            yield total, nested_ridge(design, G, R, T, total, penalties, widths)
+            yield nested_ridge(design, G, R, T, total, penalties, widths)
 
 
 def _on_device(design, T, totals, penalties, widths, device):
@@ -218,43 +238,27 @@ def _on_device(design, T, totals, penalties, widths, device):
         raise NotShared("the hidden layer or the inputs overflow")
     sweep = TorchSweep(M, T, device)
     while batch := list(islice(totals, sweep.batch(len(penalties)))):
-        yield from zip(batch, sweep.solve(np.stack(batch), penalties, widths), strict=True)
+        yield from sweep.solve(np.stack(batch), penalties, widths)
 
 
 def _graph_solutions(model, prepared, design, T, group, widths, statistics, device):
-    """Yield β of (P, C, n_hidden, K) for every graph weight."""
+    """Yield β of (P, C, n_hidden, K), and how far to trust it, for every graph weight."""
     if device is not None:
         raise NotImplementedError("graph terms are solved on the host: use device='cpu'")
-    rows = prepared.rows
     (total,) = _total_weights(model, prepared, [{}], statistics)
     weights = [setting.get("graph_weight", model.graph_weight) for setting in group.settings]
     weights = np.array(weights, dtype=float)
-    beta = np.zeros((len(weights), design.n_columns, len(group.C), len(widths), T.shape[1]))
+    shape = (len(weights), len(group.C), len(widths))
+    beta, trust = np.zeros((shape[0], design.n_columns, *shape[1:], T.shape[1])), np.zeros(shape)
     for j, width in enumerate(widths):
-        narrow = _prefix(design, int(width))
-        beta[:, :width, :, j] = _graph_grid(
-            narrow, rows.labels, model.graph, T, total, group.C, weights
-        )
-    yield from beta
-
-
-def _graph_grid(design, labels, graph, T, total, C, weights):
-    """Return β of (graph weights, P, C, K) for one network."""
-    M = design.whole()
-    basis = None
-    if design.n_rows < design.n_columns:
-        basis = np.linalg.svd(M, full_matrices=False)[2].T
-        M = M @ basis
-    term = graph_term(M, labels, graph)
-    beta, solved = graph_ridge(M, T, total, term, C, weights)
-    if basis is not None:
-        beta = np.einsum("pr,arck->apck", basis, beta)
-    if not solved.all():
-        term = graph_term(design.whole(), labels, graph) if basis is not None else term
-    for a, c in np.argwhere(~solved):
-        further = weights[a] * term
-        beta[a, :, c] = solve_ridge(design, T, C[c], total, further_penalty=further).beta
-    return beta
+        M, basis = _prefix(design, int(width)).whole(), None
+        if len(M) < width:
+            basis = np.linalg.svd(M, full_matrices=False)[2].T
+            M = M @ basis
+        term = graph_term(M, prepared.rows.labels, model.graph)
+        found, trust[:, :, j] = graph_ridge(M, T, total, term, group.C, weights)
+        beta[:, :width, :, j] = found if basis is None else np.einsum("pr,arck->apck", basis, found)
+    yield from zip(beta, trust, strict=True)
 
 
 def _prefix(design, width):
@@ -264,37 +268,44 @@ def _prefix(design, width):
     )
 
 
-class _RowScorer:
-    """Scores given rows by the scorers of a plan, for many output weights at once."""
+class _ScoredTable:
+    """Rows to be scored for many output weights at once."""
 
     def __init__(self, plan, model, X, y, params):
-        self.plan, self.classes, self.X, self.y = plan, model.classes_, X, y
-        self.params = params
+        self.scorer = RowScorer(plan, model.classes_, X, y, params)
         with run_by_fit_too():
             rows = model._validate_new(X)
-            n_columns = model._n_columns()
-            self.rows = _kept(
-                RowBlocks(
-                    lambda block: model._features(rows[block]), len(rows), n_columns, model._dtype
-                )
-            )
+            self.rows = _kept(model._design(rows))
+            self.size = np.concatenate([_row_norms(M) for _, M in self.rows])
+        self.reach = _reach(rows)
 
-    def score(self, columns):
-        """Return name -> values for output weights (P, candidates, K)."""
-        step = max(1, SCORE_ELEMENTS // (max(1, self.rows.n_rows) * columns.shape[2]))
-        parts = []
+    def score(self, columns, error):
+        """Return name -> values for output weights (P, candidates, K), and which are doubtful.
+
+        ``error`` is that of the output weights relative to their size, one a candidate.
+        """
+        n = self.rows.n_rows
+        step = max(1, SCORE_ELEMENTS // (max(1, n) * columns.shape[2]))
+        parts, doubts = [], []
         for start in range(0, columns.shape[1], step):
             block = columns[:, start : start + step]
-            scores = np.empty((self.rows.n_rows, *block.shape[1:]))
+            scores = np.empty((n, *block.shape[1:]))
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                 for rows, M in self.rows:
                     product = M @ block.reshape(len(block), -1)
                     scores[rows] = product.real.reshape(-1, *block.shape[1:])
             if not np.isfinite(scores).all():
                 raise NotShared("the scores overflow")
+            norms = np.linalg.norm(block, axis=0).max(axis=1) * error[start : start + step]
             if scores.shape[2] == 1:
                 scores = scores[:, :, 0]
-            parts.append(
-                score_columns(self.plan, self.classes, scores, self.X, self.y, self.params)
-            )
-        return {name: np.concatenate([part[name] for part in parts]) for name in self.plan}
+            doubts.append(self.scorer.doubtful(scores, self.size[:, None] * norms))
+            parts.append(self.scorer.values(scores))
+        values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return values, np.concatenate(doubts)
+
+
+def _row_norms(M):
+    """Return |m_i| of every row, without underflow."""
+    largest = np.abs(M).max(axis=1)
+    return largest * np.linalg.norm(M / np.where(largest > 0.0, largest, 1.0)[:, None], axis=1)

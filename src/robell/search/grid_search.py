@@ -209,7 +209,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 else:
                     table.store(split, found)
                     progress.advance(len(found.candidates))
-            self._settle_ties(task, groups, splits, table)
+            table.leave_ties([name for name in plan if plan[name].depends_on == "values"])
             missing = np.argwhere(table.missing).tolist()
             self.n_shared_ = table.missing.size - len(missing)
             self.not_shared_ = table.not_shared()
@@ -242,29 +242,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 stacklevel=5,
             )
         return plan, groups
-
-    def _settle_ties(self, task, groups, splits, table):
-        """Score candidates that are best but for rounding by the scorer itself.
-
-        A metric computed for many candidates at once may differ from the scorer's in the last
-        digit, which would decide among equally good candidates.
-        """
-        name = self.refit if isinstance(self.refit, str) else "score"
-        if not groups or name not in task.plan or task.plan[name][1] in (None, "accuracy"):
-            return
-        if f"test_{name}" not in table.scores:
-            return
-        means = table.scores[f"test_{name}"].mean(axis=1)
-        if np.isnan(means).all():
-            return
-        best = np.nan_to_num(means, nan=-np.inf) >= np.nanmax(means) - 1e-9
-        if best.sum() > 1:
-            plan = {key: (scorer, None) for key, (scorer, _) in task.plan.items()}
-            again = task._replace(plan=plan, only=best)
-            concerned = [group for group in groups if best[group.candidate].any()]
-            for split, found in self._run_shared(again, concerned, splits):
-                if not isinstance(found, Unshared):
-                    table.store(split, found)
 
     def _run_shared(self, task, groups, splits):
         """Yield what each fold finds, or leaves to be fitted one by one, as it is found."""

@@ -31,7 +31,14 @@ BYPASSED += ("_scores", "_class_scores", "decision_function", "predict", "predic
 SLOTS = ("_prepare", "_check_training", "_validate_training", "_validate_new", "_fit_rows")
 SLOTS += ("_fit_features", "_features", "_n_columns", "_design", "_fit_weights", "_importances")
 SLOTS += ("_class_cost", "_class_cost_of", "_class_cost_from_dict", "_memberships", "_with_cost")
-SLOTS += ("_direct_link", "_dtype", "_C_factor", "_columns_per_node", "_weight_parameters")
+SLOTS += (
+    "_comparison",
+    "_direct_link",
+    "_dtype",
+    "_C_factor",
+    "_columns_per_node",
+    "_weight_parameters",
+)
 
 
 class NotShared(Exception):

@@ -2,7 +2,11 @@
 
 Two classes: ``scores`` (n, m) are decision values, positive for class 1. More: (n, m, K).
 ``codes`` (n,) are the true classes' places in the model's classes, -1 for a class it never saw.
-Each function returns m values, equal to scikit-learn's for every column.
+Each function returns m values, equal to scikit-learn's to the last bit: ties among candidates must
+stay ties. That needs scikit-learn's own order of operations, not only its formula.
+
+Scores of a search are known within rounding only. :func:`doubtful_labels` and
+:func:`doubtful_order` say where that could change a prediction or the order of two rows.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 
 def predictions(scores: Array) -> Codes:
@@ -23,10 +28,32 @@ def predictions(scores: Array) -> Codes:
     return np.asarray(scores.argmax(axis=2))
 
 
+def doubtful_labels(scores: Array, error: Array) -> Flags:
+    """Say for which candidates errors of this size, (n, m), could change a prediction."""
+    if scores.ndim == 2:
+        return np.asarray((np.abs(scores) < error).any(axis=0))
+    second, first = np.moveaxis(np.partition(scores, -2, axis=2)[:, :, -2:], 2, 0)
+    return np.asarray((first - second < 2.0 * error).any(axis=0))
+
+
+def doubtful_order(scores: Array, error: Array, counts: Callable[[Codes], Flags]) -> Flags:
+    """Say for which candidates errors of this size, (n, m), could change an order that counts.
+
+    ``counts`` says of the rows in descending order, (n, m), which neighbours' order does. Rows
+    hang together where the interval of one reaches that of another.
+    """
+    order = np.argsort(-scores, axis=0, kind="stable")
+    ranked = np.take_along_axis(scores, order, axis=0)
+    error = np.take_along_axis(np.broadcast_to(error, scores.shape), order, axis=0)
+    lower = np.minimum.accumulate(ranked - error, axis=0)[:-1]
+    upper = np.maximum.accumulate((ranked + error)[::-1], axis=0)[::-1][1:]
+    return np.asarray(((upper > lower) & counts(order)).any(axis=0))
+
+
 def recalls(codes: Codes, predicted: Codes) -> Array:
-    """Return the recall of every class of ``codes``, one row each."""
-    classes = np.unique(codes)
-    return np.stack([(predicted[codes == c] == c).mean(axis=0) for c in classes])
+    """Return the recall of every class of ``codes``, one column each."""
+    found = [(predicted[codes == c] == c).mean(axis=0) for c in np.unique(codes)]
+    return np.ascontiguousarray(np.stack(found).T)
 
 
 def accuracy(codes: Codes, scores: Array) -> Array:
@@ -36,13 +63,16 @@ def accuracy(codes: Codes, scores: Array) -> Array:
 
 def balanced_accuracy(codes: Codes, scores: Array) -> Array:
     """Return the mean recall of the classes."""
-    return np.asarray(recalls(codes, predictions(scores)).mean(axis=0))
+    return np.asarray(recalls(codes, predictions(scores)).mean(axis=1))
 
 
 def g_mean(codes: Codes, scores: Array) -> Array:
     """Return the geometric mean of the recalls."""
     found = recalls(codes, predictions(scores))
-    return np.asarray(np.prod(found, axis=0) ** (1.0 / len(found)))
+    products, place = np.unique(np.prod(found, axis=1), return_inverse=True)
+    # One by one: the power of an array may differ from the power of a number in the last bit.
+    roots = [float(product ** (1.0 / found.shape[1])) for product in products]
+    return np.array(roots)[place]
 
 
 def f1(codes: Codes, scores: Array) -> Array:
@@ -54,37 +84,40 @@ def f1(codes: Codes, scores: Array) -> Array:
 
 
 def roc_auc(codes: Codes, scores: Array) -> Array:
-    """Return the area under the ROC curve: the share of pairs ranked rightly, ties half."""
-    order, ends, starts = _tie_groups(scores)
-    positive = (codes == 1)[order]
-    # mean rank of a tie group, ranks counted from 1 at the largest score
-    rank = 0.5 * (starts + ends) + 1.0
-    n_positive = int((codes == 1).sum())
-    n_negative = len(codes) - n_positive
-    beaten = (rank * positive).sum(axis=0) - n_positive * (n_positive + 1) / 2
-    return np.asarray(1.0 - beaten / (n_positive * n_negative))
+    """Return the area under the ROC curve, by trapezoids between its corners."""
+    areas = np.empty(scores.shape[1])
+    for k, (true, false) in enumerate(_counts_at_thresholds(codes, scores)):
+        if len(true) > 2:
+            corner = (np.diff(false, 2) != 0) | (np.diff(true, 2) != 0)
+            corner = np.concatenate([[True], corner, [True]])
+            true, false = true[corner], false[corner]
+        y = np.concatenate([[0.0], true]) / true[-1]
+        x = np.concatenate([[0.0], false]) / false[-1]
+        areas[k] = (np.diff(x) * (y[1:] + y[:-1]) / 2.0).sum()
+    return areas
 
 
 def average_precision(codes: Codes, scores: Array) -> Array:
-    """Return the mean, over positive rows, of the precision at the end of their tie group."""
-    order, ends, _ = _tie_groups(scores)
-    positive = (codes == 1)[order]
-    hits = np.cumsum(positive, axis=0)
-    precision = np.take_along_axis(hits, ends, axis=0) / (ends + 1.0)
-    return np.asarray((precision * positive).sum(axis=0) / (codes == 1).sum())
+    """Return the precision at every threshold, averaged over the steps of the recall."""
+    values = np.empty(scores.shape[1])
+    for k, (true, false) in enumerate(_counts_at_thresholds(codes, scores)):
+        precision = (true / (true + false))[::-1]
+        recall = np.concatenate([(true / true[-1])[::-1], [0.0]])
+        values[k] = max(0.0, -(np.diff(recall) * precision).sum())
+    return values
 
 
-def _tie_groups(scores: Array) -> tuple[Codes, Codes, Codes]:
-    """Sort each column descending; return the order, and last and first place of each tie."""
+def _counts_at_thresholds(codes, scores):
+    """Yield, for every column, how many rows of class 1 and class 0 reach each distinct score."""
     order = np.argsort(-scores, axis=0, kind="stable")
     ranked = np.take_along_axis(scores, order, axis=0)
-    places = np.broadcast_to(np.arange(len(scores))[:, None], scores.shape)
-    differs = ranked[1:] != ranked[:-1]
-    first = np.vstack([np.ones((1, scores.shape[1]), bool), differs])
-    last = np.vstack([differs, np.ones((1, scores.shape[1]), bool)])
-    starts = np.maximum.accumulate(np.where(first, places, 0), axis=0)
-    ends = np.minimum.accumulate(np.where(last, places, len(scores))[::-1], axis=0)[::-1]
-    return order, ends, starts
+    hits = np.cumsum((codes == 1)[order], axis=0, dtype=np.float64)
+    is_last = np.ones(scores.shape, bool)
+    is_last[:-1] = ranked[1:] != ranked[:-1]
+    for k in range(scores.shape[1]):
+        ends = np.flatnonzero(is_last[:, k])
+        true = hits[ends, k]
+        yield true, ends + 1.0 - true
 
 
 # Which need two classes, both present, to mean anything.

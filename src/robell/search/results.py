@@ -10,6 +10,10 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.model_selection._search import _yield_masked_array_for_each_param
 
+from robell.search.groups import Unshared
+
+TIE = 1e-9  # scores that depend on more than labels and order are known to this, relatively
+
 
 class ResultTable:
     """Scores and times of every candidate and fold, and cv_results_ made from them."""
@@ -42,6 +46,19 @@ class ResultTable:
     def leave(self, splits, unshared):
         """Take in why some candidates are to be fitted one by one in some folds."""
         self.reason[unshared.candidates, splits] = unshared.reason
+
+    def leave_ties(self, names):
+        """Leave candidates to scikit-learn whose mean is another's within rounding."""
+        for name in names:
+            # Over the folds that are known, most often all: the others will be fitted alike.
+            known = ~self.missing
+            means = np.where(known, self._column("test", name), 0.0).sum(axis=1)
+            means /= known.sum(axis=1).clip(1)
+            order = np.argsort(means)
+            near = np.diff(means[order]) <= TIE * np.abs(means[order][1:])
+            tied = np.union1d(order[1:][near], order[:-1][near])
+            self.leave(slice(None), Unshared(tied, "the mean score is another's within rounding"))
+            self.missing[tied] = True
 
     def not_shared(self):
         """Return reason -> number of scores that it concerns."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -17,7 +19,7 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _Passthroug
 
 from robell.metrics import g_mean_score
 from robell.search.groups import NotShared
-from robell.search.metrics import METRICS, TWO_CLASS
+from robell.search.metrics import METRICS, TWO_CLASS, doubtful_labels, doubtful_order
 
 SCORE_FUNCTIONS = {
     accuracy_score: "accuracy",
@@ -49,8 +51,18 @@ class ScoredRows(ClassifierMixin, BaseEstimator):
         return self.classes_[self.scores_.argmax(axis=1)]
 
 
+class Plan(NamedTuple):
+    """How one scorer's values are found."""
+
+    scorer: object
+    metric: str | None  # computed for many candidates at once; None: the scorer is called
+    # "labels" or "order": the value depends on these alone, and then it is exact. "values": on
+    # the scores themselves, which are known within rounding.
+    depends_on: str
+
+
 def plan_scores(scorers, score_params):
-    """Return name -> (scorer, metric for many candidates at once, or None to ask the scorer)."""
+    """Return name -> plan."""
     routed = get_config()["enable_metadata_routing"]
     if score_params and routed and isinstance(scorers, _MultimetricScorer):
         raise NotShared("metadata is routed among several scorers")
@@ -58,7 +70,7 @@ def plan_scores(scorers, score_params):
     plan = {}
     for name, scorer in named.items():
         if isinstance(scorer, _PassthroughScorer):  # the estimator's own score
-            plan[name] = (get_scorer("accuracy"), "accuracy")
+            plan[name] = Plan(get_scorer("accuracy"), "accuracy", "labels")
             continue
         if not isinstance(scorer, _BaseScorer):
             raise NotShared("a scorer is a function of the fitted estimator")
@@ -66,7 +78,9 @@ def plan_scores(scorers, score_params):
         first = response if isinstance(response, str) else response[0]
         if first not in ("predict", "decision_function"):
             raise NotShared("a scorer asks for probabilities")
-        plan[name] = (scorer, _metric_of(scorer))
+        ranks = scorer._score_func in (roc_auc_score, average_precision_score)
+        depends_on = "labels" if first == "predict" else "order" if ranks else "values"
+        plan[name] = Plan(scorer, _metric_of(scorer), depends_on)
     return plan
 
 
@@ -76,25 +90,58 @@ def _metric_of(scorer):
     return metric if scorer._kwargs in usual and scorer._sign == 1 else None
 
 
-def score_columns(plan, classes, scores, X, y, params):
-    """Return name -> one value a column of ``scores``.
+class RowScorer:
+    """Scores given rows by the scorers of a plan, for many candidates at once.
 
-    ``scores`` is (n, candidates) for two classes, (n, candidates, classes) for more; ``params``
-    are the scorers' own, such as weights of the rows.
+    ``params`` are the scorers' own, such as weights of the rows.
     """
-    codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
-    codes = np.where(classes[codes] == y, codes, -1)
-    both = len(classes) == 2 and np.array_equal(np.unique(codes), [0, 1])
-    values = {}
-    for name, (scorer, metric) in plan.items():
-        # The scorers' pos_label is 1, except that ROC AUC takes the second class.
-        usable = metric not in TWO_CLASS or (both and (metric == "roc_auc" or classes[1] == 1))
-        if metric is not None and usable and not params:
-            values[name] = METRICS[metric](codes, scores)
-            continue
-        models = [ScoredRows(classes, scores[:, k]) for k in range(scores.shape[1])]
-        try:
-            values[name] = np.array([scorer(model, X, y, **params) for model in models])
-        except Exception as error:  # the caller's code: scikit-learn follows error_score
-            raise NotShared(f"a scorer raises {type(error).__name__}") from error
-    return values
+
+    def __init__(self, plan, classes, X, y, params):
+        self.plan, self.classes, self.X, self.y, self.params = plan, classes, X, y, params
+        codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
+        self.codes = np.where(classes[codes] == y, codes, -1)
+        self.both = len(classes) == 2 and np.array_equal(np.unique(self.codes), [0, 1])
+
+    def doubtful(self, scores, error):
+        """Say for which candidates errors of the scores could change a value by more than rounding.
+
+        ``scores`` is (n, candidates) for two classes, (n, candidates, classes) for more.
+        """
+        needs = {plan.depends_on for plan in self.plan.values()}
+        found = np.zeros(scores.shape[1], bool)
+        if needs & {"labels", "values"}:
+            found |= doubtful_labels(scores, error)
+        if needs & {"order", "values"}:
+            columns = [scores] if scores.ndim == 2 else np.moveaxis(scores, 2, 0)
+            for column in columns:
+                found |= doubtful_order(column, error, self._order_counts)
+        return found
+
+    def _order_counts(self, order):
+        """Say whether the order of neighbours among sorted rows can change a value."""
+        ranked = self.codes[order]
+        above, below = ranked[:-1], ranked[1:]
+        metrics = {plan.metric for plan in self.plan.values() if plan.depends_on != "labels"}
+        if self.both and metrics == {"roc_auc"}:
+            return above != below
+        if self.both and metrics <= {"roc_auc", "average_precision"}:
+            return (above == 1) | (below == 1)
+        return np.ones(above.shape, bool)
+
+    def values(self, scores):
+        """Return name -> one value a column of ``scores``."""
+        values = {}
+        for name, (scorer, metric, _) in self.plan.items():
+            # The scorers' pos_label is 1, except that ROC AUC takes the second class.
+            positive = metric == "roc_auc" or self.classes[-1] == 1
+            usable = metric not in TWO_CLASS or (self.both and positive)
+            if metric is not None and usable and not self.params:
+                values[name] = METRICS[metric](self.codes, scores)
+                continue
+            models = [ScoredRows(self.classes, scores[:, k]) for k in range(scores.shape[1])]
+            try:
+                found = [scorer(model, self.X, self.y, **self.params) for model in models]
+            except Exception as error:  # the caller's code: scikit-learn follows error_score
+                raise NotShared(f"a scorer raises {type(error).__name__}") from error
+            values[name] = np.array(found)
+        return values

@@ -272,8 +272,8 @@ def test_graph_ridge_in_the_rows_own_basis_is_the_system_solved_for_each_candida
     C, weights = np.array([1e-5, 1.0, 1e5]), np.array([0.0, 1e-3, 1e5])
     basis = np.linalg.svd(M, full_matrices=False)[2].T
     rotated = M @ basis
-    found, solved = graph_ridge(rotated, T, w, graph_term(rotated, labels, graph), C, weights)
-    assert solved.all()
+    found, rcond = graph_ridge(rotated, T, w, graph_term(rotated, labels, graph), C, weights)
+    assert rcond.all()
     term = graph_term(M, labels, graph)
     for a, weight in enumerate(weights):
         for c, value in enumerate(C):
@@ -286,5 +286,5 @@ def test_graph_ridge_in_the_rows_own_basis_is_the_system_solved_for_each_candida
 def test_graph_ridge_leaves_what_is_singular_to_the_solver_of_one_candidate():
     M = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
     T = np.eye(2)[[0, 1, 0]]
-    _, solved = graph_ridge(M, T, np.ones(3), np.zeros((2, 2)), np.array([1.0, 1e18]), np.zeros(1))
-    assert solved.tolist() == [[True, False]]
+    _, rcond = graph_ridge(M, T, np.ones(3), np.zeros((2, 2)), np.array([1.0, 1e18]), np.zeros(1))
+    assert (rcond > 0).tolist() == [[True, False]]

@@ -31,10 +31,11 @@ LU_RCOND = 1e-12
 
 
 class NestedSolution(NamedTuple):
-    """Output weights of every penalty and width, and which of them to trust."""
+    """Output weights of every penalty and width, and how far to trust them."""
 
     beta: AnyArray  # (P, penalties, widths, K), zero behind each width
-    solved: NDArray[np.bool_]  # (penalties, widths)
+    # (penalties, widths): the smallest squared pivot over its diagonal entry; 0 where unsolved.
+    pivot: Array
 
 
 class WeightedGram:
@@ -95,19 +96,19 @@ def nested_ridge(
     """
     shape = (design.n_columns, len(penalties), len(widths), R.shape[1])
     beta = np.zeros((shape[0], int(np.prod(shape[1:]))), G.dtype, order="F").reshape(shape)
-    solved = np.zeros((len(penalties), len(widths)), bool)
+    pivot = np.zeros((len(penalties), len(widths)))
     tall = np.flatnonzero(widths <= design.n_rows)
     if len(tall):
         prefixes = _Prefixes(design, G, R, T, w, widths[tall])
-        found, trusted = prefixes.solve(penalties)
+        found, smallest = prefixes.solve(penalties)
         if len(tall) == len(widths):
             beta = found
         else:
             beta[: len(found), :, tall] = found
-        solved[:, tall] = trusted[:, None]
+        pivot[:, tall] = smallest[:, None]
     for j in np.flatnonzero(widths > design.n_rows):
-        _solve_wide(design, T, w, penalties, int(widths[j]), beta[:, :, j], solved[:, j])
-    return NestedSolution(beta, solved)
+        _solve_wide(design, T, w, penalties, int(widths[j]), beta[:, :, j], pivot[:, j])
+    return NestedSolution(beta, pivot)
 
 
 class _Prefixes:
@@ -135,8 +136,8 @@ class _Prefixes:
         self.potrf, self.trtrs = get_lapack_funcs(("potrf", "trtrs"), (self.G,))
         (self.trsm,) = get_blas_funcs(("trsm",), (self.G,))
 
-    def solve(self, penalties: Array) -> tuple[AnyArray, NDArray[np.bool_]]:
-        """Return β, (P, penalties, widths, K), and for which penalties it is to be trusted."""
+    def solve(self, penalties: Array) -> tuple[AnyArray, Array]:
+        """Return β, (P, penalties, widths, K), and the smallest pivot of every penalty."""
         P, m = self.inside.shape
         beta: AnyArray = np.zeros((P, len(penalties) * m), self.G.dtype, order="F")
         pivots = np.zeros((len(penalties), P))
@@ -152,7 +153,7 @@ class _Prefixes:
         for k in np.flatnonzero((smallest < REFINE_PIVOT) & (smallest >= SINGULAR_PIVOT)):
             self._refine(float(penalties[k]), beta[:, k * m : (k + 1) * m])
         shape = (P, len(penalties), self.n_widths, self.K)
-        return beta.reshape(shape), smallest >= SINGULAR_PIVOT
+        return beta.reshape(shape), np.where(smallest >= SINGULAR_PIVOT, smallest, 0.0)
 
     def _factor(self, penalty: float) -> AnyArray | None:
         np.copyto(self.system, self.G)
@@ -190,7 +191,7 @@ def _solve_wide(
     penalties: Array,
     width: int,
     beta: AnyArray,
-    solved: NDArray[np.bool_],
+    pivot: Array,
 ) -> None:
     """Fill in β = M̃ᵀ(M̃M̃ᵀ + λI)⁻¹T̃ of one width for every penalty."""
     root = np.sqrt(w)[:, None]
@@ -212,25 +213,26 @@ def _solve_wide(
             residual = T * root - M @ (M.conj().T @ alpha) - penalty * alpha
             alpha = alpha + potrs(factor, residual, lower=1)[0]
         beta[:width, i] = M.conj().T @ alpha
-        solved[i] = True
+        pivot[i] = smallest
 
 
 def graph_ridge(
     M: Array, T: Array, w: Array, term: Array, C: Array, weights: Array
-) -> tuple[Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array]:
     """Solve (MᵀWM + (I + αS)/C)β = MᵀWT for every C and every graph weight α, by LU.
 
     The rows of M may be given in any orthonormal basis V of the space they span: distances stay,
     S becomes VᵀSV, and β is V times the solution found there. With fewer balls than columns that
     is the smaller system. ``term`` is S of this M.
 
-    Returns β of shape (graph weights, P, C, K), and which of them to trust, (graph weights, C).
+    Returns β of shape (graph weights, P, C, K), and the reciprocal condition number of each
+    system, (graph weights, C); 0 where it is too ill-conditioned for this route.
     """
     P = M.shape[1]
     G = (M.T * w) @ M
     R = (M.T * w) @ T
     beta = np.zeros((len(weights), P, len(C), T.shape[1]))
-    solved = np.zeros((len(weights), len(C)), bool)
+    rcond = np.zeros((len(weights), len(C)))
     getrf, getrs, gecon = get_lapack_funcs(("getrf", "getrs", "gecon"), (G,))
     system = np.empty((P, P), order="F")
     for a, weight in enumerate(weights.tolist()):
@@ -245,10 +247,11 @@ def graph_ridge(
             if not np.isfinite(norm):
                 continue
             factor, pivots, info = getrf(system)
-            if info != 0 or not gecon(factor, norm)[0] >= LU_RCOND:
+            found = gecon(factor, norm)[0] if info == 0 else 0.0
+            if not found >= LU_RCOND:
                 continue
             solution, _ = getrs(factor, pivots, error * R)
             solution += getrs(factor, pivots, error * R - system @ solution)[0]
             beta[a, :, c] = solution
-            solved[a, c] = True
-    return beta, solved
+            rcond[a, c] = found
+    return beta, rcond

@@ -61,18 +61,19 @@ class TorchSweep:
         A, K = self.T.shape
         shape = (len(w), self.M.shape[1], len(penalties), len(widths), K)
         beta = torch.zeros(shape, dtype=self.M.dtype, device=device)
-        solved = np.zeros((len(w), len(penalties), len(widths)), bool)
+        pivot = np.zeros((len(w), len(penalties), len(widths)))
         tall = np.flatnonzero(widths <= A)
         if len(tall):
-            found, trusted = self._solve_tall(weights, penalty, widths[tall])
+            found, smallest = self._solve_tall(weights, penalty, widths[tall])
             beta[:, : found.shape[1], :, tall] = found
-            solved[:, :, tall] = trusted[:, :, None]
+            pivot[:, :, tall] = smallest[:, :, None]
         for j in np.flatnonzero(widths > A):
-            found, trusted = self._solve_wide(weights, penalty, int(widths[j]))
+            found, smallest = self._solve_wide(weights, penalty, int(widths[j]))
             beta[:, : widths[j], :, j] = found
-            solved[:, :, j] = trusted
+            pivot[:, :, j] = smallest
         on_host = beta.cpu().numpy()
-        return [NestedSolution(on_host[k], solved[k]) for k in range(len(w))]
+        pivot[pivot < SINGULAR_PIVOT] = 0.0
+        return [NestedSolution(on_host[k], pivot[k]) for k in range(len(w))]
 
     def _factor(self, G: Any, penalty: Any) -> tuple[Any, Any]:
         """Return the factors of G + λI, (settings, penalties, n, n), and their smallest pivots."""
@@ -89,7 +90,7 @@ class TorchSweep:
 
     def _solve_tall(
         self, w: Any, penalty: Any, widths: NDArray[np.intp]
-    ) -> tuple[Any, NDArray[np.bool_]]:
+    ) -> tuple[Any, Array]:
         torch = self.torch
         P, K = int(widths.max()), self.T.shape[1]
         M = self.M[:, :P]
@@ -115,9 +116,9 @@ class TorchSweep:
             refine = (smallest < REFINE_PIVOT)[:, :, None, None]
             beta = torch.where(refine, beta + nested_inverse(gradient), beta)
         beta = beta.reshape(len(w), len(penalty), P, len(widths), K).transpose(1, 2)
-        return beta, (smallest >= SINGULAR_PIVOT).cpu().numpy()
+        return beta, smallest.cpu().numpy()
 
-    def _solve_wide(self, w: Any, penalty: Any, width: int) -> tuple[Any, NDArray[np.bool_]]:
+    def _solve_wide(self, w: Any, penalty: Any, width: int) -> tuple[Any, Array]:
         torch = self.torch
         root = w.sqrt()[:, :, None]
         M = self.M[:, :width] * root
@@ -128,4 +129,4 @@ class TorchSweep:
         refine = (smallest < REFINE_PIVOT)[:, :, None, None]
         alpha = torch.where(refine, alpha + torch.cholesky_solve(residual, L), alpha)
         beta = (M.mH[:, None] @ alpha).transpose(1, 2)
-        return beta, (smallest >= SINGULAR_PIVOT).cpu().numpy()
+        return beta, smallest.cpu().numpy()

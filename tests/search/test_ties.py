@@ -1,0 +1,85 @@
+"""Scores that are equal, or nearly so: ranks and choices are still those of GridSearchCV."""
+
+import numpy as np
+import pytest
+from searches import assert_same, both, table
+from sklearn.metrics import hinge_loss, make_scorer
+
+from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
+from robell.metrics import g_mean_score
+
+
+def last_of_the_best(results):
+    return int(np.flatnonzero(results["rank_test_score"] == 1)[-1])
+
+
+@pytest.mark.parametrize(
+    ("scoring", "n_classes"),
+    [("roc_auc", 2), ("average_precision", 2), (make_scorer(g_mean_score), 3)],
+)
+@pytest.mark.parametrize("refit", [False, last_of_the_best], ids=["no refit", "callable"])
+def test_ranks_of_tied_candidates(scoring, n_classes, refit):
+    """Few rows and many candidates: most mean scores occur several times."""
+    X, y = table(n_classes, n_rows=40)
+    grid = {"C": [1e-5, 1e-4, 1e-3, 1.0, 1.0, 1e5], "n_hidden": [3, 9, 9, 30]}
+    theirs, ours = both(
+        RVFLClassifier(random_state=0, calibrate=False),
+        grid,
+        X,
+        y,
+        cv=3,
+        scoring=scoring,
+        refit=refit,
+    )
+    assert len(set(theirs.cv_results_["mean_test_score"])) < 20
+    assert_same(theirs, ours)
+    assert ours.n_shared_ > 30
+
+
+def test_ties_of_rows_with_both_classes_are_left_to_single_fits():
+    """Equal rows may get scores that differ by rounding, and AUC depends on that."""
+    X, y = table(n_rows=60)
+    X = np.round(X[:, :2])
+    theirs, ours = both(
+        ELMClassifier(5, "hardlim", random_state=0, calibrate=False),
+        {"C": [0.1, 1.0, 10.0], "n_hidden": [2, 5]},
+        X,
+        y,
+        cv=3,
+        scoring=["roc_auc", "average_precision"],
+        refit="roc_auc",
+    )
+    assert_same(theirs, ours)
+    assert set(ours.not_shared_) == {"a score within rounding of another one decides"}
+
+
+@pytest.mark.parametrize("estimator", [RVFLClassifier, ELMClassifier, RoBellRVFLClassifier])
+def test_rows_that_are_not_scaled(rng, estimator):
+    X, y = table(n_rows=70)
+    X = X * [1.0, 1e4, 10.0, 1e3, 1.0, 1e-3] + 500.0
+    theirs, ours = both(
+        estimator(activation="hardlim", random_state=0, calibrate=False),
+        {"C": [1e-5, 0.1, 1.0, 1e3, 1e5], "n_hidden": [3, 23, 60]},
+        X,
+        y,
+        cv=3,
+        scoring={"auc": "roc_auc", "right": "accuracy"},
+        refit="auc",
+    )
+    assert_same(theirs, ours)
+
+
+def test_scores_without_an_exact_value_are_fitted_again_where_they_tie():
+    X, y = table()
+    hinge = make_scorer(hinge_loss, response_method="decision_function", greater_is_better=False)
+    theirs, ours = both(
+        RVFLClassifier(random_state=0),
+        {"C": [1.0, 0.1, 1.0], "n_hidden": [3, 9]},
+        X,
+        y,
+        cv=3,
+        scoring=hinge,
+    )
+    assert_same(theirs, ours, tolerance=1e-12)
+    assert ours.not_shared_ == {"the mean score is another's within rounding": 12}
+    assert ours.n_shared_ == 6
