@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from searches import assert_same, both, table
+from searches import FAMILY, assert_same, both, table
 from sklearn.base import RegressorMixin
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -14,6 +14,7 @@ from robell import (
     RVFLGridSearchCV,
 )
 from robell.models._own import first_foreign
+from robell.search.groups import BYPASSED, SLOTS, group_candidates
 
 # -- pipelines -------------------------------------------------------------------------
 
@@ -112,6 +113,17 @@ def test_what_overrides_more_is_fitted_one_by_one(estimator, method):
         theirs, ours = both(estimator(random_state=0), grid, X, y, cv=3)
     assert_same(theirs, ours)
     assert ours.not_shared_ == {f"{estimator.__name__} has a {method} of its own": 12}
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_the_family_is_its_own(name):
+    model = FAMILY[name][0](random_state=0)
+    assert first_foreign(model, (*BYPASSED, *SLOTS)) is None
+    grid = {"C": [1, 2, 3], "n_hidden": [4, 5], **FAMILY[name][1]}
+    groups, unshared = group_candidates(model, grid, {})
+    looped = {"direct_link", "output_bias", "n_rules", "encoding", "purity"} & set(grid)
+    assert len(groups) == (2 if looped else 1)
+    assert not unshared
 
 
 def test_a_method_put_in_afterwards_is_seen(monkeypatch):

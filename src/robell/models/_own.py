@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import isfunction
+
 from sklearn.base import ClassifierMixin
 
 
@@ -24,5 +26,5 @@ def _is_own(estimator, name):
         return True
     found = vars(owner)[name]
     function = getattr(found, "fn", None) or getattr(found, "fget", None) or found
-    modules = owner.__module__, getattr(function, "__module__", owner.__module__)
+    modules = [owner.__module__] + ([function.__module__] if isfunction(function) else [])
     return all(module.partition(".")[0] == "robell" for module in modules)

@@ -34,7 +34,8 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
     C : float or "loo", default=1.0
         Weight of the errors; smaller values regularise more.
         ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error, found in closed form.
+        squared leave-one-out error, found in closed form; not with a ``graph``, which has seen
+        the label of the row left out.
     purity : float, default=0.925
         Balls are split until the share of their most frequent class reaches this, in (0, 1].
     min_ball_size : int, default=2
@@ -177,6 +178,11 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
     def _fit_penalty(self, design, rows):
         if self.graph is None:
             return None
+        if self.C == "loo":
+            raise ValueError(
+                "C='loo' does not go with a graph, which has seen the label of the row left out; "
+                "choose C by cross-validation, for instance with RVFLGridSearchCV"
+            )
         return float(self.graph_weight) * graph_term(design.whole(), rows.labels, self.graph)
 
     def _calibration(self, samples, T, total, loo_scores):

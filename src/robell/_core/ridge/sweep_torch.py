@@ -88,9 +88,7 @@ class TorchSweep:
         smallest = torch.where(info == 0, smallest.nan_to_num(0.0), torch.zeros_like(smallest))
         return L, smallest
 
-    def _solve_tall(
-        self, w: Any, penalty: Any, widths: NDArray[np.intp]
-    ) -> tuple[Any, Array]:
+    def _solve_tall(self, w: Any, penalty: Any, widths: NDArray[np.intp]) -> tuple[Any, Array]:
         torch = self.torch
         P, K = int(widths.max()), self.T.shape[1]
         M = self.M[:, :P]
