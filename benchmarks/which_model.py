@@ -4,7 +4,7 @@ Real tables that ship with scikit-learn: the three imbalanced binary sets of ``c
 right labels and with a fifth of the *training* labels flipped, and wine and digits with all their
 classes. Stratified 70:30 splits, standardised in the pipeline. Every model has 100 random features
 or nodes, C = 1 or alpha = 1, and defaults beyond that; ``RBFSampler`` and ``Nystroem`` have
-gamma = 1 / n_features. Nothing is tuned, but for two rows that choose their penalty on the
+gamma = 1 / n_features. Nothing is tuned, except in two rows that choose their penalty on the
 training rows, since features of different lengths make one penalty more or less heavy. Means over
 datasets and splits.
 
