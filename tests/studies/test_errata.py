@@ -443,13 +443,18 @@ def test_e40_the_advice_on_parameters_contradicts_itself():
         )
 
     hungarian = s4_parameters("heart_hungarian")
-    assert not inside(claims["width-hungarian"], hungarian)
-    assert not inside(claims["joint-hungarian"], hungarian)
+    assert claims["width-hungarian"].kernel_width[1] > hungarian["kernel_width"]
+    assert not inside(claims["range-hungarian"], hungarian)
     assert not inside(claims["joint-advice"], hungarian)
     digits = s4_parameters("led7digit-0-2-4-5-6-7-8-9_vs_1")
-    assert not inside(claims["width-led7digit"], digits)
-    # The peak that one paragraph names lies outside the plateau that another one does.
-    assert claims["width-led7digit"].kernel_width[1] < claims["joint-led7digit"].kernel_width[0]
+    peak, plateau = claims["width-led7digit-peak"], claims["range-led7digit"]
+    assert not inside(peak, digits)
+    # The peak that one paragraph names lies outside the plateau and the peak that another does.
+    assert peak.kernel_width[1] < plateau.kernel_width[0]
+    assert peak.kernel_width[1] < claims["joint-led7digit-peak"].kernel_width[0]
+    assert plateau.kernel_width[0] < claims["joint-led7digit-plateau"].kernel_width[0]
+    # Best from 0.625 on, and then to be sought above it only.
+    assert claims["rho-others"].rho[0] < claims["rho-interval"].rho[0]
     assert inside(claims["joint-advice"], RoBellRVFLClassifier().get_params())
 
 

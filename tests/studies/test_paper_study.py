@@ -72,7 +72,7 @@ def test_the_whole_plan_of_the_papers_sets():
         ("noise", "paper"): 5 * 3 * len(NOISE_LEVELS),
         ("noise", "repeated"): 5 * 3 * len(NOISE_LEVELS) * 10,
         ("probe", "paper"): 6,
-        ("sensitivity", "paper"): 3,
+        ("sensitivity", "paper"): 3 * 3,
     }
     assert len({job.key for job in jobs}) == len(jobs)
 

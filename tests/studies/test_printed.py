@@ -10,6 +10,7 @@ import pytest
 from robell import RoBellRVFLClassifier
 from robell._core.layers.activations import ACTIVATIONS as LIBRARY_ACTIVATIONS
 from robell.studies.paper import printed
+from robell.studies.paper.claims import WORDS
 from robell.studies.paper.printed import (
     CLAIMS,
     DATASETS,
@@ -168,3 +169,6 @@ def test_claims_name_sets_and_ranges_of_the_grids():
         ):
             assert limits is None or (limits[0] <= limits[1] and set(limits) <= set(grid))
         assert claim.kernel_width is not None or claim.rho is not None
+        assert claim.words
+        assert set(claim.words) <= set(WORDS)
+        assert claim.line in (None, "kernel_width", "rho")

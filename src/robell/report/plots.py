@@ -151,10 +151,11 @@ def curve_panels(x, results, xlabel, ylabel="", *, order=None, printed=None, emp
 
 
 @_styled
-def lines(x, results, xlabel, ylabel, *, log2=False, title=""):
+def lines(x, results, xlabel, ylabel, *, log2=False, title="", limits=None):
     """Draw ``results[name]``, one value for each x: a line for each name.
 
-    With ``log2``, x are powers of two, drawn at equal distances.
+    With ``log2``, x are powers of two, drawn at equal distances; ``limits`` are the ends of the
+    vertical axis.
     """
     axes = _new_figure(5.6, 3.4).subplots()
     positions, labels = _positions(x, log2)
@@ -162,19 +163,23 @@ def lines(x, results, xlabel, ylabel, *, log2=False, title=""):
         looks = _line_options(*_looks(name, results))
         axes.plot(positions, heights, label=_short(name), **looks)
     axes.set_xticks(positions, labels)
-    axes.set(xlabel=_short(xlabel), ylabel=_short(ylabel), title=_short(title, 60))
+    axes.set(xlabel=_short(xlabel), ylabel=_short(ylabel), title=_short(title, 60), ylim=limits)
     axes.grid(axis="y")
     axes.figure.legend(loc="outside lower left", ncols=2)
     return axes.figure
 
 
 @_styled
-def heat_map(x, y, values, xlabel, ylabel, *, log2=False, title=""):
-    """Draw ``values[i, j]`` at ``x[i]``, ``y[j]`` as coloured cells; NaN leaves one empty."""
+def heat_map(x, y, values, xlabel, ylabel, *, log2=False, title="", limits=None):
+    """Draw ``values[i, j]`` at ``x[i]``, ``y[j]`` as coloured cells; NaN leaves one empty.
+
+    ``limits`` are the ends of the scale of colours.
+    """
     values = np.ma.masked_invalid(np.asarray(values, dtype=float).T)
     _check_shape(values, (len(y), len(x)))
     axes = _new_figure(6.4, 0.36 * len(y) + 1.3).subplots()
-    mesh = axes.pcolormesh(values, cmap="cividis")
+    low, high = limits or (None, None)
+    mesh = axes.pcolormesh(values, cmap="cividis", vmin=low, vmax=high)
     for (row, column), value in np.ndenumerate(values.filled(np.nan)):
         if np.isfinite(value):
             dark = _luminance(mesh.cmap(mesh.norm(value))[:3]) < 0.179  # white reads better
@@ -190,8 +195,11 @@ def heat_map(x, y, values, xlabel, ylabel, *, log2=False, title=""):
 
 
 @_styled
-def surface(x, y, values, xlabel, ylabel, zlabel, *, log2=False, title=""):
-    """Draw ``values[i, j]`` over ``x[i]``, ``y[j]`` as a surface in three dimensions."""
+def surface(x, y, values, xlabel, ylabel, zlabel, *, log2=False, title="", limits=None):
+    """Draw ``values[i, j]`` over ``x[i]``, ``y[j]`` as a surface in three dimensions.
+
+    ``limits`` are the ends of the vertical axis.
+    """
     require("mpl_toolkits.mplot3d", extra="bench")
     values = np.asarray(values, dtype=float)
     _check_shape(values, (len(x), len(y)))
@@ -201,7 +209,9 @@ def surface(x, y, values, xlabel, ylabel, zlabel, *, log2=False, title=""):
     axes = figure.add_axes((0.08, 0.06, 0.86, 0.84), projection="3d")
     positions, labels = _positions(x, log2)
     across, along = np.meshgrid(positions, y, indexing="ij")
+    low, high = limits or (None, None)
     looks = {"cmap": "cividis", "edgecolor": INK, "linewidth": 0.3, "shade": False}
+    looks |= {"vmin": low, "vmax": high}
     axes.plot_surface(across, along, values, **looks)
     every = math.ceil(len(labels) / 6)
     axes.set_xticks(positions[::every], labels[::every])
@@ -209,7 +219,7 @@ def surface(x, y, values, xlabel, ylabel, zlabel, *, log2=False, title=""):
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         axis.set_pane_color((0, 0, 0, 0))
         axis.line.set_color(INK)
-    axes.set(xlabel=_short(xlabel), ylabel=_short(ylabel), zlabel=_short(zlabel))
+    axes.set(xlabel=_short(xlabel), ylabel=_short(ylabel), zlabel=_short(zlabel), zlim=limits)
     axes.set_title(_short(title, 60))
     axes.view_init(elev=24, azim=-122)
     axes.set_box_aspect(None, zoom=0.96)

@@ -90,15 +90,19 @@ TABLE_S4 = {name: _best_settings(row) for name, row in _DATA["table_s4"]["rows"]
 
 
 class Claim(NamedTuple):
-    """A statement of Section S.VIII: where on the grid the best accuracy is said to lie.
+    """A statement of Section S.VIII: what is said of a range of the grid.
 
-    ``kernel_width`` and ``rho`` are closed ranges; None where the statement names none.
+    ``words`` are those of ``claims.WORDS``; ``line`` is the parameter that varies in Figure S.3,
+    None for a statement on the whole surface; ``kernel_width`` and ``rho`` are closed ranges, None
+    where the statement names none.
     """
 
     key: str
     place: str
     datasets: list[str]
     text: str
+    words: list[str]
+    line: str | None = None
     kernel_width: list[float] | None = None
     rho: list[float] | None = None
 

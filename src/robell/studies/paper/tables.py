@@ -14,6 +14,7 @@ from robell.studies.engine.statistics import (
     win_tie_loss,
 )
 from robell.studies.paper import printed
+from robell.studies.paper.claims import FEWEST_SEEDS, STABLE, judged
 from robell.studies.paper.comparison import DECIMALS, noise_curves, printed_cells, shown
 from robell.studies.paper.models import MODELS, labels
 from robell.studies.paper.results import SCORES, scores_of
@@ -310,55 +311,35 @@ def table_s2(results, protocol="paper"):
 
 
 def sensitivity_claims(results):
-    """Return what S.VIII says about ξ and ρ beside the measured surfaces."""
-    surfaces = {r["job"]["dataset"]: r["outcome"] for r in results.of("sensitivity")}
+    """Return what S.VIII says about ξ and ρ, and what the measured surfaces say to that."""
     rows = [
-        (claim.place, name, claim.text, *_held(claim, surfaces[name]))
-        for claim in printed.CLAIMS
-        for name in claim.datasets
-        if name in surfaces
+        (claim.place, shown(results, name), claim.text, measured, verdict)
+        for claim, name, measured, verdict in judged(results)
     ]
     return Table(
         "sensitivity_claims",
         "What Section S.VIII says, and what was measured",
-        ("Place", "Dataset", "Says", "Best inside its range", "Best anywhere", "At", "Holds"),
+        ("Place", "Dataset", "Says", "Measured", "Verdict"),
         tuple(rows),
         caption=(
-            "Test accuracy (%) with γ, D and the activation fixed at the chosen ones. A statement "
-            "holds here if the best accuracy anywhere is reached inside the range it names."
+            "Points of test accuracy, mean ± standard deviation over the seeds, with γ, D and the "
+            "activation fixed at the chosen ones. A difference counts if it exceeds both that "
+            f"deviation and one test row; a plateau varies by less than {STABLE:g} points, a sharp "
+            f"fall is deeper. With fewer than {FEWEST_SEEDS} seeds, and where nothing varies by "
+            "more than one test row, nothing can be told."
         ),
     )
 
 
-def _held(claim, outcome):
-    """Return the best accuracy inside a claim's range, that anywhere, its place, and a verdict."""
-    surface = np.array(outcome["test_accuracy"])
-    widths, rhos = np.array(outcome["kernel_width"]), np.array(outcome["rho"])
-    inside = np.outer(_within(widths, claim.kernel_width), _within(rhos, claim.rho))
-    best, within = surface.max(), surface[inside].max()
-    places = np.argwhere(surface == best)
-    i, j = places[0]
-    at = f"ξ={widths[i]:g}, ρ={rhos[j]:g}"
-    if len(places) > 1:
-        at += f" and {len(places) - 1} more"
-    return float(within), float(best), at, "yes" if within >= best else "no"
-
-
-def _within(values, limits):
-    if limits is None:
-        return np.ones(len(values), bool)
-    return (values >= limits[0]) & (values <= limits[1])
-
-
-def surface_table(name, outcome):
-    """Return the accuracy that tuning saw, over ξ and ρ."""
+def surface_table(name, surface):
+    """Return the accuracy that tuning saw, over ξ and ρ, means over the seeds."""
     rows = [
         (f"{width:g}", *map(float, row))
-        for width, row in zip(outcome["kernel_width"], outcome["cv_accuracy"], strict=True)
+        for width, row in zip(surface.widths, surface.cv_accuracy.mean(axis=0), strict=True)
     ]
     return Table(
         f"sensitivity_{name.replace('-', '_')}",
         f"{name}: cross-validated accuracy (%)",
-        ("ξ", *(f"ρ = {rho:g}" for rho in outcome["rho"])),
+        ("ξ", *(f"ρ = {rho:g}" for rho in surface.rhos)),
         tuple(rows),
     )
