@@ -41,12 +41,12 @@ def run(options, arguments):
     from robell.scale.files import load_model, predict_tables, tables_for
 
     check_output(options.out, [options.model, *find_files(options.data)])
-    model = load_model(options.model)
+    memory = memory_left(options.memory)
+    model = load_model(options.model, memory)
     tables = tables_for(model, options.data)
     if tables.extra and not options.quiet:
         names = ", ".join(tables.extra[:5]) + (", ..." if len(tables.extra) > 5 else "")
         print(f"robell: columns the model does not know are ignored: {names}", file=sys.stderr)
-    memory = memory_left(options.memory)
     n_rows = predict_tables(model, tables, options.out, options.proba, memory)
     if not options.quiet:
         print(f"{n_rows:,} rows predicted")

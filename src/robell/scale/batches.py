@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,10 @@ import numpy as np
 from robell._core.tools.files import FileError
 from robell._core.tools.names import did_you_mean
 from robell._core.tools.optional import require
+from robell.tables.numerals import plain_number
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
+LONGEST_LABEL = 1_000  # characters; labels are kept side by side, each as wide as the longest
 MOST_CLASSES = 10_000  # a target with more distinct values is no class label
 CSV_BLOCK = 1 << 22  # bytes of a CSV file parsed at a time
 PARQUET_BUFFER = 1 << 16  # bytes of a Parquet column read at a time
@@ -66,20 +69,22 @@ class Tables:
         if target is not None:
             for file in self.files:
                 _require_columns(file, [target])
-        self.extra = []
         if columns is None:
             self.columns = [name for name in first.columns if name != target]
             if not self.columns:
                 raise FileError(f"{first.path}: there is no column except the target")
         else:
             self.columns = list(columns)
-            self.extra = [name for name in first.columns if name not in {*columns, target}]
+        known = {*self.columns, target}
+        self.extra = [name for name in first.columns if name not in known]
         for file in self.files:
             _require_columns(file, self.columns)
-            more = [name for name in file.columns if name not in {*self.columns, target}]
+            more = [name for name in file.columns if name not in known]
             if columns is None and more:
                 raise FileError(f"{file.path}: column {more[0]!r} is not in {first.path}")
             file.require_numbers(self.columns)
+            if target is not None:
+                file.require_labels(target)
 
     def count(self):
         """Return the number of rows, or None where only reading them would tell."""
@@ -145,8 +150,9 @@ class Tables:
 
 
 def _require_columns(file, names):
+    known = set(file.columns)
     for name in names:
-        if name not in file.columns:
+        if name not in known:
             near = did_you_mean(name, file.columns)
             raise FileError(f"{file.path}: there is no column {name!r}{near}")
 
@@ -161,6 +167,11 @@ def _encoded(column, path, name, start):
     if not pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     values = column.dictionary.to_pylist()
+    if any(isinstance(value, str) and len(value) > LONGEST_LABEL for value in values):
+        raise FileError(
+            f"{path}: column {name!r} holds texts of more than {LONGEST_LABEL:,} characters, which "
+            "are no class labels"
+        )
     if any(value != value for value in values):
         raise FileError(f"{path}: column {name!r} holds NaN, which is no label")
     return values, np.asarray(column.indices)
@@ -182,10 +193,24 @@ def _numbers(batch, columns, path, start):
     return X
 
 
+def _read_labels(texts):
+    """Return text -> label: numbers where all are spelt plainly, otherwise the texts themselves."""
+    numbers = {text: plain_number(text) for text in texts}
+    if None not in numbers.values():
+        if all("." not in text and abs(n) < 2**63 for text, n in numbers.items()):
+            return {text: int(text) for text in texts}
+        of_one_spelling = all(repr(float(text)) == text for text in texts)
+        # Fractions are measured rather than labelled: as numbers they are refused as such.
+        if of_one_spelling or any(n != n.to_integral_value() for n in numbers.values()):
+            return {text: float(text) for text in texts}
+    return {text: text for text in texts}
+
+
 def _typed_labels(counts, files, target):
     """Return raw value -> label, and how often each label occurs.
 
-    Texts of a CSV file are integers where all of them are, else numbers where all are.
+    Texts of a CSV file are numbers where all are spelt plainly, as 7 and 8 are; otherwise they
+    stay as they are written, so that 01, 1 and 1.0 are three labels.
     """
     raw = list(counts)
     kinds = {type(value) for value in raw}
@@ -194,12 +219,7 @@ def _typed_labels(counts, files, target):
         raise FileError(f"column {target!r} is of different kinds in different files: {names}")
     labels = dict(zip(raw, raw, strict=True))
     if kinds == {str} and all(isinstance(file, _CsvFile) for file in files):
-        for kind in (int, float):
-            try:
-                labels = {value: kind(value) for value in raw}
-            except ValueError:
-                continue
-            break
+        labels = _read_labels(raw)
     totals = {}
     for value, label in labels.items():
         totals[label] = totals.get(label, 0) + counts[value]
@@ -210,6 +230,8 @@ def _typed_labels(counts, files, target):
 
 
 def _open(path):
+    if path.exists() and not path.is_file():
+        raise FileError(f"{path}: is a pipe or a device, and files are read more than once")
     if not path.stat().st_size:
         raise FileError(f"{path}: the file is empty")
     kind = _CsvFile if path.name.lower().endswith((".csv", ".csv.gz")) else _ParquetFile
@@ -225,7 +247,7 @@ class _File:
         self.path = path
         self._stamp = self._now()
         self.columns = self._guarded(self._read_columns)
-        twice = [name for name in self.columns if self.columns.count(name) > 1]
+        twice = [name for name, count in Counter(self.columns).items() if count > 1]
         if twice:
             raise FileError(f"{path}: there are two columns {twice[0]!r}")
 
@@ -257,6 +279,10 @@ class _File:
     def _explained(self, error):
         """Return the first line of an error, a column called by its name."""
         text = _first_line(error)
+        if "straddling object straddles two block boundaries" in text:
+            return f"a line has more than {CSV_BLOCK >> 20} MiB: this is no table of text"
+        if text == "Empty CSV file":  # what Arrow says of a first line it has not seen the end of
+            return f"the first line is empty, or has more than {CSV_BLOCK >> 20} MiB"
         number = re.search(r"In CSV column #(\d+): ", text)
         if number is None or not hasattr(self, "columns"):
             return text
@@ -284,6 +310,9 @@ class _CsvFile(_File):
 
     def require_numbers(self, columns):
         """Do nothing: whether all of a column is numeric only reading it tells."""
+
+    def require_labels(self, target):
+        """Do nothing: any text may be a label."""
 
     def _batches(self, columns, target):
         import pyarrow
@@ -320,6 +349,19 @@ class _ParquetFile(_File):
                     f"{self.path}: column {name!r} is of type {kind}, not numeric: encode it or "
                     "leave it out"
                 )
+
+    def require_labels(self, target):
+        """Raise for a target whose cells cannot be labels."""
+        from pyarrow import types
+
+        kind = self.schema.field(target).type
+        kind = kind.value_type if types.is_dictionary(kind) else kind
+        tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_string)
+        if not any(test(kind) for test in (*tests, types.is_large_string)):
+            raise FileError(
+                f"{self.path}: column {target!r} is of type {kind}: labels must be texts, numbers "
+                "or truth values"
+            )
 
     def _batches(self, columns, target):
         from pyarrow import parquet

@@ -7,9 +7,11 @@ times over, a batch of rows at a time. Models are skops files: data, never code.
 from __future__ import annotations
 
 import os
+import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +21,7 @@ from robell._core.tools.optional import require
 from robell._core.tools.progress import Progress
 from robell.models import CLASSIFIERS
 from robell.models._base import FamilyClassifier
+from robell.report.text import spreadsheet_safe
 from robell.scale.batches import Tables
 from robell.scale.out_of_core import OutOfCoreFit
 
@@ -253,7 +256,10 @@ def _writer(path, out, classes, proba):
     suffix = ".csv" if Path(out) == Path(os.devnull) else Path(out).suffix.lower()
     if suffix not in (".csv", ".parquet", ".pq"):
         raise FileError(f"{out}: predictions are written to .csv or .parquet files")
-    fields = [("prediction", pyarrow.array(classes.tolist()).type)]
+    names = {label: _spelt(label, suffix == ".csv") for label in classes.tolist()}
+    fields = [("prediction", pyarrow.array(list(names.values())).type)]
+    if classes.dtype.kind == "u":  # beyond 2**63 the kind cannot be told from the values
+        fields = [("prediction", pyarrow.uint64())]
     if proba:
         fields += [(f"probability_{label}", pyarrow.float64()) for label in classes.tolist()]
     schema = pyarrow.schema(fields)
@@ -261,12 +267,20 @@ def _writer(path, out, classes, proba):
     with kind(str(path), schema) as writer:
 
         def write(labels, probability):
-            columns = [pyarrow.array(labels.tolist(), schema.field(0).type)]
+            spelt = [names[label] for label in labels.tolist()]
+            columns = [pyarrow.array(spelt, schema.field(0).type)]
             if probability is not None:
                 columns += [pyarrow.array(column) for column in probability.T]
             writer.write_table(pyarrow.table(columns, schema=schema))
 
         yield write
+
+
+def _spelt(label, in_text):
+    """Return a label as predictions hold it: in text as it was given, but never a formula."""
+    if in_text and isinstance(label, float):
+        return repr(label)  # Arrow would write 1.0 as 1
+    return spreadsheet_safe(label) if in_text and isinstance(label, str) else label
 
 
 # -- models ----------------------------------------------------------------------------
@@ -311,7 +325,7 @@ def save_model(estimator, path):
         temporary.write_bytes(data)
 
 
-def load_model(path):
+def load_model(path, memory_limit="2GiB"):
     """Read a model that :func:`save_model` has written.
 
     Nothing in the file is run: it may hold robell's classifiers, scikit-learn's estimators, and
@@ -321,6 +335,8 @@ def load_model(path):
     ----------
     path : path-like
         The file.
+    memory_limit : int or str, default="2GiB"
+        A file that would unpack to more than half of it is refused before it is unpacked.
 
     Returns
     -------
@@ -338,6 +354,7 @@ def load_model(path):
     path = Path(path)
     if not path.is_file():
         raise FileError(f"{path}: there is no such file")
+    _require_size(path, parse_bytes(memory_limit))
     data = path.read_bytes()
     try:
         foreign = _foreign_types(data)
@@ -347,12 +364,37 @@ def load_model(path):
                 f"{', '.join(foreign)}"
             )
         model = skops.loads(data, trusted=OWN_TYPES)
+        _require_own(model, path)
+        _require_answer(model, path)
     except FileError:
         raise
     except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
         raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
-    _require_own(model, path)
     return model
+
+
+def _require_size(path, limit):
+    """Raise, before anything is unpacked, where a file would unpack to more than may be used."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            size = sum(member.file_size for member in packed.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
+    if size > limit // 2:  # it is held twice while it is read
+        raise FileError(
+            f"{path}: refused, because it unpacks to {size / 2**20:,.0f} MiB, and the memory limit "
+            f"is {limit / 2**20:,.0f} MiB"
+        )
+
+
+def _require_answer(model, path):
+    """Raise where a model cannot predict one row: its parts were changed and do not fit."""
+    row, names = np.zeros((1, model.n_features_in_)), _names_of(model)
+    row = row if names is None else _frame(row, names)
+    with np.errstate(all="ignore"):
+        known = model.predict(row)[0] in model.classes_
+    if not known:
+        raise FileError(f"{path}: damaged: the parts of the model do not fit together")
 
 
 def _foreign_types(data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from robell.report.text import NUMBER
 
@@ -17,6 +18,17 @@ _PERCENT = re.compile(r"(.*?)\s*%", re.DOTALL)
 DECIMAL_COMMA = "number with a decimal comma"
 COMMA_THOUSANDS = "number with its thousands set apart"
 DOT_THOUSANDS = "number with its thousands set apart and a decimal comma"
+
+
+_PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
+
+
+def plain_number(text):
+    """Return the exact number a text spells in the plainest way, else None.
+
+    Texts such as 007, 1e3, +1, 1_0 or digits of other scripts are rather names than numbers.
+    """
+    return Decimal(text) if _PLAIN.fullmatch(text) and text != "-0" else None
 
 
 def number(cell):

@@ -11,7 +11,7 @@ from robell._core.tools.files import FileError
 from robell._core.tools.names import did_you_mean
 from robell.report.text import counted, said
 from robell.tables.columns import is_missing
-from robell.tables.numerals import number
+from robell.tables.numerals import number, plain_number
 
 LEAST_ROWS = 30
 LEAST_OF_CLASS = 5
@@ -101,9 +101,9 @@ def _order(label):
 
 
 def _one_spelling(cells):
-    """Give equal numbers one spelling, the commonest: 1 and 1.0 are the same class."""
+    """Give plain numbers that are equal one spelling, the commonest: 1 and 1.0 are one class."""
     counts = Counter(cells)
-    values = {cell: number(cell) for cell in counts}
+    values = {cell: plain_number(cell) for cell in counts}
     if None in values.values() or len(set(values.values())) == len(values):
         return cells
     spelling = {}
