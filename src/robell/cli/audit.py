@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from robell.cli.fit import expected_errors
-from robell.cli.options import NOTHING_WRITTEN, OK, add_quiet, whole
+from robell.cli.options import NOTHING_WRITTEN, OK, add_force, add_quiet, whole
 
 DELIMITER_NAMES = {
     "comma": ",",
@@ -74,6 +74,7 @@ def add_arguments(command):
         "(default: found out)",
     )
     command.add_argument("--seed", type=whole(0), default=0, help="of all that is random (0)")
+    add_force(command)
     add_quiet(command, "the paths")
 
 
@@ -84,11 +85,14 @@ def _delimiter(text):
 
 def run(options, arguments):
     """Audit, and write the page and the table."""
+    from robell._core.tools.files import check_output
     from robell.labels.audit import audit
-    from robell.labels.audit.output import output_paths
+    from robell.labels.audit.output import is_audit_file, output_paths
     from robell.report.text import said
 
-    output_paths(options.out, options.data.name, source=options.data)
+    for path in output_paths(options.out, options.data.name, source=options.data):
+        if path.parent.is_dir():
+            check_output(path, [options.data], None if options.force else is_audit_file)
     result = audit(
         options.data,
         options.target,

@@ -7,7 +7,7 @@ import ast
 from pathlib import Path
 
 from robell._core.tools.optional import require
-from robell.cli.options import NOTHING_WRITTEN, OK, OptionError, add_files, known
+from robell.cli.options import NOTHING_WRITTEN, OK, OptionError, add_files, add_force, known
 
 # Each model as its class and what of its parameters is different.
 MODELS = {
@@ -65,6 +65,7 @@ def add_arguments(command):
     )
     command.add_argument("--seed", type=int, default=0, help="of the random layer (default 0)")
     command.add_argument("--no-scale", action="store_true", help="take the columns as they are")
+    add_force(command)
 
 
 def _parameter(text):
@@ -80,16 +81,17 @@ def _parameter(text):
 def run(options, arguments):
     """Fit, and write the model."""
     from robell._core.tools.files import check_output
+    from robell.report.text import shortened
     from robell.scale.batches import Tables, find_files
-    from robell.scale.files import fit_tables, save_model
+    from robell.scale.files import fit_tables, is_model_file, save_model
 
-    check_output(options.out, find_files(options.data))
+    check_output(options.out, find_files(options.data), None if options.force else is_model_file)
     estimator = _estimator(options)
     tables = Tables(options.data, options.target)
     model, sizes = fit_tables(estimator, tables, memory_left(options.memory))
     save_model(model, options.out)
     if not options.quiet:
-        counts = ", ".join(f"{label}: {count:,}" for label, count in sizes.items())
+        counts = ", ".join(f"{shortened(str(k))}: {count:,}" for k, count in sizes.items())
         print(
             f"{MODELS[options.model][0]} of {sum(sizes.values()):,} rows, "
             f"{len(tables.columns)} features; rows of each class: {counts}"

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
+import signal
 import sys
+import threading
+from contextlib import contextmanager
 
 from robell import __version__
 from robell._core.tools.files import FileError
@@ -46,12 +50,14 @@ def main(arguments=None):
     0
     """
     arguments = sys.argv[1:] if arguments is None else arguments
+    _prepare_streams()
     options = _parser(arguments[:1]).parse_args(arguments)
     command = COMMANDS[options.command]
     shown = Progress.enabled
     Progress.enabled = shown and not getattr(options, "quiet", False)
     try:
-        return command.run(options, arguments)
+        with _signals_as_interrupt():
+            return command.run(options, arguments)
     except BrokenPipeError:
         # The reader of our output has gone; nothing more can be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -63,10 +69,47 @@ def main(arguments=None):
         text = _explained(error, command)
         if text is None:  # a mistake of the program, not of its user
             raise
-        print(f"robell: {text}", file=sys.stderr)
+        from robell.report.text import visible
+
+        print(f"robell: {visible(text)}", file=sys.stderr)
         return FAILED
     finally:
         Progress.enabled = shown
+
+
+def _prepare_streams():
+    """Make output that can always be written: any character, and streams that were closed."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:  # a file opened later would take the number, and be written to
+            os.open(os.devnull, os.O_RDWR)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the process ends
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _signals_as_interrupt():
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that nothing half-written stays."""
+
+    def stop(number, frame):
+        raise KeyboardInterrupt
+
+    earlier = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                earlier[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
 def _parser(given):
@@ -94,6 +137,8 @@ def _parser(given):
 
 def _explained(error, command):
     """Return one line for an error that the user can mend, None for any other."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
     if isinstance(error, OSError):
         return f"{error.filename or 'output'}: {error.strerror}"
     if isinstance(error, FileError):

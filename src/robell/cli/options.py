@@ -48,6 +48,13 @@ def add_quiet(command, what):
     command.add_argument("--quiet", action="store_true", help=f"print {what}, nothing else")
 
 
+def add_force(command):
+    """Add ``--force``."""
+    command.add_argument(
+        "--force", action="store_true", help="replace a file even if it is no earlier result"
+    )
+
+
 def add_files(command):
     """Add what ``fit`` and ``predict`` both need: files to read, and the memory they may take."""
     command.add_argument("data", nargs="+", metavar="FILE", help=".csv, .parquet, or a folder")

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from robell.cli.fit import expected_errors, memory_left
-from robell.cli.options import NOTHING_WRITTEN, OK, add_files
+from robell.cli.options import NOTHING_WRITTEN, OK, add_files, add_force
 
 HELP = "classify the rows of files of any size"
 DESCRIPTION = """\
@@ -32,20 +32,25 @@ def add_arguments(command):
     add_files(command)
     command.add_argument("--out", required=True, type=Path, metavar="FILE", help=".csv or .parquet")
     command.add_argument("--proba", action="store_true", help="write probabilities too")
+    add_force(command)
 
 
 def run(options, arguments):
     """Predict, and write the predictions."""
     from robell._core.tools.files import check_output
+    from robell.report.text import shortened
     from robell.scale.batches import find_files
-    from robell.scale.files import load_model, predict_tables, tables_for
+    from robell.scale.files import is_prediction_file, load_model, predict_tables, tables_for
 
-    check_output(options.out, [options.model, *find_files(options.data)])
+    is_ours = None if options.force else is_prediction_file
+    check_output(options.out, [options.model, *find_files(options.data)], is_ours)
     memory = memory_left(options.memory)
     model = load_model(options.model, memory)
     tables = tables_for(model, options.data)
     if tables.extra and not options.quiet:
-        names = ", ".join(tables.extra[:5]) + (", ..." if len(tables.extra) > 5 else "")
+        names = ", ".join(shortened(name) for name in tables.extra[:5]) + (
+            ", ..." if len(tables.extra) > 5 else ""
+        )
         print(f"robell: columns the model does not know are ignored: {names}", file=sys.stderr)
     n_rows = predict_tables(model, tables, options.out, options.proba, memory)
     if not options.quiet:

@@ -407,3 +407,30 @@ def _require_own(model, where):
     last = _classifier_of(model)
     if not isinstance(last, FamilyClassifier):
         raise FileError(f"{where}: {type(last).__name__} is none of robell's classifiers")
+
+
+# -- earlier results -------------------------------------------------------------------
+
+
+def is_model_file(path):
+    """Say whether a file looks like a model that :func:`save_model` has written."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return "schema.json" in packed.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
+
+
+def is_prediction_file(path):
+    """Say whether a file looks like predictions that :func:`predict_files` has written."""
+    with Path(path).open("rb") as file:
+        beginning = file.read(12)
+    if not beginning.startswith(b"PAR1"):
+        return beginning == b'"prediction"'
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        return parquet.read_schema(path).names[:1] == ["prediction"]
+    except (pyarrow.ArrowException, OSError):
+        return False

@@ -7,7 +7,7 @@ import importlib.resources
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -62,12 +62,15 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_output(
-    path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
+    path: str | os.PathLike[str],
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    is_ours: Callable[[Path], bool] | None = None,
 ) -> None:
     """Raise, before any work is done, where a result could not be written or would do harm.
 
     It must have a folder, must not be one of the files that are read, under whatever name, and must
-    not be a device or a pipe; the null device is allowed.
+    not be a device or a pipe; the null device is allowed. Given ``is_ours``, a file that is there
+    may be replaced only if it is empty or an earlier result.
     """
     out = Path(path)
     if not out.parent.is_dir():
@@ -81,6 +84,13 @@ def check_output(
     for one in inputs:
         if Path(one).exists() and out.samefile(one):
             raise FileError(f"{path}: is one of the files that are read; give another name")
+    if out.is_file() and not out.stat().st_mode & 0o222:
+        raise FileError(f"{path}: is read-only")
+    if is_ours is not None and out.is_file() and out.stat().st_size and not is_ours(out):
+        raise FileError(
+            f"{path}: is there already and was not written by this command; give another name, or "
+            "--force"
+        )
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> Path:
@@ -106,7 +116,7 @@ UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 def parse_bytes(size: int | str) -> int:
     """Return a number of bytes, given as such or as ``"2GiB"`` (1024) or ``"500 MB"`` (1000)."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", str(size).lower())
+    found = re.fullmatch(r"\s*(\d{1,20}(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", str(size).lower())
     if found is None or found[2] not in UNITS or float(found[1]) == 0:
         raise ValueError(f'memory must be a size such as "2GiB" or "500MB"; got {size!r}')
     return int(float(found[1]) * UNITS[found[2]])

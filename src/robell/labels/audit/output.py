@@ -61,3 +61,12 @@ def table_csv(result):
             blank = [""] * (1 + len(chances))
             writer.writerow([*where, given, "", *blank, "cannot tell"])
     return stream.getvalue()
+
+
+def is_audit_file(path):
+    """Say whether a file looks like the page or the table of an earlier audit."""
+    with Path(path).open("rb") as file:
+        beginning = file.read(200)
+    return beginning.startswith(b"row,") or (
+        beginning.startswith(b"<!DOCTYPE html>") and b"Content-Security-Policy" in beginning
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError, write_atomically
+from robell._core.tools.files import FileError, written_whole
 from robell.labels.audit.findings import Leak, contradictions, find_leak
 from robell.labels.audit.output import output_paths, table_csv
 from robell.labels.audit.report import report_page
@@ -169,8 +169,14 @@ class AuditResult:
         _require_whole("top", top, 0)
         html, csv = output_paths(out, self.name)
         page = report_page(self, top=top, csv_name=csv.name, command=command)
-        write_atomically(csv, table_csv(self))
-        write_atomically(html, page)
+        table = table_csv(self)
+        try:
+            html.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
+        with written_whole(csv) as half_csv, written_whole(html) as half_html:  # both or neither
+            half_csv.write_text(table, encoding="utf-8", newline="")
+            half_html.write_text(page, encoding="utf-8", newline="")
         return replace(self, html=html, csv=csv)
 
 
