@@ -94,8 +94,8 @@ INPUTS = (
 )  # fmt: skip
 OUTS = (
     "out.csv", "out.skops", "out.parquet", "good.csv", "link.csv", "hard.csv", "other.csv",
-    "read-only.csv", "model.skops", "good.parquet", "notes.txt", "/dev/null", "parts", "nowhere/x",
-    "dangling.csv", "pipe.csv", "parts/a.csv", ".", "", "link-to-null.csv", "link-to-model.skops",
+    "read-only.csv", "model.skops", "good.parquet", "notes.txt", "device.csv", "parts", "nowhere/x",
+    "dangling.csv", "pipe.csv", "parts/a.csv", ".", "", "link-to-device.csv", "link-to-model.skops",
     "old-predictions.csv", "a" * 300 + ".csv", "read-only/out.csv",
 )  # fmt: skip
 SEEDS = ("0", "-1", "10" * 30, "x", "1.5", "4294967296")
@@ -164,7 +164,7 @@ def _study_line(r):
         return ["report", r.choice(places)]
     line = [command, *STUDY_OPTIONS[command], "--offline", "--quiet", "--jobs", "1"]
     odd = r.choice(
-        [["--out", "good.csv"], ["--out", "/dev/null"], ["--out", "parts"], ["--out", "nowhere/x"],
+        [["--out", "good.csv"], ["--out", "device.csv"], ["--out", "parts"], ["--out", "nowhere/x"],
          ["--datasets", "no such"], ["--models", "no such"], ["--jobs", "0"], ["--jobs", "x"],
          ["--jobs", "9" * 400], ["--data-dir", "nowhere"], ["--data-dir", "good.csv"],
          ["--levels", "200"], ["--levels", "-1"], ["--seeds", "0"], ["--repeats", "0"],
@@ -254,7 +254,8 @@ def _fill_for_options(folder, bases):
     (folder / "read-only.csv").chmod(0o444)
     (folder / "link.csv").symlink_to("good.csv")
     os.link(good, folder / "hard.csv")
-    (folder / "link-to-null.csv").symlink_to("/dev/null")
+    _make_device(folder / "device.csv")
+    (folder / "link-to-device.csv").symlink_to("device.csv")
     (folder / "link-to-model.skops").symlink_to("model.skops")
     (folder / "dangling.csv").symlink_to("nowhere/at/all.csv")
     os.mkfifo(folder / "pipe.csv")
@@ -269,6 +270,14 @@ def _fill_for_options(folder, bases):
     (folder / "read-only").mkdir(mode=0o555)
     odd_files._parquet(folder)
     (folder / "data.parquet").rename(folder / "good.parquet")
+
+
+def _make_device(path):
+    """Make a null device of our own: root could lose the one of the machine."""
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    except (OSError, AttributeError):  # only root may; a pipe is as good
+        os.mkfifo(path)
 
 
 # -- running ---------------------------------------------------------------------------
