@@ -57,3 +57,13 @@ def one_hot(labels: Any, n_classes: int) -> Any:
     """Return T of shape (n, K): 1 in the column of each row's class, 0 elsewhere."""
     xp = namespace(labels)
     return xp.asarray(labels[:, None] == beside(np.arange(n_classes), labels), dtype=xp.float64)
+
+
+def sum_by_group(values: Any, group: Any, n_groups: int) -> Any:
+    """Return the sums of the rows of each group."""
+    if is_tensor(values):
+        sums = values.new_zeros((n_groups, *values.shape[1:]))
+        return sums.index_add_(0, group, values)
+    if values.ndim == 1:
+        return np.bincount(group, values, n_groups)
+    return np.stack([np.bincount(group, column, n_groups) for column in values.T], axis=1)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from robell._core.ridge.twins import find_twins
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 
 CHECKED_ROWS = 20_000  # of a larger table a sample of so many is used, each row hidden once
@@ -67,9 +68,10 @@ def _stratified_sample(codes, most, rng):
 
 def deal_out(X, codes, n_folds, rng):
     """Deal groups of equal rows out to folds, so that each fold gets its share of every class."""
-    _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    twins = find_twins(X)
+    first, group = (np.arange(len(X)),) * 2 if twins is None else twins
     shuffled = rng.permutation(len(first))
     by_class = shuffled[np.argsort(codes[first][shuffled], kind="stable")]
     fold = np.empty(len(first), int)
     fold[by_class] = np.arange(len(first)) % n_folds
-    return fold[group.reshape(-1)]
+    return fold[group]

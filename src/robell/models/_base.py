@@ -47,6 +47,7 @@ from robell._core.membership.equations import class_cost, class_sizes
 from robell._core.ridge.calibrate import calibrated_probability, fit_calibration
 from robell._core.ridge.loo import choose_C
 from robell._core.ridge.solve import solve_ridge
+from robell._core.ridge.twins import find_twins
 from robell.models._validation import (
     ARRAY_CHECKS,
     LARGEST_WEIGHT,
@@ -285,29 +286,35 @@ class BaseRVFLClassifier(FamilyClassifier):
         """Solve, given the importance of every row, and calibrate."""
         samples, rows, T, *_ = prepared
         total = rows.multiplicity if importance is None else rows.multiplicity * importance
-        all_ones = importance is None and bool((rows.multiplicity == 1.0).all())
-        weights = None if all_ones else total
-        # Leaving one out means one copy of a row that stands for several.
-        one_copy = 1.0 / namespace(T).clip(rows.multiplicity, 1.0, None)
-
         design = self._design(rows.X)
         further_penalty = self._fit_penalty(design, rows)
+        leave_out = self.calibrate and self._capabilities.calibrates_left_out
+        # Copies of a row must be left out with it; a graph between the rows needs each of them.
+        merges = further_penalty is None and (leave_out or self.C == "loo")
+        twins = find_twins(rows.X) if merges else None
+        weights, targets = total, T
+        if twins is not None:
+            design = self._design(rows.X[twins.first])
+            weights, targets = twins.merge(total, T)
+        elif importance is None and bool((rows.multiplicity == 1.0).all()):
+            weights = None
         self.C_ = self.C
         if self.C == "loo":
             candidates = self._C_factor * PAPER_C
-            best = choose_C(design, T, candidates, weights, one_copy, further_penalty)
-            self.C_ = float(PAPER_C[best])
-        left_out = one_copy if self.calibrate and self._capabilities.calibrates_left_out else None
+            self.C_ = float(
+                PAPER_C[choose_C(design, targets, candidates, weights, further_penalty)]
+            )
         solution = solve_ridge(
-            design, T, float(self.C_) * self._C_factor, weights, left_out, further_penalty
+            design, targets, float(self.C_) * self._C_factor, weights, leave_out, further_penalty
         )
         n_bias = int(self.output_bias)
         self.coef_ = solution.beta[n_bias:]
         self.intercept_ = solution.beta[:n_bias].sum(axis=0)
         self.solver_ = solution.method
         if self.calibrate:
+            scores = solution.loo_scores
             self.calibration_slope_, self.calibration_offsets_ = self._calibration(
-                samples, T, total, solution.loo_scores
+                samples, T, total, scores if twins is None else scores[twins.group]
             )
         return self
 

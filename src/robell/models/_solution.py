@@ -9,17 +9,27 @@ import numpy as np
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 
-from robell._core.array import one_hot
+from robell._core.array import one_hot, sum_by_group
 from robell._core.membership.frozen import frozen_membership
 from robell._core.membership.reservoir import settle
 from robell._core.ridge.calibrate import fit_calibration
 from robell._core.ridge.solve import REFINE_BELOW
 from robell._core.ridge.state import GramSolution, left_out_errors, left_out_scores, solve
+from robell._core.ridge.twins import find_twins
 from robell.models._base import PAPER_C, Prepared, TrainingRows
 
 INACCURATE_BELOW = 1e-12  # rcond at which output weights keep about six digits
 SOLVED = ("coef_", "intercept_", "solver_", "C_", "kernel_width_")
 SOLVED += ("calibration_slope_", "calibration_offsets_")
+
+
+class Sample(NamedTuple):
+    """The rows kept of a stream; equal ones, which are left out together, also merged."""
+
+    T: np.ndarray  # one-hot targets
+    counted: np.ndarray  # how many rows seen each stands for, with its weight
+    merged: tuple[np.ndarray, ...]  # rows, targets, weights and counts of the merged rows
+    group: np.ndarray | slice  # the merged row of every row
 
 
 class Found(NamedTuple):
@@ -28,7 +38,7 @@ class Found(NamedTuple):
     solution: GramSolution
     C: float
     cost: np.ndarray | None
-    sample: tuple[np.ndarray, ...] | None  # as SolvedFromSums._sample returns it
+    sample: Sample | None
 
 
 def solved_attribute(name):
@@ -105,7 +115,7 @@ class SolvedFromSums:
             sample = self._sample(state, cost)
         C = self.C
         if C == "loo":
-            errors = left_out_errors(state, cost, PAPER_C, self._features, sample)
+            errors = left_out_errors(state, cost, PAPER_C, self._features, sample.merged)
             C = float(PAPER_C[np.argmin(np.where(np.isfinite(errors), errors, np.inf))])
         return Found(solve(state, float(C), cost), C, cost, sample)
 
@@ -117,15 +127,16 @@ class SolvedFromSums:
         if state.frozen is not None:
             self.kernel_width_ = state.frozen.means.landmarks.width
         if self.calibrate:
-            X, T, weight, share, stands_for = found.sample
-            scores = left_out_scores(found.solution, self._features, X, T, weight, share)
-            counted = weight * stands_for
-            counted *= state.sizes.sum() / counted.sum()
-            self.calibration_slope_, self.calibration_offsets_ = fit_calibration(scores, T, counted)
+            X, T, weight, _ = found.sample.merged
+            scores = left_out_scores(found.solution, self._features, X, T, weight)
+            counted = found.sample.counted * (state.sizes.sum() / found.sample.counted.sum())
+            self.calibration_slope_, self.calibration_offsets_ = fit_calibration(
+                scores[found.sample.group], found.sample.T, counted
+            )
         self.coef_ = beta[n_bias:]
 
     def _sample(self, state, cost):
-        """Return X, T, weight, share left out, and rows stood for, of the rows kept."""
+        """Return the rows kept, their weights in the sums, and what they stand for."""
         self._require_sample(state)
         kept = settle(state.reservoir)
         T, weight = one_hot(kept.labels, len(self.classes_)), kept.weight.copy()
@@ -136,7 +147,13 @@ class SolvedFromSums:
             weight *= cost[kept.labels]
         known = np.bincount(kept.labels, weights=kept.weight, minlength=len(self.classes_))
         stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
-        return kept.rows, T, weight, 1.0 / np.maximum(kept.weight, 1.0), stands_for
+        counted, twins = weight * stands_for, find_twins(kept.rows)
+        if twins is None:
+            return Sample(T, counted, (kept.rows, T, weight, counted), slice(None))
+        merged_weight, merged_T = twins.merge(weight, T)
+        merged_counts = sum_by_group(counted, twins.group, len(twins.first))
+        merged = (kept.rows[twins.first], merged_T, merged_weight, merged_counts)
+        return Sample(T, counted, merged, twins.group)
 
     def _solve_from_rows(self, reservoir):
         """Do what ``fit`` does with the rows kept, which are all rows seen."""

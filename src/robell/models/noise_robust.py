@@ -24,6 +24,7 @@ from robell._core.labels.noise import (
 )
 from robell._core.layers.features import RowBlocks, draw_sparse_layer, hidden_output, rows_per_block
 from robell._core.ridge.loo import fit_centred_ridge
+from robell._core.ridge.twins import find_twins
 from robell.models._base import (
     Capabilities,
     FamilyClassifier,
@@ -224,25 +225,26 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
 
     def _fit_rounds(self, rows):
         """Fit, clean the targets, fit again; return the last scores, the noise and the link."""
-        given = one_hot(rows.labels, len(self.classes_))
+        given, twins = one_hot(rows.labels, len(self.classes_)), find_twins(rows.X)
+        X = rows.X if twins is None else rows.X[twins.first]  # equal rows are left out together
         n_columns = self.n_features_in_ + int(self.n_hidden)
         designs = [
             RowBlocks(
-                lambda block, k=k: np.hstack([rows.X[block], self._layer(rows.X[block], k)]),
-                len(rows.X),
+                lambda block, k=k: np.hstack([X[block], self._layer(X[block], k)]),
+                len(X),
                 n_columns,
-                keep=len(rows.X) * n_columns <= KEPT_NUMBERS,
+                keep=len(X) * n_columns <= KEPT_NUMBERS,
             )
             for k in range(len(ACTIVATIONS))
         ]
-        fit = _fit_layers(designs, given, rows.multiplicity)
+        fit = _fit_layers(designs, given, rows.multiplicity, twins)
         rate = common_rate(fit.scores, rows.labels, rows.multiplicity)
         N = noise_matrix(fit.scores, rows.labels, rows.multiplicity, rate)
         cleaning = min(1.0, rate / FULL_CLEANING_RATE)
         link = fit_link(fit.scores, rows.labels, rows.multiplicity, N)
         for _ in range(int(self.n_rounds)):
             Z = posterior(link.probability(fit.scores), rows.labels, N)
-            fit = _fit_layers(designs, given + cleaning * (Z - given), rows.multiplicity)
+            fit = _fit_layers(designs, given + cleaning * (Z - given), rows.multiplicity, twins)
             link = fit_link(fit.scores, rows.labels, rows.multiplicity, N, link)
         self._keep_mean(fit)
         self.C_ = 1.0 / fit.penalties
@@ -334,20 +336,23 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
         return softmax(of_both_classes(self._scores(X)), axis=1)
 
 
-def _fit_layers(designs, targets, multiplicity):
+def _fit_layers(designs, targets, multiplicity, twins):
     """Fit every layer to the same targets, soft or not, with classes of equal weight."""
     total = multiplicity.sum()
     n_classes = targets.shape[1]
     shares = np.maximum(multiplicity @ targets / total, 0.5 / total)
     weights = multiplicity * (targets @ (1.0 / (n_classes * shares)))
-    one_copy = 1.0 / np.maximum(multiplicity, 1.0)
+    if twins is not None:
+        weights, targets = twins.merge(weights, targets)
     # The scores of two classes add up to one: one of them is enough.
     first = 1 if n_classes == 2 else 0
     fits = [
-        fit_centred_ridge(design, targets[:, first:], weights, one_copy, PENALTIES * total)
+        fit_centred_ridge(design, targets[:, first:], weights, PENALTIES * total)
         for design in designs
     ]
     scores = sum(fit.loo_scores for fit in fits) / len(fits)
+    if twins is not None:
+        scores = scores[twins.group]
     if first:
         scores = np.hstack([1.0 - scores, scores])
     return _Fit(

@@ -2,10 +2,10 @@
 
 With G = MᵀWM = QΛQᵀ and Z = MQ, a ridge regression with penalty λ has the scores and leverages
 
-    f_i = z_i (Λ + λ)⁻¹ QᵀMᵀWT,      h_i = u_i w_i Σ_k z_ik²/(Λ_k + λ)
+    f_i = z_i (Λ + λ)⁻¹ QᵀMᵀWT,      h_i = w_i Σ_k z_ik²/(Λ_k + λ)
 
-(u_i being the share of row i's weight that leaving one out takes away), and the row i left out
-would have had the residual (t_i - f_i)/(1 - h_i). Wide systems use M̃M̃ᵀ instead.
+and the row i left out would have had the residual (t_i - f_i)/(1 - h_i). Wide systems use M̃M̃ᵀ
+instead.
 
 A free intercept, which is not penalised, drops out of the centred problem:
 
@@ -58,12 +58,12 @@ def decompose(G: Any, R: Any) -> Spectrum:
 def left_out_residuals(
     design: RowBlocks,
     T: Any,
-    taken: Any,
+    w: Any,
     spectrum: Spectrum,
     penalties: Array,
     centre: Centre | None = None,
 ) -> Iterator[tuple[slice, Any]]:
-    """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K); ``taken`` is u_i w_i."""
+    """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K)."""
     xp = namespace(T)
     values, Q, coordinates = spectrum
     inverse = 1.0 / (values[:, None] + beside(penalties, T))  # (r, L)
@@ -83,18 +83,18 @@ def left_out_residuals(
         leverage = squares @ inverse
         if centre is not None:
             leverage += 1.0 / centre.weight
-        leverage *= taken[rows, None]
+        leverage *= w[rows, None]
         complement = xp.clip(1.0 - leverage, smallest, None)
         yield rows, (T[rows, None, :] - fitted) / complement[:, :, None]
 
 
 def squared_errors(
-    design: RowBlocks, T: Any, w: Any, taken: Any, spectrum: Spectrum, penalties: Array
+    design: RowBlocks, T: Any, w: Any, counted: Any, spectrum: Spectrum, penalties: Array
 ) -> Array:
-    """Return the squared leave-one-out error under each penalty, rows counted with weight w."""
+    """Return the squared leave-one-out error under each penalty, rows counted so often."""
     errors = np.zeros(len(penalties))
-    for rows, residual in left_out_residuals(design, T, taken, spectrum, penalties):
-        errors += to_host(w[rows] @ (residual**2).sum(axis=2))
+    for rows, residual in left_out_residuals(design, T, w, spectrum, penalties):
+        errors += to_host(counted[rows] @ (residual**2).sum(axis=2))
     return errors
 
 
@@ -109,36 +109,32 @@ def choose_C(
     T: Any,
     candidates: Array,
     w: Any | None = None,
-    left_out_share: Any | None = None,
     further_penalty: Any | None = None,
 ) -> int:
     """Return the place of the candidate C with the smallest weighted leave-one-out squared error.
 
     Of equal errors the smaller C wins. Arguments as those of ``solve_ridge``.
     """
-    ones = namespace(T).ones_like(T[:, 0])
-    weight = ones if w is None else w
-    share = ones if left_out_share is None else left_out_share
+    weight = namespace(T).ones_like(T[:, 0]) if w is None else w
     penalties = 1.0 / candidates
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if further_penalty is not None:
             errors = np.empty(len(candidates))
             for k, C in enumerate(candidates):
-                solution = solve_ridge(design, T, float(C), w, share, further_penalty)
+                solution = solve_ridge(design, T, float(C), w, True, further_penalty)
                 errors[k] = weight @ np.square(T - solution.loo_scores).sum(axis=1)
         elif design.n_rows >= design.n_columns:
             spectrum = decompose(*normal_equations(design, T, weight))
-            errors = squared_errors(design, T, weight, share * weight, spectrum, penalties)
+            errors = squared_errors(design, T, weight, weight, spectrum, penalties)
         else:
-            errors = _dual_errors(design, T, penalties, weight, share)
+            errors = _dual_errors(design, T, penalties, weight)
     return place_of_smallest(errors, penalties)
 
 
-def _dual_errors(design: RowBlocks, T: Any, penalties: Array, w: Any, share: Any) -> Array:
+def _dual_errors(design: RowBlocks, T: Any, penalties: Array, w: Any) -> Array:
     """Return the errors of a wide system, from K = M̃M̃ᵀ = QΛQᵀ.
 
-    With s = λ/(Λ + λ), residuals Q s QᵀT̃ and 1 - h_i = 1 - u_i + u_i Σ_k q_ik² s_k lose no digits
-    near h_i = 1.
+    With s = λ/(Λ + λ), residuals Q s QᵀT̃ and 1 - h_i = Σ_k q_ik² s_k lose no digits near h_i = 1.
     """
     xp = namespace(T)
     root = xp.sqrt(w)[:, None]
@@ -150,7 +146,7 @@ def _dual_errors(design: RowBlocks, T: Any, penalties: Array, w: Any, share: Any
     for k, penalty in enumerate(penalties.tolist()):
         shrink = penalty / (values + penalty)
         residual = (Q @ (shrink[:, None] * coordinates)).real / root
-        complement = (1.0 - share) + share * (xp.square(abs(Q)) @ shrink)
+        complement = xp.square(abs(Q)) @ shrink
         residual /= xp.clip(complement, EPS, None)[:, None]
         errors[k] = float(w @ xp.square(residual).sum(axis=1))
     return errors
@@ -168,9 +164,7 @@ class CentredRidge(NamedTuple):
     place: int  # of the penalty
 
 
-def fit_centred_ridge(
-    design: RowBlocks, T: Array, w: Array, share: Array, penalties: Array
-) -> CentredRidge:
+def fit_centred_ridge(design: RowBlocks, T: Array, w: Array, penalties: Array) -> CentredRidge:
     """Fit at the penalty with the smallest weighted squared leave-one-out error.
 
     Of equal errors the larger penalty wins. Arguments as those of ``solve_ridge``.
@@ -178,7 +172,7 @@ def fit_centred_ridge(
     centre, spectrum = _eigenbasis(design, T, w)
     scores = np.empty((design.n_rows, len(penalties), T.shape[1]))
     errors = np.zeros(len(penalties))
-    for rows, residual in left_out_residuals(design, T, share * w, spectrum, penalties, centre):
+    for rows, residual in left_out_residuals(design, T, w, spectrum, penalties, centre):
         scores[rows] = T[rows, None, :] - residual
         errors += w[rows] @ np.square(residual, out=residual).sum(axis=2)
     place = place_of_smallest(errors, penalties)

@@ -139,14 +139,14 @@ def solve_ridge(
     T: Any,
     C: float,
     w: Any | None = None,
-    left_out_share: Any | None = None,
+    leave_out: bool = False,
     further_penalty: Any | None = None,
 ) -> RidgeSolution:
     """Solve the weighted ridge problem (Eq. 26; Eq. 29 after division, errata E2 and E3).
 
     ``design`` is M of shape (A, P), T of shape (A, K), C the paper's γ; w holds positive row
-    weights, None for ones. ``left_out_share`` asks for leave-one-out scores, leaving out this share
-    of each row's weight: 1 for a row, 1/k for one copy of a row that stands for k.
+    weights, None for ones. ``leave_out`` asks for leave-one-out scores; a row is left out with all
+    of its weight.
     ``further_penalty`` is Q, added to the identity in the penalty; of arrays only.
     """
     # For C < 1 the system is multiplied by C: 1/C must not overflow.
@@ -157,16 +157,16 @@ def solve_ridge(
         penalty = 1.0 / C
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if further_penalty is not None:
-            return _solve_lu(design, T, w, penalty, left_out_share, further_penalty)
+            return _solve_lu(design, T, w, penalty, leave_out, further_penalty)
         solve = _solve_primal if design.n_rows >= design.n_columns else _solve_dual
-        solution = solve(design, T, w, penalty, left_out_share)
+        solution = solve(design, T, w, penalty, leave_out)
         if solution is None:
-            solution = _solve_svd(design, T, w, penalty, left_out_share)
+            solution = _solve_svd(design, T, w, penalty, leave_out)
     return solution
 
 
 def _solve_primal(
-    design: RowBlocks, T: Any, w: Any | None, penalty: float, share: Any | None
+    design: RowBlocks, T: Any, w: Any | None, penalty: float, leave_out: bool
 ) -> RidgeSolution | None:
     """Solve (MᵀWM + λI) β = MᵀWT."""
     G, R = normal_equations(design, T, w)
@@ -182,9 +182,8 @@ def _solve_primal(
             gradient += M.conj().T @ (residual if w is None else w[rows, None] * residual)
         beta += factor.solve(gradient)
     loo = None
-    if share is not None:
-        taken = share if w is None else share * w
-        loo = left_out_scores(factor.leverage, beta, design, T, taken)
+    if leave_out:
+        loo = left_out_scores(factor.leverage, beta, design, T, w)
     return RidgeSolution(beta, "primal", loo)
 
 
@@ -195,7 +194,7 @@ def _scaled(design: RowBlocks, T: Any, w: Any | None) -> tuple[Any, Any, Any]:
 
 
 def _solve_dual(
-    design: RowBlocks, T: Any, w: Any | None, penalty: float, share: Any | None
+    design: RowBlocks, T: Any, w: Any | None, penalty: float, leave_out: bool
 ) -> RidgeSolution | None:
     """Solve (M̃M̃ᵀ + λI) α = T̃ for β = M̃ᵀα."""
     root, M, T_root = _scaled(design, T, w)
@@ -210,15 +209,15 @@ def _solve_dual(
     for _ in range(REFINEMENTS if factor.rcond < REFINE_BELOW else 0):
         alpha = alpha + factor.solve(T_root - M @ (M_t @ alpha) - penalty * alpha)
     loo = None
-    if share is not None:
+    if leave_out:
         # In the dual, t_i - f_i = α_i/(C √w_i) and 1 - h_i = (K⁻¹)_ii/C lose no digits near h = 1.
-        complement = (1.0 - share) + share * penalty * factor.inverse_diagonal()
+        complement = penalty * factor.inverse_diagonal()
         loo = T - penalty * alpha.real / (root * complement[:, None])
     return RidgeSolution(M_t @ alpha, "dual", loo)
 
 
 def _solve_svd(
-    design: RowBlocks, T: Any, w: Any | None, penalty: float, share: Any | None
+    design: RowBlocks, T: Any, w: Any | None, penalty: float, leave_out: bool
 ) -> RidgeSolution:
     """Solve over the singular values that M̃ has numerically."""
     xp = namespace(T)
@@ -230,14 +229,13 @@ def _solve_svd(
     coordinates = left.conj().T @ T_root
     beta = right.conj().T @ ((s / (xp.square(s) + penalty))[:, None] * coordinates)
     loo = None
-    if share is not None:
+    if leave_out:
         residual = (left @ (shrink[:, None] * coordinates)).real
         inside = xp.square(abs(left))
         complement = inside @ shrink
         if len(s) < len(M):  # else the columns of `left` span everything: nothing lies outside
             residual += T_root - (left @ coordinates).real
             complement += xp.clip(1.0 - inside.sum(axis=1), 0.0, None)
-        complement = (1.0 - share) + share * complement
         # A row that no other row says anything about: without it, its score is the fit's.
         complement = xp.where(complement > 0.0, complement, 1.0)
         loo = T - residual / (root * complement[:, None])
@@ -249,7 +247,7 @@ def _solve_lu(
     T: AnyArray,
     w: AnyArray | None,
     penalty: float,
-    share: AnyArray | None,
+    leave_out: bool,
     further_penalty: AnyArray,
 ) -> RidgeSolution:
     """Solve (MᵀWM + λ(I + Q)) β = MᵀWT."""
@@ -267,27 +265,24 @@ def _solve_lu(
     for _ in range(REFINEMENTS if method == "lu" else 0):
         beta = beta + inverse @ (R - G @ beta)
     loo = None
-    if share is not None:
+    if leave_out:
         # The same identity as in the symmetric case: it only needs a change of rank one.
-        taken = share if w is None else share * w
-        loo = left_out_scores(
-            lambda M: np.einsum("ij,ij->i", M @ inverse, M), beta, design, T, taken
-        )
+        loo = left_out_scores(lambda M: np.einsum("ij,ij->i", M @ inverse, M), beta, design, T, w)
     return RidgeSolution(beta, method, loo)
 
 
 def left_out_scores(
-    leverage: Callable[[Any], Any], beta: Any, design: RowBlocks, T: Any, taken: Any
+    leverage: Callable[[Any], Any], beta: Any, design: RowBlocks, T: Any, w: Any | None
 ) -> Any:
     """Return the score of every row by the model fitted without it.
 
-    ``leverage`` maps rows of M to m_i G⁻¹ m_iᵀ; ``taken`` is the weight that leaving one out takes
-    away, so that h_i = taken_i m_i G⁻¹ m_iᵀ.
+    ``leverage`` maps rows of M to m_i G⁻¹ m_iᵀ, so that h_i = w_i m_i G⁻¹ m_iᵀ.
     """
     scores = namespace(T).empty_like(T)
     for rows, M in design:
         h = leverage(M)
-        h *= taken[rows]
+        if w is not None:
+            h *= w[rows]
         scores[rows] = leave_one_out((M @ beta).real, T[rows], 1.0 - h)
     return scores
 

@@ -312,16 +312,15 @@ def solve(state: State, C: float, class_cost: Array | None = None) -> GramSoluti
 
 
 def left_out_scores(
-    solution: GramSolution, features: Features, X: Array, T: Array, weight: Array, share: Array
+    solution: GramSolution, features: Features, X: Array, T: Array, weight: Array
 ) -> Array:
     """Return the scores of rows by the model fitted without them.
 
-    ``weight`` is w_i times class cost and multiplicity, as in the ridge regression; ``share`` the
-    part of it that is left out: 1/k for one of a row's k copies.
+    ``weight`` is w_i times class cost and multiplicity, as in the ridge regression.
     """
-    taken = share * weight * solution.weight_factor
+    w = weight * solution.weight_factor
     rows = _design(features, X, len(solution.beta))
-    return np.asarray(scores_without_each(solution.factor.leverage, solution.beta, rows, T, taken))
+    return np.asarray(scores_without_each(solution.factor.leverage, solution.beta, rows, T, w))
 
 
 def left_out_errors(
@@ -329,19 +328,18 @@ def left_out_errors(
     class_cost: Array | None,
     candidates: Array,
     features: Features,
-    sample: tuple[Array, Array, Array, Array, Array],
+    sample: tuple[Array, Array, Array, Array],
 ) -> Array:
     """Return the squared leave-one-out error of a sample of rows under each candidate C.
 
-    ``sample`` holds X, T, weight and share, as in :func:`left_out_scores`, and how many rows
-    each row stands for.
+    ``sample`` holds X, T and weight, as in :func:`left_out_scores`, and how often each row counts.
     """
-    X, T, weight, share, stands_for = sample
+    X, T, weight, counted = sample
     G, R = summed_equations(state, class_cost)
     with np.errstate(over="ignore"):
         penalties = 1.0 / candidates
     rows = _design(features, X, len(G))
-    return squared_errors(rows, T, weight * stands_for, share * weight, decompose(G, R), penalties)
+    return squared_errors(rows, T, weight, counted, decompose(G, R), penalties)
 
 
 def _design(features: Features, X: Array, n_columns: int) -> RowBlocks:

@@ -1,0 +1,79 @@
+"""Equal rows are one row: merged before the ridge is solved, so that copies are left out together.
+
+Rows with the same features m contribute Σ_i w_i |mβ - t_i|² = w |mβ - t|² + const, where
+w = Σ_i w_i and t = Σ_i w_i t_i / w. The merged system has the same solution, and leaving out its
+one row leaves out all copies: no row is scored by a model that has seen its twin. The squared
+errors differ by the same constant under every penalty, so the same penalty is chosen.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robell._core.array import beside, namespace, sum_by_group, to_host
+
+# Rows are equal where no column differs by more than this share of its range, or by rounding.
+SAME_SHARE = 1e-9
+ROUNDING = 4 * float(np.finfo(np.float64).eps)
+
+
+class Twins(NamedTuple):
+    """Which rows are equal."""
+
+    first: Any  # place of the first row of each group, in the order of the rows
+    group: Any  # the group of every row
+
+    def merge(self, weight: Any, T: Any) -> tuple[Any, Any]:
+        """Return w and t of the merged rows."""
+        n_groups = len(self.first)
+        total = sum_by_group(weight, self.group, n_groups)
+        return total, sum_by_group(weight[:, None] * T, self.group, n_groups) / total[:, None]
+
+
+def find_twins(X: Any) -> Twins | None:
+    """Return which rows of X are equal, or equal up to rounding; None where all rows differ.
+
+    Rows are sorted by one projection of their columns, and neighbours in that order compared.
+    """
+    xp = namespace(X)
+    if not is_real(X):
+        X = np.hstack([X.real, X.imag])
+    low, high = xp.amin(X, 0), xp.amax(X, 0)
+    # Halves first: the range of a column may be larger than the largest number.
+    spread = high / 2 - low / 2
+    near = xp.maximum(2 * SAME_SHARE * spread, ROUNDING * xp.maximum(abs(low), abs(high)))
+    direction = np.random.default_rng(0).uniform(1.0, 2.0, X.shape[1])
+    scale = xp.where(spread > 0, spread, xp.ones_like(spread))
+    key = xp.zeros_like(X[:, 0])
+    for j, share in enumerate(direction.tolist()):  # a column at a time: no second table
+        key += share * ((X[:, j] / 2 - low[j] / 2) / scale[j])
+    order = xp.argsort(key)
+    gap = key[order[1:]] - key[order[:-1]]
+    widest = float((near / scale).sum()) * 4 + ROUNDING * 4 * X.shape[1]
+    close = to_host(xp.where(gap <= widest)[0])
+    if not len(close):
+        return None
+    a, b = order[beside(close, X)], order[beside(close + 1, X)]
+    same = np.zeros(len(X) - 1, bool)
+    same[close] = to_host((abs(X[a] / 2 - X[b] / 2) <= near / 2).all(1))
+    if not same.any():
+        return None
+    return _numbered(to_host(order), same, X)
+
+
+def _numbered(order: Any, same: Any, X: Any) -> Twins:
+    """Return groups of rows that follow each other in an order, numbered by their first rows."""
+    run = np.concatenate([[0], np.cumsum(~same)])
+    first = np.full(run[-1] + 1, len(order))
+    np.minimum.at(first, run, order)
+    rank = np.argsort(np.argsort(first))
+    group = np.empty(len(order), np.intp)
+    group[order] = rank[run]
+    return Twins(beside(np.sort(first), X), beside(group, X))
+
+
+def is_real(X: Any) -> bool:
+    """Say whether X holds real numbers."""
+    return "complex" not in str(X.dtype)
