@@ -9,6 +9,7 @@ from robell._core.layers import features
 from robell._core.layers.features import RowBlocks, rows_per_block
 from robell._core.ridge.loo import choose_C, fit_centred_ridge, place_of_smallest
 from robell._core.ridge.solve import solve_ridge as solve_penalised
+from robell._core.ridge.twins import find_twins
 
 PENALTIES = 10.0 ** np.arange(-2, 3)
 
@@ -20,12 +21,12 @@ def solve_ridge(M, T, w, penalty):
     return np.linalg.solve(design.T * w @ design + penalties, design.T * w @ T)
 
 
-def literal_path(M, T, w, share, penalties):
+def literal_path(M, T, w, penalties):
     """Return leave-one-out scores (A, L, K) by a refit for each row and penalty, and errors."""
     scores = np.empty((len(M), len(penalties), T.shape[1]))
     for i in range(len(M)):
         reduced = w.copy()
-        reduced[i] *= 1.0 - share[i]
+        reduced[i] = 0.0
         for k, penalty in enumerate(penalties):
             scores[i, k] = np.r_[1.0, M[i]] @ solve_ridge(M, T, reduced, penalty)
     errors = np.einsum("i,ilk->l", w, np.square(T[:, None, :] - scores))
@@ -43,17 +44,16 @@ def problems(draw):
     M = rng.normal(size=(n_rows, n_columns)) + draw(st.sampled_from([0.0, 5.0]))
     T = rng.normal(size=(n_rows, draw(st.integers(1, 3))))
     w = rng.uniform(0.3, 3.0, n_rows) if draw(st.booleans()) else np.ones(n_rows)
-    share = rng.uniform(0.1, 1.0, n_rows) if draw(st.booleans()) else np.ones(n_rows)
-    return M, T, w, share
+    return M, T, w
 
 
 @given(problems())
 def test_scores_are_those_of_refits_without_the_row(problem):
     """At every penalty, each being the only one of its path."""
-    M, T, w, share = problem
-    scores, _ = literal_path(M, T, w, share, PENALTIES)
+    M, T, w = problem
+    scores, _ = literal_path(M, T, w, PENALTIES)
     for k, penalty in enumerate(PENALTIES):
-        fit = fit_centred_ridge(as_blocks(M), T, w, share, PENALTIES[k : k + 1])
+        fit = fit_centred_ridge(as_blocks(M), T, w, PENALTIES[k : k + 1])
         np.testing.assert_allclose(fit.loo_scores, scores[:, k], rtol=1e-8, atol=1e-8)
         solution = solve_ridge(M, T, w, penalty)
         np.testing.assert_allclose(fit.intercept, solution[0], rtol=1e-8, atol=1e-8)
@@ -62,9 +62,9 @@ def test_scores_are_those_of_refits_without_the_row(problem):
 
 @given(problems())
 def test_the_penalty_has_the_smallest_of_the_refits_errors(problem):
-    M, T, w, share = problem
-    scores, errors = literal_path(M, T, w, share, PENALTIES)
-    fit = fit_centred_ridge(as_blocks(M), T, w, share, PENALTIES)
+    M, T, w = problem
+    scores, errors = literal_path(M, T, w, PENALTIES)
+    fit = fit_centred_ridge(as_blocks(M), T, w, PENALTIES)
     assert errors[fit.place] <= errors.min() * (1 + 1e-9)
     np.testing.assert_allclose(fit.loo_scores, scores[:, fit.place], rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(
@@ -75,8 +75,8 @@ def test_the_penalty_has_the_smallest_of_the_refits_errors(problem):
 def test_both_ends_of_the_path_can_be_chosen(rng):
     """Pure noise asks for the largest penalty, a noiseless line for the smallest."""
     M, ones = rng.normal(size=(30, 2)), np.ones(30)
-    noise = fit_centred_ridge(as_blocks(M), rng.normal(size=(30, 1)), ones, ones, PENALTIES)
-    line = fit_centred_ridge(as_blocks(M), M[:, :1] * 3 + 7, ones, ones, PENALTIES)
+    noise = fit_centred_ridge(as_blocks(M), rng.normal(size=(30, 1)), ones, PENALTIES)
+    line = fit_centred_ridge(as_blocks(M), M[:, :1] * 3 + 7, ones, PENALTIES)
     assert (noise.place, line.place) == (len(PENALTIES) - 1, 0)
 
 
@@ -87,7 +87,7 @@ def test_of_equal_errors_the_larger_penalty_wins(rng, shape, targets):
     M = np.zeros(shape) if targets == "constant columns" else rng.normal(size=shape)
     T = np.zeros((shape[0], 1)) if targets == "constant" else rng.normal(size=(shape[0], 1))
     ones = np.ones(shape[0])
-    fit = fit_centred_ridge(as_blocks(M), T, ones, ones, PENALTIES)
+    fit = fit_centred_ridge(as_blocks(M), T, ones, PENALTIES)
     assert fit.place == len(PENALTIES) - 1
     np.testing.assert_allclose(fit.beta, 0.0, atol=1e-12)
     others = (T.sum(axis=0) - T) / (shape[0] - 1)  # the mean of the other rows
@@ -95,24 +95,29 @@ def test_of_equal_errors_the_larger_penalty_wins(rng, shape, targets):
 
 
 @given(problems(), st.integers(0, 1000))
-def test_a_row_of_weight_w_is_w_rows(problem, seed):
-    """One of w copies is left out: the share 1/w of the weight."""
-    M, T, _, _ = problem
-    copies = np.random.default_rng(seed).integers(1, 4, len(M))
-    fit = fit_centred_ridge(as_blocks(M), T, copies.astype(float), 1.0 / copies, PENALTIES)
-    repeated = M.repeat(copies, axis=0), T.repeat(copies, axis=0)
-    ones = np.ones(copies.sum())
-    again = fit_centred_ridge(as_blocks(repeated[0]), repeated[1], ones, ones, PENALTIES)
+def test_a_row_of_weight_w_is_w_rows_left_out_together(problem, seed):
+    M, T, _ = problem
+    rng = np.random.default_rng(seed)
+    copies = rng.integers(1, 4, len(M))
+    fit = fit_centred_ridge(as_blocks(M), T, copies.astype(float), PENALTIES)
+    order = rng.permutation(copies.sum())
+    rows, targets = (values.repeat(copies, axis=0)[order] for values in (M, T))
+    twins = find_twins(rows)
+    assert (twins is None) == (copies.max() == 1)
+    if twins is None:
+        return
+    weight, merged = twins.merge(np.ones(len(rows)), targets)
+    again = fit_centred_ridge(as_blocks(rows[twins.first]), merged, weight, PENALTIES)
     assert fit.place == again.place
-    expected = fit.loo_scores.repeat(copies, axis=0)
-    np.testing.assert_allclose(again.loo_scores, expected, rtol=1e-8, atol=1e-8)
+    expected = fit.loo_scores.repeat(copies, axis=0)[order]
+    np.testing.assert_allclose(again.loo_scores[twins.group], expected, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(again.beta, fit.beta, rtol=1e-8, atol=1e-8)
 
 
 def test_a_row_that_decides_its_own_score_stays_finite():
     """As many free columns as rows and hardly a penalty: leverages are one but for rounding."""
     M, T = np.eye(5), np.arange(5.0)[:, None]
-    fit = fit_centred_ridge(as_blocks(M), T, np.ones(5), np.ones(5), np.array([1e-300]))
+    fit = fit_centred_ridge(as_blocks(M), T, np.ones(5), np.array([1e-300]))
     assert np.isfinite(fit.loo_scores).all()
     assert np.isfinite(fit.beta).all()
 
@@ -123,7 +128,7 @@ def test_overflow_is_an_error_not_a_score(rng):
         np.errstate(over="ignore", invalid="ignore"),
         pytest.raises(ValueError, match="overflow"),
     ):
-        fit_centred_ridge(as_blocks(M), np.ones((20, 1)), np.ones(20), np.ones(20), PENALTIES)
+        fit_centred_ridge(as_blocks(M), np.ones((20, 1)), np.ones(20), PENALTIES)
 
 
 # -- without an intercept ------------------------------------------------------------
@@ -132,16 +137,16 @@ def test_overflow_is_an_error_not_a_score(rng):
 @given(problems(), st.booleans())
 def test_the_C_chosen_has_the_smallest_error_of_leaving_rows_out(problem, is_complex):
     """Tall and wide, real and complex: one decomposition says what a solution for each C says."""
-    M, T, w, share = problem
+    M, T, w = problem
     if is_complex:
         M = M + 1j * M[::-1]
     design = RowBlocks(lambda rows: M[rows], *M.shape, dtype=M.dtype)
     candidates = np.sort(1.0 / PENALTIES)
     errors = [
-        w @ np.square(T - solve_penalised(design, T, C, w, share).loo_scores).sum(axis=1)
+        w @ np.square(T - solve_penalised(design, T, C, w, True).loo_scores).sum(axis=1)
         for C in candidates
     ]
-    found = errors[choose_C(design, T, candidates, w, share)]
+    found = errors[choose_C(design, T, candidates, w)]
     assert found <= min(errors) * (1 + 1e-8)
 
 
@@ -158,12 +163,12 @@ def test_errors_that_are_no_numbers_are_passed_over():
 @pytest.mark.parametrize("n_targets", [1, 3])
 def test_several_blocks_give_what_one_gives(rng, monkeypatch, keep, n_targets):
     M, T = rng.normal(size=(300, 7)), rng.normal(size=(300, n_targets))
-    w, share = rng.uniform(0.5, 2, 300), rng.uniform(0.2, 1, 300)
-    whole = fit_centred_ridge(as_blocks(M), T, w, share, PENALTIES)
+    w = rng.uniform(0.5, 2, 300)
+    whole = fit_centred_ridge(as_blocks(M), T, w, PENALTIES)
     monkeypatch.setattr(features, "BLOCK_ELEMENTS", 1)
     design = as_blocks(M, keep=keep)
     assert len(list(design)) == 5
-    parts = fit_centred_ridge(design, T, w, share, PENALTIES)
+    parts = fit_centred_ridge(design, T, w, PENALTIES)
     assert parts.place == whole.place
     for name in ("beta", "intercept", "loo_scores"):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), atol=1e-11)
@@ -190,8 +195,6 @@ def test_a_fit_leaves_kept_blocks_as_they_were(rng, monkeypatch):
     monkeypatch.setattr(features, "BLOCK_ELEMENTS", 1)
     M, T = rng.normal(size=(200, 5)), rng.normal(size=(200, 1))
     design = RowBlocks(lambda rows: M[rows].copy(), *M.shape, keep=True)
-    first, second = (
-        fit_centred_ridge(design, T, np.ones(200), np.ones(200), PENALTIES) for _ in range(2)
-    )
+    first, second = (fit_centred_ridge(design, T, np.ones(200), PENALTIES) for _ in range(2))
     np.testing.assert_array_equal(first.loo_scores, second.loo_scores)
     np.testing.assert_array_equal(np.vstack([block for _, block in design]), M)

@@ -14,9 +14,10 @@ import numpy as np
 
 from robell._core.array import beside, namespace, sum_by_group, to_host
 
-# Rows are equal where no column differs by more than this share of its range, or by rounding.
+# Rows are equal where no column differs by more than this share of its range, or beyond the 14
+# digits that survive being written with 15, as spreadsheets do.
 SAME_SHARE = 1e-9
-ROUNDING = 4 * float(np.finfo(np.float64).eps)
+ROUNDING = 1e-14
 
 
 class Twins(NamedTuple):

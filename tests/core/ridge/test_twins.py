@@ -1,0 +1,114 @@
+"""Equal rows are found, merged, and left out together."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robell import (
+    ComplexRVFLClassifier,
+    ELMClassifier,
+    NoiseRobustRVFLClassifier,
+    RoBellRVFLClassifier,
+    RVFLClassifier,
+    find_label_issues,
+)
+from robell._core.layers.features import RowBlocks
+from robell._core.ridge.solve import solve_ridge
+from robell._core.ridge.twins import find_twins
+
+
+def by_loops(X):
+    """Return the number of the first equal row for every row."""
+    return [next(j for j, other in enumerate(X) if np.array_equal(other, row)) for row in X]
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 4), st.sampled_from([2, 5, 10**6])
+)
+def test_equal_rows_are_found_in_any_order(seed, n_rows, n_columns, n_values):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, n_values, (n_rows, n_columns)) * 10.0 ** rng.integers(-200, 200, n_columns)
+    expected = by_loops(X)
+    twins = find_twins(X)
+    if len(set(expected)) == n_rows:
+        assert twins is None
+    else:
+        np.testing.assert_array_equal(twins.first, sorted(set(expected)))
+        np.testing.assert_array_equal(twins.first[twins.group], expected)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_rounding_makes_no_difference_and_a_real_one_does(rng, offset):
+    X = rng.normal(size=(50, 3)) + offset
+    rounded = np.float64([[float(f"{value:.15g}") for value in row] for row in X])
+    assert len(find_twins(np.vstack([X, rounded])).first) == 50
+    assert find_twins(np.vstack([X, X + 1e-6 * np.ptp(X, axis=0)])) is None
+
+
+def test_complex_rows(rng):
+    X = rng.normal(size=(20, 2)) + 1j * rng.normal(size=(20, 2))
+    assert find_twins(np.vstack([X, X.conj()])) is None
+    assert len(find_twins(np.vstack([X, X])).first) == 20
+
+
+def test_merged_rows_are_left_out_as_refits_without_all_copies_say(rng):
+    distinct = rng.normal(size=(12, 4))
+    which = rng.integers(0, 12, 30)
+    M, T, w = distinct[which], rng.normal(size=(30, 2)), rng.uniform(0.5, 2.0, 30)
+    twins = find_twins(M)
+    weight, merged = twins.merge(w, T)
+    rows = M[twins.first]
+    design = RowBlocks(lambda block: rows[block], *rows.shape)
+    solution = solve_ridge(design, merged, 3.0, weight, True)
+    whole = np.linalg.solve(M.T * w @ M + np.eye(4) / 3.0, M.T * w @ T)
+    np.testing.assert_allclose(solution.beta, whole, atol=1e-12)
+    for i in range(30):
+        kept = which != which[i]
+        A, v = M[kept], w[kept]
+        beta = np.linalg.solve(A.T * v @ A + np.eye(4) / 3.0, A.T * v @ T[kept])
+        np.testing.assert_allclose(solution.loo_scores[twins.group[i]], M[i] @ beta, atol=1e-10)
+
+
+MODELS = [
+    RVFLClassifier(C="loo", random_state=0),
+    ELMClassifier(random_state=0),
+    RoBellRVFLClassifier(kernel_width="scale", C="loo", random_state=0),
+    ComplexRVFLClassifier(random_state=0),
+    NoiseRobustRVFLClassifier(random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_every_row_twice_is_weight_two(model, imbalanced, rng):
+    X, y = imbalanced
+    weighted = model.fit(X, y, sample_weight=np.full(len(y), 2.0)).predict_proba(X)
+    order = rng.permutation(2 * len(y))
+    twice = model.fit(np.vstack([X, X])[order], np.r_[y, y][order]).predict_proba(X)
+    np.testing.assert_allclose(twice, weighted, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_copies_invent_no_suspects(seed):
+    rng = np.random.default_rng(seed)
+    truth = np.repeat([0, 1], 60)
+    X = rng.normal(size=(120, 2)) + 2.0 * truth[:, None]
+    y = truth if seed < 3 else np.where(rng.random(120) < 0.15, 1 - truth, truth)
+    once, twice = find_label_issues(X, y), find_label_issues(np.vstack([X, X]), np.r_[y, y])
+    assert len(twice.index) <= 2 * len(once.index)
+    # Copies of a row are judged alike, whatever their order.
+    np.testing.assert_array_equal(*np.split(twice.sample_quality, 2))
+
+
+def test_a_stream_that_repeats_its_rows_is_calibrated_as_fit_is(imbalanced):
+    X, y = imbalanced
+    y = np.where(X[:, 0] > 2.0, 1 - y, y)
+    stream = RVFLClassifier(random_state=0)
+    for _ in range(3):
+        stream.partial_fit(X, y, classes=[0, 1])
+    # The same row under both labels is left out with both.
+    stream.partial_fit(X[:20], 1 - y[:20])
+    whole = RVFLClassifier(random_state=0).fit(
+        np.vstack([X, X, X, X[:20]]), np.r_[y, y, y, 1 - y[:20]]
+    )
+    np.testing.assert_allclose(stream.predict_proba(X), whole.predict_proba(X), atol=1e-8)
