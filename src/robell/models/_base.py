@@ -18,7 +18,6 @@ and a few numbers a row come to the host.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -48,6 +47,7 @@ from robell._core.ridge.calibrate import calibrated_probability, fit_calibration
 from robell._core.ridge.loo import choose_C
 from robell._core.ridge.solve import solve_ridge
 from robell._core.ridge.twins import find_twins
+from robell.models._capabilities import Capabilities
 from robell.models._validation import (
     ARRAY_CHECKS,
     LARGEST_WEIGHT,
@@ -62,23 +62,6 @@ from robell.models._validation import (
 )
 
 PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
-
-
-@dataclass(frozen=True)
-class Capabilities:
-    """What a classifier can do beyond fitting arrays; asked for here and nowhere else.
-
-    A class declares its own in ``_capabilities``. Who wants something that is not declared refuses
-    by name; documentation and tests of the whole family read the same record.
-    """
-
-    streams: bool = False  # partial_fit and merge: rows that are seen once
-    passes: bool = False  # fits in passes over files or over partitions on a cluster
-    tensors: bool = False  # fits torch tensors where they are
-    exact_search: bool = False  # RVFLGridSearchCV shares its factorisations among candidates
-    weighs_by_membership: bool = False  # row weights depend on all other rows
-    scales_inputs: bool = False  # standardises the columns itself
-    calibrates_left_out: bool = True  # probabilities come from leave-one-out scores
 
 
 def _calibrates(estimator):
