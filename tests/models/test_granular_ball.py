@@ -276,7 +276,7 @@ def test_leave_one_out_with_a_penalty_that_is_not_symmetric(rng):
     w, Q = rng.uniform(0.5, 2, 25), rng.uniform(0, 0.3, (6, 6))
     blocks = RowBlocks(lambda rows: M[rows], *M.shape)
     for C in (0.1, 10.0):
-        found = solve_ridge(blocks, T, C, w, np.ones(25), Q)
+        found = solve_ridge(blocks, T, C, w, True, Q)
         for i in range(25):
             keep = np.arange(25) != i
             system = (M[keep].T * w[keep]) @ M[keep] + (np.eye(6) + Q) / C
@@ -292,6 +292,6 @@ def test_a_singular_system_with_a_graph_is_solved_and_reported(rng):
     M = np.hstack([M, M])
     T = np.eye(2)[rng.integers(0, 2, 20)]
     blocks = RowBlocks(lambda rows: M[rows], *M.shape)
-    solution = solve_ridge(blocks, T, 1e300, None, np.ones(20), np.zeros((8, 8)))
+    solution = solve_ridge(blocks, T, 1e300, None, True, np.zeros((8, 8)))
     assert solution.method == "svd"
     np.testing.assert_allclose(solution.beta, np.linalg.pinv(M) @ T, atol=1e-8)

@@ -129,6 +129,10 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
     and wrong labels change places, and nothing in the data shows it. Hard rows cannot be told from
     wrongly labelled ones: where classes overlap, some right labels are called suspect.
 
+    Equal rows, and rows equal to 14 digits, are judged together, each by a model that has seen none
+    of them. Rows that are only alike, such as several photographs of one thing, are not: they
+    vouch for each other's labels, right or wrong. Keep one of each, or give each less weight.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
