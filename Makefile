@@ -55,6 +55,7 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/dask_fit.py
 	$(BIN)/python benchmarks/noise_robust.py
 	$(BIN)/python benchmarks/label_issues.py
+	$(BIN)/python benchmarks/doubled_rows.py
 	$(BIN)/python benchmarks/robust_choices.py
 
 $(STAMP): pyproject.toml
