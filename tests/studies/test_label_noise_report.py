@@ -11,23 +11,27 @@ from hypothesis import strategies as st
 
 from robell.report.plots import COLOURS, _looks, curve_panels
 from robell.studies.engine.report import write_report
-from robell.studies.engine.store import Store
-from robell.studies.label_noise.models import MODELS, OURS
-from robell.studies.label_noise.plan import FRESH_SETS, SETS, NoiseJob
-from robell.studies.label_noise.results import METRICS, NoiseResults, chance_scores
-from robell.studies.label_noise.study import STUDY
-from robell.studies.label_noise.summary import headline
-from robell.studies.label_noise.tables import (
+from robell.studies.engine.score_tables import (
     ModelTable,
     cell_table,
     dataset_table,
     every_score,
+    significance_table,
+    time_table,
+)
+from robell.studies.engine.scores import METRICS
+from robell.studies.engine.store import Store
+from robell.studies.label_noise.models import MODELS, OURS, TIME_REFERENCE
+from robell.studies.label_noise.plan import FRESH_SETS, SETS, NoiseJob
+from robell.studies.label_noise.results import NoiseResults, chance_scores
+from robell.studies.label_noise.study import STUDY
+from robell.studies.label_noise.summary import headline
+from robell.studies.label_noise.tables import (
+    OUR_LABEL,
     margin_details,
     margin_tables,
     margins,
-    significance_table,
     suspects_table,
-    time_table,
 )
 
 PEERS = ["svc", "forest", "lightgbm"]
@@ -245,17 +249,17 @@ def test_missing_cells_are_never_the_best():
 
 
 def test_times_are_compared_over_the_jobs_all_models_have_finished(results):
-    table = time_table(results)
+    table = time_table(results, TIME_REFERENCE)
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows[MODELS[OURS].label][0] == pytest.approx(1.0)  # milliseconds
     assert rows[MODELS["lightgbm"].label][3] == 1.0
     assert rows[MODELS[OURS].label][3] == pytest.approx(1 / 4)
     assert "39 jobs" in table.caption  # one of 40 failed for one model
-    assert time_table(NoiseResults([])) is None
+    assert time_table(NoiseResults([]), TIME_REFERENCE) is None
 
 
 def test_without_the_reference_there_is_no_ratio():
-    table = time_table(NoiseResults(make_records(["svc", "forest"])))
+    table = time_table(NoiseResults(make_records(["svc", "forest"])), TIME_REFERENCE)
     assert [row[4] for row in table.rows] == [None, None]
 
 
@@ -275,7 +279,7 @@ def test_tests_name_whom_our_model_differs_from():
             value = level + random.normal() * 0.03
             scores = dict.fromkeys(METRICS, value)
             found.append(record(name, "symmetric", 20, 10, model, scores))
-    rows = significance_table([NoiseResults(found).cell("symmetric", 20)]).rows
+    rows = significance_table([NoiseResults(found).cell("symmetric", 20)], OURS, OUR_LABEL).rows
     assert len(rows) == 6
     assert rows[0][2:4] == (20, 4)
     assert rows[0][6] < 1e-6
@@ -283,7 +287,8 @@ def test_tests_name_whom_our_model_differs_from():
     assert rows[0][7] == pytest.approx(1.0488, abs=1e-4)
     assert rows[0][8] == f"{MODELS['forest'].label}; {MODELS['rvfl'].label}"
     assert rows[0][9] == "none"
-    assert significance_table([NoiseResults(found[:2]).cell("symmetric", 20)]).rows == ()
+    few = NoiseResults(found[:2]).cell("symmetric", 20)
+    assert significance_table([few], OURS, OUR_LABEL).rows == ()
 
 
 def test_every_score_and_every_set(results):

@@ -13,16 +13,11 @@ from sklearn.model_selection import train_test_split
 from robell.cli import main
 from robell.datasets import keel_names
 from robell.studies.engine.execute import execute
+from robell.studies.engine.fit_and_score import class_scores, six_metrics
 from robell.studies.engine.jobs import Rows
 from robell.studies.engine.store import Store, read_records
 from robell.studies.engine.study import gather
-from robell.studies.label_noise.jobs import (
-    Split,
-    minority_labels,
-    minority_scores,
-    run_noise_job,
-    six_metrics,
-)
+from robell.studies.label_noise.jobs import Split, minority_labels, run_noise_job
 from robell.studies.label_noise.models import MODELS, OURS, REVISIONS, build, require_packages
 from robell.studies.label_noise.plan import (
     FIRST_SEED,
@@ -164,7 +159,7 @@ def test_a_job_is_the_model_fitted_and_scored(model):
     split = Split(job, rows)
     fitted = build(model, 10, split.y_train).fit(split.X_train, split.y_train)
     predicted = fitted.predict(split.X_test)
-    score = minority_scores(fitted, split.X_test)
+    score = class_scores(fitted, split.X_test, (0, 1))
     (tn, fp), (fn, tp) = confusion_matrix(split.y_test, predicted)
     found = answer["outcome"]["metrics"]
     sensitivity, specificity = tp / (tp + fn), tn / (tn + fp)
@@ -205,7 +200,7 @@ def test_perfect_and_worthless_predictions():
 @pytest.mark.parametrize("only", [0, 1])
 def test_a_model_that_knows_one_class_scores_all_rows_alike(only):
     model = DummyClassifier().fit(np.zeros((4, 1)), np.full(4, only))
-    np.testing.assert_array_equal(minority_scores(model, np.zeros((3, 1))), np.full(3, only))
+    np.testing.assert_array_equal(class_scores(model, np.zeros((3, 1)), (0, 1)), np.full(3, only))
 
 
 def test_a_device_is_refused():

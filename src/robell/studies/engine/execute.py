@@ -6,6 +6,7 @@ that dies (killed for memory, say) is replaced and its job is tried once more.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import deque
@@ -15,9 +16,10 @@ from multiprocessing.connection import wait
 from robell._core.tools.progress import Progress
 from robell.studies.engine.jobs import expected_seconds
 from robell.studies.engine.store import StudyError, machine, versions
-from robell.studies.engine.worker import Worker
+from robell.studies.engine.worker import BEGUN, Worker
 
 ATTEMPTS = 2
+LOG_SECONDS = 15
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,15 @@ def default_workers():
     return os.cpu_count() or 1
 
 
-def execute(study, jobs, tables, store, *, n_workers=1, progress=True, device="cpu"):
+def execute(
+    study, jobs, tables, store, *, n_workers=1, progress=True, device="cpu", time_limit=None
+):
     """Carry out the jobs that are not stored yet; store each as it finishes; return a Summary.
 
     ``study.run`` carries out one job; its answer may say ``status="failed"`` itself. Jobs start
     with the longest where ``study.longest_first`` says so, so that no worker is left alone with a
-    long one at the end; otherwise in the order given.
+    long one at the end; otherwise in the order given. A job that takes more seconds than the time
+    limit fails, and its process is ended.
     """
     start = time.perf_counter()
     if device != "cpu":
@@ -64,13 +69,15 @@ def execute(study, jobs, tables, store, *, n_workers=1, progress=True, device="c
     workers = []
     try:
         workers += [Worker() for _ in range(n_workers)]
+        log = ProgressLog(store.folder / "progress.log", len(todo), len(jobs))
         with Progress(total, "study", patience=2.0 if progress else float("inf")) as bar:
-            for job, answer in _answers(study.run, deque(todo), workers, tables, device):
+            for job, answer in _answers(study.run, todo, workers, tables, device, time_limit):
                 job_seconds += answer.get("seconds", {}).get("total", 0.0)
                 counts[answer["status"]] += 1
                 about = {"data": tables[job.dataset].about}
                 store.append({"key": job.key, "job": asdict(job), **answer, **about, **common})
                 bar.advance(expected_seconds(job, tables))
+                log.count(job, answer)
     finally:
         for worker in workers:
             worker.stop()
@@ -93,27 +100,61 @@ def _require_device(device):
         raise StudyError(str(error)) from error
 
 
-def _answers(run, queue, workers, tables, device):
+def _answers(run, jobs, workers, tables, device, time_limit):
     """Yield (job, answer) in the order jobs finish."""
-    tries = {}
-    idle = list(workers)
-    busy = {}
+    queue, tries, idle, busy = deque(jobs), {}, list(workers), {}
     while queue or busy:
         while idle and queue:
             worker, job = idle.pop(), queue.popleft()
             tries[job] = tries.get(job, 0) + 1
             worker.give(run, job, tables[job.dataset], device)
-            busy[worker] = job
-        ready = wait([worker.answers for worker in busy])
-        for worker in [worker for worker in busy if worker.answers in ready]:
-            job = busy.pop(worker)
-            answer = worker.take()
+            busy[worker] = job, math.inf
+        first = min(deadline for _, deadline in busy.values())
+        patience = None if first == math.inf else max(0.0, first - time.monotonic())
+        ready = wait([worker.answers for worker in busy], patience)
+        for worker, (job, deadline) in list(busy.items()):
+            answer = worker.take() if worker.answers in ready else None
+            if answer == BEGUN:
+                busy[worker] = job, time.monotonic() + (time_limit or math.inf)
+                continue
+            late = worker.answers not in ready
+            if late and time.monotonic() < deadline:
+                continue
+            del busy[worker]
             idle.append(worker)
             if answer is None:
                 worker.restart()
-                if tries[job] < ATTEMPTS:
+                if not late and tries[job] < ATTEMPTS:
                     queue.appendleft(job)
                     continue
                 error = f"its process died {ATTEMPTS} times (out of memory?)"
+                if late:
+                    error = f"it took longer than the time limit of {time_limit:g} s"
                 answer = {"status": "failed", "error": error}
             yield job, answer
+
+
+class ProgressLog:
+    """Lines in a file that say how far a study is: every failure, and every so often."""
+
+    def __init__(self, path, total, planned):
+        self.path, self.total, self.done, self.failed = path, total, 0, 0
+        self.start = self.said = time.monotonic()
+        self._say(f"{total} of {planned} jobs to do")
+
+    def count(self, job, answer):
+        """Count one job."""
+        self.done += 1
+        now = time.monotonic()
+        if answer["status"] != "done":
+            self.failed += 1
+            self._say(f"failed: {job.key}: {' '.join(answer['error'].split())}")
+        if self.done == self.total or now - self.said >= LOG_SECONDS:
+            self.said = now
+            left = (now - self.start) * (self.total - self.done) / self.done
+            text = f"{self.done} of {self.total} jobs done, {self.failed} of them failed"
+            self._say(f"{text}; about {left:.0f} s left")
+
+    def _say(self, text):
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {text}\n")

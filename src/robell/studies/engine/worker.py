@@ -12,12 +12,15 @@ import signal
 import sys
 import threading
 import traceback
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait
+from types import ModuleType
 
 from threadpoolctl import threadpool_limits
 
 from robell._core.tools.progress import Progress
+
+BEGUN = "begun"  # what a worker says when a job has arrived and its modules are imported
 
 
 class Worker:
@@ -30,7 +33,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.answers, theirs = context.Pipe()
         self.process = context.Process(target=serve, args=(theirs,), daemon=True)
-        self.process.start()
+        with _without_main():
+            self.process.start()
         theirs.close()
 
     def give(self, run, job, rows, device):
@@ -39,7 +43,7 @@ class Worker:
             self.answers.send((run, job, rows, device))
 
     def take(self):
-        """Return the answer, or None when the process has died."""
+        """Return BEGUN when it has begun, then the answer; None when the process has died."""
         try:
             return self.answers.recv()
         except (EOFError, OSError):
@@ -57,6 +61,17 @@ class Worker:
         self.answers.close()
 
 
+@contextmanager
+def _without_main():
+    """Hide the main module, which a new process would run again: a script has no guard for that."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 def serve(pipe):
     """Answer jobs until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
@@ -68,6 +83,10 @@ def serve(pipe):
             task = pipe.recv()  # imports what the job needs
         except EOFError:
             return
+        except Exception as error:  # what was sent cannot be made here: a module is missing, say
+            pipe.send(failure(error))
+            continue
+        pipe.send(BEGUN)
         with threadpool_limits(1):
             answer = answer_of(*task)
         pipe.send(answer)

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import time
-import warnings
-
 import numpy as np
-from sklearn.metrics import (
-    accuracy_score,
-    average_precision_score,
-    balanced_accuracy_score,
-    f1_score,
-    roc_auc_score,
-)
+from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
 
 from robell.labels.flips import flip_from_class, flip_near_boundary, flip_uniformly
-from robell.metrics import g_mean_score
+from robell.studies.engine.fit_and_score import fit_and_predict, six_metrics, watched
 from robell.studies.engine.jobs import seed_of
-from robell.studies.engine.worker import failure
+from robell.studies.engine.scores import CLEAN
 from robell.studies.label_noise.models import build, require_packages
-from robell.studies.label_noise.plan import CLEAN
 
 TEST_SHARE = 0.3
-MOST_WARNINGS = 5
-# They speak to those who write packages, and come once in a process, whatever the job.
-NOT_ABOUT_RESULTS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning)
 
 
 def minority_labels(y):
@@ -70,7 +56,6 @@ def run_noise_job(job, rows, device="cpu"):
     """
     if device != "cpu":
         raise ValueError(f"the models of the robustness study run on the cpu; got {device!r}")
-    start, cpu = time.perf_counter(), time.process_time()
     split = Split(job, rows)
     answer = {
         "outcome": {
@@ -83,60 +68,17 @@ def run_noise_job(job, rows, device="cpu"):
         "packages": require_packages([job.model]),
         "seconds": {},
     }
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            _fit_and_score(job, split, answer)
-        except Exception as error:
-            answer |= failure(error)
-    answer["outcome"]["warnings"] = _said(caught)
-    answer["seconds"]["total"] = time.perf_counter() - start
-    answer["seconds"]["cpu"] = time.process_time() - cpu
-    return answer
+    return watched(answer, lambda answer: _fit_and_score(job, split, answer))
 
 
 def _fit_and_score(job, split, answer):
     model = build(job.model, job.seed, split.y_train)
-    # Again, though the worker has done it: the model's package may have loaded its library since.
-    with threadpool_limits(1):
-        wall, cpu = time.perf_counter(), time.process_time()
-        model.fit(split.X_train, split.y_train)
-        answer["seconds"]["fit_cpu"] = time.process_time() - cpu
-        answer["seconds"]["fit"] = time.perf_counter() - wall
-        wall = time.perf_counter()
-        predicted = np.asarray(model.predict(split.X_test))
-        answer["seconds"]["predict"] = time.perf_counter() - wall
-        scores = minority_scores(model, split.X_test)
+    predicted, scores = fit_and_predict(
+        model, split.X_train, split.y_train, split.X_test, (0, 1), answer["seconds"]
+    )
     answer["outcome"]["metrics"] = six_metrics(split.y_test, predicted, scores)
     if hasattr(model, "sample_quality_"):
         answer["outcome"]["suspects"] = _suspects(model, split.flipped)
-
-
-def minority_scores(model, X):
-    """Return a score of every row that is larger where class 1 is likelier.
-
-    It is the decision function where the model has one, as in scikit-learn's scorers, and constant
-    where the model knows one class only.
-    """
-    classes = getattr(model, "classes_", np.array([0, 1]))
-    if len(classes) < 2:
-        return np.full(len(X), float(classes[0] == 1))
-    if hasattr(model, "decision_function"):
-        scores = np.asarray(model.decision_function(X))
-        return scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]
-    return np.asarray(model.predict_proba(X))[:, 1]
-
-
-def six_metrics(truth, predicted, scores):
-    """Return the six metrics of the study, as shares of 1; class 1 is the minority."""
-    return {
-        "accuracy": float(accuracy_score(truth, predicted)),
-        "balanced_accuracy": float(balanced_accuracy_score(truth, predicted)),
-        "g_mean": g_mean_score(truth, predicted),
-        "f1": float(f1_score(truth, predicted, zero_division=0.0)),
-        "roc_auc": float(roc_auc_score(truth, scores)),
-        "average_precision": float(average_precision_score(truth, scores)),
-    }
 
 
 def _suspects(model, flipped):
@@ -146,13 +88,3 @@ def _suspects(model, flipped):
         doubt = 1.0 - np.asarray(model.sample_quality_)
         found["average_precision"] = float(average_precision_score(flipped, doubt))
     return found
-
-
-def _said(caught):
-    """Return the distinct warnings about a fit, shortened: whole ones would fill the records."""
-    lines = [
-        f"{warning.category.__name__}: {' '.join(str(warning.message).split())[:120]}"
-        for warning in caught
-        if not issubclass(warning.category, NOT_ABOUT_RESULTS)
-    ]
-    return list(dict.fromkeys(lines))[:MOST_WARNINGS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from robell.studies.engine.scores import CLEAN
 from robell.studies.label_noise.models import MODELS, REVISIONS
 
 # fmt: off
@@ -23,7 +24,6 @@ FRESH_SETS = (
 )
 # fmt: on
 
-CLEAN = "clean"
 # Percent of the labels that are wrong; 0 is the clean cell all kinds share.
 LEVELS = {
     "symmetric": (0, 5, 10, 20, 30, 40),

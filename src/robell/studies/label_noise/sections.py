@@ -17,12 +17,23 @@ from robell.report.page import (
 from robell.report.tables import MINUS, Table
 from robell.report.text import counted
 from robell.studies.engine.report import failed_blocks, last_run, unavailable_notes
-from robell.studies.label_noise import tables
-from robell.studies.label_noise.models import MODELS, OURS
-from robell.studies.label_noise.plan import CLEAN, FRESH_SETS
-from robell.studies.label_noise.results import METRICS
-from robell.studies.label_noise.summary import complete_cells, fresh_cells
-from robell.studies.label_noise.tables import OUR_LABEL
+from robell.studies.engine.score_tables import (
+    cell_table,
+    dataset_table,
+    significance_table,
+    time_table,
+)
+from robell.studies.engine.scores import CLEAN, METRICS
+from robell.studies.label_noise.models import MODELS, OURS, TIME_REFERENCE
+from robell.studies.label_noise.plan import FRESH_SETS
+from robell.studies.label_noise.summary import fresh_cells
+from robell.studies.label_noise.tables import (
+    OUR_LABEL,
+    margin_details,
+    margin_tables,
+    margins,
+    suspects_table,
+)
 
 # Not accuracy: it rewards models that never predict the minority.
 COUNTING = tuple(metric for metric in METRICS if metric != "accuracy")
@@ -42,14 +53,14 @@ KIND_TEXTS = {
 
 def all_sections(results, run, figures):
     """Return the sections there is something to say in."""
-    cells = complete_cells(results)
+    cells = results.complete_cells()
     sections = [
         summary(results, cells, run),
         *clean_and_kinds(results, cells, figures),
         fresh_sets(results, cells),
         tests(cells),
-        *one_table("times", "Fit time", tables.time_table(results)),
-        *one_table("suspects", "Wrong labels found", tables.suspects_table(results)),
+        *one_table("times", "Fit time", time_table(results, TIME_REFERENCE)),
+        *one_table("suspects", "Wrong labels found", suspects_table(results)),
         each_set(cells),
         data(results, run),
         failures(results),
@@ -69,7 +80,7 @@ def one_table(name, title, table):
 
 def summary(results, cells, run):
     """Say what came out, first."""
-    found = tables.margins(cells)
+    found = margins(cells)
     facts = [
         ("Sets", str(len(results.datasets)), f"{counted(len(results.seeds), 'split')} of each"),
         ("Models", str(len(results.models)), "none of them tuned"),
@@ -110,9 +121,9 @@ def _findings(found):
 
 
 def _margin_blocks(found, group=""):
-    wide = [TableBlock(table) for table in tables.margin_tables(found, group)]
-    full = TableBlock(tables.margin_details(found, group))
-    return [*wide, Details("The same in full: means, best peers, ranks", (full,))]
+    tables = [TableBlock(table) for table in margin_tables(found, group)]
+    full = TableBlock(margin_details(found, group))
+    return [*tables, Details("The same in full: means, best peers, ranks", (full,))]
 
 
 def _remarks(results):
@@ -149,7 +160,7 @@ def clean_and_kinds(results, cells, figures):
         if kind != CLEAN:
             blocks, title = [Paragraph(KIND_TEXTS[kind])], f"{kind.capitalize()} noise"
             blocks += _curves(results, cells, kind, figures)
-        blocks += [TableBlock(tables.cell_table(cell)) for cell in own]
+        blocks += [TableBlock(cell_table(cell)) for cell in own]
         for cell in own:
             blocks += _diagrams(cell, figures)
         yield Section(kind, title, tuple(blocks))
@@ -217,17 +228,17 @@ def fresh_sets(results, cells):
         f"no row with them: {names}. Here they are by themselves."
     )
     blocks = [Paragraph(text)]
-    found = tables.margins(fresh)
+    found = margins(fresh)
     if found:
         blocks += _margin_blocks(found, "fresh")
-    every = tuple(TableBlock(tables.cell_table(cell, "fresh")) for cell in fresh)
-    blocks.append(Details("Means and average ranks of every model", every))
+    tables = tuple(TableBlock(cell_table(cell, "fresh")) for cell in fresh)
+    blocks.append(Details("Means and average ranks of every model", tables))
     return Section("fresh", "Fresh sets", tuple(blocks))
 
 
 def tests(cells):
     """Friedman and Nemenyi in every cell."""
-    table = tables.significance_table(cells)
+    table = significance_table(cells, OURS, OUR_LABEL)
     if not table.rows:
         return None
     text = (
@@ -245,7 +256,7 @@ def each_set(cells):
     groups = [
         Details(
             f"{METRICS[metric]}, set by set",
-            tuple(TableBlock(tables.dataset_table(cell, metric)) for cell in shown),
+            tuple(TableBlock(dataset_table(cell, metric)) for cell in shown),
         )
         for metric in DIAGRAM_METRICS
     ]

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from robell.report.tables import to_csv, to_markdown
 from robell.report.text import counted
-from robell.studies.label_noise import tables
-from robell.studies.label_noise.models import MODELS
-from robell.studies.label_noise.plan import CLEAN, FRESH_SETS
-from robell.studies.label_noise.results import METRICS
+from robell.studies.engine.score_tables import (
+    cell_table,
+    every_score,
+    significance_table,
+    time_table,
+)
+from robell.studies.engine.scores import CLEAN, METRICS
+from robell.studies.label_noise.models import MODELS, OURS, TIME_REFERENCE
+from robell.studies.label_noise.plan import FRESH_SETS
+from robell.studies.label_noise.tables import (
+    OUR_LABEL,
+    margin_details,
+    margin_tables,
+    margins,
+    suspects_table,
+)
 
 TITLE = "Wrong labels on imbalanced sets"
 HEADLINE = "balanced_accuracy"
-
-
-def complete_cells(results):
-    """Return the cells in which all models have run on some set."""
-    return [cell for cell in (results.cell(*place) for place in results.cells) if cell.datasets]
 
 
 def fresh_cells(results, cells):
@@ -42,7 +49,7 @@ def subtitle(results):
 
 def headline(results):
     """Return the balanced accuracy of every model by kind and level of noise, for a terminal."""
-    cells = complete_cells(results)
+    cells = results.complete_cells()
     parts = []
     for kind in results.kinds or (CLEAN,):
         shown = [cell for cell in cells if cell.kind in (CLEAN, kind)]
@@ -72,22 +79,22 @@ def _headline_number(cell, model):
 
 def more_files(results):
     """Return the files beside the page: every score, and the main tables in Markdown."""
-    cells = complete_cells(results)
-    scores = to_csv(tables.every_score(cells))
+    cells = results.complete_cells()
+    scores = to_csv(every_score(cells))
     return {"tables/every_score.csv": scores, "summary.md": _markdown(results, cells)}
 
 
 def _markdown(results, cells):
-    found, fresh = tables.margins(cells), tables.margins(fresh_cells(results, cells))
-    shown = [*tables.margin_tables(found)] if found else []
-    shown += tables.margin_tables(fresh, "fresh") if fresh else []
-    shown += [tables.cell_table(cell) for cell in cells]
-    shown += [tables.time_table(results), tables.suspects_table(results)]
-    shown += [tables.margin_details(found)] if found else []
-    tests = tables.significance_table(cells)
-    shown += [tests] if tests.rows else []
+    found, fresh = margins(cells), margins(fresh_cells(results, cells))
+    tables = [*margin_tables(found)] if found else []
+    tables += margin_tables(fresh, "fresh") if fresh else []
+    tables += [cell_table(cell) for cell in cells]
+    tables += [time_table(results, TIME_REFERENCE), suspects_table(results)]
+    tables += [margin_details(found)] if found else []
+    tests = significance_table(cells, OURS, OUR_LABEL)
+    tables += [tests] if tests.rows else []
     parts = [f"# {TITLE}\n\n{subtitle(results)}\n"]
-    parts += [to_markdown(table) for table in shown if table]
+    parts += [to_markdown(table) for table in tables if table]
     if results.failed:
         failed = [f"- `{record['key']}`: {record['error']}" for record in results.failed]
         parts.append("## Jobs that failed, scored as chance\n\n" + "\n".join(failed) + "\n")
