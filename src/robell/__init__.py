@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from robell.models.robell import RoBellRVFLClassifier, pw_gbell_membership
     from robell.models.rvfl import ELMClassifier, RVFLClassifier
     from robell.search import RVFLGridSearchCV, paper_grid
+    from robell.studies.own.study import compare
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,7 @@ _HOMES = CLASSIFIERS | {
     "LabelIssues": "robell.labels.issues",
     "RVFLGridSearchCV": "robell.search",
     "audit": "robell.labels.audit",
+    "compare": "robell.studies.own.study",
     "find_label_issues": "robell.labels.issues",
     "paper_grid": "robell.search",
     "pw_gbell_membership": "robell.models.robell",
@@ -43,6 +45,7 @@ __all__ = [
     "RoBellRVFLClassifier",
     "__version__",
     "audit",
+    "compare",
     "find_label_issues",
     "paper_grid",
     "pw_gbell_membership",

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from robell import __version__
 from robell._core.tools.files import FileError
 from robell._core.tools.progress import Progress
-from robell.cli import audit, datasets, fit, predict, report, reproduce, robustness
+from robell.cli import audit, compare, datasets, fit, predict, report, reproduce, robustness
 from robell.cli.options import OptionError
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
@@ -21,6 +21,7 @@ OPTION_NAMES = {"drop": "ignore"}  # parameters of Python that are options of an
 COMMANDS = {
     "reproduce": reproduce,
     "robustness": robustness,
+    "compare": compare,
     "datasets": datasets,
     "report": report,
     "fit": fit,

@@ -98,17 +98,22 @@ def set_names(given, groups=None):
 # -- studies ---------------------------------------------------------------------------
 
 
-def add_study(command, out):
-    """Add what the commands that run a study have in common."""
+def add_run(command, out):
+    """Add what every command needs that runs jobs and writes a report."""
     from robell.studies.engine.execute import default_workers
 
     command.add_argument(
         "--jobs", type=whole(1), default=default_workers(), help="processes (default: all cores)"
     )
-    add_data_dir(command)
     command.add_argument("--out", type=Path, default=Path(out), help=f"default: {out}")
-    command.add_argument("--offline", action="store_true", help="never ask the network for a set")
     add_quiet(command, "the report's path")
+
+
+def add_study(command, out):
+    """Add what the commands that run a study on named sets have in common."""
+    add_run(command, out)
+    add_data_dir(command)
+    command.add_argument("--offline", action="store_true", help="never ask the network for a set")
 
 
 def study_settings(options, arguments):

@@ -6,6 +6,7 @@ from importlib import import_module
 _HOMES = {
     "reproduction": "robell.studies.paper.study",
     "robustness": "robell.studies.label_noise.study",
+    "comparison": "robell.studies.own.study",
 }
 
 

@@ -180,14 +180,19 @@ class ScoreResults(Results):
         return [cell for cell in (self.cell(*place) for place in self.cells) if cell.datasets]
 
     def fit_seconds(self):
-        """Return CPU seconds of fits by model, over the jobs that all models have finished."""
+        """Return CPU seconds of fits by model, over the jobs that all models have finished.
+
+        Models that have finished none are left out.
+        """
         times = {}
         for record in self.done:
             job = record["job"]
             place = (job["dataset"], job["kind"], job["level"], job["seed"])
             times.setdefault(place, {})[job["model"]] = record["seconds"]["fit_cpu"]
-        common = [times[place] for place in sorted(times) if len(times[place]) == len(self.models)]
-        return {model: np.array([row[model] for row in common]) for model in self.models}
+        finished = {model for row in times.values() for model in row}
+        models = [model for model in self.models if model in finished]
+        common = [times[place] for place in sorted(times) if len(times[place]) == len(models)]
+        return {model: np.array([row[model] for row in common]) for model in models}
 
     def warnings(self):
         """Return how many jobs gave which warning, by model and text."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from robell.report import plots
 from robell.report.page import (
     Bullets,
-    Callout,
     Code,
     Details,
     Facts,
     Paragraph,
     Section,
     TableBlock,
-    literal,
 )
 from robell.report.tables import MINUS, Table
 from robell.report.text import counted
-from robell.studies.engine.report import failed_blocks, last_run, unavailable_notes
+from robell.studies.engine.report import last_run, unavailable_notes
+from robell.studies.engine.score_sections import curves, diagrams, failures, one_table, remarks
 from robell.studies.engine.score_tables import (
     cell_table,
     dataset_table,
@@ -35,6 +33,7 @@ from robell.studies.label_noise.tables import (
     suspects_table,
 )
 
+SHORTS = {key: model.short for key, model in MODELS.items()}
 # Not accuracy: it rewards models that never predict the minority.
 COUNTING = tuple(metric for metric in METRICS if metric != "accuracy")
 # Those with a diagram and tables of their own.
@@ -69,12 +68,6 @@ def all_sections(results, run, figures):
     return [section for section in sections if section is not None]
 
 
-def one_table(name, title, table):
-    """Yield a section of one table, where there is such a table."""
-    if table is not None:
-        yield Section(name, title, (TableBlock(table),))
-
-
 # -- the summary ---------------------------------------------------------------------------
 
 
@@ -96,7 +89,7 @@ def summary(results, cells, run):
     blocks = [Facts(tuple(facts))]
     if found:
         blocks += [Bullets(tuple(_findings(found))), *_margin_blocks(found)]
-    blocks += [*_remarks(results), *unavailable_notes(run, "sets")]
+    blocks += [*remarks(results), *unavailable_notes(run, "sets")]
     return Section("summary", "Summary", tuple(blocks))
 
 
@@ -126,27 +119,6 @@ def _margin_blocks(found, group=""):
     return [*tables, Details("The same in full: means, best peers, ranks", (full,))]
 
 
-def _remarks(results):
-    """Yield what a reader must know before trusting a number."""
-    cells = [results.cell(*place) for place in results.cells]
-    unfinished = [cell for cell in cells if cell.left_out]
-    if unfinished:
-        names = ", ".join(sorted({name for cell in unfinished for name in cell.left_out}))
-        yield Callout(
-            "caution",
-            f"Some models have not run on all sets yet. In {len(unfinished)} of "
-            f"{len(cells)} noises these sets are left out for all models: "
-            f"`{literal(names)}`.",
-        )
-    n_failed = len(results.failed)
-    if n_failed:
-        verb = "is" if n_failed == 1 else "are"
-        text = (
-            f"{counted(n_failed, 'job')} failed and {verb} scored as chance ([which](#failures))."
-        )
-        yield Callout("caution", text)
-
-
 # -- one kind of noise ---------------------------------------------------------------------
 
 
@@ -162,56 +134,18 @@ def clean_and_kinds(results, cells, figures):
             blocks += _curves(results, cells, kind, figures)
         blocks += [TableBlock(cell_table(cell)) for cell in own]
         for cell in own:
-            blocks += _diagrams(cell, figures)
+            if cell.level in DIAGRAM_LEVELS:
+                blocks += diagrams(cell, figures, DIAGRAM_METRICS, SHORTS)
         yield Section(kind, title, tuple(blocks))
 
 
 def _curves(results, cells, kind, figures):
-    """Yield the figure of all metrics against the level."""
-    cells = [cell for cell in cells if cell.kind in (CLEAN, kind)]
-    if len(cells) < 2:
-        return
-
-    def line(metric, model):
-        return [
-            float(cell.means(metric)[cell.models.index(model)])
-            if model in cell.models
-            else float("nan")
-            for cell in cells
-        ]
-
-    values = {
-        name: {MODELS[model].short: line(metric, model) for model in results.models}
-        for metric, name in METRICS.items()
-    }
+    """Return the figure of all metrics against the level."""
     # Ours has the strongest colour, the last of the eight.
     names = [model.short for key, model in MODELS.items() if key != OURS]
-    yield figures.block(
-        f"curves_{kind}",
-        plots.curve_panels(
-            [cell.level for cell in cells],
-            values,
-            f"wrong training labels (%), {kind}",
-            order=[*names[:7], MODELS[OURS].short, *names[7:]],
-            emphasised=MODELS[OURS].short,
-        ),
-        "Means over sets, on right test labels.",
-        f"Curves of six metrics against the level of {kind} noise, one line a model",
-    )
-
-
-def _diagrams(cell, figures):
-    """Yield the critical-difference diagrams of one cell."""
-    if not cell.testable or cell.level not in DIAGRAM_LEVELS:
-        return
-    for metric in DIAGRAM_METRICS:
-        yield figures.diagram(
-            f"critical_difference_{metric}_{cell.stem}",
-            [MODELS[model].short for model in cell.models],
-            cell.nemenyi(metric),
-            f"{METRICS[metric]}, {cell.name}, {len(cell.datasets)} sets",
-            "Average ranks. Models under one bar do not differ by the Nemenyi test at 5 %.",
-        )
+    order = [*names[:7], SHORTS[OURS], *names[7:]]
+    shown = {model: SHORTS[model] for model in results.models}
+    return curves(cells, kind, figures, shown, order, SHORTS[OURS])
 
 
 # -- the rest ------------------------------------------------------------------------------
@@ -276,23 +210,6 @@ def data(results, run):
         rows.append((name, None, None, None, "", "none", why))
     columns = ("Set", "Rows", "Columns", "Minority", "Fresh", "From", "Note")
     return Section("sets", "Sets", (TableBlock(Table("sets", "Sets", columns, tuple(rows))),))
-
-
-def failures(results):
-    """Jobs that failed, and what models complained about."""
-    caption = (
-        "Scored as a model that always predicts the majority: balanced accuracy and area 0.5, "
-        "G-mean and F1 0, average precision the minority's share."
-    )
-    blocks = [*failed_blocks(results, caption)]
-    counts = results.warnings()
-    if counts:
-        rows = tuple((MODELS[model].label, text, n) for (model, text), n in sorted(counts.items()))
-        columns = ("Model", "Warning", "Jobs")
-        blocks.append(TableBlock(Table("warnings", "Warnings", columns, rows)))
-    if not blocks:
-        blocks.append(Paragraph("No job failed, and no model gave a warning."))
-    return Section("failures", "Failures and warnings", tuple(blocks))
 
 
 def how(results, run):

@@ -1,0 +1,1 @@
+"""The comparison of a user's models on a user's tables."""
