@@ -104,3 +104,44 @@ def test_a_decimal_comma_is_a_number_only_where_cells_are_set_apart_otherwise():
 def test_words_of_typed_columns_are_not_missing():
     assert prepared(["NA", "DE"] * 20, kind="text")[1].missing == 0
     assert prepared(["NA", "DE"] * 20)[1].missing == 20
+
+
+@pytest.mark.parametrize("mark", ["-", "n.a.", "#N/A", "."])
+def test_usual_marks_for_missing_do_not_cost_a_column_of_numbers(mark):
+    used, note = prepared([mark, "1.5", "2.5", "4"] * 10)
+    plain, _ = prepared(["", "1.5", "2.5", "4"] * 10)
+    np.testing.assert_array_equal(used.matrix, plain.matrix)
+    assert (note.kind, note.missing) == ("number", 10)
+    assert f"10 cells taken as missing ('{mark}')" in note.done
+
+
+def test_few_odd_cells_among_numbers_are_named_and_missing():
+    cells = [str(k % 7) for k in range(100)]
+    cells[3], cells[50] = "see note", "12 approx"
+    used, note = prepared(cells)
+    assert (used.kind, note.missing) == ("number", 2)
+    assert "2 cells taken as missing ('see note', '12 approx')" in note.done
+
+
+def test_many_odd_cells_make_no_numbers():
+    used, _ = prepared(["a", "1", "2", "b"] * 10)
+    assert used.kind == "category"
+
+
+@pytest.mark.parametrize("base", [4 * 10**15, 10**17])
+def test_codes_of_many_digits_are_numbers_apart(base):
+    used, _ = prepared([str(base + 64 * (k % 5)) for k in range(30)])
+    expected, _ = prepared([str(64 * (k % 5)) for k in range(30)])
+    np.testing.assert_allclose(used.matrix, expected.matrix, rtol=1e-9)
+
+
+def test_codes_that_no_number_can_tell_apart_are_left_out():
+    used, note = prepared([str(10**25 + k % 5) for k in range(30)])
+    assert used is None
+    assert note.kind == "left out"
+
+
+def test_rounding_is_no_difference():
+    used, note = prepared(["0.3", "0.30000000000000004"] * 10)
+    assert used is None
+    assert "differ by less" in note.done

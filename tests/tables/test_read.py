@@ -2,7 +2,9 @@
 
 import csv
 import io
+import os
 import re
+import threading
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 import robell.tables.read as read_module
 import robell.tables.read_csv as csv_module
+from robell._core.tools import files
 from robell._core.tools.files import FileError
 from robell.tables.read import read_table
 from robell.tables.sample import Sample
@@ -127,3 +130,52 @@ def test_advice_is_in_python_here_and_in_options_for_a_command(tmp_path, content
     assert str(error.value).endswith(f" {advice}")
     option = "--" + advice.replace("=", " ").replace("'", "")
     assert str(error.value.in_options()).endswith(f" {option}")
+
+
+# -- odd files -------------------------------------------------------------------------
+
+
+def test_utf_32_is_called_by_its_name(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("a,b\n1,2\n".encode("utf-32"))
+    with pytest.raises(FileError, match="looks like UTF-32 text: give encoding='utf-32'"):
+        read_table(path)
+    assert read_table(path, encoding="utf-32").columns[1].cells == ["2"]
+
+
+def test_a_long_cell_is_named(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1," + "x" * 200_000 + "\n")
+    with pytest.raises(FileError, match="a cell has more than 131,072 characters"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_times_beyond_the_year_9999_are_texts(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    times = pyarrow.array([253_402_300_800 * 10**6, None], pyarrow.timestamp("us"))
+    parquet.write_table(pyarrow.table({"t": times}), tmp_path / "t.parquet")
+    (column,) = read_table(tmp_path / "t.parquet").columns
+    assert column.cells[0].startswith("10000-01-01")
+    assert column.cells[1] is None
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    path = tmp_path / "t.csv"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_text, args=("a,b\n1,2\n" + "3,4\n" * 50_000,))
+    writer.start()
+    assert read_table(path, max_rows=60_000).n_rows == 50_001
+    writer.join()
+
+
+def test_a_pipe_nobody_writes_to_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "PATIENCE", 0.05)
+    os.mkfifo(tmp_path / "t.csv")
+    with pytest.raises(FileError, match="nothing came through the pipe"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_a_device_is_no_file():
+    with pytest.raises(FileError, match="is a device"):
+        read_table("/dev/zero")

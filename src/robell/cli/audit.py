@@ -108,10 +108,26 @@ def run(options, arguments):
         for name in result.leaks:
             text = f"column {said(name)} repeats the target, and was left out"
             print(f"robell: {text}", file=sys.stderr)
+        _say_left_out(result)
         print("\n".join(_summary(result)))
     print(result.html)
     print(result.csv)
     return OK
+
+
+def _say_left_out(result):
+    """Say which columns the labels were not judged by, and why."""
+    from robell.report.text import said
+
+    notes = [
+        note
+        for note in result.columns
+        if note.done.startswith("left out: ") and note.name not in result.leaks
+    ]
+    if notes:
+        why = [f"{said(note.name)} {note.done.removeprefix('left out: ')}" for note in notes[:3]]
+        more = f"; and {len(notes) - 3:,} more, see the report" if len(notes) > 3 else ""
+        print(f"robell: columns left out: {'; '.join(why)}{more}", file=sys.stderr)
 
 
 def _summary(result):

@@ -18,6 +18,7 @@ from robell.tables.numerals import plain_number
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
 LONGEST_LABEL = 1_000  # characters; labels are kept side by side, each as wide as the longest
 MOST_CLASSES = 10_000  # a target with more distinct values is no class label
+LONGEST_ERROR = 300  # characters; Arrow quotes the whole cell
 CSV_BLOCK = 1 << 22  # bytes of a CSV file parsed at a time
 PARQUET_BUFFER = 1 << 16  # bytes of a Parquet column read at a time
 ARROW_ROWS = 1 << 13  # rows of a Parquet file decoded at a time
@@ -373,4 +374,5 @@ class _ParquetFile(_File):
 
 
 def _first_line(error):
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    text = (str(error).splitlines() or [type(error).__name__])[0]
+    return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]}…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from robell.tables.numerals import read_numbers, spells_number
 
 MISSING_WORDS = "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "NaT", "?"
 _MISSING = {"", *MISSING_WORDS}
+# Between numbers these stand for none; by themselves they may be labels or categories.
+_MISSING_AMONG_NUMBERS = {"-", "--", "---", ".", "..", "*", "n.a.", "N.A.", "n. a.", "na", "#N/A"}
+_MISSING_AMONG_NUMBERS |= {"#NA", "#NV", "#VALUE!", "#DIV/0!", "#REF!", "none", "Null", "nil"}
+FEW_ODD = 0.05  # share of cells up to which a few that are no numbers are taken as missing
 MOST_LEVELS = 20
 LEAST_SHARE = 0.01  # of the rows; rarer levels of a category are taken together
 LEAST_COUNT = 3  # rows; the same
@@ -89,6 +93,15 @@ def prepare_column(column, rows, *, delimiter=","):
     if distinct == 1 and not n_missing:
         return left_out(f"left out: every row has the same value, {said(present[0], 30)}")
     values, how, odd = _numbers(present, column.kind, delimiter)
+    strange = _strange_cells(present, delimiter) if odd else []
+    if strange:
+        column = replace(column, cells=[None if c in strange else c for c in column.cells])
+        used, note = prepare_column(column, rows, delimiter=delimiter)
+        count = sum(present.count(cell) for cell in strange)
+        named = ", ".join(said(cell, 20) for cell in strange[:3])
+        more = ", ..." if len(strange) > 3 else ""
+        done = f"{note.done}; {counted(count, 'cell')} taken as missing ({named}{more})"
+        return used, replace(note, done=done)
     if values is not None:
         if how != "date" and _is_identifier(column.name, values, rows[~missing]):
             return left_out("left out: looks like an identifier, a different number in each row")
@@ -112,6 +125,17 @@ def _numbers(present, kind, delimiter):
     if len(odd) == len(present):
         return None, "", ""
     return None, "", _mixed(present, odd)
+
+
+def _strange_cells(present, delimiter):
+    """Return the few cells that keep a column from being numbers, or none if they are not few."""
+    counts = Counter(cell for cell in present if not spells_number(cell, delimiter))
+    numbers = {cell for cell in present if cell not in counts}
+    unknown = sum(n for cell, n in counts.items() if cell not in _MISSING_AMONG_NUMBERS)
+    if len(numbers) < 2 or unknown > FEW_ODD * len(present) or len(counts) > len(numbers):
+        return []
+    readable = read_numbers(numbers, delimiter)[0] is not None
+    return [cell for cell, _ in counts.most_common()] if readable else []
 
 
 def _mixed(present, odd):
@@ -173,7 +197,11 @@ def _prepare_numbers(column, missing, present, how):
     if n_missing > INDICATED * len(values) or known.min() == known.max():
         parts.append(_standardised(gone.astype(float)))
         done.append("one more column says where they were")
-    matrix = np.column_stack([part for part in parts if part.any()])
+    parts = [part for part in parts if part.any()]
+    if not parts:
+        why = "left out: its values differ by less than numbers of their size can tell"
+        return None, ColumnNote(column.name, "left out", n_missing, why)
+    matrix = np.column_stack(parts)
     kind = "date" if how == "date" else "number"
     used = Used(column.name, kind, column.cells, values, (), matrix)
     return used, ColumnNote(column.name, kind, n_missing, "; ".join(done))
@@ -190,10 +218,14 @@ def _standardised(values):
     largest = np.abs(values).max()
     if largest == 0:
         return np.zeros(len(values))
-    values = values / largest  # squares of very large or very small numbers would overflow
-    centred = values - values.mean()
+    scaled = values / largest  # squares of very large or very small numbers would overflow
+    centred = scaled - scaled.mean()
     deviation = np.sqrt(np.mean(centred**2))
-    return centred / deviation if deviation > 1e-12 else np.zeros(len(values))
+    if deviation > 1e-12:
+        return centred / deviation
+    if values.min() == 0 or not (values == np.round(values)).all():
+        return np.zeros(len(values))  # the differences are rounding
+    return _standardised(values - values.min())  # codes of many digits: exact in whole numbers
 
 
 def _prepare_categories(column, missing, present, odd):

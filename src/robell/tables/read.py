@@ -7,12 +7,13 @@ import datetime
 import gzip
 import numbers
 import os
+import tempfile
 import zlib
 from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError
+from robell._core.tools.files import FileError, copy_pipe
 from robell._core.tools.optional import require
 from robell.report.text import NAME
 from robell.tables.raw import Column, RawTable, one_line, require_names
@@ -20,6 +21,12 @@ from robell.tables.read_csv import read_csv
 from robell.tables.sample import MAX_ROWS, row_limit, sample_places
 
 ARROW_ROWS = 1 << 14
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 
 def read_table(source, target=None, *, encoding="utf-8", delimiter=None, max_rows=MAX_ROWS, seed=0):
@@ -34,6 +41,13 @@ def read_table(source, target=None, *, encoding="utf-8", delimiter=None, max_row
     try:
         if path.is_dir():
             raise FileError(f"{path}: is a folder; give one file")
+        if path.is_fifo():
+            with tempfile.TemporaryDirectory() as folder:
+                copy = copy_pipe(path, Path(folder) / path.name)
+                how = {"encoding": encoding, "delimiter": delimiter}
+                return read_table(copy, target, **how, max_rows=max_rows, seed=seed)
+        if path.exists() and not path.is_file():
+            raise FileError(f"{path}: is a device, not a file")
         with path.open("rb") as file:
             magic = file.read(4)
         if magic == b"PAR1":
@@ -60,10 +74,14 @@ def _refuse_other_formats(path, magic, encoding):
         raise FileError(f"{path}: the file is empty")
     if magic == b"PK\x03\x04":
         raise FileError(f"{path}: looks like an Excel or ZIP file; save the table as CSV first")
-    if magic[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) and "16" not in encoding:
-        raise FileError(
-            f"{path}: looks like UTF-16 text: give", parameter="encoding", value="utf-16"
-        )
+    for mark, name in MARKS.items():  # that of UTF-32 begins as that of UTF-16 does
+        if magic.startswith(mark):
+            if name[-2:] not in encoding:
+                said = name.upper()
+                raise FileError(
+                    f"{path}: looks like {said} text: give", parameter="encoding", value=name
+                )
+            break
     if path.name.lower().endswith((".parquet", ".pq")):
         raise FileError(f"{path}: is no Parquet file, or a damaged one")
 
@@ -82,7 +100,7 @@ def _read_parquet(path, max_rows, seed):
                 inside = places[(places >= start) & (places < start + batch.num_rows)] - start
                 taken = batch.take(pyarrow.array(inside))
                 for column, array in zip(values, taken.columns, strict=True):
-                    column.extend(array.to_pylist())
+                    column.extend(_values(array))
                 start += batch.num_rows
     except pyarrow.ArrowException as error:
         raise FileError(f"{path}: {one_line(error)}") from error
@@ -90,6 +108,16 @@ def _read_parquet(path, max_rows, seed):
         raise FileError(f"{path}: there is no row in it")
     columns = tuple(_typed(name, column) for name, column in zip(names, values, strict=True))
     return RawTable(path.name, columns, places + 1, None, n_rows, "Parquet")
+
+
+def _values(array):
+    """Return the values of an Arrow array; times that Python cannot hold as text."""
+    try:
+        return array.to_pylist()
+    except (OverflowError, ValueError):  # the year 10000, or nanoseconds
+        import pyarrow
+
+        return array.cast(pyarrow.string()).to_pylist()
 
 
 def _read_frame(frame, max_rows, seed):

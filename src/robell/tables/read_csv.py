@@ -166,8 +166,13 @@ def _numbered(path, reader):
             return
         except csv.Error as error:
             text = one_line(error)
-            if "end of data" in text or "field limit" in text:
+            if "end of data" in text:
                 text = "a quotation mark is opened and not closed"
+            if "field limit" in text:
+                text = (
+                    f"a cell has more than {csv.field_size_limit():,} characters, or a quotation "
+                    "mark is opened and not closed"
+                )
             raise FileError(f"{path}: line {end + 1:,} cannot be read: {text}") from error
         start, end = end + 1, reader.line_num
         if record:

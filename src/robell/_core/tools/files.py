@@ -7,6 +7,9 @@ import importlib.resources
 import os
 import re
 import secrets
+import select
+import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -105,11 +108,36 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> Path
     return Path(path)
 
 
+def copy_pipe(path: Path, copy: Path) -> Path:
+    """Write what comes through a pipe to a file, which can be read more than once."""
+    # A pipe that nobody has opened for writing would keep the usual open waiting for ever.
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(pipe, "rb") as source, copy.open("wb") as target:
+        deadline = time.monotonic() + PATIENCE
+        while not select.select([source], [], [], 0.1)[0] or not (first := _some_bytes(pipe)):
+            if time.monotonic() > deadline:
+                raise FileError(f"{path}: nothing came through the pipe for {PATIENCE} seconds")
+            time.sleep(0.01)
+        target.write(first)
+        os.set_blocking(pipe, True)
+        shutil.copyfileobj(source, target)
+    return copy
+
+
+def _some_bytes(pipe: int) -> bytes:
+    """Return what is in a pipe, nothing where nobody has written to it yet."""
+    try:
+        return os.read(pipe, 1 << 16)
+    except BlockingIOError:
+        return b""
+
+
 def read_resource(package: str, name: str) -> str:
     """Read a text file that is part of the package."""
     return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
+PATIENCE = 10  # seconds that a pipe may stay empty before anything comes
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
