@@ -1,8 +1,8 @@
 """Count candidate-fold scores in which RVFLGridSearchCV and single fits differ, on a large grid.
 
-A prediction whose score lies within rounding of the threshold may fall on either side; this says
-how often. Takes some minutes: every candidate is fitted to every fold (without GridSearchCV's
-dispatching, which takes longer than the fits).
+A prediction whose score lies within rounding of the threshold could fall on either side; the
+search fits such candidates one by one, and this says how often. Takes some minutes: every candidate
+is fitted to every fold (without GridSearchCV's dispatching, which takes longer than the fits).
 """
 
 import argparse
@@ -54,6 +54,7 @@ def main():
     shared = np.column_stack([search.cv_results_[f"split{k}_test_score"] for k in range(5)])
     print(f"{len(candidates)} candidates x 5 folds, {arguments.rows} x 6")
     print(f"scores that differ: {int((single != shared).sum())} of {single.size}")
+    print(f"scores fitted one by one: {search.not_shared_}")
     print(f"same best candidate: {single.mean(axis=1).argmax() == search.best_index_}")
 
 

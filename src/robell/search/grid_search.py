@@ -41,11 +41,15 @@ SMALL_ROWS = 20_000
 class RVFLGridSearchCV(GridSearchCV):
     """Exhaustive search over a grid, with :class:`~sklearn.model_selection.GridSearchCV`'s results.
 
-    A drop-in: the same constructor, attributes, candidate order, scores and refit. For the
+    A drop-in: the same constructor, attributes, candidate order, scores, ranks and refit. For the
     estimators of this package, bare or as the last step of a ``Pipeline``, candidates that differ
     in ``C``, ``n_hidden``, and RoBell's ``kernel_width`` and ``rho`` share their work exactly: the
     paper's grid of 66,550 candidates takes seconds. Accuracy, balanced accuracy, G-mean, F1, ROC
     AUC and average precision are computed for many candidates at once; any other scorer works too.
+
+    What cannot be shared is fitted one by one by scikit-learn; ``not_shared_`` says why. A subclass
+    that overrides more than slots, or a pipeline that is not scikit-learn's own, is announced by a
+    warning.
 
     Parameters
     ----------
