@@ -35,12 +35,14 @@ def main():
     parser.add_argument("--rows", type=int, default=150)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--widths", type=int, default=4, help="how many kernel widths")
+    parser.add_argument("--activations", type=int, default=10, help="how many activations")
     arguments = parser.parse_args()
     X, y = make_classification(
         arguments.rows, 6, n_informative=4, weights=[0.75], flip_y=0.1, random_state=0
     )
     grid = paper_grid("robell")
     grid["kernel_width"] = grid["kernel_width"][:: 11 // arguments.widths][: arguments.widths]
+    grid["activation"] = grid["activation"][: arguments.activations]
     estimator = RoBellRVFLClassifier(calibrate=False, random_state=0)
     splits = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
     X = scale(X)

@@ -17,6 +17,7 @@ from robell._core.membership import frozen as frozen_steps
 from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS
 from robell._core.ridge.state import empty
 from robell.models._base import FamilyClassifier
+from robell.models._own import first_foreign
 from robell.models._streaming import LANDMARKS, RESERVOIR
 from robell.models._validation import draw_seed
 from robell.scale.passes import (
@@ -151,6 +152,11 @@ class OutOfCoreFit:
         return self._model
 
 
+# What fit calls on all rows at once: a fit in parts has ways of its own round these.
+PASSED_OVER = ("fit", "_prepare", "_fit_prepared", "_fit_weighted", "_fit_rows", "_fit_features")
+PASSED_OVER += ("_fit_weights", "_memberships", "_with_cost", "_fit_penalty", "_calibration")
+
+
 def _result(step):
     """Yield a pass, and return what it was finished with."""
     yield step
@@ -161,12 +167,22 @@ def _steps(model):
     """Return scalers and classifier, or raise one line saying what cannot be fitted so."""
     steps = [model]
     if isinstance(model, Pipeline):
+        if type(model) is not Pipeline:
+            raise TypeError(
+                f"{type(model).__module__}.{type(model).__name__} cannot be fitted in parts: "
+                "give scikit-learn's own Pipeline"
+            )
         *before, last = [step for _, step in model.steps]
         steps = [step for step in before if step is not None and step != "passthrough"] + [last]
     if not (isinstance(steps[-1], FamilyClassifier) and steps[-1]._capabilities.passes):
         raise TypeError(
             f"{type(steps[-1]).__name__} cannot be fitted in parts: give RVFLClassifier, "
             "ELMClassifier or RoBellRVFLClassifier, alone or as the last step of a pipeline"
+        )
+    if method := first_foreign(steps[-1], PASSED_OVER):
+        raise TypeError(
+            f"{type(steps[-1]).__name__} has a {method} of its own, which a fit in parts would "
+            "not call: fit it in memory"
         )
     for step in steps[:-1]:
         if type(step) is not StandardScaler:
