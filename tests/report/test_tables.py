@@ -187,7 +187,7 @@ def latex_to_text(source):
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
 def test_latex_escapes_every_ascii_string_reversibly(text):
-    line = to_latex(Table("t", "T", ("set",), ((text,),))).splitlines()[8]
+    line = to_latex(Table("t", "T", ("set",), ((text,),))).splitlines()[10]
     assert line.endswith(" \\\\")
     assert latex_to_text(line.removesuffix(" \\\\")) == " ".join(text.split())
     assert "--" not in line
@@ -203,7 +203,7 @@ def test_latex_knows_accents_and_greek_and_names_what_it_cannot_set():
 
 def test_latex_sets_the_signs_of_formulas_and_prose():
     signs = "² ³ ¹ ⁻ ₀ ± × \u2212 \u2013 \u2014 ≤ ≥ ≠ ≈ ∞ √ ρ ξ γ α β χ σ Σ µ ∑ ∈ ∼ ′ … • ° ™ Ł"
-    text = to_latex(Table("t", "T", ("set",), ((signs,),))).splitlines()[8]
+    text = to_latex(Table("t", "T", ("set",), ((signs,),))).splitlines()[10]
     assert text.isascii()
     assert "U+" not in text
     expected = "$^{2}$ $^{3}$ $^{1}$ $^{-}$ $_{0}$ $\\pm$ $\\times$ $-$ -- --- $\\leq$ $\\geq$"
@@ -216,7 +216,8 @@ def test_latex_is_a_whole_float_with_balanced_braces_and_rules():
     rows = (("[3, 1, 22]", 1.0), ("*", -2.5), ("mean", 3.0))
     text = to_latex(Table("a_b", "T", ("set", "m"), rows, caption="C & D", footer=1, note="50 %"))
     lines = text.splitlines()
-    assert lines[0] == "\\begin{table}[htbp]"
+    assert lines[0] == "% Needs \\usepackage{booktabs,graphicx}"
+    assert lines[1] == "\\begin{table}[htbp]"
     assert lines[-1] == "\\end{table}"
     assert "\\caption{T. C \\& D}" in lines
     assert "\\begin{tabular}{lr}" in lines
@@ -226,6 +227,27 @@ def test_latex_is_a_whole_float_with_balanced_braces_and_rules():
     assert bare.count("{") == bare.count("}")
     # What follows a line's end or a rule would be read as its optional argument.
     assert not re.search(r"(\\\\|rule)\s*[\[*]", text)
+
+
+def test_latex_splits_what_is_too_long_or_too_wide_and_loses_nothing():
+    names = tuple(f"a rather long name of model {k}" for k in range(9))
+    rows = tuple((f"set {k}", *(100.0 * k + j for j in range(9))) for k in range(60))
+    text = to_latex(
+        Table("t", "T", ("set", *names), (*rows, ("mean", *range(9))), caption="C.", footer=1)
+    )
+    floats = text.split("\\begin{table}")[1:]
+    assert len(floats) == 6  # three groups of columns, two of rows
+    assert text.count("\\label{tab:t}") == 1
+    assert text.count("\\addtocounter{table}{-1}") == 5
+    assert "\\caption{T. C.}" in floats[0]
+    for part in floats[1:]:
+        assert "\\caption{T (continued).}" in part
+    for row in rows:
+        for value in row[1:]:
+            assert text.count(f"& {value:.2f} ") == 1
+    assert [("mean &" in part) for part in floats] == [False, True] * 3
+    wrapped = to_latex(Table("t", "T", ("a", "b"), (("x", "many words " * 9), ("y", "few"))))
+    assert "\\begin{tabular}{lp{6cm}}" in wrapped
 
 
 def test_text_columns_are_set_left_and_numbers_right():

@@ -14,6 +14,7 @@ import numpy as np
 import own_models
 import pandas as pd
 import pytest
+from latex import assert_tables_compile
 from own_models import NotFinite, Odd, blobs, make_bayes, make_tuned
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
@@ -374,6 +375,10 @@ def test_the_page_has_all_parts_and_says_what_is_missing(found):
     for stem in ("critical_difference_accuracy_clean", "curves_symmetric"):
         assert (folder / "figures" / f"{stem}.png").exists()
     assert "failed: comparison/repeated/a" in (folder / "progress.log").read_text()
+
+
+def test_the_tables_can_be_set_with_pdflatex(found, tmp_path):
+    assert_tables_compile(found.report.parent / "tables", tmp_path)
 
 
 def test_the_report_is_written_again_from_the_records_alone(found):

@@ -8,6 +8,7 @@ import pytest
 from browser import Browser, find_chromium
 from hypothesis import given
 from hypothesis import strategies as st
+from latex import assert_tables_compile
 
 from robell.report.plots import COLOURS, _looks, curve_panels
 from robell.studies.engine.report import write_report
@@ -362,6 +363,10 @@ def test_everything_is_also_there_as_files(report):
             assert (folder / "figures" / f"{stem}.{suffix}").stat().st_size > 1000, stem
     with (folder / "tables" / "every_score.csv").open(newline="") as file:
         assert len(list(csv.reader(file))) == 1 + 5 * 5 * 14
+
+
+def test_the_tables_can_be_set_with_pdflatex(report, tmp_path):
+    assert_tables_compile(report.parent / "tables", tmp_path)
 
 
 def test_the_page_says_what_failed_and_what_is_missing(report):

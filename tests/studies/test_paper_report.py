@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import Browser, find_chromium
+from latex import assert_tables_compile
 
 from robell.report.tables import Compared
 from robell.studies.engine.report import write_report
@@ -117,6 +118,10 @@ def report(records, tmp_path_factory):
     (folder / "run.json").write_text(json.dumps(run))
     path, _ = write_report(STUDY, folder)
     return path
+
+
+def test_the_tables_can_be_set_with_pdflatex(report, tmp_path):
+    assert_tables_compile(report.parent / "tables", tmp_path)
 
 
 # -- tables --------------------------------------------------------------------------------

@@ -12,6 +12,9 @@ from pathlib import Path
 from robell._core.tools.files import write_atomically
 from robell.report.escape import escape_latex, escape_markdown, writable
 
+LATEX_TEXT = 35  # characters of a cell in LaTeX from which its text wraps
+LATEX_LINE = 120  # characters of a line that can still be read when they are scaled to fit
+LATEX_PAGE = 36  # lines of a float that fit a page with its caption
 MINUS, EN_DASH = "\u2212", "\u2013"
 
 
@@ -157,25 +160,97 @@ def to_csv(table):
 
 
 def to_latex(table):
-    """Write a table as a LaTeX float that needs nothing but the package booktabs.
+    """Write a table as LaTeX floats; the first line says which packages they need.
 
-    All text is escaped; characters that pdfLaTeX does not know become their code point.
+    A table that is too wide is scaled down to the line, and split where that would make it too
+    small to read; one that is too long for a page is split as well. All text is escaped; characters
+    that pdfLaTeX does not know become their code point.
     """
+    rows = list(_text_rows(table, escape_latex, lambda text: f"\\textbf{{{text}}}", MINUS))
+    layout = _LatexLayout(table)
+    floats = [
+        _latex_float(table, rows, layout, columns, first, last)
+        for columns in layout.column_groups()
+        for first, last in layout.row_groups(columns)
+    ]
+    later = "\\addtocounter{table}{-1}\n"  # a continued table keeps its number
+    parts = [text.replace("\\caption", f"{later}\\caption", 1) for text in floats[1:]]
+    return "".join(["% Needs \\usepackage{booktabs,graphicx}\n", floats[0], *parts])
+
+
+class _LatexLayout:
+    """How a table is laid out on pages: text that wraps, groups of columns, groups of rows."""
+
+    def __init__(self, table):
+        self.table = table
+        texts = [
+            [_cell_text(row[column], table.format_of(column)) for row in table.rows]
+            for column in range(len(table.columns))
+        ]
+        self.longest = [max(map(len, column), default=0) for column in texts]
+        words = [max((len(w) for t in column for w in t.split()), default=0) for column in texts]
+        self.wraps = [
+            length > LATEX_TEXT and word < LATEX_TEXT
+            for length, word in zip(self.longest, words, strict=True)
+        ]
+        self.widths = [
+            max(min(length, LATEX_TEXT) if wraps else length, len(name)) + 2
+            for length, wraps, name in zip(self.longest, self.wraps, table.columns, strict=True)
+        ]
+        self.texts = texts
+
+    def alignment(self, column):
+        if self.wraps[column]:
+            return "p{6cm}"
+        return "r" if self.table.is_numeric(column) else "l"
+
+    def column_groups(self):
+        """Return groups of columns that can be read when scaled to a line, each with the first."""
+        groups, width = [[0]], self.widths[0]
+        for column in range(1, len(self.widths)):
+            if width + self.widths[column] > LATEX_LINE and len(groups[-1]) > 1:
+                groups.append([0])
+                width = self.widths[0]
+            groups[-1].append(column)
+            width += self.widths[column]
+        return groups
+
+    def row_groups(self, columns):
+        """Return (first, last) of groups of rows that fit a page; the footer stays together."""
+        wrapped = [column for column in columns if self.wraps[column]]
+        n_rows = len(self.table.rows)
+        groups, first, lines = [], 0, 0
+        for row in range(n_rows - self.table.footer):
+            height = max([1, *(1 + len(self.texts[c][row]) // LATEX_TEXT for c in wrapped)])
+            if lines + height > LATEX_PAGE - self.table.footer and row > first:
+                groups.append((first, row))
+                first, lines = row, 0
+            lines += height
+        return [*groups, (first, n_rows)]
+
+
+def _latex_float(table, rows, layout, columns, first, last):
+    """Write some columns of some rows as one float."""
+    whole = first == 0 and columns == layout.column_groups()[0]
     heading = " ".join(filter(None, [_sentence(table.title), table.caption]))
-    alignment = "".join("r" if table.is_numeric(i) else "l" for i in range(len(table.columns)))
-    rows = _text_rows(table, escape_latex, lambda text: f"\\textbf{{{text}}}", MINUS)
-    lines = [" & ".join(row) + " \\\\" for row in rows]
+    if not whole:
+        heading = f"{table.title.rstrip('.')} (continued)."
     n_body = len(table.body_rows)
+    lines = [" & ".join(rows[row][c] for c in columns) + " \\\\" for row in range(first, last)]
+    if table.footer and first < n_body < last:
+        lines.insert(n_body - first, "\\midrule")
+    alignment = "".join(layout.alignment(column) for column in columns)
     parts = [
         f"\\begin{{table}}[htbp]\n\\centering\n\\caption{{{escape_latex(heading)}}}",
-        f"\\label{{tab:{table.name}}}\n\\begin{{tabular}}{{{alignment}}}\n\\toprule",
-        " & ".join(map(escape_latex, table.columns)) + " \\\\\n\\midrule",
-        *lines[:n_body],
-        *(["\\midrule"] if 0 < table.footer < len(lines) else []),
-        *lines[n_body:],
-        "\\bottomrule\n\\end{tabular}",
+        *([f"\\label{{tab:{table.name}}}"] if whole else []),
+        # Scaled down to the line where it is wider.
+        "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
+        f"\\begin{{tabular}}{{{alignment}}}\n\\toprule",
+        " & ".join(escape_latex(table.columns[c]) for c in columns) + " \\\\\n\\midrule",
+        *lines,
+        "\\bottomrule\n\\end{tabular}%\n}",
     ]
-    if table.note:
+    if table.note and last == len(rows):
         parts.append(f"\\par\\smallskip{{\\footnotesize {escape_latex(table.note)}\\par}}")
     return "\n".join([*parts, "\\end{table}"]) + "\n"
 
