@@ -17,6 +17,7 @@ import pytest
 from robell import __version__
 from robell.cli import main
 from robell.cli.main import COMMANDS
+from robell.studies.paper.protocols import paper_split
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,16 +74,22 @@ def test_quiet_prints_the_path_alone(capsys, finished):
 def test_what_is_missing_or_fails_is_told(capsys, finished, tmp_path):
     """A set that cannot be had is left out; a job that fails changes the exit status."""
     folder = shutil.copytree(finished[0], tmp_path / "out")
-    rows = "".join(f"{k},{int(k < 4)}\n" for k in range(40))
-    (tmp_path / "haberman.csv").write_text("a,target\n" + rows)
+    # A table of haberman's size, all its minority among the test rows.
+    minority = set(paper_split(306)[1][:81].tolist())
+    rows = "".join(f"{k},{k % 7},{k % 5},{int(k in minority)}\n" for k in range(306))
+    (tmp_path / "haberman.csv").write_text("a,b,c,target\n" + rows)
+    # A table of one's own that has the name of a set by chance.
+    (tmp_path / "monk1.csv").write_text("a,target\n" + "".join(f"{k},{k % 2}\n" for k in range(40)))
     status, out, err = run(
         capsys, "reproduce", "table1", "--datasets", "crossplane150", "echocardiogram", "haberman",
-        "--models", "elm", "--data-dir", tmp_path, "--out", folder, "--jobs", 1,
+        "monk1", "--models", "elm", "--data-dir", tmp_path, "--out", folder, "--jobs", 1,
     )  # fmt: skip
     assert status == 3
     assert "crossplane150" in out
-    left_out, failed = err.splitlines()
+    left_out, not_the_set, failed = err.splitlines()
     assert left_out.startswith("robell: left out: echocardiogram is not available offline: ")
+    assert "is not the set monk1: it has 40 rows, 1 columns and 20 rows of class 1" in not_the_set
+    assert "'robell compare' takes tables of your own" in not_the_set
     assert "5 folds need 5" in failed
     assert "echocardiogram is not available offline" in (folder / "report.html").read_text()
 

@@ -62,6 +62,9 @@ def gather(names, data_dir=None, download=True):
         except DatasetUnavailable as error:
             unavailable[name] = str(error)
             continue
+        if other := _another_table(found, info(name)):
+            unavailable[name] = f"{name}.csv in {data_dir} is not the set {name}: {other}"
+            continue
         about = {
             "source": found.source,
             "note": found.note,
@@ -76,6 +79,18 @@ def gather(names, data_dir=None, download=True):
         positive = 1 if positive is None else positive
         tables[name] = Rows(name, found.X, found.y, positive, found.digest, about)
     return tables, unavailable
+
+
+def _another_table(found, known):
+    """Say why a user's file of a set's name cannot be that set; "" where it can."""
+    size = (*found.X.shape, int(found.y.sum()))
+    expected = (known.n_rows, known.n_features, known.n_minority)
+    if found.source != "data directory" or size == expected:
+        return ""
+    return (
+        "it has {} rows, {} columns and {} rows of class 1 where that has {}, {} and {}; "
+        "'robell compare' takes tables of your own".format(*size, *expected)
+    )
 
 
 def carry_out(study, tables, unavailable, settings, out, *, command="", notes=None, **how):
