@@ -3,10 +3,18 @@
 import numpy as np
 import pytest
 from searches import assert_same, both, table
+from sklearn.base import clone
 from sklearn.metrics import hinge_loss, make_scorer
 
-from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
+from robell import (
+    ComplexRVFLClassifier,
+    ELMClassifier,
+    RoBellRVFLClassifier,
+    RVFLClassifier,
+    RVFLGridSearchCV,
+)
 from robell.metrics import g_mean_score
+from robell.search.scorers import RowScorer
 
 
 def last_of_the_best(results):
@@ -83,3 +91,29 @@ def test_scores_without_an_exact_value_are_fitted_again_where_they_tie():
     assert_same(theirs, ours, tolerance=1e-12)
     assert ours.not_shared_ == {"the mean score is another's within rounding": 12}
     assert ours.n_shared_ == 6
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+@pytest.mark.parametrize("estimator", [RVFLClassifier, ELMClassifier, ComplexRVFLClassifier])
+def test_the_error_allowed_for_is_larger_than_the_real_one(monkeypatch, estimator, scale):
+    """Scores of shared solutions differ from single fits' by less than half of what is allowed."""
+    X, y = table(n_rows=90)
+    X = X * [scale, 1.0, 1.0, scale, 1.0, 1.0]
+    shared, errors = [], []
+
+    def note(self, scores, error):
+        shared.append(scores.copy())
+        errors.append(np.broadcast_to(error, scores.shape).copy())
+        return np.zeros(scores.shape[1], bool)
+
+    monkeypatch.setattr(RowScorer, "doubtful", note)
+    grid = {"C": [1e-5, 1.0, 1e5], "n_hidden": [3, 20, 80]}
+    rows = np.arange(60), np.arange(60, 90)
+    for activation in ("sin", "hardlim"):
+        model = estimator(activation=activation, calibrate=False, random_state=0)
+        search = RVFLGridSearchCV(model, grid, cv=[rows], refit=False).fit(X, y)
+        assert search.n_shared_ == 9
+        for k, params in enumerate(search.cv_results_["params"]):
+            single = clone(model).set_params(**params).fit(X[rows[0]], y[rows[0]])
+            difference = np.abs(single.decision_function(X[rows[1]]) - shared[-1][:, k])
+            assert (difference <= 0.5 * errors[-1][:, k]).all()

@@ -32,8 +32,8 @@ from robell.search.scorers import RowScorer
 # for each, a block at a time.
 KEEP_ELEMENTS = 1 << 25
 SCORE_ELEMENTS = 1 << 22  # scores computed at a time
-# Relative difference of output weights from those of a single fit: at most ROUNDING over the
-# smallest pivot (1/5 of it measured), and never more than REFINED (1/20 of it measured).
+# How far output weights may be from those of a single fit, relative to their size: ROUNDING over
+# the smallest pivot, at most REFINED. Measured on a hundred rows: 1/7 of one, 1/30 of the other.
 ROUNDING = 50 * EPS
 REFINED = 1e-8
 
@@ -147,13 +147,15 @@ class _Fold:
         sweep = solutions(
             model, prepared, design, T, group, widths, self.statistics, self.task.device
         )
-        # Features of one network and of a larger one differ by the rounding of their products.
-        reach = max(_reach(prepared.rows.X), *(table.reach for table in tables))
+        # Features of one network and of a larger one differ by the rounding of their products, and
+        # sums over more rows by more.
+        noise = max(_reach(prepared.rows.X), *(table.reach for table in tables))
+        noise *= max(1.0, np.sqrt(design.n_rows) / 10.0)
         for place in range(len(group.settings)):
             start = time.perf_counter()
             beta, trust = next(sweep)
             fitted = time.perf_counter()
-            error = np.minimum(ROUNDING / np.maximum(trust.ravel(), EPS), REFINED) * reach
+            error = np.minimum(ROUNDING / np.maximum(trust.ravel(), EPS), REFINED) * noise
             here = group.candidate[place].ravel()
             columns = beta.reshape(len(beta), len(here), -1)
             for found in _score(here, columns, error, trust.ravel() > 0.0, tables):
