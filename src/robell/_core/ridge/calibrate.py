@@ -65,39 +65,34 @@ def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Arra
     targets = smoothed_targets(T, weight)[:, 1:].T
     contrast = contrasts(scores)
     theta = np.concatenate([[PRIOR.log_slope], np.zeros(T.shape[1] - 1)])
-    value = _loss(theta, contrast, targets, weight)
+    value, P = _loss(theta, contrast, targets, weight)
     for _ in range(MAX_STEPS):
-        Z = log_odds(theta, contrast)
-        P = np.exp(Z - _log_sum(Z))
         step = newton_step(theta, contrast, P, targets, weight, PRIOR, 1e-12 * weight.sum())
         step *= min(1.0, 4.0 / max(np.abs(step[0]), 1e-300))  # a slope moves by e⁴ at the most
         size = 1.0
         while size > 1e-10:
             candidate = theta - size * step
-            candidate_value = _loss(candidate, contrast, targets, weight)
+            candidate_value, candidate_P = _loss(candidate, contrast, targets, weight)
             if candidate_value <= value:
                 break
             size *= 0.5
         else:  # no descent left except for rounding
             break
-        theta, value = candidate, candidate_value
+        theta, value, P = candidate, candidate_value, candidate_P
         if np.abs(size * step).max() <= 1e-12 * (1.0 + np.abs(theta).max()):
             break
     offsets = np.concatenate([[0.0], theta[1:]])
     return float(np.exp(theta[0])), offsets - offsets.mean()
 
 
-def _log_sum(Z: Array) -> Array:
-    """Return log(1 + Σ_k exp Z_k) = log(1/p_1), (A,)."""
-    top = np.maximum(Z.max(axis=0), 0.0)
-    return np.asarray(top + np.log(np.exp(-top) + np.exp(Z - top).sum(axis=0)))
-
-
-def _loss(theta: Array, contrast: Array, targets: Array, weight: Array) -> float:
+def _loss(theta: Array, contrast: Array, targets: Array, weight: Array) -> tuple[float, Array]:
+    """Return the loss, and P of the classes after the first, (K-1, A)."""
     Z = log_odds(theta, contrast)
-    surprise = _log_sum(Z) - np.einsum("ki,ki->i", targets, Z)
+    top = np.maximum(Z.max(axis=0), 0.0)
+    log_sum = top + np.log(np.exp(-top) + np.exp(Z - top).sum(axis=0))  # log(1/p_1)
+    surprise = log_sum - np.einsum("ki,ki->i", targets, Z)
     prior = 0.5 * PRIOR.precision * (theta[0] - PRIOR.log_slope) ** 2
-    return float(weight @ surprise + prior)
+    return float(weight @ surprise + prior), np.exp(Z - log_sum)
 
 
 # -- one Newton for slope and offsets ---------------------------------------------------
