@@ -398,7 +398,7 @@ def find_wrong(job, status, out, err, hung, before, after):
 
 def _wrong_files(job, status, before, after):
     command = job.arguments[0]
-    ours = {"old-predictions.csv"} if command == "predict" else set()
+    ours = {"predict": {"old-predictions.csv"}, "fit": {"model.skops"}}.get(command, set())
     if command in ("robustness", "reproduce", "report"):
         before = {k: v for k, v in before.items() if not k.startswith("study")}
     for path, was in before.items():

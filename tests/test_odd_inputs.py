@@ -19,7 +19,7 @@ KNOWN = set()
 @pytest.fixture(scope="module")
 def small_run(tmp_path_factory):
     out = tmp_path_factory.mktemp("fuzz") / "counts.json"
-    sizes = ["--calls", "600", "--files", "0", "--options", "0", "--kills", "0"]
+    sizes = ["--calls", "600", "--files", "60", "--options", "40", "--kills", "0"]
     line = [sys.executable, str(HERE / "fuzz.py"), *sizes, "--limit", "60", "--json", str(out)]
     run = subprocess.run(line, capture_output=True, text=True, check=False)
     assert run.returncode in (0, 1), run.stdout + run.stderr
@@ -38,6 +38,8 @@ def test_most_of_what_is_tried_reaches_the_mathematics(small_run):
     calls = small_run["outcomes"]["calls"]
     assert sum(calls.values()) == 600
     assert calls["answer"] > 150
+    assert small_run["outcomes"]["files"]["answer"] > 10
+    assert small_run["outcomes"]["options"]["answer"] > 5
 
 
 @pytest.mark.parametrize("draw", [draw_call, draw_file_job, draw_option_job])

@@ -188,3 +188,24 @@ def test_signals_leave_nothing_half_written(model, here, which):
         assert predict.returncode == 130
         assert err.endswith(b"robell: stopped; nothing was written\n")
     assert sorted(path.name for path in here.iterdir()) == sorted(before)
+
+
+def test_a_warning_is_one_line(here):
+    (here / "t.csv").write_text(table([f"kind {k}" for k in range(60)]), encoding="utf-8")
+    fit = command("fit", "t.csv", *FIT, "--out", "m.skops")
+    _, err = fit.communicate()
+    assert fit.returncode == 0
+    assert err
+    assert all(line.startswith(b"robell: The number of") for line in err.splitlines())
+
+
+def test_labels_beyond_the_signed_numbers(here):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    labels = pyarrow.array([2**63 + k % 2 for k in range(60)], pyarrow.uint64())
+    rows = pyarrow.table({"a": [float(k % 2) for k in range(60)], "y": labels})
+    parquet.write_table(rows, here / "t.parquet")
+    assert main(["fit", "t.parquet", *FIT, "--out", "m.skops"]) == 0
+    assert main(["predict", "m.skops", "t.parquet", "--out", "p.csv", "--quiet"]) == 0
+    assert set((here / "p.csv").read_text().split()[1:]) == {str(2**63), str(2**63 + 1)}

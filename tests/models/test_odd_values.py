@@ -9,6 +9,7 @@ from robell import (
     NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
+    RVFLGridSearchCV,
     find_label_issues,
     pw_gbell_membership,
 )
@@ -117,3 +118,27 @@ def test_no_thread_is_refused(rows):
 def test_g_mean_of_weights_whose_sum_overflows():
     assert g_mean_score([0, 1], [0, 1], sample_weight=[1e308, 1e308]) == 1.0
     refused(lambda: g_mean_score(["a", None], ["a", "a"]), "y_true must hold labels")
+
+
+def test_weights_given_as_texts_are_numbers_everywhere(rows):
+    X, y = rows
+    found = find_label_issues(X, y, sample_weight=["1"] * 40, random_state=0)
+    plain = find_label_issues(X, y, random_state=0)
+    np.testing.assert_array_equal(found.index, plain.index)
+
+
+def test_complex_labels_are_refused_in_one_line(rows):
+    X, y = rows
+    refused(lambda: RVFLClassifier().fit(X, y + 1j), "Complex data not supported")
+    refused(lambda: RVFLClassifier().partial_fit(X, (y + 1j).tolist(), [0, 1]), "Complex data")
+    refused(lambda: RVFLGridSearchCV(RVFLClassifier(), {"C": [1.0]}).fit(X, y + 1j), "Complex data")
+
+
+def test_a_search_needs_labels(rows):
+    refused(lambda: RVFLGridSearchCV(RVFLClassifier(), {"C": [1.0]}).fit(rows[0]), "needs y")
+
+
+def test_a_search_of_systems_that_are_all_singular(rows):
+    X = np.array([[2.0**63 + k, 1e30, k] for k in range(40)])
+    search = RVFLGridSearchCV(RVFLClassifier(15, random_state=0), {"C": [0.1, 10.0]}, cv=2)
+    assert np.isfinite(search.fit(X, rows[1]).cv_results_["mean_test_score"]).all()

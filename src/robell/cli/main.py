@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from contextlib import contextmanager
 
 from robell import __version__
@@ -57,7 +58,10 @@ def main(arguments=None):
     shown = Progress.enabled
     Progress.enabled = shown and not getattr(options, "quiet", False)
     try:
-        with _signals_as_interrupt():
+        with _signals_as_interrupt(), warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            # Of single numbers; what they come to is checked where it matters.
+            warnings.simplefilter("ignore", RuntimeWarning)
             return command.run(options, arguments)
     except BrokenPipeError:
         # The reader of our output has gone; nothing more can be said to it.
@@ -111,6 +115,11 @@ def _signals_as_interrupt():
     finally:
         for number, handler in earlier.items():
             signal.signal(number, handler)
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None):
+    """Print a warning as one line, as everything else that a command says beside its result."""
+    print(f"robell: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _parser(given):

@@ -38,7 +38,7 @@ def judge_labels(X, y, *, sample_weight=None, random_state=None):
     suggested = model.classes_[model.label_probability_.argmax(axis=1)]
     suspect = suggested != np.asarray(y).ravel()
     if sample_weight is not None:
-        suspect &= np.asarray(sample_weight) > 0  # a row of weight 0 is as good as absent
+        suspect &= np.asarray(sample_weight, np.float64) > 0  # weight 0 is as good as absent
     return Judgement(
         model.classes_,
         model.label_probability_,

@@ -169,8 +169,9 @@ class StreamingMixin(SolvedFromSums):
             self._class_cost_from_dict()
 
     def _set_classes(self, classes):
-        classes = column_or_1d(classes)
-        check_classification_targets(classes)
+        with one_line_errors(self, classes):
+            classes = column_or_1d(classes)
+            check_classification_targets(classes)
         classes = np.unique(classes)
         if len(classes) < 2:
             has = f"one, {classes[0]!r}" if len(classes) else "none"
@@ -208,7 +209,8 @@ class StreamingMixin(SolvedFromSums):
     def _rows_of(self, X, y, sample_weight):
         """Return the rows of positive weight, their places among the classes, their weights."""
         if not (isinstance(y, np.ndarray) and y.ndim == 1):  # the check itself takes its time
-            y = column_or_1d(y, warn=True)
+            with one_line_errors(self, y):
+                y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         labels = self._encode(y)
         weight = weights_of_part(sample_weight, len(X))

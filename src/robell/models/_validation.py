@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from numbers import Integral
+from textwrap import shorten
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +51,7 @@ def check_training(name, X, y, sample_weight, check_table):
         require_labels(y)
     with one_line_errors(name, X):
         X, y = check_table(X, y)
-    check_classification_targets(y)
+        check_classification_targets(y)
     multiplicity = check_multiplicity(to_host(sample_weight), len(X))
     present = np.flatnonzero(multiplicity)
     classes = np.unique(y[present])
@@ -90,7 +91,7 @@ def one_line_errors(who, X):
         yield
     except ValueError as error:
         name = who if isinstance(who, str) else type(who).__name__
-        message = _explain(name, X, str(error)) or " ".join(str(error).split())
+        message = _explain(name, X, str(error)) or shorten(str(error), 400)
         # scikit-learn's own checks want the list of names as it is.
         if message == str(error) or message.startswith("The feature names should match"):
             raise

@@ -331,8 +331,8 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
 @validate_params(
     {
-        "X": ["array-like"],
-        "y": ["array-like"],
+        "X": "no_validation",  # checked with y, in one line
+        "y": "no_validation",
         **_MEMBERSHIP_CONSTRAINTS,
         "random_state": ["random_state"],
         "return_error": ["boolean"],

@@ -257,14 +257,15 @@ def _writer(path, out, classes, proba):
     if suffix not in (".csv", ".parquet", ".pq"):
         raise FileError(f"{out}: predictions are written to .csv or .parquet files")
     names = {label: _spelt(label, suffix == ".csv") for label in classes.tolist()}
-    fields = [("prediction", pyarrow.array(list(names.values())).type)]
-    if classes.dtype.kind == "u":  # beyond 2**63 the kind cannot be told from the values
-        fields = [("prediction", pyarrow.uint64())]
+    # Beyond 2**63 the kind cannot be told from the values.
+    is_unsigned = classes.dtype.kind == "u"
+    kind = pyarrow.uint64() if is_unsigned else pyarrow.array(list(names.values())).type
+    fields = [("prediction", kind)]
     if proba:
         fields += [(f"probability_{label}", pyarrow.float64()) for label in classes.tolist()]
     schema = pyarrow.schema(fields)
-    kind = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
-    with kind(str(path), schema) as writer:
+    writing = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
+    with writing(str(path), schema) as writer:
 
         def write(labels, probability):
             spelt = [names[label] for label in labels.tolist()]

@@ -176,6 +176,8 @@ def _score(here, columns, error, is_solved, tables):
     if not is_solved.all():
         yield Unshared(here[~is_solved], "the system is singular to working precision")
         here, columns, error = here[is_solved], columns[:, is_solved], error[is_solved]
+    if not len(here):
+        return
     try:
         values, doubts = zip(*(table.score(columns, error) for table in tables), strict=True)
     except NotShared as reason:

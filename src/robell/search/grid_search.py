@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from robell._core.ridge.sweep_torch import require_device
 from robell._core.tools.progress import Progress
+from robell.models._validation import one_line_errors
 from robell.search.fold import FoldTask, run_fold
 from robell.search.groups import NotShared, Unshared, group_candidates
 from robell.search.results import ResultTable
@@ -170,7 +171,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         X, y = indexable(X, y)
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        if y is None and is_classifier(self.estimator):
+            raise ValueError("a search for a classifier needs y, the class labels")
+        with one_line_errors(self, X):
+            splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = list(splitter.split(X, y, **routed.splitter.split))
         self.n_splits_ = splitter.get_n_splits(X, y, **routed.splitter.split)
         if len(splits) != self.n_splits_:
