@@ -55,6 +55,7 @@ def test_parameters_and_defaults(estimator, more):
 def test_public_names():
     assert set(robell.__all__) == {
         "AuditResult",
+        "BaseRVFLClassifier",
         "audit",
         "ComplexRVFLClassifier",
         "ELMClassifier",

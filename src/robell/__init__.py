@@ -8,6 +8,7 @@ from robell.models import CLASSIFIERS
 if TYPE_CHECKING:
     from robell.labels.audit import AuditResult, audit
     from robell.labels.issues import LabelIssues, find_label_issues
+    from robell.models._base import BaseRVFLClassifier
     from robell.models.complex_valued import ComplexRVFLClassifier
     from robell.models.granular_ball import GranularBallRVFLClassifier
     from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 # and ``robell --version`` cost nothing.
 _HOMES = CLASSIFIERS | {
     "AuditResult": "robell.labels.audit",
+    "BaseRVFLClassifier": "robell.models._base",
     "LabelIssues": "robell.labels.issues",
     "RVFLGridSearchCV": "robell.search",
     "audit": "robell.labels.audit",
@@ -34,6 +36,7 @@ _HOMES = CLASSIFIERS | {
 
 __all__ = [
     "AuditResult",
+    "BaseRVFLClassifier",
     "ComplexRVFLClassifier",
     "ELMClassifier",
     "GranularBallRVFLClassifier",

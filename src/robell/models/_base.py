@@ -22,10 +22,9 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robell._core.array import (
     beside,
@@ -48,17 +47,15 @@ from robell._core.ridge.loo import choose_C
 from robell._core.ridge.solve import solve_ridge
 from robell._core.ridge.twins import find_twins
 from robell.models._capabilities import Capabilities
+from robell.models._family import (
+    FamilyClassifier,
+    of_both_classes,
+    require_finite_scores,
+)
 from robell.models._validation import (
-    ARRAY_CHECKS,
     LARGEST_WEIGHT,
     TrainingRows,
-    check_labels_of_tensor,
-    check_tensor,
-    check_training,
     draw_seed,
-    one_line_errors,
-    require_floats,
-    uses_device,
 )
 
 PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
@@ -87,123 +84,80 @@ class Prepared(NamedTuple):
         return beside(found, self.samples.X)
 
 
-class FamilyClassifier(ClassifierMixin, BaseEstimator):
-    """The root of every classifier of the family: what it can do, and its gate."""
-
-    _capabilities = Capabilities()
-
-    # -- the gate ---------------------------------------------------------------------
-
-    def _validate_params(self):
-        """Check the parameters."""
-        super()._validate_params()
-        require_floats(self.get_params(deep=False))
-
-    def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given."""
-        check = self._validate_tensor if self._takes_tensor(X) else self._validate_training
-        return check_training(type(self).__name__, X, y, sample_weight, check)
-
-    def _validate_training(self, X, y):
-        """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, **ARRAY_CHECKS)
-
-    def _validate_tensor(self, X, y):
-        """Return X as a tensor the mathematics may trust, y as an array."""
-        X = check_tensor(self, X, reset=True)
-        return X, check_labels_of_tensor(y, len(X))
-
-    def _validate_new(self, X):
-        """Return rows to predict as an array the mathematics may trust."""
-        return validate_data(self, X, reset=False, **ARRAY_CHECKS)
-
-    def _check_new(self, X):
-        """Check rows to predict: they must be where the model is."""
-        check_is_fitted(self)
-        name, fitted_on = type(self).__name__, vars(self).get("device_")
-        if self._takes_tensor(X):
-            if str(X.device) != fitted_on:
-                where = fitted_on or "the host, from arrays"
-                raise ValueError(f"{name} was fitted on {where}; X is on {X.device}")
-        elif fitted_on is not None:
-            raise ValueError(f"{name} was fitted on {fitted_on}; give X as a tensor there")
-        with one_line_errors(name, X):
-            return self._validate_new(X) if fitted_on is None else check_tensor(self, X, False)
-
-    def _takes_tensor(self, X):
-        """Say whether X is a tensor to be used where it is; refuse it where that cannot be."""
-        if not uses_device(X):
-            return False
-        if not self._capabilities.tensors:
-            raise TypeError(f"{type(self).__name__} takes arrays, not tensors: give X.cpu()")
-        return True
-
-    def _remember_device(self, X):
-        """Store where the model is fitted; forget it where that is the host."""
-        for name in ("device_", "dtype_", "engine_"):
-            vars(self).pop(name, None)
-        if is_tensor(X):
-            self.device_, self.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
-
-    # -- predict ----------------------------------------------------------------------
-
-    def _scores(self, X):
-        """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
-        raise NotImplementedError
-
-    def decision_function(self, X):
-        """Return the raw scores, linear in the one-hot targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes the second class's score less the first's, which is the ±1
-            regression's value; otherwise one score a class.
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X):
-        """Return the class of the largest score, the first of equal ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Predicted class labels.
-        """
-        scores = self._scores(X)
-        is_second = scores.shape[1] == 1
-        best = namespace(scores).where(scores[:, 0] > 0, 1, 0) if is_second else scores.argmax(1)
-        return self.classes_[best if is_tensor(self.classes_) else to_host(best)]
-
-
-def of_both_classes(scores):
-    """Return scores of every class, (n, K), where those of two may be given by their difference."""
-    xp = namespace(scores)
-    return xp.hstack([xp.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
-
-
-def require_finite_scores(scores):
-    """Raise where scores are too large to be compared."""
-    if not namespace(scores).isfinite(scores).all():
-        raise ValueError(
-            "the scores overflow: X is far larger than the training rows; "
-            "scale both alike, for instance with StandardScaler"
-        )
-
-
 class BaseRVFLClassifier(FamilyClassifier):
-    """The networks of one random layer and one ridge regression; not for direct use."""
+    """The networks of one random layer and one ridge regression, to write a variant from.
+
+    By itself it is a plain RVFL network. A subclass fills the slots it differs in: ``_fit_rows``,
+    ``_fit_features`` with ``_features`` and ``_n_columns``, ``_fit_weights``, ``_fit_penalty``.
+    Checks, weights, calibration, ``C="loo"`` and the search are this class's; ``docs/variants.md``
+    says what each slot is given and what it must keep to.
+
+    Parameters
+    ----------
+    n_hidden : int, default=103
+        Number of hidden nodes.
+    activation : str or callable, default="sigmoid"
+        Function of the hidden nodes, as in :class:`RVFLClassifier`.
+    C : float or "loo", default=1.0
+        Weight of the errors; smaller values regularise more; ``"loo"`` chooses it by
+        leave-one-out error.
+    output_bias : bool, default=False
+        Whether a constant enters the output layer.
+    bias_scale : float, default=0.1
+        Hidden biases are uniform in ``[0, bias_scale]``.
+    class_weight : {"balanced", "ratio"}, dict or None, default=None
+        Weight of each class, as in :class:`RVFLClassifier`.
+    calibrate : bool, default=True
+        Whether to fit the probabilities of ``predict_proba``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
+        Weights of the hidden layer.
+    hidden_bias_ : ndarray of shape (n_hidden,)
+        Biases of the hidden layer.
+    coef_ : ndarray of shape (n_columns, n_classes)
+        Output weights, without the constant's.
+    C_ : float
+        The C used.
+    intercept_ : ndarray of shape (n_classes,)
+        Output bias; zeros unless ``output_bias``.
+    solver_ : {"primal", "dual", "svd"}
+        How the system was solved, as in :class:`RVFLClassifier`.
+    calibration_slope_ : float
+        Slope of the map from scores to log-probabilities; only with ``calibrate``.
+    calibration_offsets_ : ndarray of shape (n_classes,)
+        Its offsets; only with ``calibrate``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X had string column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from robell import BaseRVFLClassifier
+    >>> class SquaresClassifier(BaseRVFLClassifier):
+    ...     def _fit_features(self, rows, seed):
+    ...         pass
+    ...
+    ...     def _features(self, X):
+    ...         return np.hstack([X, X**2])
+    ...
+    ...     def _n_columns(self):
+    ...         return 2 * self.n_features_in_
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), SquaresClassifier()).fit(X, y)
+    >>> bool(model.predict_proba(X)[:, 1].mean() > 0.5)
+    True
+    """
 
     _capabilities = Capabilities(exact_search=True)
 
@@ -223,6 +177,27 @@ class BaseRVFLClassifier(FamilyClassifier):
     _C_factor = 1.0  # what C is multiplied by in the ridge
     _columns_per_node = 1  # columns that one more hidden node adds to the design matrix
     _weight_parameters = ()  # parameters that only the row weights depend on
+
+    def __init__(
+        self,
+        n_hidden=103,
+        activation="sigmoid",
+        C=1.0,
+        *,
+        output_bias=False,
+        bias_scale=0.1,
+        class_weight=None,
+        calibrate=True,
+        random_state=None,
+    ):
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.C = C
+        self.output_bias = output_bias
+        self.bias_scale = bias_scale
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.random_state = random_state
 
     # -- fit --------------------------------------------------------------------------
 
@@ -422,10 +397,9 @@ class BaseRVFLClassifier(FamilyClassifier):
         The predicted class is always the likeliest. Without class costs or memberships,
         probabilities estimate how often each class occurs among rows with such scores. With them
         the calibration weighs each row's leave-one-out score by the row's cost, so that the
-        probabilities are those of a population so weighted, not frequencies in the data. Giving
-        the costs as ``sample_weight`` gives the same scores but other probabilities, the further
-        away the larger the weights (0.15 has been seen): there a weight is a number of copies, of
-        which one is left out at a time; here it is the whole row.
+        probabilities are those of a population so weighted, not frequencies in the data. Costs
+        given as ``sample_weight`` give the same scores and nearly the same probabilities (0.01 is
+        usual): weights also say how many rows there are, which costs do not.
 
         Parameters
         ----------

@@ -30,9 +30,15 @@ from robell._core.ridge.state import (
     to_plain,
     update,
 )
-from robell.models._base import ARRAY_CHECKS, TrainingRows
 from robell.models._solution import SolvedFromSums
-from robell.models._validation import check_multiplicity, draw_seed, one_line_errors, uses_device
+from robell.models._validation import (
+    ARRAY_CHECKS,
+    TrainingRows,
+    check_multiplicity,
+    draw_seed,
+    one_line_errors,
+    uses_device,
+)
 
 RESERVOIR = 2048  # distinct rows kept of every class
 LANDMARKS = 512  # of every class

@@ -25,8 +25,8 @@ from robell._core.labels.noise import (
 from robell._core.layers.features import RowBlocks, draw_sparse_layer, hidden_output, rows_per_block
 from robell._core.ridge.loo import fit_centred_ridge
 from robell._core.ridge.twins import find_twins
-from robell.models._base import (
-    Capabilities,
+from robell.models._capabilities import Capabilities
+from robell.models._family import (
     FamilyClassifier,
     of_both_classes,
     require_finite_scores,

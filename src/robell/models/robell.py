@@ -23,9 +23,15 @@ from robell._core.membership.pairs import Workers, pairs_to_compare
 from robell._core.membership.pairs_torch import engine_of
 from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
 from robell._core.tools.progress import Progress
-from robell.models._base import ARRAY_CHECKS, BaseRVFLClassifier, Capabilities
+from robell.models._base import BaseRVFLClassifier, Capabilities
 from robell.models._streaming import StreamingMixin
-from robell.models._validation import check_training, draw_seed, require_floats, uses_device
+from robell.models._validation import (
+    ARRAY_CHECKS,
+    check_training,
+    draw_seed,
+    require_floats,
+    uses_device,
+)
 
 _MEMBERSHIP_CONSTRAINTS = {
     "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],

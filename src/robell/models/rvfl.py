@@ -199,24 +199,3 @@ class ELMClassifier(StreamingMixin, BaseRVFLClassifier):
 
     _direct_link = False
     _capabilities = STREAMS_AND_TENSORS
-
-    def __init__(
-        self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
-        *,
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight=None,
-        calibrate=True,
-        random_state=None,
-    ):
-        self.n_hidden = n_hidden
-        self.activation = activation
-        self.C = C
-        self.output_bias = output_bias
-        self.bias_scale = bias_scale
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.random_state = random_state

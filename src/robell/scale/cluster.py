@@ -20,8 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from robell._core.tools.optional import require
 from robell._core.tools.progress import Progress
-from robell.models._base import ARRAY_CHECKS
-from robell.models._validation import one_line_errors
+from robell.models._validation import ARRAY_CHECKS, one_line_errors
 from robell.scale.out_of_core import OutOfCoreFit
 from robell.scale.partitions import match_parts
 

@@ -165,7 +165,7 @@ def _rises(region):
         return f"varies by {np.ptp(line):.2f}, noise {noise:.2f}", UNTOLD
     found = spearmanr(np.arange(len(line)), line, alternative="greater")
     verdict = HOLDS if found.pvalue <= SIGNIFICANT else FAILS
-    return f"rank correlation {found.statistic:.2f}", verdict
+    return f"varies by {np.ptp(line):.2f}, rank correlation {found.statistic:.2f}", verdict
 
 
 def _falls_beyond(region):
