@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -135,12 +136,13 @@ def python_blocks(path):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_pages_examples_run(page):
+def test_the_pages_examples_run(page, monkeypatch):
     blocks = python_blocks(page)
     assert blocks
-    namespace = {}
+    module = ModuleType("page")  # where what a page defines can be pickled from
+    monkeypatch.setitem(sys.modules, "page", module)
     for block in blocks:
-        exec(compile(block, page, "exec"), namespace)
+        exec(compile(block, page, "exec"), vars(module))
 
 
 @pytest.mark.parametrize(

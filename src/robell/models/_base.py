@@ -247,9 +247,8 @@ class BaseRVFLClassifier(FamilyClassifier):
         design = self._design(rows.X)
         further_penalty = self._fit_penalty(design, rows)
         leave_out = self.calibrate and self._capabilities.calibrates_left_out
-        # Copies of a row must be left out with it; a graph between the rows needs each of them.
-        merges = further_penalty is None and (leave_out or self.C == "loo")
-        twins = find_twins(rows.X) if merges else None
+        # Copies of a row must be left out with it.
+        twins = find_twins(rows.X) if leave_out or self.C == "loo" else None
         weights, targets = total, T
         if twins is not None:
             design = self._design(rows.X[twins.first])
@@ -398,8 +397,8 @@ class BaseRVFLClassifier(FamilyClassifier):
         probabilities estimate how often each class occurs among rows with such scores. With them
         the calibration weighs each row's leave-one-out score by the row's cost, so that the
         probabilities are those of a population so weighted, not frequencies in the data. Costs
-        given as ``sample_weight`` give the same scores and nearly the same probabilities (0.01 is
-        usual): weights also say how many rows there are, which costs do not.
+        given as ``sample_weight`` give the same scores and probabilities within 0.03 in what was
+        tried: weights also say how many rows there are, which costs do not.
 
         Parameters
         ----------
