@@ -156,6 +156,24 @@ def test_the_penalty_is_chosen_and_probabilities_are_made_by_leaving_out_in_clos
     assert abs(chance.mean() - y.mean()) < 0.02
 
 
+def test_files_are_fitted_in_memory_or_refused_and_models_of_others_are_not_saved(
+    variants, tmp_path
+):
+    pytest.importorskip("skops")
+    pd = pytest.importorskip("pandas")
+    from robell.files import fit_files, save_model
+
+    X, y = table(n_rows=120)
+    pd.DataFrame(X).add_prefix("x").assign(y=y).to_csv(tmp_path / "t.csv", index=False)
+    model = variants["CosineRVFLClassifier"](8, random_state=0)
+    found = fit_files(clone(model), [tmp_path / "t.csv"], "y")
+    np.testing.assert_allclose(found.coef_, clone(model).fit(X, y).coef_, rtol=1e-9, atol=1e-12)
+    with pytest.raises(TypeError, match="_fit_features of its own, which a fit in parts"):
+        fit_files(SquaresClassifier(), [tmp_path / "t.csv"], "y")
+    with pytest.raises(ValueError, match="CosineRVFLClassifier"):
+        save_model(found, tmp_path / "model.skops")
+
+
 def test_a_stream_fills_the_slots_too(variants):
     X, y = table(n_rows=200)
     expected = SquaresClassifier(C=2.0).fit(X, y)
