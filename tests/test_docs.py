@@ -125,6 +125,7 @@ PAGES = [
     "docs/streaming.md",
     "docs/big_data.md",
     "docs/audit.md",
+    "docs/compare.md",
     "docs/robustness.md",
     "docs/variants.md",
 ]

@@ -64,7 +64,7 @@ def curves(cells, kind, figures, names, order, emphasised):
             order=order,
             emphasised=emphasised,
         ),
-        "Means over sets, on right test labels.",
+        "Means over sets; test labels are left as they are.",
         f"Curves of six metrics against the level of {kind} noise, one line a model",
     )
 
