@@ -32,9 +32,12 @@ FIT = ("--target", "y", "--out", "out.skops", "--quiet", "--param", "n_hidden=10
 STUDY_OPTIONS = {
     "robustness": (
         "--datasets", "crossplane130", "--models", "logistic", "rvfl", "--kinds", "symmetric",
-        "--levels", "0", "20", "--seeds", "2",
+        "--levels", "0", "20", "--seeds", "2", "--offline",
     ),
-    "reproduce": ("table1", "--datasets", "crossplane130", "monk1", "--models", "elm"),
+    "reproduce": ("table1", "--datasets", "crossplane130", "monk1", "--models", "elm", "--offline"),
+    "compare": (
+        "good.csv", "--target", "y", "--models", "rvfl", "logistic", "--repeats", "3",
+    ),
 }  # fmt: skip
 
 
@@ -61,7 +64,7 @@ def _all_file_jobs():
         found.append((f"model/{name}", ("predict", "model.skops", "good.csv", *out), False))
     for name in STUDIES:
         found.append((f"study/{name}", ("report", "study"), False))
-        resume = ("robustness", *STUDY_OPTIONS["robustness"], "--jobs", "1", "--offline", "--quiet")
+        resume = ("robustness", *STUDY_OPTIONS["robustness"], "--jobs", "1", "--quiet")
         found.append((f"study/{name}", (*resume, "--out", "study"), False))
     random.Random(14).shuffle(found)
     return found
@@ -158,11 +161,11 @@ def _audit_line(r):
 
 
 def _study_line(r):
-    command = r.choice(["robustness", "reproduce", "report"])
+    command = r.choice(["robustness", "reproduce", "compare", "report"])
     if command == "report":
         places = ["study", "nowhere", "parts", "good.csv", "/dev/null", ""]
         return ["report", r.choice(places)]
-    line = [command, *STUDY_OPTIONS[command], "--offline", "--quiet", "--jobs", "1"]
+    line = [command, *STUDY_OPTIONS[command], "--quiet", "--jobs", "1"]
     odd = r.choice(
         [["--out", "good.csv"], ["--out", "device.csv"], ["--out", "parts"], ["--out", "nowhere/x"],
          ["--datasets", "no such"], ["--models", "no such"], ["--jobs", "0"], ["--jobs", "x"],
@@ -190,7 +193,7 @@ def make_bases(folder):
     Path("good.csv").write_text(table(), encoding="utf-8")
     arguments = ["fit", "good.csv", *FIT[:3], "model.skops", *FIT[4:]]
     assert main(arguments) == 0
-    study = ["robustness", *STUDY_OPTIONS["robustness"], "--jobs", "1", "--offline", "--quiet"]
+    study = ["robustness", *STUDY_OPTIONS["robustness"], "--jobs", "1", "--quiet"]
     assert main([*study, "--out", "study"]) == 0
 
 
@@ -399,7 +402,7 @@ def find_wrong(job, status, out, err, hung, before, after):
 def _wrong_files(job, status, before, after):
     command = job.arguments[0]
     ours = {"predict": {"old-predictions.csv"}, "fit": {"model.skops"}}.get(command, set())
-    if command in ("robustness", "reproduce", "report"):
+    if command in (*STUDY_OPTIONS, "report"):
         before = {k: v for k, v in before.items() if not k.startswith("study")}
     for path, was in before.items():
         if after.get(path) != was and path not in ours and was[0] != stat.S_IFDIR:

@@ -322,7 +322,7 @@ MODELS = {
     ),
     "no schema": lambda data: _repacked(data, lambda name, member: member, ("schema.json",)),
     "arrays of one number": _array(lambda array: array.ravel()[:1]),
-    "arrays without rows": _array(lambda array: array[:0]),
+    "arrays without rows": _array(lambda array: array.reshape(-1)[:0]),
     "arrays of NaN": _array(
         lambda array: array * float("nan") if array.dtype.kind == "f" else array
     ),

@@ -15,6 +15,9 @@ from pathlib import Path
 
 from odd_calls import Verdict
 from odd_commands import STUDY_OPTIONS
+from odd_files import table
+
+import robell
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 STUDIES = tuple(sorted(STUDY_OPTIONS))  # a new study joins by its entry in STUDY_OPTIONS
@@ -22,10 +25,12 @@ STUDIES = tuple(sorted(STUDY_OPTIONS))  # a new study joins by its entry in STUD
 
 def _start(study, out):
     line = [sys.executable, "-m", "robell.cli", study, *STUDY_OPTIONS[study]]
-    line += ["--jobs", "2", "--offline", "--quiet", "--out", str(out)]
-    return subprocess.Popen(
-        line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    line += ["--jobs", "2", "--quiet", "--out", str(out)]
+    good = Path(out).parent / "good.csv"  # what "compare" reads
+    good.write_text(table(), encoding="utf-8")
+    env = os.environ | {"PYTHONPATH": str(Path(robell.__file__).parents[1])}
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(line, cwd=good.parent, env=env, start_new_session=True, **streams)
 
 
 def numbers_of(out):

@@ -15,7 +15,7 @@ from robell import __version__
 from robell._core.tools.files import FileError
 from robell._core.tools.progress import Progress
 from robell.cli import audit, compare, datasets, fit, predict, report, reproduce, robustness
-from robell.cli.options import OptionError
+from robell.cli.options import NOTHING_WRITTEN, OptionError
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 OPTION_NAMES = {"drop": "ignore"}  # parameters of Python that are options of another name
@@ -53,7 +53,11 @@ def main(arguments=None):
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     _prepare_streams()
-    options = _parser(arguments[:1]).parse_args(arguments)
+    try:
+        options = _parser(arguments[:1]).parse_args(arguments)
+    except KeyboardInterrupt:  # while the options' defaults are found out
+        print(f"robell: stopped; {NOTHING_WRITTEN}", file=sys.stderr)
+        return INTERRUPTED
     command = COMMANDS[options.command]
     shown = Progress.enabled
     Progress.enabled = shown and not getattr(options, "quiet", False)
