@@ -130,6 +130,7 @@ def test_weights_given_as_texts_are_numbers_everywhere(rows):
 def test_complex_labels_are_refused_in_one_line(rows):
     X, y = rows
     refused(lambda: RVFLClassifier().fit(X, y + 1j), "Complex data not supported")
+    refused(lambda: flip_labels(y + 1j, 0.1), "Complex data not supported")
     refused(lambda: RVFLClassifier().partial_fit(X, (y + 1j).tolist(), [0, 1]), "Complex data")
     refused(lambda: RVFLGridSearchCV(RVFLClassifier(), {"C": [1.0]}).fit(X, y + 1j), "Complex data")
 

@@ -8,11 +8,13 @@ import numpy as np
 
 
 def require_labels(y: Any) -> None:
-    """Raise where a label is missing, and say in which row."""
+    """Raise where a label is missing, and say in which row; complex numbers are no labels."""
     try:
         values = np.asarray(y)
     except (TypeError, ValueError):  # lists of different lengths: the check of shapes says so
         return
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold class labels")
     if values.ndim != 1 or values.dtype.kind not in "mMO":
         return
     if values.dtype.kind == "O":
