@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from latex import assert_tables_compile
 from own_models import NotFinite, Odd, blobs, make_bayes, make_tuned
+from scipy.sparse import csr_matrix
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -94,6 +95,22 @@ def test_parquet_is_read(tmp_path):
     pytest.importorskip("pyarrow")
     blobs("x").to_parquet(tmp_path / "x.parquet")
     assert read_all(tmp_path / "x.parquet", "label")[0]["x"].X.shape == (60, 4)
+
+
+def test_pairs_may_be_sparse_or_have_labels_in_a_column():
+    X, y = np.eye(40)[:, :5] + np.arange(40)[:, None] % 2, np.arange(40) % 2
+    given = {"plain": (X, y), "column": (X, y[:, None]), "sparse": (csr_matrix(X), y)}
+    tables = read_all(given)[0]
+    assert len({rows.digest for rows in tables.values()}) == 1
+    assert list(tables) == list(given)
+
+
+def test_text_in_another_encoding_is_read_when_that_is_said(tmp_path):
+    frame = blobs("x").replace({"Oslo": "Malmö"})
+    frame.to_csv(tmp_path / "x.csv", index=False, encoding="utf-16", sep="|")
+    assert "give encoding utf-16" in read_all(tmp_path / "x.csv", "label")[1]["x"]
+    path = tmp_path / "x.csv"
+    assert read_all(path, "label", encoding="utf-16", delimiter="|")[0]["x"].X.shape == (60, 4)
 
 
 def test_models_of_ones_own_see_the_labels_as_given():
@@ -180,9 +197,10 @@ def test_files_that_cannot_be_used(tmp_path):
         ({"models": []}, StudyError, "there is no model"),
         ({"models": ["rvlf"]}, StudyError, "there is no model 'rvlf'; did you mean 'rvfl'"),
         ({"models": [3]}, StudyError, "a model must be a name, an estimator"),
+        ({"models": [("rvfl", {"C": [1]})]}, StudyError, "a model must be a name, an estimator"),
         ({"models": ["nowhere:make"]}, StudyError, "'nowhere:make' cannot be imported"),
         ({"models": ["own_models:nothing"]}, StudyError, "cannot be imported"),
-        ({"target": None}, StudyError, r"give target="),
+        ({"target": None}, StudyError, "give target"),
         ({"data": []}, StudyError, "there is no table"),
         ({"models": [LogisticRegression(C=threading.Lock())]}, StudyError, "cannot be sent"),
     ],

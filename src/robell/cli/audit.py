@@ -7,16 +7,7 @@ import sys
 from pathlib import Path
 
 from robell.cli.fit import expected_errors
-from robell.cli.options import NOTHING_WRITTEN, OK, add_force, add_quiet, whole
-
-DELIMITER_NAMES = {
-    "comma": ",",
-    "semicolon": ";",
-    "tab": "\t",
-    "\\t": "\t",
-    "bar": "|",
-    "space": " ",
-}
+from robell.cli.options import NOTHING_WRITTEN, OK, add_force, add_quiet, add_text, whole
 
 HELP = "find the rows of a table whose labels are probably wrong"
 DESCRIPTION = """\
@@ -63,24 +54,10 @@ def add_arguments(command):
         metavar="N",
         help=f"of a larger file, audit a random sample of so many rows (default {MAX_ROWS:,})",
     )
-    command.add_argument(
-        "--encoding", default="utf-8", help="of a text file, such as latin-1 (default utf-8)"
-    )
-    command.add_argument(
-        "--delimiter",
-        type=_delimiter,
-        metavar="SIGN",
-        help="what sets cells of a text file apart: comma, semicolon, tab, bar, or any one sign "
-        "(default: found out)",
-    )
+    add_text(command)
     command.add_argument("--seed", type=whole(0), default=0, help="of all that is random (0)")
     add_force(command)
     add_quiet(command, "the paths")
-
-
-def _delimiter(text):
-    """Return the sign, also where it is given by its name, which a shell likes better."""
-    return DELIMITER_NAMES.get(text.lower(), text)
 
 
 def run(options, arguments):

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import shlex
 
-from robell.cli.options import INCOMPLETE, STUDY_KEPT, add_run, say_outcome, study_errors, whole
+from robell.cli.options import (
+    INCOMPLETE,
+    STUDY_KEPT,
+    add_run,
+    add_text,
+    say_outcome,
+    study_errors,
+    whole,
+)
 
 HELP = "compare models on your own tables, and write a report"
 DESCRIPTION = """\
@@ -67,6 +75,7 @@ def add_arguments(command):
     command.add_argument(
         "--ignore", nargs="+", default=[], metavar="COLUMN", help="columns not to learn from"
     )
+    add_text(command)
     add_run(command, "robell-compare")
 
 
@@ -84,6 +93,8 @@ def run(options, arguments):
         repeats=options.repeats,
         n_jobs=options.jobs,
         time_limit=options.time_limit,
+        encoding=options.encoding,
+        delimiter=options.delimiter,
         out=options.out,
         progress=not options.quiet,
         command=shlex.join(["robell", *arguments]),

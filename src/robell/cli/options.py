@@ -13,6 +13,15 @@ OK, INCOMPLETE = 0, 3
 STUDY_KEPT = "what had finished is kept, the same command goes on from there"
 NOTHING_WRITTEN = "nothing was written"
 
+DELIMITER_NAMES = {
+    "comma": ",",
+    "semicolon": ";",
+    "tab": "\t",
+    "\\t": "\t",
+    "bar": "|",
+    "space": " ",
+}
+
 
 class OptionError(ValueError):
     """An option that cannot be followed; the text is one line that says which and why."""
@@ -66,6 +75,25 @@ def add_files(command):
         help="the most memory the command may take, such as 500MB (default 2GiB)",
     )
     add_quiet(command, "the path of what was written")
+
+
+def add_text(command):
+    """Add what says how text files are to be read."""
+    command.add_argument(
+        "--encoding", default="utf-8", help="of a text file, such as latin-1 (default utf-8)"
+    )
+    command.add_argument(
+        "--delimiter",
+        type=_delimiter,
+        metavar="SIGN",
+        help="what sets cells of a text file apart: comma, semicolon, tab, bar, or any one sign "
+        "(default: found out)",
+    )
+
+
+def _delimiter(text):
+    """Return the sign, also where it is given by its name, which a shell likes better."""
+    return DELIMITER_NAMES.get(text.lower(), text)
 
 
 def add_data_dir(command):

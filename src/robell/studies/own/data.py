@@ -33,8 +33,11 @@ class OwnRows(Rows):
     labels: np.ndarray = None  # as the user's models see them
 
 
-def read_all(data, target=None, drop=()):
-    """Return ({name: OwnRows} of the tables that can be used, {name: why} of those that cannot)."""
+def read_all(data, target=None, drop=(), **text):
+    """Return ({name: OwnRows} of the tables that can be used, {name: why} of those that cannot).
+
+    ``text`` are the encoding and the delimiter of text files.
+    """
     drop = (drop,) if isinstance(drop, str) else tuple(drop)
     if target in drop:
         raise FileError(f"{said(target)} is the target: it cannot be left out")
@@ -44,9 +47,10 @@ def read_all(data, target=None, drop=()):
             if _is_pair(source):
                 tables[name] = _from_pair(name, *source, drop, columns)
             else:
-                tables[name] = _from_table(name, source, target, drop, columns)
+                tables[name] = _from_table(name, source, target, drop, columns, text)
         except FileError as error:
-            unavailable[name] = str(error)
+            # Advice to give a parameter, in words that also suit the command.
+            unavailable[name] = " ".join(filter(None, error.parts))
     for name in drop:
         if tables and name not in columns:
             near = did_you_mean(name, columns, quote=said)
@@ -61,7 +65,7 @@ def _named(data):
     """Return every table by its name: a file's without its ending, or the one it was given."""
     if isinstance(data, dict):
         return {str(name): source for name, source in data.items()}
-    if _is_pair(data) or isinstance(data, str | os.PathLike) or hasattr(data, "columns"):
+    if _is_pair(data) or isinstance(data, str | os.PathLike) or hasattr(data, "shape"):
         data = [data]
     paths, others = [], {}
     for source in data:
@@ -113,19 +117,23 @@ def _is_pair(source):
     if not isinstance(source, tuple) or len(source) != 2:
         return False
     X, y = source
-    return not isinstance(X, str | os.PathLike | tuple) and np.ndim(y) == 1
+    if isinstance(X, str | os.PathLike | tuple) or isinstance(y, str | os.PathLike):
+        return False
+    return not hasattr(y, "columns") and np.ndim(y) in (1, 2) and np.shape(y)[1:] in ((), (1,))
 
 
 # -- tables --------------------------------------------------------------------------------
 
 
-def _from_table(name, source, target, drop, columns):
+def _from_table(name, source, target, drop, columns, text):
     """Read a file or a data frame."""
     if target is None:
         raise FileError(f"{name}: which column holds the labels must be said: give", "target")
-    table = read_table(source, target)
-    if not isinstance(source, str | os.PathLike):
-        table = replace(table, name=name)
+    if isinstance(source, str | os.PathLike):
+        is_text = not str(source).lower().endswith((".parquet", ".pq"))
+        table = read_table(source, target, **(text if is_text else {}))
+    else:
+        table = replace(read_table(source), name=name)
     place = find_column(table, target)
     columns |= {column.name for column in table.columns}
     labels = read_labels(table, place)
@@ -143,7 +151,9 @@ def _from_table(name, source, target, drop, columns):
 
 def _from_pair(name, X, y, drop, columns):
     """Take (X, y): arrays of numbers as they are, a data frame read as any table."""
-    values = np.asarray(y).tolist()
+    values = np.asarray(y).ravel().tolist()
+    if hasattr(X, "toarray"):
+        X = X.toarray()
     cells = [None if value is None or value != value else str(value) for value in values]
     column, numbers = Column("y", cells), np.arange(len(cells)) + 1
     table = RawTable(name, (column,), numbers, None, len(cells), "arrays")

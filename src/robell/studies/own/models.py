@@ -68,9 +68,10 @@ def _spec(name, value, protocol):
     """Return one model; it must be a known name, module:callable, estimator, factory or a pair."""
     if isinstance(value, str) and ":" not in value:
         return _known(name, value, protocol)
-    if isinstance(value, str):
-        value, name = _imported(value), name or value.rpartition(":")[2]
     maker, grid = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+    if isinstance(maker, str) and ":" in maker:
+        maker, name = _imported(maker), name or maker.rpartition(":")[2]
+        maker, grid = maker if isinstance(maker, tuple) and len(maker) == 2 else (maker, grid)
     if not callable(maker) and not (hasattr(maker, "fit") and hasattr(maker, "predict")):
         raise StudyError(
             f"a model must be a name, an estimator or a function that makes one, alone or in a "

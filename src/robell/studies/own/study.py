@@ -42,6 +42,8 @@ def compare(
     repeats=10,
     n_jobs=1,
     time_limit=None,
+    encoding="utf-8",
+    delimiter=None,
     out="robell-compare",
     progress=True,
     command="",
@@ -60,8 +62,8 @@ def compare(
     models : dict or list of models, default=None
         A model is a name (``"rvfl"``, ``"robell"``, ``"noise_robust"``, ``"lightgbm"``, ...),
         ``"module:callable"``, a classifier or pipeline, a function that makes one of a seed, or a
-        pair of such a thing and a grid, over which it is tuned on folds of the training rows. By
-        default seven that need no further package.
+        pair of one of the last three and a grid, over which it is tuned on folds of the training
+        rows. By default seven that need no further package.
     target : str, default=None
         The column of labels, of files and data frames.
     drop : iterable of str, default=()
@@ -77,6 +79,8 @@ def compare(
         Processes. Numbers do not depend on it.
     time_limit : float, default=None
         Seconds that one fit with its prediction may take; a model that takes longer fails there.
+    encoding, delimiter : str, default="utf-8", None
+        Of text files, as :func:`audit` takes them.
     out : path-like, default="robell-compare"
         Where records, tables, figures and the page go.
     progress : bool, default=True
@@ -109,7 +113,7 @@ def compare(
     if time_limit is not None and not time_limit > 0:
         raise StudyError(f"time_limit must be more than 0 seconds; got {time_limit}")
     specs = read_models(models, protocol)
-    tables, unavailable = read_all(data, target, drop)
+    tables, unavailable = read_all(data, target, drop, encoding=encoding, delimiter=delimiter)
     if protocol == "paper":
         tables, lost = _whole_classes(tables)
         unavailable |= lost
