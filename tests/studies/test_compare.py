@@ -14,9 +14,11 @@ import numpy as np
 import own_models
 import pandas as pd
 import pytest
+from browser import Browser, find_chromium
 from latex import assert_tables_compile
 from own_models import NotFinite, Odd, blobs, make_bayes, make_tuned
 from scipy.sparse import csr_matrix
+from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -317,6 +319,15 @@ def test_six_metrics_of_several_classes_are_means_over_classes():
     assert largest == pytest.approx(chance_scores([3, 2, 1]))
 
 
+def test_rows_are_ranked_by_probabilities_where_there_are_more_than_two_classes():
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=1000).fit(X, y)
+    np.testing.assert_array_equal(class_scores(model, X, (0, 1, 2)), model.predict_proba(X))
+    two = LogisticRegression(max_iter=1000).fit(X, y == 2)
+    scores = class_scores(two, X, (False, True))
+    np.testing.assert_array_equal(scores, two.decision_function(X))
+
+
 def test_scores_of_a_class_the_model_does_not_know_are_alike():
     model = GaussianNB().fit([[0.0], [1.0], [5.0], [6.0]], ["a", "a", "c", "c"])
     scores = class_scores(model, np.array([[0.5], [5.5]]), np.array(["a", "b", "c"]))
@@ -393,6 +404,16 @@ def test_the_page_has_all_parts_and_says_what_is_missing(found):
     for stem in ("critical_difference_accuracy_clean", "curves_symmetric"):
         assert (folder / "figures" / f"{stem}.png").exists()
     assert "failed: comparison/repeated/a" in (folder / "progress.log").read_text()
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="needs Chromium (set CHROMIUM to its path)")
+def test_the_page_in_a_browser(found):
+    with Browser(find_chromium()) as browser:
+        browser.open(found.report, width=390, scheme="dark")
+        browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert browser.run("document.documentElement.scrollWidth") <= 390
+        assert browser.messages == []
+        assert [url for url in browser.requests if not url.startswith(("file:", "data:"))] == []
 
 
 def test_the_tables_can_be_set_with_pdflatex(found, tmp_path):

@@ -70,13 +70,16 @@ def fit_and_predict(model, X, y, X_test, classes, seconds):
 def class_scores(model, X, classes, predicted=None):
     """Return scores that are larger where a class is likelier.
 
-    One of every row for two classes, that of the second; one of every row and class for more. They
-    are the decision function where the model has one, as in scikit-learn's scorers, probabilities
-    where it has those, and else the predictions; constant for a class that the model does not know.
+    One of every row for two classes, that of the second; one of every row and class for more. As in
+    scikit-learn's scorers they are the decision function of two classes and the probabilities of
+    more, whose decision functions compare classes within a row, not rows; where the model lacks
+    the one, the other, and else the predictions. A class that the model does not know has constant
+    scores.
     """
     known = np.asarray(getattr(model, "classes_", classes))
     columns = np.full((len(X), len(known)), 1.0)
-    if len(known) > 1 and hasattr(model, "decision_function"):
+    probable = len(known) > 2 and hasattr(model, "predict_proba")
+    if len(known) > 1 and hasattr(model, "decision_function") and not probable:
         columns = np.asarray(model.decision_function(X))
         if columns.ndim == 1:
             columns = np.column_stack([np.zeros(len(columns)), columns])
