@@ -14,7 +14,7 @@ def require_labels(y: Any) -> None:
     except (TypeError, ValueError):  # lists of different lengths: the check of shapes says so
         return
     if values.dtype.kind == "c":
-        raise ValueError("Complex data not supported: y must hold class labels")
+        raise ValueError("Complex data not supported in y: it must hold class labels")
     if values.ndim != 1 or values.dtype.kind not in "mMO":
         return
     if values.dtype.kind == "O":
