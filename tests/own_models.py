@@ -1,7 +1,6 @@
-"""Models that behave badly, and a comparison to be killed; workers import them by name."""
+"""Models that behave badly, and tables for them; workers import them by name."""
 
 import os
-import sys
 import time
 
 import numpy as np
@@ -49,11 +48,6 @@ def make_tuned(seed):
     return LogisticRegression(random_state=seed), {"C": [0.01, 1.0]}
 
 
-def make_slow(seed):
-    time.sleep(0.05)
-    return GaussianNB()
-
-
 def blobs(name, counts=(40, 20), d=3, seed=0, shift=1.5):
     """A frame of numbers with one column of text and a column of labels."""
     import pandas as pd
@@ -65,10 +59,3 @@ def blobs(name, counts=(40, 20), d=3, seed=0, shift=1.5):
     frame["town"] = random.choice(["Oslo", "Rome"], len(y))
     frame["label"] = np.array(["no", "yes", "maybe"])[y]
     return frame.sample(frac=1, random_state=seed).reset_index(drop=True)
-
-
-if __name__ == "__main__":
-    import robell
-
-    tables = {name: blobs(name) for name in ("a", "bb")}
-    robell.compare(tables, [make_slow, "rvfl"], target="label", repeats=8, out=sys.argv[1])

@@ -5,13 +5,11 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
-import own_models
 import pandas as pd
 import pytest
 from browser import Browser, find_chromium
@@ -39,7 +37,7 @@ from robell.studies.own.data import read_all
 from robell.studies.own.jobs import plan_own_jobs, run_own_job
 from robell.studies.own.models import NAMES, make, read_models
 from robell.studies.own.sections import not_computed
-from robell.studies.own.study import compare
+from robell.studies.own.study import _whole_classes, compare
 
 ROOT = Path(__file__).parents[2]
 
@@ -436,11 +434,9 @@ def test_a_model_or_table_that_changes_runs_again_and_only_the_new_one_counts(tm
         return compare(tables, models, target="label", repeats=1, out=tmp_path, **more)
 
     assert go(1.0).summary.done == 4
-    changed = go(0.001)
-    assert (changed.summary.done, changed.summary.stored) == (2, 2)
+    changed = go(0.001, tables | {"a": blobs("a", seed=1)})
+    assert (changed.summary.done, changed.summary.stored) == (3, 1)
     assert len(changed.results.records) == 4
-    other = go(0.001, tables | {"a": blobs("a", seed=1)})
-    assert (other.summary.done, other.summary.stored) == (2, 2)
     fewer = go(0.001, {"a": blobs("a", seed=1)}, protocol="holdout")
     assert fewer.results.datasets == ("a",)
     assert fewer.results.protocol == "holdout"
@@ -472,23 +468,22 @@ def test_one_model_or_one_table_says_what_cannot_be_computed(tmp_path):
     assert "Two models" in next(not_computed(Few))
 
 
-def test_the_papers_protocol_leaves_out_tables_it_would_split_badly(tmp_path):
-    rare = blobs("x", (200, 5))
-    found = compare(
-        {"rare": rare, "good": blobs("x")},
-        [GaussianNB()],
-        target="label",
-        protocol="paper",
-        out=tmp_path,
-    )
-    for name, why in found.unavailable.items():
-        assert "use the protocol repeated or holdout" in why, name
-    assert "good" in found.results.datasets
+def test_the_papers_protocol_leaves_out_tables_it_would_split_badly():
+    order = np.random.RandomState(0).permutation(60)  # the paper's
+    y = np.zeros(60, int)
+    y[order[:10]] = 1  # all among the training rows
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    tables, _ = read_all({"bad": (X, y), "good": (X, np.arange(60) % 2)})
+    kept, lost = _whole_classes(tables)
+    assert list(kept) == ["good"]
+    assert "use the protocol repeated or holdout" in lost["bad"]
 
 
 def test_killed_and_started_again_it_comes_to_the_same_numbers(tmp_path):
     out = tmp_path / "out"
-    process = subprocess.Popen([sys.executable, own_models.__file__, str(out)])
+    command = [sys.executable, str(ROOT / "tests" / "own_script.py"), str(out)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    process = subprocess.Popen(command, env=environment)
     records, deadline = out / "records.jsonl", time.monotonic() + 120
     while not (records.exists() and records.read_bytes().count(b"\n") >= 5):
         assert time.monotonic() < deadline
@@ -496,49 +491,17 @@ def test_killed_and_started_again_it_comes_to_the_same_numbers(tmp_path):
         time.sleep(0.01)
     process.kill()
     process.wait()
-    assert 5 <= len(read_records(out)) < 32
-    time.sleep(0.5)  # its worker notices, and lets go
-    # A script without a guard for its workers, and with functions of its own.
-    subprocess.run([sys.executable, own_models.__file__, str(out)], check=True)
-    assert len(read_records(out)) == 32
+    assert 5 <= len(read_records(out)) < 24
+    subprocess.run(command, env=environment, check=True)
     tables = {name: blobs(name) for name in ("a", "bb")}
-    models = {"make_slow": own_models.make_bayes, "rvfl": "rvfl"}
-    whole = compare(tables, models, target="label", repeats=8, out=tmp_path / "whole", n_jobs=2)
-    assert whole.summary.done == 32
+    models = {"mine": GaussianNB(), "function": GaussianNB()}  # the same in less time
+    whole = tmp_path / "whole"
+    assert compare(tables, models, target="label", repeats=6, out=whole).summary.done == 24
 
     def scores(folder):
         return sorted((key.rpartition("/")[0], value) for key, value in numbers(folder).items())
 
-    assert scores(out) == scores(tmp_path / "whole")
-
-
-def test_a_plain_script_can_compare_without_a_guard(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        textwrap.dedent(
-            """
-            from sklearn.datasets import load_iris
-            from sklearn.naive_bayes import GaussianNB
-            from robell import compare
-
-            class Mine(GaussianNB):
-                pass
-
-            found = compare({"iris": load_iris(return_X_y=True)}, [Mine(), lambda: Mine()],
-                            protocol="holdout", out="out")
-            print(found.summary.done, found.summary.failed)
-            """
-        )
-    )
-    result = subprocess.run(
-        [sys.executable, script.name],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.stdout == "2 0\n", result.stderr
+    assert scores(out) == scores(whole)
 
 
 def test_the_public_name_is_this():

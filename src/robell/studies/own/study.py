@@ -117,7 +117,24 @@ def compare(
     if protocol == "paper":
         tables, lost = _whole_classes(tables)
         unavailable |= lost
-    notes = {
+    settings = {"specs": specs, "protocol": protocol, "levels": levels, "repeats": repeats}
+    return carry_out(
+        replace(STUDY, run=partial(run_own_job, specs=specs)),
+        tables,
+        unavailable,
+        settings,
+        out,
+        command=command,
+        notes=_notes(tables, **settings),
+        n_workers=n_jobs,
+        progress=progress,
+        time_limit=time_limit,
+    )
+
+
+def _notes(tables, specs, protocol, levels, repeats):
+    """Return what the report must know: which of the records in the folder this run asked for."""
+    return {
         "protocol": protocol,
         "noise": levels,
         "repeats": repeats,
@@ -125,18 +142,6 @@ def compare(
         "models": {spec.name: spec.identity for spec in specs.values()},
         "about": {spec.name: spec.about for spec in specs.values()},
     }
-    return carry_out(
-        replace(STUDY, run=partial(run_own_job, specs=specs)),
-        tables,
-        unavailable,
-        {"specs": specs, "protocol": protocol, "levels": levels, "repeats": repeats},
-        out,
-        command=command,
-        notes=notes,
-        n_workers=n_jobs,
-        progress=progress,
-        time_limit=time_limit,
-    )
 
 
 def _levels(noise):
