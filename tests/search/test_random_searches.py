@@ -79,7 +79,7 @@ def draw_model(rng):
     if rng.random() < 0.3:
         grid["C"] = [1e-3, 1.0, 1.0, 1e4]  # one of them twice
     activation = str(rng.choice(ACTIVATIONS))
-    calibrate = bool(rng.random() < 0.2)
+    calibrate = bool(rng.random() < 0.4)
     model = make(activation=activation, calibrate=calibrate, random_state=int(rng.integers(5)))
     kept = {key: value[:2] for key, value in {**grid, **more}.items() if rng.random() < 0.6}
     return model, kept or {"C": grid["C"]}
@@ -107,8 +107,9 @@ def draw_scoring(rng, n_classes):
     """One of the ways to score, and how to refit."""
     single = ["accuracy", "balanced_accuracy", make_scorer(g_mean_score), "f1_macro", None]
     single += [make_scorer(matthews_corrcoef), make_scorer(f1_score, average="micro")]
+    single += ["neg_log_loss", "neg_log_loss"]
     if n_classes == 2:
-        single += ["roc_auc"] * 4 + ["average_precision"] * 3 + ["neg_brier_score"]
+        single += ["roc_auc"] * 4 + ["average_precision"] * 3 + ["neg_brier_score"] * 2
         single += [
             make_scorer(roc_auc_score, response_method="decision_function", max_fpr=0.5),
             make_scorer(hinge_loss, response_method="decision_function", greater_is_better=False),
@@ -182,6 +183,7 @@ def compare_one(seed):
         )
     try:
         continuous = getattr(scoring, "_score_func", None) is hinge_loss
+        continuous |= scoring in ("neg_log_loss", "neg_brier_score")
         assert_same(theirs, ours, tolerance=1e-9 if continuous else 0.0)
     except AssertionError as error:
         error.add_note(f"seed {seed}: {model}, {grid}, {scoring}, {cv}, {ours.not_shared_}")

@@ -101,8 +101,42 @@ def test_multiclass_scorers(scoring):
         estimator, {"C": [0.1, 10], "n_hidden": [5, 20]}, X, y, scoring=scoring, cv=3
     )
     assert_same(theirs, ours)
-    # probabilities cannot be shared, everything else can
+    # the order of probabilities is not shared, everything else is
     assert ours.n_shared_ == (0 if scoring == "roc_auc_ovr" else 12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", ["rvfl", "robell", "crvfl", "nf"])
+def test_scorers_of_probabilities_are_shared(name, n_classes):
+    """Equal rows, weights and ill-conditioned corners included."""
+    X, y = table(n_classes, n_rows=90)
+    X, y = np.vstack([X, X[:30]]), np.r_[y, np.roll(y[:30], 1)]
+    make, more = FAMILY[name]
+    grid = {"C": [1e-3, 1.0, 1e5], "n_hidden": [4, 12], **{key: v[:2] for key, v in more.items()}}
+    scoring = ["neg_log_loss", "neg_brier_score"] if n_classes == 2 else ["neg_log_loss"]
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    theirs, ours = both(
+        make(class_weight="balanced", random_state=0),
+        grid,
+        X,
+        y,
+        params={"sample_weight": weight},
+        cv=3,
+        scoring=scoring,
+        refit="neg_log_loss",
+        return_train_score=True,
+    )
+    assert_same(theirs, ours, tolerance=1e-9)
+    assert ours.n_shared_ > len(theirs.cv_results_["params"])
+
+
+def test_without_calibration_there_are_no_probabilities_to_share():
+    X, y = table()
+    with pytest.warns(UserWarning, match="Scoring failed|non-finite"):
+        search = RVFLGridSearchCV(
+            RVFLClassifier(calibrate=False), {"C": [1.0, 2.0]}, cv=2, scoring="neg_log_loss"
+        ).fit(X, y)
+    assert search.n_shared_ == 0
 
 
 def test_a_paper_sized_corner_with_ill_conditioned_systems():

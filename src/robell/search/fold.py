@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from itertools import islice
+from itertools import compress, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from robell._core.ridge.solve import EPS, normal_equations
 from robell._core.ridge.sweep import WeightedGram, graph_ridge, nested_ridge
 from robell._core.ridge.sweep_torch import TorchSweep
 from robell.models._own import first_foreign
+from robell.search.calibrations import Calibrations
 from robell.search.groups import SLOTS, NotShared, Unshared, has_graph, last_step
 from robell.search.scorers import RowScorer
 
@@ -36,6 +37,8 @@ SCORE_ELEMENTS = 1 << 22  # scores computed at a time
 # the smallest pivot, at most REFINED. Measured on a hundred rows: 1/7 of one, 1/30 of the other.
 ROUNDING = 50 * EPS
 REFINED = 1e-8
+# Below this pivot, leave-one-out scores have too few digits for probabilities.
+TRUSTED_PIVOT = 1e-5
 
 
 class Found(NamedTuple):
@@ -141,6 +144,7 @@ class _Fold:
         if self.task.with_train:
             scored.append((self.X, self.y, self.train_params))
         tables = [_ScoredTable(self.task.plan, model, *rows) for rows in scored]
+        calibrate = self._calibrated(model, prepared, group, widths)
         solutions = _graph_solutions if has_graph(model) else _nested_solutions
         elapsed = (self.setup_time + time.perf_counter() - start) / len(group.settings)
         self.setup_time = 0.0
@@ -158,12 +162,28 @@ class _Fold:
             error = np.minimum(ROUNDING / np.maximum(trust.ravel(), EPS), REFINED) * noise
             here = group.candidate[place].ravel()
             columns = beta.reshape(len(beta), len(here), -1)
-            for found in _score(here, columns, error, trust.ravel() > 0.0, tables):
+            found_by, least = calibrate(group.settings[place])
+            for found in _score(here, columns, error, trust.ravel() > least, tables, found_by):
                 if isinstance(found, Found):
                     spent = time.perf_counter() - fitted
                     fit_time = (elapsed + fitted - start) / len(here)
                     found = found._replace(fit_time=fit_time, score_time=spent / len(here))
                 yield found
+
+    def _calibrated(self, model, prepared, group, widths):
+        """Return what gives the calibrations of a setting, and the pivot they can be trusted from.
+
+        None, and any pivot, where no scorer asks for probabilities.
+        """
+        if all(plan.depends_on != "probabilities" for plan in self.task.plan.values()):
+            return lambda setting: (None, 0.0)
+        found = Calibrations(model, prepared, 1.0 / (group.C * model._C_factor), widths)
+
+        def under(setting):
+            (total,) = _total_weights(model, prepared, [setting], self.statistics)
+            return found.under(total), TRUSTED_PIVOT
+
+        return under
 
 
 def _reach(X):
@@ -171,15 +191,19 @@ def _reach(X):
     return max(1.0, float(np.abs(X).sum(axis=1).max()) / 16.0)
 
 
-def _score(here, columns, error, is_solved, tables):
+def _score(here, columns, error, is_solved, tables, calibrations):
     """Yield the scores of candidates that are certain, and why the others' are not known."""
     if not is_solved.all():
         yield Unshared(here[~is_solved], "the system is singular to working precision")
         here, columns, error = here[is_solved], columns[:, is_solved], error[is_solved]
+        if calibrations is not None:
+            calibrations = list(compress(calibrations, is_solved))
     if not len(here):
         return
     try:
-        values, doubts = zip(*(table.score(columns, error) for table in tables), strict=True)
+        values, doubts = zip(
+            *(table.score(columns, error, calibrations) for table in tables), strict=True
+        )
     except NotShared as reason:
         yield Unshared(here, str(reason))
         return
@@ -283,7 +307,7 @@ class _ScoredTable:
             self.size = np.concatenate([_row_norms(M) for _, M in self.rows])
         self.reach = _reach(rows)
 
-    def score(self, columns, error):
+    def score(self, columns, error, calibrations):
         """Return name -> values for output weights (P, candidates, K), and which are doubtful.
 
         ``error`` is that of the output weights relative to their size, one a candidate.
@@ -304,7 +328,8 @@ class _ScoredTable:
             if scores.shape[2] == 1:
                 scores = scores[:, :, 0]
             doubts.append(self.scorer.doubtful(scores, self.size[:, None] * norms))
-            parts.append(self.scorer.values(scores))
+            some = calibrations and calibrations[start : start + step]
+            parts.append(self.scorer.values(scores, some))
         values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return values, np.concatenate(doubts)
 

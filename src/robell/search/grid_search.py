@@ -2,8 +2,8 @@
 
 Candidates that differ only in ``C``, ``n_hidden`` and the parameters of the row weights share a
 fold's features, Gram matrices and factorisations (:mod:`robell._core.ridge.sweep`); everything
-else is looped over. Whatever cannot be shared (another kind of estimator, a scorer of
-probabilities, a candidate that fails) is fitted one by one by scikit-learn itself, so any search
+else is looped over. Whatever cannot be shared (another kind of estimator, a scoring function of
+the fitted one, a candidate that fails) is fitted one by one by scikit-learn itself, so any search
 works, and says how many and why.
 """
 
@@ -217,7 +217,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 else:
                     table.store(split, found)
                     progress.advance(len(found.candidates))
-            table.leave_ties([name for name in plan if plan[name].depends_on == "values"])
+            smooth = ("values", "probabilities")
+            table.leave_ties([name for name in plan if plan[name].depends_on in smooth])
             missing = np.argwhere(table.missing).tolist()
             self.n_shared_ = table.missing.size - len(missing)
             self.not_shared_ = table.not_shared()

@@ -11,13 +11,17 @@ from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
     balanced_accuracy_score,
+    brier_score_loss,
     f1_score,
     get_scorer,
+    log_loss,
     roc_auc_score,
 )
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 
+from robell._core.ridge.calibrate import calibrated_probability
 from robell.metrics import g_mean_score
+from robell.models._base import of_both_classes
 from robell.search.groups import NotShared
 from robell.search.metrics import METRICS, TWO_CLASS, doubtful_labels, doubtful_order
 
@@ -29,13 +33,15 @@ SCORE_FUNCTIONS = {
     roc_auc_score: "roc_auc",
     average_precision_score: "average_precision",
 }
+# Of probabilities; a small error of these is a small error of the value.
+SMOOTH = (log_loss, brier_score_loss)
 
 
 class ScoredRows(ClassifierMixin, BaseEstimator):
     """A fitted model as a scorer sees it: its answers for the rows in question are known."""
 
-    def __init__(self, classes, scores):
-        self.classes_, self.scores_ = classes, scores
+    def __init__(self, classes, scores, calibration=None):
+        self.classes_, self.scores_, self.calibration = classes, scores, calibration
 
     def __sklearn_is_fitted__(self):
         return True
@@ -50,6 +56,11 @@ class ScoredRows(ClassifierMixin, BaseEstimator):
             return self.classes_[(self.scores_ > 0).astype(int)]
         return self.classes_[self.scores_.argmax(axis=1)]
 
+    def predict_proba(self, X):
+        """Return the calibrated probabilities."""
+        columns = self.scores_[:, None] if self.scores_.ndim == 1 else self.scores_
+        return calibrated_probability(of_both_classes(columns), *self.calibration)
+
 
 class Plan(NamedTuple):
     """How one scorer's values are found."""
@@ -57,7 +68,8 @@ class Plan(NamedTuple):
     scorer: object
     metric: str | None  # computed for many candidates at once; None: the scorer is called
     # "labels" or "order": the value depends on these alone, and then it is exact. "values": on
-    # the scores themselves, which are known within rounding.
+    # the scores themselves, "probabilities" on them and on what they are calibrated by, which are
+    # known within rounding.
     depends_on: str
 
 
@@ -76,8 +88,11 @@ def plan_scores(scorers, score_params):
             raise NotShared("a scorer is a function of the fitted estimator")
         response = scorer._response_method
         first = response if isinstance(response, str) else response[0]
+        if first == "predict_proba" and scorer._score_func in SMOOTH:
+            plan[name] = Plan(scorer, None, "probabilities")
+            continue
         if first not in ("predict", "decision_function"):
-            raise NotShared("a scorer asks for probabilities")
+            raise NotShared("a scorer asks for more of the probabilities than their logarithms")
         ranks = scorer._score_func in (roc_auc_score, average_precision_score)
         depends_on = "labels" if first == "predict" else "order" if ranks else "values"
         plan[name] = Plan(scorer, _metric_of(scorer), depends_on)
@@ -128,8 +143,8 @@ class RowScorer:
             return (above == 1) | (below == 1)
         return np.ones(above.shape, bool)
 
-    def values(self, scores):
-        """Return name -> one value a column of ``scores``."""
+    def values(self, scores, calibrations):
+        """Return name -> one value a column of ``scores``, calibrated where scorers ask for it."""
         values = {}
         for name, (scorer, metric, _) in self.plan.items():
             # The scorers' pos_label is 1, except that ROC AUC takes the second class.
@@ -138,7 +153,10 @@ class RowScorer:
             if metric is not None and usable and not self.params:
                 values[name] = METRICS[metric](self.codes, scores)
                 continue
-            models = [ScoredRows(self.classes, scores[:, k]) for k in range(scores.shape[1])]
+            models = [
+                ScoredRows(self.classes, scores[:, k], calibrations and calibrations[k])
+                for k in range(scores.shape[1])
+            ]
             try:
                 found = [scorer(model, self.X, self.y, **self.params) for model in models]
             except Exception as error:  # the caller's code: scikit-learn follows error_score

@@ -171,7 +171,7 @@ def fit_link(
     for _ in range(EM_STEPS):
         P = softmax(np.vstack([np.zeros(len(labels)), log_odds(theta, contrast)]), axis=0)
         target = _posterior(P, likelihood)
-        step = newton_step(theta, contrast, P[1:], target[1:], weight, PRIOR, ridge)
+        step, _ = newton_step(theta, contrast, P[1:], target[1:], weight, PRIOR, ridge)
         step = np.clip(step, -1.0, 1.0)
         theta = theta - step
         theta[0] = np.clip(theta[0], *LOG_SLOPES)

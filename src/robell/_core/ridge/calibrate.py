@@ -36,6 +36,9 @@ class SlopePrior(NamedTuple):
 PRIOR = SlopePrior(float(np.log(2.0)), 0.25)
 
 MAX_STEPS = 100
+# Newton's method squares its error: a step that the rounding of the loss no longer shows still
+# doubles the digits of the slope, and is the last.
+LAST_DECREASE = 1e-15
 BEFORE_TIE = 0.999  # how near to a tie an offset may bring the predicted class
 
 
@@ -67,7 +70,12 @@ def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Arra
     theta = np.concatenate([[PRIOR.log_slope], np.zeros(T.shape[1] - 1)])
     value, P = _loss(theta, contrast, targets, weight)
     for _ in range(MAX_STEPS):
-        step = newton_step(theta, contrast, P, targets, weight, PRIOR, 1e-12 * weight.sum())
+        step, decrease = newton_step(
+            theta, contrast, P, targets, weight, PRIOR, 1e-12 * weight.sum()
+        )
+        if decrease <= LAST_DECREASE * value:
+            theta = theta - step
+            break
         step *= min(1.0, 4.0 / max(np.abs(step[0]), 1e-300))  # a slope moves by e⁴ at the most
         size = 1.0
         while size > 1e-10:
@@ -79,8 +87,6 @@ def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Arra
         else:  # no descent left except for rounding
             break
         theta, value, P = candidate, candidate_value, candidate_P
-        if np.abs(size * step).max() <= 1e-12 * (1.0 + np.abs(theta).max()):
-            break
     offsets = np.concatenate([[0.0], theta[1:]])
     return float(np.exp(theta[0])), offsets - offsets.mean()
 
@@ -117,11 +123,11 @@ def newton_step(
     weight: Array,
     prior: SlopePrior,
     ridge: float,
-) -> Array:
-    """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, the targets t held.
+) -> tuple[Array, float]:
+    """Return the Newton step of -Σ_i w_i Σ_k t_ki log p_ki + prior, and what it should gain.
 
-    P and targets are (K-1, A). The Hessian is kept positive definite; ``ridge`` is added to its
-    diagonal for the offsets.
+    P and targets are (K-1, A), the targets held. The Hessian is kept positive definite; ``ridge``
+    is added to its diagonal for the offsets.
     """
     S = np.exp(theta[0]) * contrast  # derivative of the log-odds in log a
     error, weighted = weight * (P - targets), weight * P
@@ -136,4 +142,5 @@ def newton_step(
     hessian[0, 1:] = hessian[1:, 0] = (weighted * (S - mean_S)).sum(axis=1)
     hessian[1:, 1:] = np.diag(weighted.sum(axis=1)) - weighted @ P.T
     hessian[1:, 1:] += ridge * np.eye(len(theta) - 1)
-    return np.asarray(np.linalg.solve(hessian, gradient))
+    step = np.linalg.solve(hessian, gradient)
+    return step, float(gradient @ step) / 2.0

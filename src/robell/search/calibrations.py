@@ -1,0 +1,54 @@
+"""Probabilities of many candidates: leave-one-out scores of all penalties at once, then a slope."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robell._core.layers.features import RowBlocks
+from robell._core.ridge.loo import decompose, left_out_residuals
+from robell._core.ridge.solve import normal_equations
+from robell._core.ridge.twins import find_twins
+from robell.search.groups import NotShared
+
+
+class Calibrations:
+    """Slope and offsets of every penalty and network of a group, as a single fit finds them."""
+
+    def __init__(self, model, prepared, penalties, widths):
+        if not model.calibrate:
+            raise NotShared("there are no probabilities without calibrate=True")
+        if not model._capabilities.calibrates_left_out:
+            raise NotShared(f"{type(model).__name__} is not calibrated on left-out rows")
+        self.model, self.prepared = model, prepared
+        self.penalties, self.widths = penalties, widths
+        X = prepared.rows.X
+        self.twins = find_twins(X)
+        M = model._design(X if self.twins is None else X[self.twins.first]).whole()
+        if len(M) < int(widths.max()):
+            raise NotShared("probabilities of networks with more columns than rows")
+        self.M = M
+
+    def under(self, total):
+        """Return (slope, offsets) of every penalty and width, in that order, for row weights."""
+        T, weight = self.prepared.T, total
+        if self.twins is not None:
+            weight, T = self.twins.merge(total, T)
+        found = np.empty((len(self.penalties), len(self.widths)), dtype=object)
+        for j, width in enumerate(self.widths):
+            for i, scores in enumerate(self._left_out(int(width), T, weight)):
+                scores = scores if self.twins is None else scores[self.twins.group]
+                found[i, j] = self.model._calibration(
+                    self.prepared.samples, self.prepared.T, total, scores
+                )
+        return found.ravel().tolist()
+
+    def _left_out(self, width, T, weight):
+        """Return the leave-one-out scores under every penalty, (penalties, A, K)."""
+        M = self.M[:, :width]
+        design = RowBlocks(lambda rows: M[rows], *M.shape, M.dtype)
+        scores = np.empty((len(self.penalties), len(M), T.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            spectrum = decompose(*normal_equations(design, T, weight))
+            for rows, residual in left_out_residuals(design, T, weight, spectrum, self.penalties):
+                scores[:, rows] = np.moveaxis(T[rows, None, :] - residual, 1, 0)
+        return scores
