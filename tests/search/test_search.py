@@ -391,10 +391,6 @@ def test_custom_scoring_callables(imbalanced):
         RVFLClassifier(random_state=0), {"C": [0.1, 10]}, X, y, cv=3, scoring=report, refit="right"
     )
     assert_same(theirs, ours)
-    theirs, ours = both(
-        RVFLClassifier(random_state=0), {"C": [0.1, 10]}, X, y, cv=3, scoring="neg_log_loss"
-    )
-    assert_same(theirs, ours)
     assert ours.n_shared_ == 0
 
 
