@@ -20,7 +20,7 @@ class ToyJob:
     dataset: str
     number: int
     digest: str = "digest"
-    does: str = ""  # "fail", "die" or "wait"
+    does: str = ""  # "fail", "die", "wait" or "hang"
     cost = 1
 
     @property
@@ -35,6 +35,8 @@ def run_toy(job, rows, device="cpu"):
         os.kill(os.getpid(), signal.SIGKILL)
     if job.does == "wait":
         time.sleep(0.05)
+    if job.does == "hang":
+        time.sleep(600)
     outcome = {"sum": float(rows.X.sum()) * job.number}
     seeds = {"layer": seed_of(job.dataset, job.number)}
     return {"outcome": outcome, "seeds": seeds, "seconds": {"total": 0.001}}

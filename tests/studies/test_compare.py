@@ -240,6 +240,8 @@ def test_models_are_named_by_what_they_are():
         "rvfl",
     ]
     assert list(read_models({"mine": make_bayes}, "repeated")) == ["mine"]
+    (spec,) = read_models({"Model": make_bayes}, "repeated").values()
+    assert spec.label == "Model (2)"  # "Model" heads the column of models
 
 
 def test_identity_changes_with_the_model_and_with_nothing_else():
@@ -259,6 +261,11 @@ def test_identity_changes_with_the_model_and_with_nothing_else():
     assert identity(factory(1)) != identity(factory(2))
     assert identity((forest(3), {"C": [1]})) != identity((forest(3), {"C": [2]}))
     assert identity(make_bayes) != identity(make_tuned)
+
+    def recursive(seed):
+        return GaussianNB() if seed else recursive(1)
+
+    assert identity(recursive) == identity(recursive)
 
 
 def test_seeds_that_were_left_open_come_from_the_names():

@@ -160,7 +160,7 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
     assert list(read_records(tmp_path)) == ["a", "c"]
 
 
-@pytest.mark.parametrize("study", ["reproduction", "robustness"])
+@pytest.mark.parametrize("study", ["reproduction", "robustness", "comparison"])
 def test_every_study_is_found_by_its_directory(tmp_path, study):
     Store(tmp_path, study).close()
     assert study_in(tmp_path).name == study
@@ -248,6 +248,17 @@ def test_a_job_that_always_kills_its_process_fails_and_the_others_finish(tmp_pat
     summary = go(tmp_path, [deadly, *JOBS[:2]])
     assert (summary.done, summary.failed) == (2, 1)
     assert "process died 2 times" in read_records(tmp_path)[deadly.key]["error"]
+
+
+def test_a_job_over_the_time_limit_fails_the_others_finish_and_the_log_says_so(tmp_path):
+    stuck = ToyJob("one", 9, does="hang")
+    summary = go(tmp_path, [stuck, *JOBS[:2]], time_limit=1.5)
+    assert (summary.done, summary.failed) == (2, 1)
+    assert read_records(tmp_path)[stuck.key]["error"].endswith("the time limit of 1.5 s")
+    lines = (tmp_path / "progress.log").read_text().splitlines()
+    assert "3 of 3 jobs to do" in lines[0]
+    assert any("failed: toy/one/9: it took longer" in line for line in lines)
+    assert "3 of 3 jobs done, 1 of them failed" in lines[-1]
 
 
 def test_a_device_that_is_not_there_is_said_in_one_line(tmp_path):

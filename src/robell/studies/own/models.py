@@ -51,13 +51,17 @@ def read_models(models, protocol):
         models = DEFAULT
     if isinstance(models, str) or hasattr(models, "fit"):
         models = [models]
-    named = models.items() if isinstance(models, dict) else [(None, model) for model in models]
+    if isinstance(models, dict):
+        named = [(str(name), model) for name, model in models.items()]
+    else:
+        named = [(None, model) for model in models]
     found = [_spec(name, value, protocol) for name, value in named]
     if not found:
         raise StudyError("there is no model to compare")
     found = list(dict.fromkeys(found))
     names = unique([spec.name for spec in found])
-    labels = unique([spec.label for spec in found])
+    # The first two head columns of tables, which must all differ.
+    labels = unique(["Set", "Model", *(spec.label for spec in found)])[2:]
     return {
         name: replace(spec, name=name, label=label)
         for name, label, spec in zip(names, labels, found, strict=True)
@@ -135,6 +139,8 @@ def _described(value):
         return {str(key): _described(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_described(one) for one in value]
+    if isinstance(value, set | frozenset):
+        return sorted(map(repr, value))  # in an order that is the same in every process
     if isinstance(value, np.ndarray):
         return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
     if isinstance(value, type):
@@ -143,6 +149,8 @@ def _described(value):
         return _described([value.func, value.args, value.keywords])
     if inspect.isfunction(value):
         inside = [cell.cell_contents for cell in value.__closure__ or ()]
+        # A function within may enclose this one again: its text is enough.
+        inside = [_text_of(one) if inspect.isfunction(one) else one for one in inside]
         return [value.__qualname__, _text_of(value), _described([value.__defaults__, inside])]
     if hasattr(value, "get_params"):
         return [_described(type(value)), _described(value.get_params(deep=False))]
