@@ -1,12 +1,14 @@
 """What commands write and where: nothing of others is replaced, nothing half-written stays."""
 
 import csv
+import gzip
 import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,145 @@ def test_page_and_table_of_an_audit_come_together(capsys, here, monkeypatch):
     assert [path.name for path in here.iterdir()] == ["good.csv"]
 
 
+@pytest.mark.parametrize("which", ["-audit.csv", "-audit.html"])
+def test_a_full_disk_names_the_file_that_did_not_fit(capsys, here, monkeypatch, which):
+    write = Path.write_text
+
+    def full(path, text, **how):
+        if which in path.name:
+            raise OSError(28, "No space left on device")
+        return write(path, text, **how)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    err = refused(capsys, "audit", "good.csv", "--target", "y", "--quiet")
+    assert f"good{which}: cannot be written: no space is left" in err
+    assert [path.name for path in here.iterdir()] == ["good.csv"]
+
+
+def writing_commands(out):
+    """Return the three commands that write files; of an audit, the beginning of the names."""
+    yield "fit", "good.csv", "more.csv", *FIT, "--out", out
+    yield "predict", "model.skops", "good.csv", "more.csv", "--out", out, "--quiet"
+
+
+@pytest.fixture
+def inputs(model, here):
+    (here / "more.csv").write_text(table(), encoding="utf-8")
+    (here / "folder").mkdir()
+    (here / "folder" / "part.csv").write_text(table(), encoding="utf-8")
+    return {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
+@pytest.mark.parametrize("name", ["good.csv", "more.csv", "model.skops"])
+def test_an_output_is_never_an_input(capsys, here, inputs, name, link):
+    out = here / name
+    if link is not None:
+        out = here / "link.csv"
+        getattr(out, link)(here / name)
+    for command in writing_commands(str(out)):
+        if command[0] == "predict" or name != "model.skops":
+            for force in ((), ("--force",)):
+                assert "is one of the files that are read" in refused(capsys, *command, *force)
+    assert {path: path.read_bytes() for path in inputs} == inputs
+
+
+def test_an_output_is_no_file_of_an_input_folder(capsys, here, inputs):
+    for command in (
+        ("fit", "folder", *FIT, "--out", "folder/part.csv", "--force"),
+        ("predict", "model.skops", "folder/*.csv", "--out", "folder/part.csv", "--force"),
+    ):
+        assert "is one of the files that are read" in refused(capsys, *command)
+    assert {path: path.read_bytes() for path in inputs} == inputs
+
+
+@pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
+def test_an_audit_never_replaces_its_table(capsys, here, link):
+    source = here / "good.csv"
+    out = here / "x-audit.csv"
+    source.rename(out) if link is None else getattr(out, link)(source)
+    read = out if link is None else source
+    before = read.read_bytes()
+    err = refused(capsys, "audit", str(read), "--target", "y", "--out", "x", "--force")
+    assert "is one of the files that are read" in err
+    assert read.read_bytes() == before
+    assert not (here / "x-audit.html").exists()
+
+
+def test_pipes_and_devices_are_not_replaced(capsys, here, inputs):
+    os.mkfifo(here / "pipe")
+    os.mkfifo(here / "x-audit.csv")
+    for command in writing_commands("pipe"):
+        assert "is a device or a pipe" in refused(capsys, *command, "--force")
+    audit = ("audit", "good.csv", "--target", "y", "--out", "x", "--force")
+    assert "is a device or a pipe" in refused(capsys, *audit)
+    assert (here / "pipe").is_fifo()
+    assert (here / "x-audit.csv").is_fifo()
+    for command in writing_commands(os.devnull):
+        assert main(list(command)) == 0
+    assert not Path(os.devnull).is_file()
+
+
+def test_links_stay_and_permissions_too(here, inputs):
+    results = here / "results"
+    results.mkdir()
+    for name, command in zip(("m", "p"), writing_commands("link.csv"), strict=True):
+        link, target = here / "link.csv", results / f"{name}.csv"
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)  # which is not there yet
+        assert main(list(command)) == 0
+        target.chmod(0o640)
+        assert main(list(command)) == 0
+        assert link.is_symlink()
+        assert target.stat().st_mode & 0o777 == 0o640
+    assert sorted(path.name for path in results.iterdir()) == ["m.csv", "p.csv"]
+
+
+def test_a_read_only_file_is_not_replaced_by_force_nor_from_python(capsys, here, inputs):
+    from robell.files import predict_files, save_model
+
+    kept = here / "kept.csv"
+    kept.write_text("mine")
+    kept.chmod(0o444)
+    for command in writing_commands("kept.csv"):
+        assert "is read-only" in refused(capsys, *command, "--force")
+    model = load_model("model.skops")
+    with pytest.raises(FileError, match="is read-only"):
+        save_model(model, kept)
+    with pytest.raises(FileError, match="is read-only"):
+        predict_files(model, "good.csv", kept)
+    assert kept.read_text() == "mine"
+
+
+def test_a_users_table_is_no_earlier_audit(capsys, here):
+    (here / "mine-audit.csv").write_text("row,height\n1,2\n")
+    command = ["audit", "good.csv", "--target", "y", "--out", "mine", "--quiet"]
+    assert "was not written by this command" in refused(capsys, *command)
+    assert main([*command, "--force"]) == 0
+
+
+STUDIES = [
+    ["compare", "good.csv", "--target", "y", "--models", "rvfl", "--repeats", "2"],
+    ["reproduce", "table1", "--datasets", "monk1", "--models", "rvfl"],
+    ["robustness", "--datasets", "monk1", "--models", "logistic", "--seeds", "1"],
+]
+
+
+@pytest.mark.parametrize("command", STUDIES, ids=lambda command: command[0])
+def test_a_study_is_written_to_a_folder_of_its_own(capsys, here, command):
+    command = [*command, "--jobs", "1", "--quiet", "--out"]
+    assert "is a file" in refused(capsys, *command, "good.csv")
+    assert "the folder holds other files" in refused(capsys, *command, ".")
+    assert [path.name for path in here.iterdir()] == ["good.csv"]
+
+
+def test_a_study_goes_on_in_its_own_folder(here):
+    (here / "new").mkdir()
+    (here / "new" / ".hidden").touch()
+    for _ in range(2):
+        assert main([*STUDIES[0], "--jobs", "1", "--quiet", "--out", "new"]) == 0
+
+
 # -- labels ----------------------------------------------------------------------------
 
 
@@ -135,23 +276,22 @@ def test_predictions_hold_no_formula(here):
     assert '"=cmd' not in text
 
 
+def test_predictions_that_begin_with_an_apostrophe_stay_apart(here):
+    labels = ("=1+1", "'=1+1", "''=1+1")
+    (here / "t.csv").write_text(table(labels), encoding="utf-8")
+    main(["fit", "t.csv", *FIT, "--out", "m.skops"])
+    main(["predict", "m.skops", "t.csv", "--out", "p.csv", "--quiet"])
+    with (here / "p.csv").open(encoding="utf-8", newline="") as file:
+        predicted = {row[0] for row in list(csv.reader(file))[1:]}
+    assert {text.removeprefix("'") for text in predicted} == set(labels)
+
+
 def test_labels_reach_the_terminal_without_escape_sequences(capsys, here):
     (here / "t.csv").write_text(table(("\x1b[31mred", "plain")), encoding="utf-8")
     assert main(["fit", "t.csv", *FIT[:-1], "--out", "m.skops"]) == 0
     assert "\x1b" not in capsys.readouterr().out
     (here / "t.csv").write_text(table(cells=lambda k, plain: "\x1b[2J"), encoding="utf-8")
     assert "\x1b" not in refused(capsys, "fit", "t.csv", *FIT, "--out", "m.skops")
-
-
-# -- model files -----------------------------------------------------------------------
-
-
-def test_a_model_file_that_unpacks_to_too_much_is_refused_unread(model):
-    with zipfile.ZipFile(model, "a", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("more.npy", bytes(100 << 20))
-    assert model.stat().st_size < 1 << 20
-    with pytest.raises(FileError, match="unpacks to 100 MiB"):
-        load_model(model, "150MiB")
 
 
 # -- streams and signals ---------------------------------------------------------------
@@ -188,6 +328,90 @@ def test_signals_leave_nothing_half_written(model, here, which):
         assert predict.returncode == 130
         assert err.endswith(b"robell: stopped; nothing was written\n")
     assert sorted(path.name for path in here.iterdir()) == sorted(before)
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-", "2>/dev/full"])
+def test_closed_streams_do_no_harm(here, closed):
+    (here / "t.csv").write_text(table([f"kind {k}" for k in range(60)]), encoding="utf-8")
+    line = f'"$0" -m robell.cli fit t.csv {" ".join(FIT[:-1])} --out m.skops {closed}'
+    assert shell(line).returncode == 0
+    assert load_model("m.skops").n_features_in_ == 3
+
+
+def test_output_that_cannot_be_written_is_an_error(here):
+    found = shell('"$0" -m robell.cli datasets >/dev/full')
+    assert (found.returncode, found.stderr) == (1, b"robell: output: No space left on device\n")
+
+
+def shell(line):
+    env = os.environ | {"PYTHONPATH": str(Path(robell.__file__).parents[1])}
+    run = ["bash", "-c", line, sys.executable]
+    return subprocess.run(run, env=env, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("module", ["robell.cli.audit", "numpy", "sklearn"])
+def test_an_interruption_of_an_import_is_no_traceback(here, module):
+    script = f"""
+import sys
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stop())
+sys.argv = ["robell", "audit", "good.csv", "--target", "y"]
+from robell.cli import main
+sys.exit(main())
+"""
+    env = os.environ | {"PYTHONPATH": str(Path(robell.__file__).parents[1])}
+    line = [sys.executable, "-c", script]
+    found = subprocess.run(line, env=env, capture_output=True, check=False)
+    assert found.returncode == 130
+    assert found.stderr in (b"", b"robell: stopped; nothing was written\n")
+
+
+def piped(data):
+    """Return what a shell writes for <(command): the name of a pipe that the data come through."""
+    reading, writing = os.pipe()
+
+    def write():
+        with os.fdopen(writing, "wb") as file:
+            file.write(data)
+
+    threading.Thread(target=write).start()
+    return f"/dev/fd/{reading}"
+
+
+def test_pipes_are_read_once(here, model, tmp_path_factory, monkeypatch):
+    temporary = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    data = (here / "good.csv").read_bytes()
+    assert main(["fit", piped(data), *FIT, "--out", "piped.skops"]) == 0
+    rows, file = piped(gzip.compress(data)), piped((here / "piped.skops").read_bytes())
+    assert main(["predict", file, rows, "--out", "piped.csv", "--quiet"]) == 0
+    assert main(["predict", "model.skops", "good.csv", "--out", "plain.csv", "--quiet"]) == 0
+    assert (here / "piped.csv").read_bytes() == (here / "plain.csv").read_bytes()
+    assert main(["audit", piped(data), "--target", "y", "--out", "piped", "--quiet"]) == 0
+    assert (here / "piped-audit.html").is_file()
+    assert not list(temporary.iterdir())
+
+
+def test_what_comes_through_a_pipe_is_named_as_given(capsys, here):
+    rows = piped(b"a,y\n1,no\nx,yes\n")
+    assert f"{rows}: column 'a' is not numeric" in refused(
+        capsys, "fit", rows, *FIT, "--out", "m.skops"
+    )
+    (here / "zero.csv").symlink_to("/dev/zero")
+    assert "is a device" in refused(capsys, "fit", "zero.csv", *FIT, "--out", "m.skops")
+
+
+def test_exit_codes_are_documented(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    page = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    for status in ("0", "1", "2", "3", "130"):
+        assert f"\n  {status:4} " in text
+        assert f"\n| {status} |" in page
 
 
 def test_a_warning_is_one_line(here):

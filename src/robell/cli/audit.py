@@ -62,14 +62,12 @@ def add_arguments(command):
 
 def run(options, arguments):
     """Audit, and write the page and the table."""
-    from robell._core.tools.files import check_output
     from robell.labels.audit import audit
     from robell.labels.audit.output import is_audit_file, output_paths
     from robell.report.text import said
 
-    for path in output_paths(options.out, options.data.name, source=options.data):
-        if path.parent.is_dir():
-            check_output(path, [options.data], None if options.force else is_audit_file)
+    is_ours = None if options.force else is_audit_file
+    output_paths(options.out, options.data.name, options.data, is_ours)
     result = audit(
         options.data,
         options.target,

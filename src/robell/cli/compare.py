@@ -11,6 +11,7 @@ from robell.cli.options import (
     add_text,
     say_outcome,
     study_errors,
+    study_folder,
     whole,
 )
 
@@ -95,7 +96,7 @@ def run(options, arguments):
         time_limit=options.time_limit,
         encoding=options.encoding,
         delimiter=options.delimiter,
-        out=options.out,
+        out=study_folder(options),
         progress=not options.quiet,
         command=shlex.join(["robell", *arguments]),
     )

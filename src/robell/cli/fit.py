@@ -83,7 +83,8 @@ def run(options, arguments):
     from robell._core.tools.files import check_output
     from robell.report.text import shortened
     from robell.scale.batches import Tables, find_files
-    from robell.scale.files import fit_tables, is_model_file, save_model
+    from robell.scale.files import fit_tables
+    from robell.scale.model_files import is_model_file, save_model
 
     check_output(options.out, find_files(options.data), None if options.force else is_model_file)
     estimator = _estimator(options)

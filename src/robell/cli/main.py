@@ -9,15 +9,14 @@ import signal
 import sys
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from robell import __version__
 from robell._core.tools.files import FileError
 from robell._core.tools.progress import Progress
 from robell.cli import audit, compare, datasets, fit, predict, report, reproduce, robustness
-from robell.cli.options import NOTHING_WRITTEN, OptionError
+from robell.cli.options import EXIT_STATUS, FAILED, INTERRUPTED, NOTHING_WRITTEN, OK, OptionError
 
-OK, FAILED, INTERRUPTED = 0, 1, 130
 OPTION_NAMES = {"drop": "ignore"}  # parameters of Python that are options of another name
 COMMANDS = {
     "reproduce": reproduce,
@@ -53,37 +52,53 @@ def main(arguments=None):
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     _prepare_streams()
-    try:
-        options = _parser(arguments[:1]).parse_args(arguments)
-    except KeyboardInterrupt:  # while the options' defaults are found out
-        print(f"robell: stopped; {NOTHING_WRITTEN}", file=sys.stderr)
-        return INTERRUPTED
-    command = COMMANDS[options.command]
     shown = Progress.enabled
-    Progress.enabled = shown and not getattr(options, "quiet", False)
+    command = None  # until the options are read
     try:
         with _signals_as_interrupt(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             # Of single numbers; what they come to is checked where it matters.
             warnings.simplefilter("ignore", RuntimeWarning)
-            return command.run(options, arguments)
-    except BrokenPipeError:
-        # The reader of our output has gone; nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
+            options = _parser(arguments[:1]).parse_args(arguments)
+            command = COMMANDS[options.command]
+            Progress.enabled = shown and not getattr(options, "quiet", False)
+            status = command.run(options, arguments)
+            sys.stdout.flush()  # what cannot be written is noticed here, not when Python ends
+            return status
     except KeyboardInterrupt:
-        print(f"robell: stopped; {command.WHEN_STOPPED}", file=sys.stderr)
+        _say(f"stopped; {command.WHEN_STOPPED if command else NOTHING_WRITTEN}")
         return INTERRUPTED
     except Exception as error:
         text = _explained(error, command)
         if text is None:  # a mistake of the program, not of its user
             raise
-        from robell.report.text import visible
-
-        print(f"robell: {visible(text)}", file=sys.stderr)
-        return FAILED
+        return _end_output() if isinstance(error, BrokenPipeError) else _fail(text)
     finally:
         Progress.enabled = shown
+
+
+def _fail(text):
+    """Say what went wrong, in one line; return the exit status."""
+    from robell.report.text import visible
+
+    _say(visible(text))
+    try:
+        sys.stdout.flush()
+    except OSError:  # which may be what went wrong
+        _end_output()
+    return FAILED
+
+
+def _end_output():
+    """Let what cannot be written, since its reader has gone, go nowhere; return the exit status."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return OK
+
+
+def _say(text):
+    """Print a line on standard error; where that cannot be written, the result still counts."""
+    with suppress(OSError):
+        print(f"robell: {text}", file=sys.stderr)
 
 
 def _prepare_streams():
@@ -123,7 +138,9 @@ def _signals_as_interrupt():
 
 def _show_warning(message, category, filename, lineno, file=None, line=None):
     """Print a warning as one line, as everything else that a command says beside its result."""
-    print(f"robell: {' '.join(str(message).split())}", file=sys.stderr)
+    from robell.report.text import visible
+
+    _say(visible(" ".join(str(message).split())))
 
 
 def _parser(given):
@@ -131,6 +148,8 @@ def _parser(given):
     parser = argparse.ArgumentParser(
         prog="robell",
         description="Random vector functional link classifiers: models of files, the study.",
+        epilog=EXIT_STATUS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"robell {__version__}")
     commands = parser.add_subparsers(

@@ -6,10 +6,18 @@ import argparse
 import sys
 from pathlib import Path
 
-from robell._core.tools.files import parse_bytes
+from robell._core.tools.files import check_output_folder, parse_bytes
 from robell._core.tools.names import did_you_mean
 
-OK, INCOMPLETE = 0, 3
+OK, FAILED, INCOMPLETE, INTERRUPTED = 0, 1, 3, 130  # and 2, wrong usage, which argparse gives
+EXIT_STATUS = """\
+exit status:
+  0    done
+  1    an error, said in one line
+  2    wrong usage
+  3    a study is done, but some of its jobs failed or some tables could not be used
+  130  stopped by Ctrl-C, SIGTERM or SIGHUP: nothing is written, a study keeps what had finished
+"""
 STUDY_KEPT = "what had finished is kept, the same command goes on from there"
 NOTHING_WRITTEN = "nothing was written"
 
@@ -144,12 +152,18 @@ def add_study(command, out):
     command.add_argument("--offline", action="store_true", help="never ask the network for a set")
 
 
+def study_folder(options):
+    """Return the folder of the results; one that holds something else is refused."""
+    check_output_folder(options.out, marks=("study.json", "records.jsonl"))
+    return options.out
+
+
 def study_settings(options, arguments):
     """Return what every study is told, as its keyword arguments."""
     return {
         "n_workers": options.jobs,
         "data_dir": options.data_dir,
-        "out": options.out,
+        "out": study_folder(options),
         "download": not options.offline,
         "progress": not options.quiet,
         "command": " ".join(["robell", *arguments]),

@@ -40,7 +40,8 @@ def run(options, arguments):
     from robell._core.tools.files import check_output
     from robell.report.text import shortened
     from robell.scale.batches import find_files
-    from robell.scale.files import is_prediction_file, load_model, predict_tables, tables_for
+    from robell.scale.files import is_prediction_file, predict_tables, tables_for
+    from robell.scale.model_files import load_model
 
     is_ours = None if options.force else is_prediction_file
     check_output(options.out, [options.model, *find_files(options.data)], is_ours)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shutil
+import tempfile
+import weakref
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError
+from robell._core.tools.files import FileError, copy_pipe
 from robell._core.tools.names import did_you_mean
 from robell._core.tools.optional import require
 from robell.tables.numerals import plain_number
@@ -37,7 +40,7 @@ def find_files(paths):
             found = sorted(p for p in path.iterdir() if _is_table(p) and p.name[0] not in "._")
             if not found:
                 raise FileError(f"{path}: the folder holds no .csv or .parquet file")
-        elif path.is_file():
+        elif path.is_file() or path.is_fifo():
             found = [path]
         else:
             found = sorted(Path(p) for p in glob.glob(str(path)))
@@ -47,7 +50,7 @@ def find_files(paths):
     if not files:
         raise FileError("no file was given")
     for path in files:
-        if not _is_table(path):
+        if not _is_table(path) and not path.is_fifo():  # <(...) of a shell is called 63
             raise FileError(f"{path}: not a table; its name must end in {', '.join(SUFFIXES)}")
     return list(dict.fromkeys(files))
 
@@ -231,21 +234,44 @@ def _typed_labels(counts, files, target):
 
 
 def _open(path):
+    if path.is_fifo():
+        return _open_copy(path)
     if path.exists() and not path.is_file():
-        raise FileError(f"{path}: is a pipe or a device, and files are read more than once")
-    if not path.stat().st_size:
+        raise FileError(f"{path}: is a device, not a file")
+    return _open_as(path, path, path.name)
+
+
+def _open_as(path, content, name):
+    if not content.stat().st_size:
         raise FileError(f"{path}: the file is empty")
-    kind = _CsvFile if path.name.lower().endswith((".csv", ".csv.gz")) else _ParquetFile
-    return kind(path)
+    kind = _CsvFile if name.lower().endswith((".csv", ".csv.gz")) else _ParquetFile
+    return kind(path, content)
+
+
+def _open_copy(path):
+    """Open a copy of what comes through a pipe, since files are read more than once."""
+    folder = Path(tempfile.mkdtemp(prefix="robell-"))
+    try:
+        copy = copy_pipe(path, folder / "table")
+        with copy.open("rb") as file:
+            magic = file.read(4)
+        suffix = ".csv.gz" if magic[:2] == b"\x1f\x8b" else ".csv"
+        copy = copy.rename(folder / f"table{'.parquet' if magic == b'PAR1' else suffix}")
+        file = _open_as(path, copy, copy.name)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(file, shutil.rmtree, folder, ignore_errors=True)
+    return file
 
 
 class _File:
-    """One file: its columns, and its rows in batches."""
+    """One file: its columns, and its rows in batches; ``content`` is where they are read from."""
 
     n_rows = None
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, content):
+        self.path, self.content = path, content
         self._stamp = self._now()
         self.columns = self._guarded(self._read_columns)
         twice = [name for name, count in Counter(self.columns).items() if count > 1]
@@ -253,7 +279,7 @@ class _File:
             raise FileError(f"{path}: there are two columns {twice[0]!r}")
 
     def _now(self):
-        found = self.path.stat()
+        found = self.content.stat()
         return found.st_size, found.st_mtime_ns
 
     def require_unchanged(self):
@@ -307,7 +333,7 @@ class _CsvFile(_File):
     def _stream(self):
         import pyarrow
 
-        return pyarrow.input_stream(str(self.path), compression="detect", buffer_size=CSV_BLOCK)
+        return pyarrow.input_stream(str(self.content), compression="detect", buffer_size=CSV_BLOCK)
 
     def require_numbers(self, columns):
         """Do nothing: whether all of a column is numeric only reading it tells."""
@@ -334,7 +360,7 @@ class _ParquetFile(_File):
     def _read_columns(self):
         from pyarrow import parquet
 
-        with parquet.ParquetFile(self.path) as file:
+        with parquet.ParquetFile(self.content) as file:
             self.schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
         return list(self.schema.names)
 
@@ -368,7 +394,7 @@ class _ParquetFile(_File):
         from pyarrow import parquet
 
         wanted = [*columns] if target is None else [*columns, target]
-        with parquet.ParquetFile(self.path, buffer_size=PARQUET_BUFFER) as file:
+        with parquet.ParquetFile(self.content, buffer_size=PARQUET_BUFFER) as file:
             for batch in file.iter_batches(ARROW_ROWS, columns=wanted, use_threads=False):
                 yield batch.select(wanted)
 

@@ -1,35 +1,27 @@
-"""Fits and predictions of CSV and Parquet files, and files that hold models.
+"""Fits and predictions of CSV and Parquet files.
 
 Tables are CSV (with a header) or Parquet files, and may be larger than memory: they are read a few
-times over, a batch of rows at a time. Models are skops files: data, never code.
+times over, a batch of rows at a time.
 """
 
 from __future__ import annotations
 
 import os
-import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from robell._core.tools.files import FileError, check_output, parse_bytes, written_whole
-from robell._core.tools.optional import require
 from robell._core.tools.progress import Progress
-from robell.models import CLASSIFIERS
 from robell.models._base import FamilyClassifier
 from robell.report.text import spreadsheet_safe
 from robell.scale.batches import Tables
+from robell.scale.model_files import classifier_of, named_rows, names_of
 from robell.scale.out_of_core import OutOfCoreFit
 
-__all__ = ["FileError", "fit_files", "load_model", "predict_files", "save_model"]
-
 FEWEST_ROWS, MOST_ROWS = 1024, 65536  # of a batch
-# Of foreign types a model file may hold scikit-learn's own, which skops knows, and these.
-OWN_TYPES = [f"{home}.{name}" for name, home in CLASSIFIERS.items()]
 
 
 # -- memory ----------------------------------------------------------------------------
@@ -115,7 +107,7 @@ def fit_files(estimator, paths, target, memory_limit="1GiB"):
 
 def fit_tables(estimator, tables, memory_limit):
     """Do what :func:`fit_files` does; return the model and how often each label occurs."""
-    classifier = _classifier_of(estimator)
+    classifier = classifier_of(estimator)
     in_passes = not isinstance(classifier, FamilyClassifier) or classifier._capabilities.passes
     if in_passes:
         OutOfCoreFit(estimator)  # raises for what cannot be fitted, before anything is read
@@ -147,15 +139,10 @@ def _fit_in_passes(estimator, tables, labels, sizes, memory_limit):
 
 def _fit_in_memory(estimator, tables, labels, sizes, memory_limit):
     n_rows = sum(sizes.values())
-    classifier = _classifier_of(estimator)
+    classifier = classifier_of(estimator)
     _require_memory(memory_limit, classifier, n_rows, len(tables.columns), len(sizes))
     ((X, y),) = tables.batches(n_rows, labels)
-    return clone(estimator).fit(_frame(X, tables.columns), y)
-
-
-def _classifier_of(model):
-    """Return the model, or the last step of a pipeline."""
-    return model.steps[-1][1] if isinstance(model, Pipeline) and model.steps else model
+    return clone(estimator).fit(named_rows(X, tables.columns), y)
 
 
 # -- predict ---------------------------------------------------------------------------
@@ -205,7 +192,7 @@ def predict_files(model, paths, out, proba=False, memory_limit="1GiB"):
 def tables_for(model, paths):
     """Return the files as a model sees them."""
     check_is_fitted(model)
-    names = _names_of(model)
+    names = names_of(model)
     tables = Tables(paths, None, None if names is None else list(names))
     if len(tables.columns) != model.n_features_in_:
         raise FileError(
@@ -222,29 +209,19 @@ def predict_tables(model, tables, out, proba, memory_limit):
         raise ValueError("the model has no probabilities: it was fitted with calibrate=False")
     n_features, n_classes = len(tables.columns), len(model.classes_)
     rows = batch_rows(memory_limit, n_features, n_classes, n_features)
-    names, written = _names_of(model), 0
+    names, written = names_of(model), 0
     with (
         Progress(tables.count() or 1, "predict") as bar,
         written_whole(out) as temporary,
         _writer(temporary, out, model.classes_, proba) as write,
     ):
         for X, _ in tables.batches(rows):
-            named = X if names is None else _frame(X, names)
+            named = X if names is None else named_rows(X, names)
             write(model.predict(named), model.predict_proba(named) if proba else None)
             written += len(X)
             if tables.count() is not None:  # of CSV files it is not known
                 bar.advance(len(X))
     return written
-
-
-def _names_of(model):
-    """Return the columns a model was fitted to, None where they had no names."""
-    return getattr(model, "feature_names_in_", None)
-
-
-def _frame(X, names):
-    """Return rows as a model that knows names wants to see them."""
-    return require("pandas", "files").DataFrame(X, columns=names, copy=False)
 
 
 @contextmanager
@@ -282,144 +259,6 @@ def _spelt(label, in_text):
     if in_text and isinstance(label, float):
         return repr(label)  # Arrow would write 1.0 as 1
     return spreadsheet_safe(label) if in_text and isinstance(label, str) else label
-
-
-# -- models ----------------------------------------------------------------------------
-
-
-def save_model(estimator, path):
-    """Write a fitted model to a skops file.
-
-    Parameters
-    ----------
-    estimator : fitted estimator or pipeline
-        One of robell's classifiers, alone or as the last step of a pipeline.
-    path : path-like
-        The file; an earlier one is replaced once the new one is complete.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from robell import RVFLClassifier
-    >>> from robell.files import load_model, save_model
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = RVFLClassifier(random_state=0).fit(X, y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_model(model, Path(folder) / "model.skops")
-    ...     again = load_model(Path(folder) / "model.skops")
-    >>> bool((again.predict(X) == model.predict(X)).all())
-    True
-    """
-    skops = require("skops.io", "files")
-    check_is_fitted(estimator)
-    _require_own(estimator, "save_model")
-    data = skops.dumps(estimator)
-    foreign = _foreign_types(data)
-    if foreign:
-        raise ValueError(
-            f"the model holds {', '.join(foreign)}: model files hold no functions or classes of "
-            "others, so use an activation by its name"
-        )
-    with written_whole(path) as temporary:
-        temporary.write_bytes(data)
-
-
-def load_model(path, memory_limit="2GiB"):
-    """Read a model that :func:`save_model` has written.
-
-    Nothing in the file is run: it may hold robell's classifiers, scikit-learn's estimators, and
-    numbers and texts, and a file with anything else is refused before it is loaded.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    memory_limit : int or str, default="2GiB"
-        A file that would unpack to more than half of it is refused before it is unpacked.
-
-    Returns
-    -------
-    model : fitted estimator or pipeline
-
-    Examples
-    --------
-    >>> from robell.files import load_model
-    >>> load_model("nowhere.skops")
-    Traceback (most recent call last):
-        ...
-    robell._core.tools.files.FileError: nowhere.skops: there is no such file
-    """
-    skops = require("skops.io", "files")
-    path = Path(path)
-    if not path.is_file():
-        raise FileError(f"{path}: there is no such file")
-    _require_size(path, parse_bytes(memory_limit))
-    data = path.read_bytes()
-    try:
-        foreign = _foreign_types(data)
-        if foreign:
-            raise FileError(
-                f"{path}: refused, because it holds types that are not trusted: "
-                f"{', '.join(foreign)}"
-            )
-        model = skops.loads(data, trusted=OWN_TYPES)
-        _require_own(model, path)
-        _require_answer(model, path)
-    except FileError:
-        raise
-    except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
-        raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
-    return model
-
-
-def _require_size(path, limit):
-    """Raise, before anything is unpacked, where a file would unpack to more than may be used."""
-    try:
-        with zipfile.ZipFile(path) as packed:
-            size = sum(member.file_size for member in packed.infolist())
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
-        raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
-    if size > limit // 2:  # it is held twice while it is read
-        raise FileError(
-            f"{path}: refused, because it unpacks to {size / 2**20:,.0f} MiB, and the memory limit "
-            f"is {limit / 2**20:,.0f} MiB"
-        )
-
-
-def _require_answer(model, path):
-    """Raise where a model cannot predict one row: its parts were changed and do not fit."""
-    row, names = np.zeros((1, model.n_features_in_)), _names_of(model)
-    row = row if names is None else _frame(row, names)
-    with np.errstate(all="ignore"):
-        known = model.predict(row)[0] in model.classes_
-    if not known:
-        raise FileError(f"{path}: damaged: the parts of the model do not fit together")
-
-
-def _foreign_types(data):
-    from skops.io import get_untrusted_types
-
-    return sorted(set(get_untrusted_types(data=data)) - set(OWN_TYPES))
-
-
-def _require_own(model, where):
-    last = _classifier_of(model)
-    if not isinstance(last, FamilyClassifier):
-        raise FileError(f"{where}: {type(last).__name__} is none of robell's classifiers")
-
-
-# -- earlier results -------------------------------------------------------------------
-
-
-def is_model_file(path):
-    """Say whether a file looks like a model that :func:`save_model` has written."""
-    try:
-        with zipfile.ZipFile(path) as packed:
-            return "schema.json" in packed.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError):
-        return False
 
 
 def is_prediction_file(path):

@@ -11,7 +11,7 @@ import select
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 
@@ -40,28 +40,69 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary name to write to; the file gets its own name once it is complete.
 
     A link is followed, and a file that is replaced passes its permissions on. Whatever goes wrong,
-    the earlier file stays as it was and no temporary file is left. A device or a pipe is never
-    replaced: what goes to the null device is written there, any other is refused.
+    the earlier file stays as it was and no temporary file is left. A read-only file, a device and a
+    pipe are never replaced; what goes to the null device is written there.
     """
+    with _named_in_errors(path), _half_written(path) as temporary:
+        yield temporary
+        _force_to_disk(path, temporary)
+        _give_name(path, temporary)
+
+
+def write_together(contents: dict[Path, str]) -> None:
+    """Write several text files, as UTF-8: all of them whole, or none."""
+    with ExitStack() as stack:
+        halves = {}
+        for path, text in contents.items():
+            with _named_in_errors(path):
+                halves[path] = stack.enter_context(_half_written(path))
+                halves[path].write_text(text, encoding="utf-8", newline="")
+                _force_to_disk(path, halves[path])
+        for path, temporary in halves.items():
+            with _named_in_errors(path):
+                _give_name(path, temporary)
+
+
+@contextmanager
+def _half_written(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary name beside the file, gone in the end; the null device goes by its own."""
+    check_output(path)
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        check_output(path)
         yield target
         return
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}")
     try:
         yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        with suppress(FileNotFoundError):
-            temporary.chmod(target.stat().st_mode & 0o7777)
-        os.replace(temporary, target)
-    except OSError as error:
-        what = "no space is left" if error.errno == errno.ENOSPC else error.strerror or error
-        raise FileError(f"{path}: cannot be written: {what}") from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _force_to_disk(path: str | os.PathLike[str], temporary: Path) -> None:
+    """Make sure that the content is on the disk, with the permissions of what it replaces."""
+    if not temporary.is_file():
+        return
+    with temporary.open("rb+") as file:
+        os.fsync(file.fileno())
+    with suppress(FileNotFoundError):
+        temporary.chmod(Path(path).stat().st_mode & 0o7777)
+
+
+def _give_name(path: str | os.PathLike[str], temporary: Path) -> None:
+    """Rename a complete file; the null device has no other name."""
+    if temporary.is_file():
+        os.replace(temporary, os.path.realpath(path))
+
+
+@contextmanager
+def _named_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn an error of the system into one that names the file that was to be written."""
+    try:
+        yield
+    except OSError as error:
+        what = "no space is left" if error.errno == errno.ENOSPC else error.strerror or error
+        raise FileError(f"{path}: cannot be written: {what}") from error
 
 
 def check_output(
@@ -72,12 +113,13 @@ def check_output(
     """Raise, before any work is done, where a result could not be written or would do harm.
 
     It must have a folder, must not be one of the files that are read, under whatever name, and must
-    not be a device or a pipe; the null device is allowed. Given ``is_ours``, a file that is there
-    may be replaced only if it is empty or an earlier result.
+    not be a read-only file, a device or a pipe; the null device is allowed. Given ``is_ours``, a
+    file that is there may be replaced only if it is empty or an earlier result.
     """
-    out = Path(path)
-    if not out.parent.is_dir():
-        raise FileError(f"{path}: there is no folder {out.parent}")
+    out, target = Path(path), Path(os.path.realpath(path))
+    for folder in (out.parent, target.parent):  # a link may point into another folder
+        if not folder.is_dir():
+            raise FileError(f"{path}: there is no folder {folder}")
     if out.is_dir():
         raise FileError(f"{path}: is a folder")
     if not out.exists():
@@ -85,14 +127,33 @@ def check_output(
     if not out.is_file() and not out.samefile(os.devnull):
         raise FileError(f"{path}: is a device or a pipe, not a file that could be replaced")
     for one in inputs:
-        if Path(one).exists() and out.samefile(one):
+        if out.is_file() and Path(one).exists() and out.samefile(one):
             raise FileError(f"{path}: is one of the files that are read; give another name")
-    if out.is_file() and not out.stat().st_mode & 0o222:
+    if out.is_file() and not (out.stat().st_mode & 0o222 and os.access(out, os.W_OK)):
         raise FileError(f"{path}: is read-only")
     if is_ours is not None and out.is_file() and out.stat().st_size and not is_ours(out):
         raise FileError(
             f"{path}: is there already and was not written by this command; give another name, or "
             "--force"
+        )
+
+
+def check_output_folder(path: str | os.PathLike[str], marks: Iterable[str]) -> None:
+    """Raise where a folder of results is a file, or holds other things than earlier results.
+
+    A folder is one of earlier results if one of the ``marks``, names of files, is in it. Hidden
+    files do not count.
+    """
+    out = Path(path)
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise FileError(f"{path}: is a file, and results are written to a folder")
+    names = {one.name for one in out.iterdir() if not one.name.startswith(".")}
+    if names and names.isdisjoint(marks):
+        raise FileError(
+            f"{path}: the folder holds other files and no earlier results, such as "
+            f"{min(names)!r}; give another folder"
         )
 
 
@@ -112,24 +173,27 @@ def copy_pipe(path: Path, copy: Path) -> Path:
     """Write what comes through a pipe to a file, which can be read more than once."""
     # A pipe that nobody has opened for writing would keep the usual open waiting for ever.
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(pipe, "rb") as source, copy.open("wb") as target:
-        deadline = time.monotonic() + PATIENCE
-        while not select.select([source], [], [], 0.1)[0] or not (first := _some_bytes(pipe)):
-            if time.monotonic() > deadline:
-                raise FileError(f"{path}: nothing came through the pipe for {PATIENCE} seconds")
-            time.sleep(0.01)
-        target.write(first)
+    with os.fdopen(pipe, "rb") as source, _named_in_errors(copy), copy.open("wb") as target:
+        target.write(_first_bytes(path, pipe))
         os.set_blocking(pipe, True)
         shutil.copyfileobj(source, target)
     return copy
 
 
-def _some_bytes(pipe: int) -> bytes:
-    """Return what is in a pipe, nothing where nobody has written to it yet."""
-    try:
-        return os.read(pipe, 1 << 16)
-    except BlockingIOError:
-        return b""
+def _first_bytes(path: Path, pipe: int) -> bytes:
+    """Wait for the first bytes of a pipe: as long as its writer likes, but not for a writer."""
+    deadline, has_writer = time.monotonic() + PATIENCE, False
+    while time.monotonic() < deadline or has_writer:
+        select.select([pipe], [], [], 0.1)
+        try:
+            found = os.read(pipe, 1 << 16)
+        except BlockingIOError:  # the other end is open, and silent
+            has_writer = True
+            continue
+        if found or has_writer:
+            return found
+        time.sleep(0.01)
+    raise FileError(f"{path}: nothing came through the pipe for {PATIENCE} seconds")
 
 
 def read_resource(package: str, name: str) -> str:
@@ -137,7 +201,7 @@ def read_resource(package: str, name: str) -> str:
     return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-PATIENCE = 10  # seconds that a pipe may stay empty before anything comes
+PATIENCE = 10  # seconds that a pipe may be without a writer
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 

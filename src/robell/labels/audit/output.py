@@ -7,17 +7,18 @@ import io
 import os
 from pathlib import Path
 
-from robell._core.tools.files import FileError
+from robell._core.tools.files import FileError, check_output
 from robell.report.escape import writable
 from robell.report.text import spreadsheet_safe
 
 SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
 
 
-def output_paths(out, name, source=None):
+def output_paths(out, name, source=None, is_ours=None):
     """Return the paths of the page and of the table, neither of which may replace the source.
 
     ``out`` is a folder, where the files are called after ``name``, or the beginning of their names.
+    Given ``is_ours``, only files that it knows are replaced.
     """
     for suffix in SUFFIXES:
         name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
@@ -27,12 +28,12 @@ def output_paths(out, name, source=None):
     if not prefix.parent.is_dir() and not is_folder:
         raise FileError(f"{prefix}: there is no folder {prefix.parent}")
     paths = tuple(prefix.with_name(f"{prefix.name}-audit.{kind}") for kind in ("html", "csv"))
-    for path in paths:
-        if path.is_dir():
-            raise FileError(f"{path}: is a folder")
-        is_file = isinstance(source, str | os.PathLike)
-        if is_file and path.exists() and Path(source).exists() and path.samefile(source):
-            raise FileError(f"{path}: the table of results would replace the file itself")
+    if prefix.parent.is_dir():
+        sources = [source] if isinstance(source, str | os.PathLike) else []
+        for path in paths:
+            check_output(path, sources, is_ours)
+        if all(path.exists() for path in paths) and paths[0].samefile(paths[1]):
+            raise FileError(f"{paths[0]}: is the same file as {paths[1]}; give another name")
     return paths
 
 
@@ -67,6 +68,6 @@ def is_audit_file(path):
     """Say whether a file looks like the page or the table of an earlier audit."""
     with Path(path).open("rb") as file:
         beginning = file.read(200)
-    return beginning.startswith(b"row,") or (
+    return beginning.startswith((b"row,given,suggested,", b"row,line,given,suggested,")) or (
         beginning.startswith(b"<!DOCTYPE html>") and b"Content-Security-Policy" in beginning
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError, written_whole
+from robell._core.tools.files import FileError, write_together
 from robell.labels.audit.findings import Leak, contradictions, find_leak
 from robell.labels.audit.output import output_paths, table_csv
 from robell.labels.audit.report import report_page
@@ -150,7 +150,7 @@ class AuditResult:
         return np.lexsort((self.row, self.quality))
 
     def write(self, out=None, *, top=25, command=""):
-        """Write the report and the table, each whole or not at all.
+        """Write the report and the table, both of them whole or neither.
 
         Parameters
         ----------
@@ -174,9 +174,7 @@ class AuditResult:
             html.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
-        with written_whole(csv) as half_csv, written_whole(html) as half_html:  # both or neither
-            half_csv.write_text(table, encoding="utf-8", newline="")
-            half_html.write_text(page, encoding="utf-8", newline="")
+        write_together({csv: table, html: page})
         return replace(self, html=html, csv=csv)
 
 

@@ -1,0 +1,146 @@
+"""Model files from anybody: what they would take is known first, what does not fit is refused."""
+
+import io
+import json
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+
+pytest.importorskip("skops")
+
+from robell import NoiseRobustRVFLClassifier, RVFLClassifier
+from robell.files import FileError, load_model, save_model
+
+
+@pytest.fixture
+def model(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    save_model(
+        RVFLClassifier(n_hidden=5, output_bias=True, random_state=0).fit(X, X[:, 0] > 0),
+        tmp_path / "m.skops",
+    )
+    return tmp_path / "m.skops"
+
+
+def changed(path, change):
+    """Write a model file again, its parts changed by a function of their names and bytes."""
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in parts.items():
+            packed.writestr(name, change(name, data))
+
+
+def changed_schema(path, change):
+    """Write a model file again, the attributes of its model changed in place."""
+
+    def apply(name, data):
+        if name != "schema.json":
+            return data
+        schema = json.loads(data)
+        change(schema["content"]["content"])
+        return json.dumps(schema)
+
+    changed(path, apply)
+
+
+def changed_array(path, attribute, array):
+    """Write a model file again with another array in it."""
+    names = []
+    changed_schema(path, lambda state: names.append(state[attribute]["file"]))
+    data = io.BytesIO()
+    np.save(data, array)
+    changed(path, lambda name, old: data.getvalue() if name == names[0] else old)
+
+
+def refused_cheaply(path, match, memory="200MiB", most=60 << 20):
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileError, match=match):
+            load_model(path, memory)
+        assert tracemalloc.get_traced_memory()[1] < most
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused_unread(model):
+    with zipfile.ZipFile(model, "a", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("more.npy", bytes(120 << 20))
+    assert model.stat().st_size < 1 << 20
+    refused_cheaply(model, "unpacks to 120 MiB", most=4 << 20)
+
+
+def test_an_array_that_is_asked_for_many_times_is_counted_as_often(model):
+    data = io.BytesIO()
+    np.save(data, np.zeros((2 << 20) // 8))
+
+    def apply(state):
+        state["more"] = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+        state["more"] |= {
+            "__id__": 1,
+            "content": [state["coef_"] | {"__id__": k} for k in range(99)],
+        }
+        names.append(state["coef_"]["file"])
+
+    names = []
+    changed_schema(model, apply)
+    changed(model, lambda name, old: data.getvalue() if name == names[0] else old)
+    refused_cheaply(model, "unpacks to 200 MiB", most=8 << 20)
+
+
+def test_a_long_description_is_counted_as_the_objects_it_makes(model):
+    changed(model, lambda name, old: b"[%s[]]" % (b"[]," * (3 << 20)) if "json" in name else old)
+    refused_cheaply(model, "unpacks to 288 MiB", most=4 << 20)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [{"shape": (1 << 40,)}, {"shape": (1 << 60, 1 << 60)}, {"descr": "<U0", "shape": (1 << 40,)}],
+)
+def test_arrays_that_claim_another_shape_are_refused(model, header):
+    data = io.BytesIO()
+    full = {"descr": "<f8", "fortran_order": False, "shape": (3,)} | header
+    np.lib.format.write_array_header_1_0(data, full)
+    names = []
+    changed_schema(model, lambda state: names.append(state["coef_"]["file"]))
+    changed(model, lambda name, old: data.getvalue() + bytes(24) if name == names[0] else old)
+    refused_cheaply(model, "not a model file")
+
+
+@pytest.mark.parametrize("attribute", ["coef_", "hidden_weights_", "hidden_bias_", "intercept_",
+                                       "calibration_offsets_"])  # fmt: skip
+@pytest.mark.parametrize("array", [
+    np.full(3, np.nan), np.zeros((7, 2, 2)), np.array(["a", "b"]), np.array([1j, 2j, 3j]),
+    np.empty(0), np.zeros(3, "V8"), np.array(["2020-01-01"], "M8[D]"),
+])  # fmt: skip
+def test_a_part_that_does_not_fit_is_one_line(model, attribute, array):
+    changed_array(model, attribute, array)
+    with pytest.raises(FileError, match=r"m\.skops: (not a model file|damaged)") as caught:
+        load_model(model)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("attribute", ["coef_", "hidden_weights_", "calibration_offsets_"])
+def test_a_part_of_the_right_shape_without_numbers_is_damage(model, attribute):
+    array = np.full_like(getattr(load_model(model), attribute), np.nan)
+    changed_array(model, attribute, array)
+    with pytest.raises(FileError, match=r"damaged|not a model file"):
+        load_model(model)
+
+
+def test_a_number_of_features_beyond_the_memory(model):
+    changed_schema(model, lambda state: state["n_features_in_"].update(content=str(10**9)))
+    refused_cheaply(model, "unpacks to")
+
+
+def test_every_kind_of_model_still_comes_back(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3)) + 1e6
+    for kind in (RVFLClassifier, NoiseRobustRVFLClassifier):
+        fitted = kind(n_hidden=5, random_state=0).fit(X, X[:, 0] > 1e6)
+        save_model(fitted, tmp_path / "m.skops")
+        again = load_model(tmp_path / "m.skops", "64MiB")
+        assert (again.predict(X) == fitted.predict(X)).all()
