@@ -303,10 +303,11 @@ def command(*arguments, **variables):
     return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
 
 
-def test_output_that_the_encoding_cannot_hold(here):
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_output_that_the_encoding_cannot_hold(here, encoding):
     (here / "t.csv").write_text(table(("日本", "ok")), encoding="utf-8")
     options = (*FIT[:-1], "--out", "m.skops")
-    fit = command("fit", "t.csv", *options, PYTHONIOENCODING="cp1252")
+    fit = command("fit", "t.csv", *options, PYTHONIOENCODING=encoding)
     out, err = fit.communicate()
     assert (fit.returncode, err) == (0, b"")
     assert rb"\u65e5" in out
@@ -328,6 +329,24 @@ def test_signals_leave_nothing_half_written(model, here, which):
         assert predict.returncode == 130
         assert err.endswith(b"robell: stopped; nothing was written\n")
     assert sorted(path.name for path in here.iterdir()) == sorted(before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "when"),
+    [
+        (("fit", "good.csv", *FIT, "--out", "m.skops"), "os.replace"),
+        (("predict", "model.skops", "good.csv", "--out", "p.csv", "--quiet"), "os.fsync"),
+        (("audit", "good.csv", "--target", "y", "--quiet"), "os.fsync"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_the_middle_of_writing(capsys, model, monkeypatch, arguments, when, which):
+    before = sorted(path.name for path in model.parent.iterdir())
+    monkeypatch.setattr(when, lambda *_: signal.raise_signal(which))
+    assert main(list(arguments)) == 130
+    assert capsys.readouterr().err == "robell: stopped; nothing was written\n"
+    assert sorted(path.name for path in model.parent.iterdir()) == before
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-", "2>/dev/full"])
