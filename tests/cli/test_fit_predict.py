@@ -46,7 +46,7 @@ def test_fit_and_predict(capsys, frame, table, tmp_path):
     sizes = frame["y"].value_counts()
     line = f"RVFLClassifier of 3,000 rows, 4 features; rows of each class: 0: {sizes[0]:,}, 1: "
     assert (status, err) == (0, "")
-    assert printed == f"{line}{sizes[1]:,}\n{model}\n"
+    assert printed == f"{line}{sizes[1]:,}; labels read as numbers\n{model}\n"
     expected = make_pipeline(
         StandardScaler(), RVFLClassifier(30, "tansig", 10, random_state=0)
     ).fit(frame[FEATURES], frame["y"])

@@ -93,9 +93,10 @@ def run(options, arguments):
     save_model(model, options.out)
     if not options.quiet:
         counts = ", ".join(f"{shortened(str(k))}: {count:,}" for k, count in sizes.items())
+        kind = "text" if any(isinstance(label, str) for label in sizes) else "numbers"
         print(
             f"{MODELS[options.model][0]} of {sum(sizes.values()):,} rows, "
-            f"{len(tables.columns)} features; rows of each class: {counts}"
+            f"{len(tables.columns)} features; rows of each class: {counts}; labels read as {kind}"
         )
     print(options.out)
     return OK
