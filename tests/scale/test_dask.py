@@ -245,9 +245,13 @@ def deadly(folder, which):
     return touch
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def mortal_client():
-    """A cluster whose workers may be killed; they start again."""
+    """A cluster whose workers may be killed; they start again.
+
+    One for each test: a busy machine may be too slow to start a worker again, and then the next
+    test would find none.
+    """
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
