@@ -11,6 +11,7 @@ and a subclass fills the slots it differs in:
                   ``_n_columns``                     predict, a block of rows at a time
     weights w_i   ``_fit_weights``, ``_importances`` class costs, memberships
     penalty Q     ``_fit_penalty``                   None, or a graph's matrix
+    the ridge     ``_fit_ridge``                     how β, C and left-out scores are found
 
 Tensors stay on their device: products are taken there, and only the system of the output weights
 and a few numbers a row come to the host.
@@ -222,7 +223,7 @@ class BaseRVFLClassifier(FamilyClassifier):
         self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
         return self._fit_prepared(self._prepare(X, y, sample_weight))
 
-    def _prepare(self, X, y, sample_weight=None):
+    def _prepare(self, X, y, sample_weight=None, privileged=None):
         """Validate, and fit all that does not depend on C or on row weights."""
         given = self._check_training(X, y, sample_weight)
         samples, on_device = given.rows(), is_tensor(given.X)
@@ -233,6 +234,8 @@ class BaseRVFLClassifier(FamilyClassifier):
         )
         self._remember_device(samples.X)
         rows = self._fit_rows(samples)
+        if privileged is not None:
+            rows = self._with_privileged(rows, privileged, given)
         self._fit_features(rows, draw_seed(self.random_state))
         T = one_hot(rows.labels, len(self.classes_))
         return Prepared(samples, rows, T, given.present, len(given.X))
@@ -244,26 +247,17 @@ class BaseRVFLClassifier(FamilyClassifier):
         """Solve, given the importance of every row, and calibrate."""
         samples, rows, T, *_ = prepared
         total = rows.multiplicity if importance is None else rows.multiplicity * importance
-        design = self._design(rows.X)
-        further_penalty = self._fit_penalty(design, rows)
+        further_penalty = self._fit_penalty(self._design(rows.X), rows)
         leave_out = self.calibrate and self._capabilities.calibrates_left_out
         # Copies of a row must be left out with it.
         twins = find_twins(rows.X) if leave_out or self.C == "loo" else None
-        weights, targets = total, T
+        X, weights, targets = rows.X, total, T
         if twins is not None:
-            design = self._design(rows.X[twins.first])
+            X = X[twins.first]
             weights, targets = twins.merge(total, T)
         elif importance is None and bool((rows.multiplicity == 1.0).all()):
             weights = None
-        self.C_ = self.C
-        if self.C == "loo":
-            candidates = self._C_factor * PAPER_C
-            self.C_ = float(
-                PAPER_C[choose_C(design, targets, candidates, weights, further_penalty)]
-            )
-        solution = solve_ridge(
-            design, targets, float(self.C_) * self._C_factor, weights, leave_out, further_penalty
-        )
+        solution = self._fit_ridge(X, targets, weights, further_penalty, leave_out)
         n_bias = int(self.output_bias)
         self.coef_ = solution.beta[n_bias:]
         self.intercept_ = solution.beta[:n_bias].sum(axis=0)
@@ -309,6 +303,19 @@ class BaseRVFLClassifier(FamilyClassifier):
     def _fit_penalty(self, design, rows):
         """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
         return
+
+    def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
+        """Choose C where that is asked for, and solve (slot: ridge).
+
+        Of rows without twins; weights None for ones. With ``leave_out``, scores of left-out rows
+        too.
+        """
+        design, self.C_ = self._design(X), self.C
+        if self.C == "loo":
+            candidates = self._C_factor * PAPER_C
+            self.C_ = float(PAPER_C[choose_C(design, T, candidates, weights, further_penalty)])
+        C = float(self.C_) * self._C_factor
+        return solve_ridge(design, T, C, weights, leave_out, further_penalty)
 
     def _calibration(self, samples, T, total, loo_scores):
         """Return slope and offsets of the probabilities."""

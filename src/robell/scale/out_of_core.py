@@ -154,7 +154,8 @@ class OutOfCoreFit:
 
 # What fit calls on all rows at once: a fit in parts has ways of its own round these.
 PASSED_OVER = ("fit", "_prepare", "_fit_prepared", "_fit_weighted", "_fit_rows", "_fit_features")
-PASSED_OVER += ("_fit_weights", "_memberships", "_with_cost", "_fit_penalty", "_calibration")
+PASSED_OVER += ("_fit_weights", "_memberships", "_with_cost", "_fit_penalty", "_fit_ridge")
+PASSED_OVER += ("_calibration",)
 
 
 def _result(step):

@@ -24,8 +24,16 @@ from robell.models.granular_ball import GranularBallRVFLClassifier
 SHAREABLE = ("C", "n_hidden", "kernel_width", "rho", "graph_weight")
 
 # What sharing goes round: it is shared only where all of these are this package's own.
-BYPASSED = ("fit", "_fit_prepared", "_fit_weighted", "_fit_penalty", "_calibration", "_check_new")
-BYPASSED += ("_scores", "_class_scores", "decision_function", "predict", "predict_proba", "score")
+BYPASSED = ("fit", "_fit_prepared", "_fit_weighted", "_fit_penalty", "_fit_ridge", "_calibration")
+BYPASSED += (
+    "_check_new",
+    "_scores",
+    "_class_scores",
+    "decision_function",
+    "predict",
+    "predict_proba",
+    "score",
+)
 # What it calls. Where one is not our own, networks may not be nested, and weights may depend on
 # anything but C.
 SLOTS = ("_prepare", "_check_training", "_validate_training", "_validate_new", "_fit_rows")
