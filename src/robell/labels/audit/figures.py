@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
-from xml.etree import ElementTree
-
 import numpy as np
 
-from robell.report.text import counted, isolated, shortened
+from robell.report.picture import ALARM, CALM, MUTED, RULE, Picture, label
+from robell.report.text import counted
 
 WIDTH = 460
-INK, MUTED, RULE = "currentColor", "var(--muted)", "var(--rule)"
-CALM, ALARM = "var(--up)", "var(--down)"
-LABEL = 34  # widths of a narrow letter that a label may take
 SHORT_LABEL = 22  # the same where another text stands beside it
 MOST_HISTOGRAMS = 8
 BINS = 20
@@ -33,13 +28,13 @@ KINDS = (
 def class_bars(names, given, estimated):
     """Draw how many rows have each label, and how many truly belong to it if that is estimated."""
     step = 58 if estimated is not None else 42
-    sizes = ", ".join(f"{_label(name)}: {n:,}" for name, n in zip(names, given, strict=True))
-    picture = _Picture("balance", WIDTH, step * len(names) + 6, "Rows of each class", sizes)
+    sizes = ", ".join(f"{label(name)}: {n:,}" for name, n in zip(names, given, strict=True))
+    picture = Picture("audit-balance", WIDTH, step * len(names) + 6, "Rows of each class", sizes)
     most = max(max(given), max(estimated) if estimated is not None else 0, 1)
     room = WIDTH - 130
     for place, name in enumerate(names):
         top = step * place
-        picture.text(0, top + 15, _label(name), weight="600")
+        picture.text(0, top + 15, label(name), weight="600")
         picture.bar(0, top + 21, max(1.5, room * given[place] / most), 13, CALM)
         picture.text(room * given[place] / most + 7, top + 32, counted(int(given[place]), "row"))
         if estimated is not None:
@@ -57,11 +52,11 @@ def quality_histograms(names, codes, quality, suspect):
     height = 118
     about = "For each class a histogram of the probability that a row's label is right"
     size = (WIDTH, height * len(shown) + 34)
-    picture = _Picture("quality", *size, "Quality of the labels by class", about)
+    picture = Picture("audit-quality", *size, "Quality of the labels by class", about)
     for place, k in enumerate(shown):
         of_class = codes == k
         top, floor = height * place, height * place + 104
-        picture.text(0, top + 15, _label(names[k], SHORT_LABEL), weight="600")
+        picture.text(0, top + 15, label(names[k], SHORT_LABEL), weight="600")
         bins = np.minimum((quality[of_class] * BINS).astype(int), BINS - 1)
         calm = np.bincount(bins[~suspect[of_class]], minlength=BINS)
         alarm = np.bincount(bins[suspect[of_class]], minlength=BINS)
@@ -97,12 +92,12 @@ def class_map(names, codes, plane, suspect, seed):
     n_lines = min(len(legend), len(KINDS)) + bool(suspect.any())
     top = 22 * n_lines + 8
     about = f"{len(chosen):,} rows as dots, {int(suspect.sum()):,} of them suspect and crossed"
-    picture = _Picture("map", WIDTH, top + WIDTH, "Map of the rows", about)
+    picture = Picture("audit-map", WIDTH, top + WIDTH, "Map of the rows", about)
     last = ""
     for place, ((colour, shape), k) in enumerate(legend):
         others = len(legend) > len(KINDS) and place >= len(KINDS) - 1
         if place < len(KINDS):
-            last = "other classes" if others else _label(names[k])
+            last = "other classes" if others else label(names[k])
             picture.dots([(8, 22 * place + 11)], colour, shape, 5.0, 1.0)
             picture.text(22, 22 * place + 16, last)
         here = (codes == k) & ~suspect
@@ -145,91 +140,3 @@ def _spread(spots, seed):
     radius = np.where(count > 1, np.minimum(WIDEST_SPREAD, 2.0 * np.sqrt(count)), 0) * way
     moved = spots + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     return np.clip(moved, 6, WIDTH - 6)
-
-
-def _label(name, limit=LABEL):
-    """Return a name cut to a width, in which wide characters count twice."""
-    text, width = "", 0
-    for character in shortened(name, limit):
-        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        if width > limit:
-            return isolated(text.rstrip("\u2026") + "\u2026")
-        text += character
-    return isolated(text)
-
-
-class _Picture:
-    """One svg element, built piece by piece; all text goes through the XML writer."""
-
-    def __init__(self, name, width, height, title, description):
-        self.root = ElementTree.Element(
-            "svg",
-            {
-                "xmlns": "http://www.w3.org/2000/svg",
-                "width": f"{width}",
-                "height": f"{height}",
-                "viewBox": f"0 0 {width} {height}",
-                "font-size": "13",
-                "role": "img",
-                "aria-labelledby": f"audit-{name}-title audit-{name}-desc",
-            },
-        )
-        for tag, content in (("title", title), ("desc", description)):
-            element = ElementTree.SubElement(self.root, tag, {"id": f"audit-{name}-{tag}"})
-            element.text = content
-
-    def _add(self, tag, **attributes):
-        named = {key.replace("_", "-"): _text_of(value) for key, value in attributes.items()}
-        return ElementTree.SubElement(self.root, tag, named)
-
-    def text(self, x, y, content, anchor="start", weight="400", fill=INK):
-        """Write one line."""
-        element = self._add("text", x=x, y=y, text_anchor=anchor, font_weight=weight, fill=fill)
-        element.text = content
-
-    def bar(self, x, y, width, height, fill, stroke="none"):
-        """Draw a rectangle."""
-        self._add("rect", x=x, y=y, width=width, height=height, fill=fill, stroke=stroke)
-
-    def line(self, x1, y1, x2, y2):
-        """Draw a rule."""
-        self._add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=MUTED)
-
-    def dots(self, points, colour, shape, size, opacity):
-        """Draw marks of one kind as one path."""
-        if not len(points):
-            return
-        path = "".join(_mark(shape, x, y, size) for x, y in points)
-        open_ = shape in ("plus", "cross")
-        self._add(
-            "path",
-            d=path,
-            fill="none" if open_ else colour,
-            stroke=colour if open_ else "none",
-            stroke_width=size / 2.2,
-            opacity=opacity,
-        )
-
-    def svg(self):
-        """Return the element as text."""
-        return ElementTree.tostring(self.root, encoding="unicode")
-
-
-def _text_of(value):
-    return value if isinstance(value, str) else f"{value:.2f}"
-
-
-def _mark(shape, x, y, r):
-    """Return the path of one mark around a point."""
-    b, d = f"{r:.1f}", f"{2 * r:.1f}"
-    if shape == "circle":
-        return f"M{x - r:.1f} {y:.1f}a{b} {b} 0 1 0 {d} 0a{b} {b} 0 1 0 -{d} 0z"
-    if shape == "square":
-        return f"M{x - r:.1f} {y - r:.1f}h{d}v{d}h-{d}z"
-    if shape == "triangle":
-        return f"M{x - r:.1f} {y + r:.1f}h{d}l-{b} -{d}z"
-    if shape == "diamond":
-        return f"M{x:.1f} {y - r:.1f}l{b} {b}l-{b} {b}l-{b} -{b}z"
-    if shape == "plus":
-        return f"M{x - r:.1f} {y:.1f}h{d}M{x:.1f} {y - r:.1f}v{d}"
-    return f"M{x - r:.1f} {y - r:.1f}l{d} {d}m-{d} 0l{d} -{d}"

@@ -1,4 +1,4 @@
-"""What the page shows about rows: copies of the target, contradictions, neighbours, values."""
+"""What the page shows about rows: contradictions, neighbours, values."""
 
 from __future__ import annotations
 
@@ -8,20 +8,9 @@ import numpy as np
 
 from robell.report.text import number_text, percent
 
-COPIES = 0.995  # share of the rows from which on a column counts as a copy of the target
-COPIES_A_CLASS = 0.95  # the same within each class
 NEIGHBOURS = 3
 LONG_NUMBER = 10  # characters; longer numbers are shown rounded
 FAR = 3.0  # standard deviations; larger distances count as this one
-
-
-@dataclass(frozen=True)
-class Leak:
-    """A column that repeats the target, and the places of the rows where it differs."""
-
-    name: str
-    agreement: float
-    exceptions: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -33,27 +22,6 @@ class Telling:
     usual_given: str
     usual_suggested: str
     weight: float
-
-
-def find_leak(used, codes, n_classes):
-    """Return a Leak if the column has one level for each class and repeats the target, or None."""
-    if used.is_number:
-        levels, values = np.unique(used.values, return_inverse=True)  # NaN counts as one level
-        values, n_levels = values.reshape(-1), len(levels)
-    else:
-        values, n_levels = used.values, len(used.levels)
-    if n_levels > n_classes + 1:
-        return None
-    table = np.zeros((n_levels, n_classes), int)
-    np.add.at(table, (values, codes), 1)
-    meant = table.argmax(axis=1)
-    if len(np.unique(meant)) < n_classes:
-        return None
-    agrees = meant[values] == codes
-    by_class = np.bincount(codes, agrees) / np.bincount(codes)
-    if agrees.mean() < COPIES or by_class.min() < COPIES_A_CLASS:
-        return None
-    return Leak(used.name, float(agrees.mean()), np.flatnonzero(~agrees))
 
 
 def contradictions(used, codes):

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from robell._core.tools.files import FileError, write_together
-from robell.labels.audit.findings import Leak, contradictions, find_leak
+from robell.labels.audit.findings import contradictions
 from robell.labels.audit.output import output_paths, table_csv
 from robell.labels.audit.report import report_page
 from robell.labels.judge import Judgement, judge_labels
 from robell.labels.trust import Trust, measure_trust
 from robell.report.text import said
 from robell.tables.columns import ColumnNote, Used, prepare_column
+from robell.tables.leaks import Leak, find_leak
 from robell.tables.raw import RawTable
 from robell.tables.read import read_table
 from robell.tables.sample import MAX_ROWS

@@ -13,11 +13,11 @@ import numpy as np
 from robell._core.tools.files import FileError
 from robell._core.tools.names import did_you_mean
 from robell.datasets._dataset import content_digest
-from robell.labels.audit.findings import find_leak
 from robell.report.text import counted, said
 from robell.studies.engine.jobs import Rows
 from robell.studies.engine.store import StudyError
 from robell.tables.columns import prepare_column
+from robell.tables.leaks import find_leak
 from robell.tables.numerals import number
 from robell.tables.raw import Column, RawTable
 from robell.tables.read import read_table
