@@ -15,7 +15,8 @@ import robell
 from robell.cli import main
 from robell.cli.fit import MODELS
 from robell.models import CLASSIFIERS
-from robell.models._base import Capabilities, FamilyClassifier
+from robell.models._capabilities import Capabilities
+from robell.models._family import FamilyClassifier
 
 ROOT = Path(__file__).parents[2]
 FAMILY = [*CLASSIFIERS]

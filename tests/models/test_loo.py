@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from searches import FAMILY, table
 
-from robell.models._base import PAPER_C
+from robell.models._shell import PAPER_C
 
 
 def brute_force_loo_error(estimator, X, y, C):

@@ -1,65 +1,22 @@
-"""The estimator shell, for arrays and tensors alike: check, fill the slots, solve; predict.
-
-A model of the family is one weighted ridge regression on a design matrix,
-
-    β = argmin ½|β|² + ½ tr(βᵀQβ) + C/2 Σ_i w_i |m_i β - t_i|²,
-
-and a subclass fills the slots it differs in:
-
-    rows          ``_fit_rows``                      the samples, or what stands for them
-    features m_i  ``_fit_features``, ``_features``,  drawn or fitted once; the same at fit and
-                  ``_n_columns``                     predict, a block of rows at a time
-    weights w_i   ``_fit_weights``, ``_importances`` class costs, memberships
-    penalty Q     ``_fit_penalty``                   None, or a graph's matrix
-    the ridge     ``_fit_ridge``                     how β, C and left-out scores are found
-
-Tensors stay on their device: products are taken there, and only the system of the output weights
-and a few numbers a row come to the host.
-"""
+"""The root of the networks that classify: one-hot targets, costs of classes, probabilities."""
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import NamedTuple
-
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from robell._core.array import (
-    beside,
-    in_double_precision,
-    is_tensor,
-    namespace,
-    one_hot,
-    to_host,
-)
-from robell._core.layers.activations import ACTIVATIONS
-from robell._core.layers.features import (
-    RowBlocks,
-    design_matrix,
-    draw_random_layer,
-    hidden_output,
-)
+from robell._core.array import beside, is_tensor, one_hot, to_host
 from robell._core.membership.equations import class_cost, class_sizes
 from robell._core.ridge.calibrate import calibrated_probability, fit_calibration
-from robell._core.ridge.loo import choose_C
-from robell._core.ridge.solve import solve_ridge
-from robell._core.ridge.twins import find_twins
-from robell.models._capabilities import Capabilities
 from robell.models._family import (
     FamilyClassifier,
     of_both_classes,
     require_finite_scores,
 )
-from robell.models._validation import (
-    LARGEST_WEIGHT,
-    TrainingRows,
-    draw_seed,
-)
-
-PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
+from robell.models._shell import RidgeShell
+from robell.models._validation import LARGEST_WEIGHT
 
 
 def _calibrates(estimator):
@@ -69,23 +26,7 @@ def _calibrates(estimator):
     return True
 
 
-class Prepared(NamedTuple):
-    """A fit up to its row weights and its C."""
-
-    samples: TrainingRows  # those of positive weight
-    rows: TrainingRows  # what the ridge is fitted to
-    T: np.ndarray  # one-hot targets of the rows
-    present: np.ndarray  # places of the samples among the rows given to fit
-    n_given: int
-
-    def in_order_given(self, values, absent):
-        """Return values of the samples in the order of the rows given; ``absent`` for the rest."""
-        found = np.full(self.n_given, absent)
-        found[self.present] = values
-        return beside(found, self.samples.X)
-
-
-class BaseRVFLClassifier(FamilyClassifier):
+class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
     """The networks of one random layer and one ridge regression, to write a variant from.
 
     By itself it is a plain RVFL network. A subclass fills the slots it differs in: ``_fit_rows``,
@@ -160,24 +101,12 @@ class BaseRVFLClassifier(FamilyClassifier):
     True
     """
 
-    _capabilities = Capabilities(exact_search=True)
-
     _parameter_constraints = {
-        "n_hidden": [Interval(Integral, 1, None, closed="left")],
-        "activation": [StrOptions(set(ACTIVATIONS)), callable],
-        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
+        **RidgeShell._parameter_constraints,
         "output_bias": ["boolean"],
-        "bias_scale": [Interval(Real, 0, None, closed="left")],
         "class_weight": [StrOptions({"balanced", "ratio"}), dict, None],
         "calibrate": ["boolean"],
-        "random_state": ["random_state"],
     }
-
-    _direct_link = True  # whether [x] is among the features
-    _dtype = np.float64  # of the design matrix
-    _C_factor = 1.0  # what C is multiplied by in the ridge
-    _columns_per_node = 1  # columns that one more hidden node adds to the design matrix
-    _weight_parameters = ()  # parameters that only the row weights depend on
 
     def __init__(
         self,
@@ -220,102 +149,23 @@ class BaseRVFLClassifier(FamilyClassifier):
         self : object
             The fitted estimator.
         """
-        self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
-        return self._fit_prepared(self._prepare(X, y, sample_weight))
+        return self._fit(X, y, sample_weight)
 
-    def _prepare(self, X, y, sample_weight=None, privileged=None):
-        """Validate, and fit all that does not depend on C or on row weights."""
-        given = self._check_training(X, y, sample_weight)
-        samples, on_device = given.rows(), is_tensor(given.X)
-        if on_device and callable(self.activation):
-            raise ValueError("on a device, activation must be one of the ten by name")
-        self.classes_ = (
-            beside(given.classes, given.X) if on_device and is_tensor(y) else given.classes
-        )
-        self._remember_device(samples.X)
-        rows = self._fit_rows(samples)
-        if privileged is not None:
-            rows = self._with_privileged(rows, privileged, given)
-        self._fit_features(rows, draw_seed(self.random_state))
-        T = one_hot(rows.labels, len(self.classes_))
-        return Prepared(samples, rows, T, given.present, len(given.X))
+    def _remember_outcome(self, given, y):
+        on_device = is_tensor(given.X) and is_tensor(y)
+        self.classes_ = beside(given.classes, given.X) if on_device else given.classes
 
-    def _fit_prepared(self, prepared):
-        return self._fit_weighted(prepared, self._fit_weights(prepared))
+    def _targets(self, rows):
+        return one_hot(rows.labels, len(self.classes_))
 
-    def _fit_weighted(self, prepared, importance):
-        """Solve, given the importance of every row, and calibrate."""
-        samples, rows, T, *_ = prepared
-        total = rows.multiplicity if importance is None else rows.multiplicity * importance
-        further_penalty = self._fit_penalty(self._design(rows.X), rows)
-        leave_out = self.calibrate and self._capabilities.calibrates_left_out
-        # Copies of a row must be left out with it.
-        twins = find_twins(rows.X) if leave_out or self.C == "loo" else None
-        X, weights, targets = rows.X, total, T
-        if twins is not None:
-            X = X[twins.first]
-            weights, targets = twins.merge(total, T)
-        elif importance is None and bool((rows.multiplicity == 1.0).all()):
-            weights = None
-        solution = self._fit_ridge(X, targets, weights, further_penalty, leave_out)
-        n_bias = int(self.output_bias)
-        self.coef_ = solution.beta[n_bias:]
-        self.intercept_ = solution.beta[:n_bias].sum(axis=0)
-        self.solver_ = solution.method
+    def _leaves_out(self):
+        return self.calibrate and self._capabilities.calibrates_left_out
+
+    def _use_left_out(self, prepared, total, scores):
         if self.calibrate:
-            scores = solution.loo_scores
             self.calibration_slope_, self.calibration_offsets_ = self._calibration(
-                samples, T, total, scores if twins is None else scores[twins.group]
+                prepared.samples, prepared.T, total, scores
             )
-        return self
-
-    def _design(self, X):
-        """Return the design matrix of some rows, a block at a time."""
-        return RowBlocks(
-            lambda block: self._features(X[block]),
-            len(X),
-            self._n_columns(),
-            self._dtype,
-            tensors=is_tensor(X),
-        )
-
-    # -- slots -------------------------------------------------------------------------
-
-    def _fit_rows(self, rows):
-        """Return what the ridge is fitted to: the samples given (slot: rows)."""
-        return rows
-
-    def _fit_features(self, rows, seed):
-        """Draw the random layer (slot: features)."""
-        U, b = draw_random_layer(rows.X.shape[1], int(self.n_hidden), float(self.bias_scale), seed)
-        self.hidden_weights_, self.hidden_bias_ = beside(U, rows.X), beside(b, rows.X)
-
-    def _features(self, X):
-        """Make rows of the design matrix [1 x h] (slot: features)."""
-        X = in_double_precision(X)
-        H = hidden_output(X, self.hidden_weights_, self.hidden_bias_, self.activation)
-        return design_matrix(X, H, self._direct_link, self.output_bias)
-
-    def _n_columns(self):
-        """Return the width of the design matrix (slot: features)."""
-        return int(self.output_bias) + self._direct_link * self.n_features_in_ + int(self.n_hidden)
-
-    def _fit_penalty(self, design, rows):
-        """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
-        return
-
-    def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
-        """Choose C where that is asked for, and solve (slot: ridge).
-
-        Of rows without twins; weights None for ones. With ``leave_out``, scores of left-out rows
-        too.
-        """
-        design, self.C_ = self._design(X), self.C
-        if self.C == "loo":
-            candidates = self._C_factor * PAPER_C
-            self.C_ = float(PAPER_C[choose_C(design, T, candidates, weights, further_penalty)])
-        C = float(self.C_) * self._C_factor
-        return solve_ridge(design, T, C, weights, leave_out, further_penalty)
 
     def _calibration(self, samples, T, total, loo_scores):
         """Return slope and offsets of the probabilities."""
@@ -330,15 +180,6 @@ class BaseRVFLClassifier(FamilyClassifier):
         rows = prepared.rows
         cost = self._class_cost(rows.labels, rows.multiplicity)
         return None if cost is None else beside(cost, rows.X)[rows.labels]
-
-    def _importances(self, prepared, settings, statistics):
-        """Yield the importance of every training row for each of several settings.
-
-        A setting holds values of the parameters that ``_fit_weights`` reads: none here.
-        ``statistics`` keeps what may be used again for the same rows.
-        """
-        for _ in settings:
-            yield self._fit_weights(prepared)
 
     def _class_cost(self, labels, multiplicity):
         if self.class_weight is None:
@@ -387,14 +228,9 @@ class BaseRVFLClassifier(FamilyClassifier):
         return scores
 
     def _class_scores(self, X, difference=False):
-        """Score validated rows, a block at a time; the second class less the first if asked."""
-        xp, beta = namespace(X), self.coef_
-        if self.output_bias:
-            beta = xp.vstack([self.intercept_[None, :], beta])
-        if difference:
-            beta = beta[:, 1:] - beta[:, :1]
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            return xp.concatenate([(M @ beta).real for _, M in self._design(X)])
+        """Score validated rows; the second class less the first if asked."""
+        beta = self._output_weights()
+        return self._linear_scores(X, beta[:, 1:] - beta[:, :1] if difference else beta)
 
     @available_if(_calibrates)
     def predict_proba(self, X):

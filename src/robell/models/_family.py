@@ -1,4 +1,4 @@
-"""The root of every classifier: what it can do, its gate, and predict from its scores."""
+"""The roots of the family: what a member can do, its gate, and predict from its scores."""
 
 from __future__ import annotations
 
@@ -18,31 +18,15 @@ from robell.models._validation import (
 )
 
 
-class FamilyClassifier(ClassifierMixin, BaseEstimator):
-    """The root of every classifier of the family: what it can do, and its gate."""
+class FamilyMember(BaseEstimator):
+    """What classifiers and regressors of the family share: what one can do, and its gate."""
 
     _capabilities = Capabilities()
-
-    # -- the gate ---------------------------------------------------------------------
 
     def _validate_params(self):
         """Check the parameters."""
         super()._validate_params()
         require_floats(self.get_params(deep=False))
-
-    def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given."""
-        check = self._validate_tensor if self._takes_tensor(X) else self._validate_training
-        return check_training(type(self).__name__, X, y, sample_weight, check)
-
-    def _validate_training(self, X, y):
-        """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, **ARRAY_CHECKS)
-
-    def _validate_tensor(self, X, y):
-        """Return X as a tensor the mathematics may trust, y as an array."""
-        X = check_tensor(self, X, reset=True)
-        return X, check_labels_of_tensor(y, len(X))
 
     def _validate_new(self, X):
         """Return rows to predict as an array the mathematics may trust."""
@@ -76,7 +60,23 @@ class FamilyClassifier(ClassifierMixin, BaseEstimator):
         if is_tensor(X):
             self.device_, self.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
 
-    # -- predict ----------------------------------------------------------------------
+
+class FamilyClassifier(ClassifierMixin, FamilyMember):
+    """The root of every classifier of the family."""
+
+    def _check_training(self, X, y, sample_weight=None):
+        """Check what fit was given."""
+        check = self._validate_tensor if self._takes_tensor(X) else self._validate_training
+        return check_training(type(self).__name__, X, y, sample_weight, check)
+
+    def _validate_training(self, X, y):
+        """Return X and y as arrays the mathematics may trust."""
+        return validate_data(self, X, y, **ARRAY_CHECKS)
+
+    def _validate_tensor(self, X, y):
+        """Return X as a tensor the mathematics may trust, y as an array."""
+        X = check_tensor(self, X, reset=True)
+        return X, check_labels_of_tensor(y, len(X))
 
     def _scores(self, X):
         """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import isfunction
 
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 
 
 def first_foreign(estimator, names):
@@ -22,7 +22,7 @@ def _is_own(estimator, name):
     owner = next((cls for cls in type(estimator).__mro__ if name in vars(cls)), None)
     if owner is None:
         return True  # nobody has it, so nothing can stand in for it
-    if owner is ClassifierMixin:
+    if owner is (ClassifierMixin if isinstance(estimator, ClassifierMixin) else RegressorMixin):
         return True
     found = vars(owner)[name]
     function = getattr(found, "fn", None) or getattr(found, "fget", None) or found

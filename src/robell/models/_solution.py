@@ -16,7 +16,8 @@ from robell._core.ridge.calibrate import fit_calibration
 from robell._core.ridge.solve import REFINE_BELOW
 from robell._core.ridge.state import GramSolution, left_out_errors, left_out_scores, solve
 from robell._core.ridge.twins import find_twins
-from robell.models._base import PAPER_C, Prepared, TrainingRows
+from robell.models._shell import PAPER_C, Prepared
+from robell.models._validation import TrainingRows
 
 INACCURATE_BELOW = 1e-12  # rcond at which output weights keep about six digits
 SOLVED = ("coef_", "intercept_", "solver_", "C_", "kernel_width_")

@@ -12,7 +12,9 @@ from robell._core.balls.granular import Balls, describe_balls, distinct_rows, gr
 from robell._core.balls.graphs import SCATTERS, graph_term
 from robell._core.membership.distances import require_squares
 from robell._core.ridge.calibrate import fit_calibration
-from robell.models._base import BaseRVFLClassifier, Capabilities, TrainingRows
+from robell.models._base import BaseRVFLClassifier
+from robell.models._capabilities import Capabilities
+from robell.models._validation import TrainingRows
 
 
 class GranularBallRVFLClassifier(BaseRVFLClassifier):

@@ -23,7 +23,8 @@ from robell._core.membership.pairs import Workers, pairs_to_compare
 from robell._core.membership.pairs_torch import engine_of
 from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
 from robell._core.tools.progress import Progress
-from robell.models._base import BaseRVFLClassifier, Capabilities
+from robell.models._base import BaseRVFLClassifier
+from robell.models._capabilities import Capabilities
 from robell.models._streaming import StreamingMixin
 from robell.models._validation import (
     ARRAY_CHECKS,

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from robell._core.tools.files import FileError, check_output, parse_bytes, written_whole
 from robell._core.tools.progress import Progress
-from robell.models._base import FamilyClassifier
+from robell.models._family import FamilyClassifier
 from robell.report.text import spreadsheet_safe
 from robell.scale.batches import Tables
 from robell.scale.model_files import classifier_of, named_rows, names_of

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from robell._core.tools.files import FileError, copy_pipe, parse_bytes, written_whole
 from robell._core.tools.optional import require
 from robell.models import CLASSIFIERS
-from robell.models._base import FamilyClassifier
+from robell.models._family import FamilyClassifier
 
 # Of foreign types a model file may hold scikit-learn's own, which skops knows, and these.
 OWN_TYPES = [f"{home}.{name}" for name, home in CLASSIFIERS.items()]

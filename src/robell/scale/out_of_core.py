@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from robell._core.membership import frozen as frozen_steps
 from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS
 from robell._core.ridge.state import empty
-from robell.models._base import FamilyClassifier
+from robell.models._family import FamilyClassifier
 from robell.models._own import first_foreign
 from robell.models._streaming import LANDMARKS, RESERVOIR
 from robell.models._validation import draw_seed
@@ -154,8 +154,8 @@ class OutOfCoreFit:
 
 # What fit calls on all rows at once: a fit in parts has ways of its own round these.
 PASSED_OVER = ("fit", "_prepare", "_fit_prepared", "_fit_weighted", "_fit_rows", "_fit_features")
-PASSED_OVER += ("_fit_weights", "_memberships", "_with_cost", "_fit_penalty", "_fit_ridge")
-PASSED_OVER += ("_calibration",)
+PASSED_OVER += ("_fit", "_fit_ridge", "_leaves_out", "_use_left_out")
+PASSED_OVER += ("_fit_weights", "_memberships", "_with_cost", "_fit_penalty", "_calibration")
 
 
 def _result(step):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robell._core.layers.activations import ACTIVATIONS
-from robell.models._base import PAPER_C
+from robell.models._shell import PAPER_C
 
 
 def paper_grid(model, prefix=""):

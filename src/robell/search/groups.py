@@ -17,26 +17,21 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from robell.models._base import FamilyClassifier
+from robell.models._family import FamilyClassifier
 from robell.models._own import first_foreign
 from robell.models.granular_ball import GranularBallRVFLClassifier
 
 SHAREABLE = ("C", "n_hidden", "kernel_width", "rho", "graph_weight")
 
 # What sharing goes round: it is shared only where all of these are this package's own.
-BYPASSED = ("fit", "_fit_prepared", "_fit_weighted", "_fit_penalty", "_fit_ridge", "_calibration")
-BYPASSED += (
-    "_check_new",
-    "_scores",
-    "_class_scores",
-    "decision_function",
-    "predict",
-    "predict_proba",
-    "score",
-)
+BYPASSED = ("fit", "_fit", "_fit_prepared", "_fit_weighted", "_fit_penalty", "_fit_ridge")
+BYPASSED += ("_leaves_out", "_use_left_out", "_calibration", "_check_new", "_output_weights")
+BYPASSED += ("_linear_scores", "_scores", "_class_scores", "decision_function", "predict")
+BYPASSED += ("predict_proba", "score")
 # What it calls. Where one is not our own, networks may not be nested, and weights may depend on
 # anything but C.
 SLOTS = ("_prepare", "_check_training", "_validate_training", "_validate_new", "_fit_rows")
+SLOTS += ("_remember_outcome", "_targets")
 SLOTS += ("_fit_features", "_features", "_n_columns", "_design", "_fit_weights", "_importances")
 SLOTS += ("_class_cost", "_class_cost_of", "_class_cost_from_dict", "_memberships", "_with_cost")
 SLOTS += (
