@@ -320,8 +320,15 @@ def test_many_columns_mean_fewer_rows(tmp_path, monkeypatch, capsys):
     assert len(result.row) == 100
     assert result.evidence.is_sample
     monkeypatch.setattr(audit_module, "MOST_COLUMNS", 3)
-    with pytest.raises(FileError, match=r"6 columns once categories .* leave some out with drop=$"):
-        audit(frame, "label")
+    wide = pd.concat([frame, frame[["size"] * 90].set_axis(range(90), axis=1)], axis=1)
+    prepared = []
+    prepare = audit_module.prepare_column
+    spied = lambda column, *a, **k: prepared.append(column.name) or prepare(column, *a, **k)  # noqa: E731
+    monkeypatch.setattr(audit_module, "prepare_column", spied)
+    message = r"its 94 columns come to more than 3 once categories .* leave some out with drop=$"
+    with pytest.raises(FileError, match=message):
+        audit(wide, "label")
+    assert prepared == ["size", "weight", "noise", "colour"]  # and none of the other ninety
     frame.to_csv(tmp_path / "t.csv", index=False)
     assert main(["audit", str(tmp_path / "t.csv"), "--target", "label"]) == 1
     assert capsys.readouterr().err.endswith("leave some out with --ignore\n")

@@ -254,6 +254,9 @@ def test_what_takes_all_rows_at_once_is_fitted_in_memory(tmp_path, kind, frame):
         ("y\n1\n0\n", r"bad\.csv: there is no column except the target"),
         ("a,a,y\n1,2,0\n3,4,1\n", r"bad\.csv: there are two columns 'a'"),
         ("a,y\n1,0\n3,0\n", "column 'y' holds one class only, 0"),
+        ("\n\n", r"bad\.csv: there is no header in it"),
+        ("a,y", r"bad\.csv: there is a header and no row below it"),
+        ('a,"y\n1,0\n', r"bad\.csv: a quotation mark in the header is opened and not closed"),
     ],
 )
 def test_one_line_for_a_bad_csv_file(tmp_path, text, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import re
 import shutil
@@ -23,8 +24,10 @@ LONGEST_LABEL = 1_000  # characters; labels are kept side by side, each as wide 
 MOST_CLASSES = 10_000  # a target with more distinct values is no class label
 LONGEST_ERROR = 300  # characters; Arrow quotes the whole cell
 CSV_BLOCK = 1 << 22  # bytes of a CSV file parsed at a time
+HEADER_LINES = 100  # of a header whose names hold line breaks, and blank ones before it
 PARQUET_BUFFER = 1 << 16  # bytes of a Parquet column read at a time
 ARROW_ROWS = 1 << 13  # rows of a Parquet file decoded at a time
+_LINE_END = re.compile(rb"\r\n?|\n")
 
 
 def find_files(paths):
@@ -308,8 +311,6 @@ class _File:
         text = _first_line(error)
         if "straddling object straddles two block boundaries" in text:
             return f"a line has more than {CSV_BLOCK >> 20} MiB: this is no table of text"
-        if text == "Empty CSV file":  # what Arrow says of a first line it has not seen the end of
-            return f"the first line is empty, or has more than {CSV_BLOCK >> 20} MiB"
         number = re.search(r"In CSV column #(\d+): ", text)
         if number is None or not hasattr(self, "columns"):
             return text
@@ -324,11 +325,16 @@ class _File:
 
 class _CsvFile(_File):
     def _read_columns(self):
-        from pyarrow import csv
-
         with self._stream() as stream:
-            reader = csv.open_csv(stream, csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False))
-            return list(reader.schema.names)
+            block = stream.read(CSV_BLOCK)
+        # Arrow gets the header alone: it would guess a type of every column from the rows below.
+        # A name in quotation marks may hold line breaks, so the first line may not be all of it.
+        ends = itertools.islice(_LINE_END.finditer(block), HEADER_LINES)
+        for size in (*(end.end() for end in ends), len(block)):
+            names = _header(block[:size])
+            if names is not None:
+                return names
+        raise FileError(f"{self.path}: {_why_no_header(block)}")
 
     def _stream(self):
         import pyarrow
@@ -354,6 +360,30 @@ class _CsvFile(_File):
         reading = csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False)
         with self._stream() as stream:
             yield from csv.open_csv(stream, reading, None, convert)
+
+
+def _why_no_header(block):
+    """Say what is wrong with a CSV text whose header cannot be read."""
+    if not block.strip():
+        return "there is no header in it"
+    if len(block) == CSV_BLOCK:
+        size = f"{CSV_BLOCK >> 20} MiB"
+        return f"the header has more than {size}, or a quotation mark in it is not closed"
+    if _header(block + b"\n") is not None:
+        return "there is a header and no row below it"
+    return "a quotation mark in the header is opened and not closed"
+
+
+def _header(text):
+    """Return the names in the header of a CSV text, None if it is not complete."""
+    import pyarrow
+    from pyarrow import csv
+
+    reading = csv.ReadOptions(block_size=len(text), use_threads=False)
+    try:
+        return list(csv.open_csv(pyarrow.BufferReader(text), reading).schema.names)
+    except pyarrow.ArrowInvalid:
+        return None
 
 
 class _ParquetFile(_File):

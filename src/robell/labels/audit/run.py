@@ -14,7 +14,7 @@ from robell.labels.audit.output import output_paths, table_csv
 from robell.labels.audit.report import report_page
 from robell.labels.judge import Judgement, judge_labels
 from robell.labels.trust import Trust, measure_trust
-from robell.report.text import said
+from robell.report.text import counted, said
 from robell.tables.columns import ColumnNote, Used, prepare_column
 from robell.tables.leaks import Leak, find_leak
 from robell.tables.raw import RawTable
@@ -264,11 +264,14 @@ def _require_whole(name, value, least, most=None):
 
 def _dropped(table, drop, target):
     """Return the names of the columns to leave out; raise where there is no such column."""
-    drop = (drop,) if isinstance(drop, str) else tuple(drop)
+    drop = tuple(dict.fromkeys((drop,) if isinstance(drop, str) else drop))
+    known = {column.name for column in table.columns}
     for name in drop:
-        if find_column(table, name) == find_column(table, target):
+        if name not in known:
+            find_column(table, name)  # raises, and names what is near
+        if name == target:
             raise FileError(f"{said(target)} is the target: it cannot be dropped")
-    return tuple(dict.fromkeys(drop))
+    return drop
 
 
 def _name_of(data):
@@ -278,22 +281,13 @@ def _name_of(data):
 def _audit(table, place, drop, random_state):
     labels = read_labels(table, place)
     audited = table.take(labels.kept)
-    features = [
-        column
-        for column in audited.columns
-        if column.name not in drop and column is not audited.columns[place]
-    ]
+    left_out = {*drop, audited.columns[place].name}
+    features = [column for column in audited.columns if column.name not in left_out]
     used, notes, leaks = _prepare(audited, features, labels)
     notes += tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in drop)
     if not used:
         raise FileError(_nothing_left(table.name, notes))
     n_columns = sum(column.matrix.shape[1] for column in used)
-    if n_columns > MOST_COLUMNS:
-        raise FileError(
-            f"{table.name}: {n_columns:,} columns once categories are spread out; the audit takes "
-            f"{MOST_COLUMNS:,}: leave some out with",
-            parameter="drop",
-        )
     most = PREPARED_CELLS // n_columns
     if len(audited.rows) > most:  # the same again with fewer rows
         chosen = np.random.default_rng(random_state).choice(len(table.rows), most, replace=False)
@@ -326,7 +320,7 @@ def _judge(matrix, codes, random_state):
 
 def _prepare(table, features, labels):
     """Return the columns to judge by, notes on all, and the columns that repeat the target."""
-    used, notes, leaks = [], [], []
+    used, notes, leaks, n_columns = [], [], [], 0
     for column in features:
         prepared, note = prepare_column(column, table.rows, delimiter=table.delimiter)
         leak = prepared and find_leak(prepared, labels.codes, len(labels.classes))
@@ -337,6 +331,14 @@ def _prepare(table, features, labels):
         notes.append(note)
         if prepared is not None:
             used.append(prepared)
+            n_columns += prepared.matrix.shape[1]
+        if n_columns > MOST_COLUMNS:  # before the rest of a wide table is prepared for nothing
+            raise FileError(
+                f"{table.name}: its {counted(len(features), 'column')} come to more than "
+                f"{MOST_COLUMNS:,} once categories are spread out, which is all that the audit "
+                "takes: leave some out with",
+                parameter="drop",
+            )
     return tuple(used), tuple(notes), tuple(leaks)
 
 

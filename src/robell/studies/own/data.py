@@ -38,7 +38,7 @@ def read_all(data, target=None, drop=(), **text):
 
     ``text`` are the encoding and the delimiter of text files.
     """
-    drop = (drop,) if isinstance(drop, str) else tuple(drop)
+    drop = {drop: None} if isinstance(drop, str) else dict.fromkeys(drop)
     if target in drop:
         raise FileError(f"{said(target)} is the target: it cannot be left out")
     tables, unavailable, columns = {}, {}, set()
