@@ -279,9 +279,9 @@ def test_float32_and_integer_tables(estimator, rng):
 @pytest.mark.parametrize(
     ("parameter", "value", "accepted"),
     [
-        ("C", 0, "(0.0, inf)"),
-        ("C", -1.0, "(0.0, inf)"),
-        ("C", float("nan"), "(0.0, inf)"),
+        ("C", 0, "(0.0, inf]"),
+        ("C", -1.0, "(0.0, inf]"),
+        ("C", float("nan"), "(0.0, inf]"),
         ("n_hidden", 0, "[1, inf)"),
         ("n_hidden", 2.5, "int"),
         ("activation", "softmax", "'sigmoid'"),

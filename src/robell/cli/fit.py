@@ -72,6 +72,8 @@ def _parameter(text):
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    if value == "inf":  # which Python has no literal for
+        return name, float(value)
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):

@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from robell._core.array import beside, is_tensor, one_hot, to_host
-from robell._core.membership.equations import class_cost, class_sizes
+from robell._core.membership.equations import CLASS_COSTS, class_sizes
 from robell._core.ridge.calibrate import calibrated_probability, fit_calibration
 from robell.models._family import (
     FamilyClassifier,
@@ -42,12 +42,12 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
         Function of the hidden nodes, as in :class:`RVFLClassifier`.
     C : float or "loo", default=1.0
         Weight of the errors; smaller values regularise more; ``"loo"`` chooses it by
-        leave-one-out error.
+        leave-one-out error; ``np.inf`` is the least squares solution of smallest norm.
     output_bias : bool, default=False
         Whether a constant enters the output layer.
     bias_scale : float, default=0.1
         Hidden biases are uniform in ``[0, bias_scale]``.
-    class_weight : {"balanced", "ratio"}, dict or None, default=None
+    class_weight : {"balanced", "ratio", "golden", "complement"}, dict or None, default=None
         Weight of each class, as in :class:`RVFLClassifier`.
     calibrate : bool, default=True
         Whether to fit the probabilities of ``predict_proba``.
@@ -104,7 +104,7 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
     _parameter_constraints = {
         **RidgeShell._parameter_constraints,
         "output_bias": ["boolean"],
-        "class_weight": [StrOptions({"balanced", "ratio"}), dict, None],
+        "class_weight": [StrOptions(set(CLASS_COSTS)), dict, None],
         "calibrate": ["boolean"],
     }
 
@@ -194,10 +194,7 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
         if isinstance(self.class_weight, dict):
             return self._class_cost_from_dict()
         cost, seen = np.ones(len(sizes)), sizes > 0
-        if self.class_weight == "ratio":
-            cost[seen] = class_cost(sizes[seen])
-        else:
-            cost[seen] = sizes.sum() / (seen.sum() * sizes[seen])
+        cost[seen] = CLASS_COSTS[self.class_weight](sizes[seen])
         return cost
 
     def _class_cost_from_dict(self):

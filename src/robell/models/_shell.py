@@ -69,7 +69,7 @@ class RidgeShell:
     _parameter_constraints = {
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS)), callable],
-        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
+        "C": [Interval(Real, 0, np.inf, closed="right"), StrOptions({"loo"})],
         "bias_scale": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }

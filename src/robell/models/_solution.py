@@ -111,6 +111,7 @@ class SolvedFromSums:
         self._set_solution(state, found)
 
     def _solve_from_sums(self, state):
+        self._require_penalty()
         cost, sample = self._class_cost_of(state.sizes), None
         if self.calibrate or self.C == "loo":
             sample = self._sample(state, cost)
@@ -175,6 +176,13 @@ class SolvedFromSums:
             one_hot_rows(kept.rows, kept.labels, kept.weight, len(self.classes_)), importance
         )
         vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
+
+    def _require_penalty(self):
+        if self.C != "loo" and np.isinf(self.C):
+            raise ValueError(
+                "C=inf needs all rows at once: sums of their products do not hold the solution of "
+                "smallest norm; call fit, or give a large C"
+            )
 
     def _require_sample(self, state):
         if state.reservoir is None and (self.calibrate or self.C == "loo"):

@@ -118,6 +118,7 @@ class StreamingMixin(SolvedFromSums):
         """
         if uses_device(X):
             raise TypeError("partial_fit takes arrays, not tensors: give X.cpu()")
+        self._require_penalty()
         model, first = self, "_stream" not in vars(self)
         if first:  # on a copy: rows that cannot be used leave nothing behind
             model = copy(self)

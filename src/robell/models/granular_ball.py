@@ -51,7 +51,7 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
         Whether a constant enters the output layer.
     bias_scale : float, default=0.1
         Hidden biases are uniform in ``[0, bias_scale]``.
-    class_weight : {"balanced", "ratio"}, dict or None, default=None
+    class_weight : {"balanced", "ratio", "golden", "complement"}, dict or None, default=None
         Weight of each class, as in :class:`RVFLClassifier`, classes being counted in balls. A
         class k times as heavy as the lightest keeps balls of ``min_ball_size`` / k rows.
     calibrate : bool, default=True

@@ -47,7 +47,7 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
         Whether a constant enters the output layer.
     bias_scale : float, default=0.1
         Hidden biases are uniform in ``[0, bias_scale]``.
-    class_weight : {"balanced", "ratio"}, dict or None, default=None
+    class_weight : {"balanced", "ratio", "golden", "complement"}, dict or None, default=None
         Weight of each class, as in :class:`RVFLClassifier`.
     calibrate : bool, default=True
         Whether to fit the probabilities of ``predict_proba``.

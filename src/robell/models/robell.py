@@ -156,7 +156,7 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         Whether a constant enters the output layer.
     bias_scale : float, default=0.1
         Hidden biases are uniform in ``[0, bias_scale]``.
-    class_weight : {"ratio", "balanced"}, dict or None, default="ratio"
+    class_weight : {"ratio", "balanced", "golden", "complement"}, dict or None, default="ratio"
         Class cost that multiplies the memberships; ``"ratio"`` (n_min / n_c) is the paper's.
     calibrate : bool, default=True
         Whether to fit the probabilities of ``predict_proba``.

@@ -27,16 +27,20 @@ class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         Weight of the errors against the size of the output weights, as in ``SVC``: smaller
         values regularise more.
         ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error, found in closed form.
+        squared leave-one-out error, found in closed form. ``np.inf`` is no penalty at all: of all
+        least squares solutions the one of smallest norm (the pseudo-inverse); not in streams and
+        passes, whose sums do not hold it.
     direct_link : bool, default=True
         Whether the inputs enter the output layer too. Without, the model is an ELM.
     output_bias : bool, default=False
         Whether a constant enters the output layer. It is penalised like any other column.
     bias_scale : float, default=0.1
         Hidden biases are uniform in ``[0, bias_scale]``.
-    class_weight : {"balanced", "ratio"}, dict or None, default=None
-        Weight of each class: ``"balanced"`` is n / (K n_c), ``"ratio"`` n_min / n_c, a dict maps
-        labels to weights (1 where absent).
+    class_weight : {"balanced", "ratio", "golden", "complement"}, dict or None, default=None
+        Weight of each class: ``"balanced"`` is n / (K n_c), ``"ratio"`` n_min / n_c, ``"golden"``
+        n / (K n_c), times 0.618 for classes larger than n / K, and ``"complement"`` 1 - n_c / n;
+        a dict maps labels to weights (1 where absent). The last two names are those of the
+        class-specific weighted RVFL (CSWRVFL), in our reading: see ``docs/family.md``.
     calibrate : bool, default=True
         Whether to fit the probabilities of ``predict_proba``, from closed-form leave-one-out
         scores. Without, fit takes about half the time and there is no ``predict_proba``.
@@ -145,7 +149,7 @@ class ELMClassifier(StreamingMixin, BaseRVFLClassifier):
         Whether a constant enters the output layer.
     bias_scale : float, default=0.1
         Hidden biases are uniform in ``[0, bias_scale]``.
-    class_weight : {"balanced", "ratio"}, dict or None, default=None
+    class_weight : {"balanced", "ratio", "golden", "complement"}, dict or None, default=None
         Weight of each class, as in :class:`RVFLClassifier`.
     calibrate : bool, default=True
         Whether to fit the probabilities of ``predict_proba``.

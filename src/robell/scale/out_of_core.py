@@ -64,6 +64,7 @@ class OutOfCoreFit:
         *self._scalers, self.classifier = _steps(self._model)
         for step in [*self._scalers, self.classifier]:
             step._validate_params()
+        self.classifier._require_penalty()
         self._known = Columns(None if classes is None else np.unique(classes), n_features)
         self._done = False
 

@@ -211,4 +211,6 @@ def _why_not(last, name, value):
         clone(last).set_params(**{name: value})._validate_params()
     except ValueError:
         return "fit refuses the parameters"
-    return "C='loo' is chosen in every fit" if name == "C" and value == "loo" else None
+    if name == "C" and value == "loo":
+        return "C='loo' is chosen in every fit"
+    return "C=inf is solved by singular values" if name == "C" and value == np.inf else None

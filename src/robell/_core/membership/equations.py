@@ -33,6 +33,8 @@ Array = NDArray[np.float64]
 
 EPSILON = 1e-12  # the ε of Eq. 7, which the paper leaves open (erratum E11)
 
+GOLDEN_SECTION = 0.618  # as the published weights have it
+
 # ξ² and 1/ξ² must be numbers; beyond these widths every result is at its limit already.
 NARROWEST, WIDEST = 1e-150, 1e150
 
@@ -84,6 +86,33 @@ def minority_class(sizes: Array) -> int:
 def class_cost(sizes: Array) -> Array:
     """Return l_c = A_min / A_c: 1 for the minority, A₂/A₁ for the majority (Eqs. 9-10)."""
     return np.asarray(sizes.min() / sizes)
+
+
+def balanced_cost(sizes: Array) -> Array:
+    """Return A / (K A_c), which gives all classes the same total weight."""
+    return np.asarray(sizes.sum() / (len(sizes) * sizes))
+
+
+def golden_cost(sizes: Array) -> Array:
+    """Return A / (K A_c), times 0.618 for the classes larger than the average, A/K.
+
+    The second scheme of the weighted extreme learning machine (Zong, Huang and Chen 2013).
+    """
+    return np.where(sizes * len(sizes) > sizes.sum(), GOLDEN_SECTION, 1.0) * balanced_cost(sizes)
+
+
+def complement_cost(sizes: Array) -> Array:
+    """Return 1 - A_c / A, the share of the other classes; 1 where there are no others."""
+    return np.asarray(1.0 - sizes / sizes.sum() if len(sizes) > 1 else np.ones(1))
+
+
+# The schemes of class costs by name: each is given the sizes of classes that have rows.
+CLASS_COSTS: dict[str, Callable[[Array], Array]] = {
+    "balanced": balanced_cost,
+    "ratio": class_cost,
+    "golden": golden_cost,
+    "complement": complement_cost,
+}
 
 
 def kernel_radii(dissimilarity_sums: Array, classes: Labels, multiplicity: Array) -> Array:

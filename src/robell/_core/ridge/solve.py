@@ -10,10 +10,13 @@ is the ridge solution over the singular values M̃ has numerically:
 
     β = Σ_k s_k/(s_k² + 1/C) v_k u_kᵀT̃,  s_k > max(A, P) ε s_1,
 
-whose limit for C → ∞ is the Moore-Penrose solution M̃⁺T̃.
+whose limit for C → ∞ is the Moore-Penrose solution M̃⁺T̃; C = inf asks for this limit.
 
 M may be complex (ᵀ then means the conjugate transpose), and the penalty may carry a further matrix
-Q, not necessarily symmetric: (MᵀWM + (I + Q)/C) β = MᵀWT, solved by LU factorisation.
+Q, not necessarily symmetric: (MᵀWM + (I + Q)/C) β = MᵀWT, solved by LU factorisation. Its limit is,
+of all least squares solutions, the one of smallest βᵀ(I + Q)β: with M̃ = UsVᵀ and N = (I + Q)⁻¹,
+
+    β = NV (VᵀNV)⁻¹ s⁻¹ UᵀT̃.
 
 M, T and w may be tensors (in double precision): products are then taken on their device, and
 only the small systems are factored on the host.
@@ -39,6 +42,8 @@ EPS = float(np.finfo(np.float64).eps)
 REFINE_BELOW = 1e-8
 SINGULAR_BELOW = 1e-14
 REFINEMENTS = 2
+# A row whose leverage is nearer to 1 than this is taken for one that no other row resembles.
+ALONE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class SPDFactor:
         return row_squares(self.inverse_lower.T)
 
 
-def factor_spd(G: Any) -> SPDFactor | None:
+def factor_spd(G: Any, least_rcond: float = SINGULAR_BELOW) -> SPDFactor | None:
     """Factor a Hermitian positive definite G; None when it is singular to working precision."""
     system = to_host(G)
     diagonal = np.diagonal(system).real
@@ -89,7 +94,7 @@ def factor_spd(G: Any) -> SPDFactor | None:
         return None
     # |S|_1 |S⁻¹|_2 with the Frobenius norm of F for its spectral norm
     rcond = 1.0 / float(np.abs(scaled).sum(axis=0).max() * row_squares(inverse_lower).sum())
-    return SPDFactor(beside(inverse_lower * scale, G), rcond) if rcond >= SINGULAR_BELOW else None
+    return SPDFactor(beside(inverse_lower * scale, G), rcond) if rcond >= least_rcond else None
 
 
 def invert_lower(L: AnyArray) -> AnyArray:
@@ -144,9 +149,9 @@ def solve_ridge(
 ) -> RidgeSolution:
     """Solve the weighted ridge problem (Eq. 26; Eq. 29 after division, errata E2 and E3).
 
-    ``design`` is M of shape (A, P), T of shape (A, K), C the paper's γ; w holds positive row
-    weights, None for ones. ``leave_out`` asks for leave-one-out scores; a row is left out with all
-    of its weight.
+    ``design`` is M of shape (A, P), T of shape (A, K), C the paper's γ, which may be infinite; w
+    holds positive row weights, None for ones. ``leave_out`` asks for leave-one-out scores; a row
+    is left out with all of its weight.
     ``further_penalty`` is Q, added to the identity in the penalty; of arrays only.
     """
     # For C < 1 the system is multiplied by C: 1/C must not overflow.
@@ -156,12 +161,16 @@ def solve_ridge(
     else:
         penalty = 1.0 / C
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if further_penalty is not None:
+        if further_penalty is not None and penalty > 0.0:
             return _solve_lu(design, T, w, penalty, leave_out, further_penalty)
-        solve = _solve_primal if design.n_rows >= design.n_columns else _solve_dual
-        solution = solve(design, T, w, penalty, leave_out)
-        if solution is None:
+        is_tall, solution = design.n_rows >= design.n_columns, None
+        if is_tall or further_penalty is None:
+            solve = _solve_primal if is_tall else _solve_dual
+            solution = solve(design, T, w, penalty, leave_out)
+        if solution is None and penalty > 0.0:
             solution = _solve_svd(design, T, w, penalty, leave_out)
+        elif solution is None:
+            solution = _solve_least_norm(design, T, w, leave_out, further_penalty)
     return solution
 
 
@@ -171,8 +180,8 @@ def _solve_primal(
     """Solve (MᵀWM + λI) β = MᵀWT."""
     G, R = normal_equations(design, T, w)
     add_to_diagonal(G, penalty)
-    factor = factor_spd(G)
-    if factor is None:
+    factor = factor_spd(G, _least_rcond(penalty))
+    if factor is None or (leave_out and penalty == 0.0 and _some_row_alone(factor, design, w)):
         return None
     beta = factor.solve(R)
     for _ in range(REFINEMENTS if factor.rcond < REFINE_BELOW else 0):
@@ -185,6 +194,22 @@ def _solve_primal(
     if leave_out:
         loo = left_out_scores(factor.leverage, beta, design, T, w)
     return RidgeSolution(beta, "primal", loo)
+
+
+def _least_rcond(penalty: float) -> float:
+    """Return below which condition a system is solved by singular values."""
+    # Nothing damps the rounding of an unpenalised system: where it would need to be refined, the
+    # singular values are taken at once.
+    return SINGULAR_BELOW if penalty > 0.0 else REFINE_BELOW
+
+
+def _some_row_alone(factor: SPDFactor, design: RowBlocks, w: Any | None) -> bool:
+    """Say whether a row is nearly the only one that says what it says: h_i near 1."""
+    for rows, M in design:
+        h = factor.leverage(M)
+        if bool(((h if w is None else h * w[rows]) > 1.0 - ALONE).any()):
+            return True
+    return False
 
 
 def _scaled(design: RowBlocks, T: Any, w: Any | None) -> tuple[Any, Any, Any]:
@@ -202,7 +227,7 @@ def _solve_dual(
     K = M @ M_t
     require_finite(K)
     add_to_diagonal(K, penalty)
-    factor = factor_spd(K)
+    factor = factor_spd(K, _least_rcond(penalty))
     if factor is None:
         return None
     alpha = factor.solve(T_root)
@@ -210,9 +235,9 @@ def _solve_dual(
         alpha = alpha + factor.solve(T_root - M @ (M_t @ alpha) - penalty * alpha)
     loo = None
     if leave_out:
-        # In the dual, t_i - f_i = α_i/(C √w_i) and 1 - h_i = (K⁻¹)_ii/C lose no digits near h = 1.
-        complement = penalty * factor.inverse_diagonal()
-        loo = T - penalty * alpha.real / (root * complement[:, None])
+        # In the dual, t_i - f_i = α_i/(C √w_i) and 1 - h_i = (K⁻¹)_ii/C lose no digits near h = 1,
+        # and their ratio needs no C.
+        loo = T - alpha.real / (root * factor.inverse_diagonal()[:, None])
     return RidgeSolution(M_t @ alpha, "dual", loo)
 
 
@@ -238,6 +263,41 @@ def _solve_svd(
             complement += xp.clip(1.0 - inside.sum(axis=1), 0.0, None)
         # A row that no other row says anything about: without it, its score is the fit's.
         complement = xp.where(complement > 0.0, complement, 1.0)
+        loo = T - residual / (root * complement[:, None])
+    return RidgeSolution(beta, "svd", loo)
+
+
+def _solve_least_norm(
+    design: RowBlocks, T: Any, w: Any | None, leave_out: bool, further_penalty: Any | None
+) -> RidgeSolution:
+    """Return the limit for C → ∞ over the singular values that M̃ has numerically.
+
+    A row outside the span of the others, |u_i| = 1, is fitted exactly whatever its target. Its
+    left-out residual is the limit of the ridge's: (BT̃)_i / B_ii, B = U s⁻¹ (VᵀNV)⁻¹ s⁻¹ Uᵀ.
+    """
+    xp = namespace(T)
+    root, M, T_root = _scaled(design, T, w)
+    left, s, right = xp.linalg.svd(M, full_matrices=False)
+    kept = s > max(M.shape) * EPS * s[0]
+    left, s, right = left[:, kept], s[kept], right[kept]
+    coordinates = left.conj().T @ T_root
+    V = NV = right.conj().T
+    if further_penalty is not None:
+        NV = np.linalg.pinv(np.eye(M.shape[1]) + further_penalty) @ V
+    inner = xp.linalg.pinv(V.conj().T @ NV)
+    beta = NV @ (inner @ (coordinates / s[:, None]))
+    loo = None
+    if leave_out:
+        Z = left * (s[-1:] / s)  # B times a number, which cancels
+        ZB = Z @ inner
+        outside = 1.0 - row_squares(left)
+        alone = outside <= ALONE
+        residual = xp.where(
+            alone[:, None],
+            (ZB @ (Z.conj().T @ T_root)).real,
+            T_root - (left @ coordinates).real,
+        )
+        complement = xp.where(alone, (ZB * Z.conj()).real.sum(axis=1), outside)
         loo = T - residual / (root * complement[:, None])
     return RidgeSolution(beta, "svd", loo)
 

@@ -1,0 +1,79 @@
+"""C = inf: of all least squares solutions the smallest, and its rows left out, against refits."""
+
+import numpy as np
+import pytest
+
+from robell._core.layers.features import RowBlocks
+from robell._core.ridge.solve import solve_ridge
+
+
+def blocks(M):
+    return RowBlocks(lambda rows: M[rows], *M.shape, M.dtype.type)
+
+
+def least_norm(M, T, w, Q=None):
+    """Of the least squares solutions b = b0 + Zc the one of least b'(I + Q)b, Z the null space."""
+    root = np.sqrt(w)[:, None]
+    solution = np.linalg.pinv(M * root) @ (T * root)
+    if Q is None:
+        return solution
+    _, s, right = np.linalg.svd(M * root)
+    null = right[(s > 1e-12 * s[0]).sum() :].T
+    A = np.eye(len(Q)) + Q
+    return solution - null @ np.linalg.solve(null.T @ A @ null, null.T @ A @ solution)
+
+
+def problem(rng, n_rows, n_columns, rank=None):
+    M = rng.normal(size=(n_rows, n_columns))
+    if rank is not None:
+        M = rng.normal(size=(n_rows, rank)) @ rng.normal(size=(rank, n_columns))
+    return M, np.eye(3)[rng.integers(3, size=n_rows)], rng.uniform(0.2, 3.0, n_rows)
+
+
+SHAPES = [(40, 9, None), (9, 40, None), (12, 12, None), (40, 12, 7), (12, 40, 7)]
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_it_is_the_smallest_solution_and_left_out_scores_are_refits(rng, shape, graph):
+    M, T, w = problem(rng, *shape)
+    Q = rng.normal(size=(M.shape[1],) * 2) * 0.1 if graph else None  # not symmetric
+    found = solve_ridge(blocks(M), T, np.inf, w, True, Q)
+    np.testing.assert_allclose(found.beta, least_norm(M, T, w, Q), atol=1e-10)
+    for i in range(len(M)):
+        keep = np.arange(len(M)) != i
+        score = M[i] @ least_norm(M[keep], T[keep], w[keep], Q)
+        np.testing.assert_allclose(found.loo_scores[i], score, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_it_is_the_limit_of_large_C(rng, shape):
+    M, T, w = problem(rng, *shape)
+    Q = rng.normal(size=(M.shape[1],) * 2) * 0.1
+    for penalty in (None, Q):
+        limit = solve_ridge(blocks(M), T, np.inf, w, False, penalty).beta
+        near = solve_ridge(blocks(M), T, 1e6, w, False, penalty).beta
+        np.testing.assert_allclose(limit, near, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(30, 5), (5, 30), (30, 8)], ids=str)
+def test_complex_systems_and_rows_of_their_own(rng, shape):
+    M = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    M[0], M[1:, 0] = 0.0, 0.0
+    M[0, 0] = 2.0  # a row that no other says anything about
+    T = np.eye(2)[rng.integers(2, size=len(M))]
+    found = solve_ridge(blocks(M), T, np.inf, None, True)
+    np.testing.assert_allclose(found.beta, np.linalg.pinv(M) @ T, atol=1e-10)
+    for i in range(len(M)):
+        keep = np.arange(len(M)) != i
+        score = (M[i] @ (np.linalg.pinv(M[keep]) @ T[keep])).real
+        if shape[0] > shape[1] and i > 0:
+            np.testing.assert_allclose(found.loo_scores[i], score, atol=1e-9)
+    np.testing.assert_allclose(found.loo_scores[0], 0.0, atol=1e-9)
+
+
+def test_a_matrix_of_zeros_has_the_solution_zero():
+    T = np.eye(2)[[0, 1, 0]]
+    found = solve_ridge(blocks(np.zeros((3, 4))), T, np.inf, None, True)
+    assert not found.beta.any()
+    assert not found.loo_scores.any()
