@@ -54,8 +54,10 @@ def test_parameters_and_defaults(estimator, more):
 
 def test_public_names():
     assert set(robell.__all__) == {
+        "AppliedReview",
         "AuditResult",
         "BaseRVFLClassifier",
+        "apply_review",
         "audit",
         "ComplexRVFLClassifier",
         "ELMClassifier",

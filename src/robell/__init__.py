@@ -8,6 +8,7 @@ from robell.models import CLASSIFIERS
 if TYPE_CHECKING:
     from robell.labels.audit import AuditResult, audit
     from robell.labels.issues import LabelIssues, find_label_issues
+    from robell.labels.review import AppliedReview, apply_review
     from robell.models._base import BaseRVFLClassifier
     from robell.models.complex_valued import ComplexRVFLClassifier
     from robell.models.granular_ball import GranularBallRVFLClassifier
@@ -23,10 +24,12 @@ __version__ = "0.1.0"
 # Where each public name lives; it is imported when it is first used, so that ``import robell``
 # and ``robell --version`` cost nothing.
 _HOMES = CLASSIFIERS | {
+    "AppliedReview": "robell.labels.review",
     "AuditResult": "robell.labels.audit",
     "BaseRVFLClassifier": "robell.models._base",
     "LabelIssues": "robell.labels.issues",
     "RVFLGridSearchCV": "robell.search",
+    "apply_review": "robell.labels.review",
     "audit": "robell.labels.audit",
     "compare": "robell.studies.own.study",
     "find_label_issues": "robell.labels.issues",
@@ -35,6 +38,7 @@ _HOMES = CLASSIFIERS | {
 }
 
 __all__ = [
+    "AppliedReview",
     "AuditResult",
     "BaseRVFLClassifier",
     "ComplexRVFLClassifier",
@@ -47,6 +51,7 @@ __all__ = [
     "RVFLGridSearchCV",
     "RoBellRVFLClassifier",
     "__version__",
+    "apply_review",
     "audit",
     "compare",
     "find_label_issues",

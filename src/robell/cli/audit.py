@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
+import re
 import shlex
 import sys
 from pathlib import Path
 
 from robell.cli.fit import expected_errors
-from robell.cli.options import NOTHING_WRITTEN, OK, add_force, add_quiet, add_text, whole
+from robell.cli.options import (
+    ABOVE_LIMIT,
+    CANNOT_TELL,
+    NOTHING_WRITTEN,
+    OK,
+    add_force,
+    add_quiet,
+    add_text,
+    whole,
+)
 
 HELP = "find the rows of a table whose labels are probably wrong"
 DESCRIPTION = """\
@@ -15,15 +26,26 @@ Find the rows of a table whose labels are probably wrong.
 
 Reads one CSV (also gzipped) or Parquet file. Text columns, dates and missing cells are taken as
 they come, and the report says what was done to each column. Writes NAME-audit.html, a page to
-read, and NAME-audit.csv, all rows with the least likely labels first.
+read, and NAME-audit.csv, all rows with the least likely labels first; somebody who has looked at
+rows fills in its column "decision", for robell apply.
+
+With --fail-above or --json it is a gate for pipelines: page and table are written only where --out
+says, so that it runs in a folder that cannot be written to.
 """
 EXAMPLES = """\
 examples:
   robell audit customers.csv --target churned
   robell audit claims.csv.gz --target verdict --ignore claim_no clerk --out reports/
   robell audit old.csv --target kind --encoding latin-1 --out july
+  robell audit train.csv --target label --fail-above 5% --json found.json
 
-exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted (nothing is written)
+exit status:
+  0    done, and not above the limit of --fail-above
+  1    an error
+  2    wrong usage
+  4    more labels are suspect than --fail-above allows (what was asked for is written)
+  5    with --fail-above: the columns say too little to tell (what was asked for is written)
+  130  interrupted (nothing is written)
 """
 WHEN_STOPPED = NOTHING_WRITTEN
 __all__ = ["add_arguments", "expected_errors", "run"]
@@ -54,20 +76,48 @@ def add_arguments(command):
         metavar="N",
         help=f"of a larger file, audit a random sample of so many rows (default {MAX_ROWS:,})",
     )
+    command.add_argument(
+        "--reviewed",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="reviews of rows of this table, whose labels are then right (default: the "
+        "NAME-review.csv that robell apply has written beside the table)",
+    )
+    command.add_argument(
+        "--fail-above",
+        type=_share,
+        metavar="SHARE",
+        help="end with status 4 if more than this share of the labels checked is suspect, "
+        "such as 5%% or 0.05; rows reviewed before are not suspect",
+    )
+    command.add_argument(
+        "--json", metavar="FILE", help="write a summary for programs there; - prints it"
+    )
     add_text(command)
     command.add_argument("--seed", type=whole(0), default=0, help="of all that is random (0)")
     add_force(command)
     add_quiet(command, "the paths")
 
 
+def _share(text):
+    """Return a share from 0 to 1, as argparse wants it."""
+    found = re.fullmatch(r"\s*(\d{1,3}(?:\.\d*)?|\.\d+)\s*(%?)\s*", text, re.ASCII)
+    share = float(found[1]) / (100 if found[2] else 1) if found else 2.0
+    if share > 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share such as 5% or 0.05")
+    return share
+
+
 def run(options, arguments):
-    """Audit, and write the page and the table."""
+    """Audit, and write the page and the table; as a gate, answer by the exit status."""
     from robell.labels.audit import audit
-    from robell.labels.audit.output import is_audit_file, output_paths
+    from robell.labels.audit.reviewed import beside
     from robell.report.text import said
 
-    is_ours = None if options.force else is_audit_file
-    output_paths(options.out, options.data.name, options.data, is_ours)
+    is_gate = options.fail_above is not None or options.json is not None
+    has_report = options.out is not None or not is_gate
+    _check_outputs(options, has_report)
     result = audit(
         options.data,
         options.target,
@@ -75,19 +125,68 @@ def run(options, arguments):
         max_rows=options.max_rows,
         encoding=options.encoding,
         delimiter=options.delimiter,
+        reviewed=beside(options.data) if options.reviewed is None else options.reviewed,
         random_state=options.seed,
     )
-    command = shlex.join(["robell", *arguments])
-    result = result.write(options.out, top=options.top, command=command)
+    status, verdict = _judged(result, options.fail_above)
+    prints_json = options.json == "-"
+    result = _write(options, result, status, has_report, shlex.join(["robell", *arguments]))
     if not options.quiet:
         for name in result.leaks:
             text = f"column {said(name)} repeats the target, and was left out"
             print(f"robell: {text}", file=sys.stderr)
         _say_left_out(result)
-        print("\n".join(_summary(result)))
-    print(result.html)
-    print(result.csv)
-    return OK
+        lines = [*_summary(result), *([verdict] if verdict else [])]
+        print("\n".join(lines), file=sys.stderr if prints_json else sys.stdout)
+    written = [result.html, result.csv, None if prints_json else options.json]
+    for path in filter(None, written):
+        print(path)
+    return status
+
+
+def _check_outputs(options, has_report):
+    """Raise, before any work is done, where an output cannot be written or would do harm."""
+    from robell._core.tools.files import check_output
+    from robell.labels.audit.output import is_audit_file, output_paths
+    from robell.labels.audit.summary import is_summary
+
+    if has_report:
+        is_ours = None if options.force else is_audit_file
+        output_paths(options.out, options.data.name, options.data, is_ours)
+    if options.json not in (None, "-"):
+        check_output(options.json, [options.data], None if options.force else is_summary)
+
+
+def _judged(result, limit):
+    """Return the exit status of a gate, and the line that explains it."""
+    from robell.report.text import percent
+
+    if limit is None:
+        return OK, ""
+    if result.trust == "none":
+        return CANNOT_TELL, "Failed: the columns say too little to tell whether the limit is kept."
+    share = float(result.suspect.mean())
+    found = f"{percent(share)} of the labels checked are suspect, {percent(limit)} are allowed."
+    if share > limit:
+        return ABOVE_LIMIT, f"Failed: {found}"
+    return OK, f"Passed: {found}"
+
+
+def _write(options, result, status, has_report, command):
+    """Write what was asked for, all of it or nothing."""
+    from robell._core.tools.files import write_together
+    from robell.labels.audit.summary import as_json
+
+    gate = {"fail_above": options.fail_above, "passed": status == OK, "exit_status": status}
+    text = as_json(result.summary() | gate)
+    also = {} if options.json in (None, "-") else {Path(options.json): text}
+    if has_report:
+        result = result.write(options.out, top=options.top, command=command, also=also)
+    else:
+        write_together(also)
+    if options.json == "-":
+        print(text, end="")
+    return result
 
 
 def _say_left_out(result):
@@ -118,6 +217,8 @@ def _summary(result):
     more = ", ..." if len(result.classes) > 5 else ""
     left_out = result.n_rows - len(result.row)
     checked = f"{len(result.row):,} rows checked" + (f", {left_out:,} not" if left_out else "")
+    if result.reviewed.any():
+        checked += f" ({counted(int(result.reviewed.sum()), 'row')} were reviewed before)"
     return (
         headline(result),
         f"{checked}; {counted(len(result.classes), 'class', 'classes')}: {classes}{more}",

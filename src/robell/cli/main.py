@@ -14,7 +14,17 @@ from contextlib import contextmanager, suppress
 from robell import __version__
 from robell._core.tools.files import FileError
 from robell._core.tools.progress import Progress
-from robell.cli import audit, compare, datasets, fit, predict, report, reproduce, robustness
+from robell.cli import (
+    apply,
+    audit,
+    compare,
+    datasets,
+    fit,
+    predict,
+    report,
+    reproduce,
+    robustness,
+)
 from robell.cli.options import EXIT_STATUS, FAILED, INTERRUPTED, NOTHING_WRITTEN, OK, OptionError
 
 OPTION_NAMES = {"drop": "ignore"}  # parameters of Python that are options of another name
@@ -27,6 +37,7 @@ COMMANDS = {
     "fit": fit,
     "predict": predict,
     "audit": audit,
+    "apply": apply,
 }
 
 

@@ -10,12 +10,15 @@ from robell._core.tools.files import check_output_folder, parse_bytes
 from robell._core.tools.names import did_you_mean
 
 OK, FAILED, INCOMPLETE, INTERRUPTED = 0, 1, 3, 130  # and 2, wrong usage, which argparse gives
+ABOVE_LIMIT, CANNOT_TELL = 4, 5  # of an audit with --fail-above
 EXIT_STATUS = """\
 exit status:
   0    done
   1    an error, said in one line
   2    wrong usage
   3    a study is done, but some of its jobs failed or some tables could not be used
+  4    an audit found more suspect labels than --fail-above allows
+  5    an audit with --fail-above cannot tell: the columns say too little about the labels
   130  stopped by Ctrl-C, SIGTERM or SIGHUP: nothing is written, a study keeps what had finished
 """
 STUDY_KEPT = "what had finished is kept, the same command goes on from there"

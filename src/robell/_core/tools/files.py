@@ -10,7 +10,7 @@ import secrets
 import select
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -49,14 +49,17 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         _give_name(path, temporary)
 
 
-def write_together(contents: dict[Path, str]) -> None:
-    """Write several text files, as UTF-8: all of them whole, or none."""
+def write_together(contents: Mapping[Path, str | Callable[[Path], None]]) -> None:
+    """Write several files, all of them whole or none: each a text, as UTF-8, or what writes it."""
     with ExitStack() as stack:
         halves = {}
-        for path, text in contents.items():
+        for path, content in contents.items():
             with _named_in_errors(path):
                 halves[path] = stack.enter_context(_half_written(path))
-                halves[path].write_text(text, encoding="utf-8", newline="")
+                if isinstance(content, str):
+                    halves[path].write_text(content, encoding="utf-8", newline="")
+                else:
+                    content(halves[path])
                 _force_to_disk(path, halves[path])
         for path, temporary in halves.items():
             with _named_in_errors(path):

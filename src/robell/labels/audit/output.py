@@ -7,9 +7,12 @@ import io
 import os
 from pathlib import Path
 
+import numpy as np
+
 from robell._core.tools.files import FileError, check_output
+from robell.labels.review.decisions import KEEP
 from robell.report.escape import writable
-from robell.report.text import spreadsheet_safe
+from robell.report.text import spreadsheet_safe, unique
 
 SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
 
@@ -37,31 +40,52 @@ def output_paths(out, name, source=None, is_ours=None):
     return paths
 
 
+def table_of(result):
+    """Return the names and the columns of the table of all rows, the least probable labels first.
+
+    Without any trust, there are neither suggestions nor probabilities.
+    """
+    order, known = result.order, result.trust != "none"
+    n = len(order)
+    columns = {"row": result.row[order]}
+    if result.line is not None:
+        columns["line"] = result.line[order]
+    columns["given"] = result.given[order]
+    columns["suggested"] = result.suggested[order] if known else np.full(n, "", object)
+    columns["decision"] = np.where(result.reviewed[order], KEEP, "").astype(object)
+    columns["quality"] = result.quality[order] if known else np.full(n, np.nan)
+    chances = unique([f"probability of {writable(label)}" for label in result.classes])
+    for k, name in enumerate(chances):
+        columns[name] = result.probability[order, k] if known else np.full(n, np.nan)
+    columns["suspect"] = result.suspect[order] if known else np.full(n, "cannot tell", object)
+    columns["target"] = np.full(n, result.target, object)
+    columns["fingerprint"] = result.fingerprint[order]
+    return list(columns), list(columns.values())
+
+
 def table_csv(result):
     """Return all audited rows as CSV, the least probable labels first.
 
-    Text that a spreadsheet would take for a formula gets an apostrophe before it. Without any
-    trust, there are neither suggestions nor probabilities.
+    Text that a spreadsheet would take for a formula gets an apostrophe before it.
     """
+    names, columns = table_of(result)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    safe = [spreadsheet_safe(writable(label)) for label in result.classes]
-    code = dict(zip(result.classes, safe, strict=True))
-    lines = [] if result.line is None else ["line"]
-    chances = [f"probability of {writable(label)}" for label in result.classes]
-    writer.writerow(["row", *lines, "given", "suggested", "quality", *chances, "suspect"])
-    known = result.trust != "none"
-    for place in result.order:
-        where = [result.row[place]] + ([] if result.line is None else [result.line[place]])
-        given = code[result.given[place]]
-        if known:
-            suspect = "yes" if result.suspect[place] else "no"
-            numbers = [f"{p:.6f}" for p in (result.quality[place], *result.probability[place])]
-            writer.writerow([*where, given, code[result.suggested[place]], *numbers, suspect])
-        else:
-            blank = [""] * (1 + len(chances))
-            writer.writerow([*where, given, "", *blank, "cannot tell"])
+    writer.writerow(names)
+    writer.writerows(zip(*(_as_text(column) for column in columns), strict=True))
     return stream.getvalue()
+
+
+def _as_text(column):
+    """Return the cells of a column as they are written."""
+    if column.dtype == bool:
+        return ["yes" if value else "no" for value in column]
+    if column.dtype.kind == "f":
+        return ["" if np.isnan(value) else f"{value:.6f}" for value in column]
+    if column.dtype == object:
+        safe = {text: spreadsheet_safe(writable(text)) for text in set(column)}
+        return [safe[text] for text in column]
+    return column.tolist()
 
 
 def is_audit_file(path):

@@ -3,180 +3,29 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError, write_together
+from robell._core.tools.files import FileError
 from robell.labels.audit.findings import contradictions
-from robell.labels.audit.output import output_paths, table_csv
-from robell.labels.audit.report import report_page
-from robell.labels.judge import Judgement, judge_labels
-from robell.labels.trust import Trust, measure_trust
+from robell.labels.audit.output import output_paths
+from robell.labels.audit.result import AuditResult, Evidence, require_whole
+from robell.labels.audit.reviewed import read_reviewed, with_review
+from robell.labels.judge import judge_labels
+from robell.labels.review.fingerprint import fingerprints
+from robell.labels.trust import measure_trust
 from robell.report.text import counted, said
-from robell.tables.columns import ColumnNote, Used, prepare_column
-from robell.tables.leaks import Leak, find_leak
-from robell.tables.raw import RawTable
+from robell.tables.columns import ColumnNote, prepare_column
+from robell.tables.leaks import find_leak
 from robell.tables.read import read_table
 from robell.tables.sample import MAX_ROWS
-from robell.tables.target import LEAST_ROWS, Labels, find_column, read_labels
+from robell.tables.target import LEAST_ROWS, find_column, read_labels
 
 MOST_COLUMNS = 2_000  # of numbers, categories spread out
 SEEDS = 1 << 32  # as many as scikit-learn knows
 PREPARED_CELLS = 40_000_000  # rows x columns of numbers
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """What the report is made of: the table, its columns as numbers, and what was found."""
-
-    table: RawTable
-    used: tuple[Used, ...]
-    matrix: np.ndarray
-    labels: Labels
-    judgement: Judgement
-    trust: Trust
-    leaks: tuple[Leak, ...]
-    conflicts: tuple[np.ndarray, ...]
-    n_read: int
-    random_state: int
-
-    @property
-    def codes(self):
-        """The class of every row, as a place among the classes."""
-        return self.labels.codes
-
-    @property
-    def is_sample(self):
-        """Whether the source has more rows than were read."""
-        return self.n_read < self.table.n_rows
-
-
-@dataclass(frozen=True, eq=False)
-class AuditResult:
-    """Every label of a table judged, with how far to trust the judgement.
-
-    Attributes
-    ----------
-    name, target : str
-        The file's name (``"table"`` for a data frame), and the column of labels.
-    classes : tuple of str
-        The labels that were judged.
-    n_rows, n_unlabelled : int
-        Rows of the file, and those without a label among the rows that were read.
-    row : array of shape (n,)
-        The audited rows, counted from 1; ``row - 1`` is the position in a data frame.
-    line : array of shape (n,) or None
-        The line of a text file at which each begins.
-    given, suggested : arrays of str of shape (n,)
-        The label each row has, and the likeliest one.
-    quality : array of shape (n,)
-        The probability that the given label is right: for numeric columns the ``sample_quality``
-        of :func:`find_label_issues`.
-    probability : array of shape (n, n_classes)
-        The probability of each class, the given label taken into account.
-    suspect : array of bool of shape (n,)
-        Rows whose likeliest label is not the given one; none where `trust` is ``"none"``.
-    noise_matrix : array of shape (n_classes, n_classes)
-        ``[i, j]`` estimates the share of the rows of true class i that are labelled j.
-    noise_rate : float
-        Estimated share of wrong labels: the mean of ``1 - quality``.
-    expected_wrong : float
-        Estimated number of suspects that are really wrong. Where the classes overlap, it is less
-        than their qualities promise.
-    separation : float
-        How well the columns predict the labels of hidden rows: the area under the ROC curve, each
-        class against the others, their mean. 0.5 is guessing.
-    trust : {"good", "fair", "weak", "none"}
-        How far to trust the list of suspects, also an empty one; ``"none"``: the columns say too
-        little to call any row suspect.
-    contradictions : tuple of arrays
-        Groups of rows, by number, that agree in every used column and differ in the label.
-    leaks : tuple of str
-        Columns that repeat the target and were therefore left out.
-    set_aside : dict of str to int
-        Classes of fewer than five rows, which are not judged, and their sizes.
-    columns : tuple of ColumnNote
-        What was done to each column.
-    html, csv : Path or None
-        The files that were written.
-    evidence : Evidence
-        What the report is made of.
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> from robell import audit
-    >>> rng = np.random.default_rng(0)
-    >>> kind = np.repeat(["ham", "spam"], 100)
-    >>> size = rng.normal(np.repeat([0.0, 5.0], 100))
-    >>> frame = pd.DataFrame({"size": size, "links": rng.normal(size), "label": kind})
-    >>> frame.loc[7, "label"] = "spam"
-    >>> result = audit(frame, "label")
-    >>> int(result.row[result.quality.argmin()])
-    8
-    """
-
-    name: str
-    target: str
-    classes: tuple[str, ...]
-    n_rows: int
-    row: np.ndarray
-    line: np.ndarray | None
-    given: np.ndarray
-    suggested: np.ndarray
-    quality: np.ndarray
-    probability: np.ndarray
-    suspect: np.ndarray
-    noise_matrix: np.ndarray
-    noise_rate: float
-    expected_wrong: float
-    separation: float
-    trust: str
-    contradictions: tuple[np.ndarray, ...]
-    leaks: tuple[str, ...]
-    set_aside: dict[str, int]
-    n_unlabelled: int
-    columns: tuple[ColumnNote, ...]
-    html: Path | None = None
-    csv: Path | None = None
-    evidence: Evidence | None = field(default=None, repr=False)
-
-    @property
-    def order(self):
-        """Places of the rows, the least probable labels first; in file order without any trust."""
-        if self.trust == "none":
-            return np.arange(len(self.row))
-        return np.lexsort((self.row, self.quality))
-
-    def write(self, out=None, *, top=25, command=""):
-        """Write the report and the table, both of them whole or neither.
-
-        Parameters
-        ----------
-        out : path-like, default=None
-            A folder, or the beginning of the files' names; the current folder when None.
-        top : int, default=25
-            How many suspect rows the report shows.
-        command : str, default=""
-            The command that the report says it was made by.
-
-        Returns
-        -------
-        result : AuditResult
-            The same with `html` and `csv`: ``<name>-audit.html`` and ``<name>-audit.csv``.
-        """
-        _require_whole("top", top, 0)
-        html, csv = output_paths(out, self.name)
-        page = report_page(self, top=top, csv_name=csv.name, command=command)
-        table = table_csv(self)
-        try:
-            html.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
-        write_together({csv: table, html: page})
-        return replace(self, html=html, csv=csv)
 
 
 def audit(
@@ -189,6 +38,7 @@ def audit(
     max_rows=MAX_ROWS,
     encoding="utf-8",
     delimiter=None,
+    reviewed=(),
     random_state=0,
 ):
     r"""Find the rows of a table whose labels are probably wrong.
@@ -218,6 +68,9 @@ def audit(
         Encoding of a text file.
     delimiter : str, default=None
         The sign between the cells of a text file; found from its first lines when None.
+    reviewed : path-like or iterable of path-like, default=()
+        Earlier reviews of rows of this table, as :func:`apply_review` takes and writes them:
+        labels that were decided upon are taken as right, and are never suspect again.
     random_state : int, default=0
         Seed of the random layers, folds and samples: the same number gives the same result.
 
@@ -244,22 +97,19 @@ def audit(
     >>> int(result.line[result.order[0]])
     82
     """
-    _require_whole("max_rows", max_rows, LEAST_ROWS)
-    _require_whole("random_state", random_state, 0, SEEDS - 1)
+    require_whole("max_rows", max_rows, LEAST_ROWS)
+    require_whole("random_state", random_state, 0, SEEDS - 1)
     if out is not None:
         output_paths(out, _name_of(data), source=data)  # fails before the work, not after it
     table = read_table(
         data, target, encoding=encoding, delimiter=delimiter, max_rows=max_rows, seed=random_state
     )
-    result = _audit(table, find_column(table, target), _dropped(table, drop, target), random_state)
+    place = find_column(table, target)
+    decided = read_reviewed(reviewed, target)
+    result = _audit(table, place, _dropped(table, drop, target), random_state)
+    prints = fingerprints(table, place)[np.searchsorted(table.rows, result.row)]
+    result = with_review(replace(result, fingerprint=prints), decided)
     return result if out is None else result.write(out, top=top)
-
-
-def _require_whole(name, value, least, most=None):
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
-    if most is not None and value > most:
-        raise ValueError(f"{name} must be at most {most}, got one of {value.bit_length()} bits")
 
 
 def _dropped(table, drop, target):
@@ -376,5 +226,7 @@ def _result(table, target, evidence, notes):
         set_aside=labels.set_aside,
         n_unlabelled=sum(labels.unlabelled.values()),
         columns=notes,
+        reviewed=np.zeros(len(rows), bool),
+        fingerprint=np.full(len(rows), "", object),
         evidence=evidence,
     )

@@ -1,0 +1,276 @@
+"""A review applied to its table: labels changed, rows dropped, and a log of it written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from robell._core.tools.files import FileError, check_output, copy_pipe, write_together
+from robell._core.tools.names import did_you_mean
+from robell.labels.review.decisions import (
+    CHANGE,
+    DROP,
+    KEEP,
+    LOG_START,
+    Spellings,
+    read_review,
+    same_label,
+)
+from robell.labels.review.fingerprint import MODULUS, RowPrinter, digest_of, in_letters
+from robell.labels.review.sources import open_source
+from robell.report.text import said
+
+
+@dataclass(frozen=True)
+class AppliedReview:
+    """What a review did to a table.
+
+    Attributes
+    ----------
+    out, log : Path
+        The table as reviewed, and the list of all decisions that went into it.
+    kept, changed, dropped : int
+        How many rows were decided upon in each way.
+    undecided : int
+        Rows of the review without a decision; they stay as they are.
+    was_applied : bool
+        Whether the table held all of this already, so that nothing had to be done.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from robell import AppliedReview
+    >>> done = AppliedReview(Path("clean.csv"), Path("clean-review.csv"), 7, 3, 0, 90, False)
+    >>> done.kept + done.changed + done.dropped
+    10
+    """
+
+    out: Path
+    log: Path
+    kept: int
+    changed: int
+    dropped: int
+    undecided: int
+    was_applied: bool
+
+
+def log_path(out):
+    """Return where the log of a reviewed table stands: beside it, ``NAME-review.csv``."""
+    out = Path(out)
+    name = out.name
+    for suffix in (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq"):
+        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
+    return out.with_name(f"{name}-review.csv")
+
+
+def apply_review(table, reviewed, out, *, encoding="utf-8", delimiter=None, replace=True):
+    r"""Apply the decisions of a reviewed audit to the table that was audited.
+
+    Every row of the review must be found in the table as it was audited; a table that has changed
+    since is refused, and nothing is written. Lines of a text file that no decision changes are
+    copied as they are. Applying a review again, also to its own result, changes nothing more.
+
+    Parameters
+    ----------
+    table : path-like
+        The audited table: CSV, also gzipped, or Parquet.
+    reviewed : path-like
+        The table of its audit, ``NAME-audit.csv``, with ``keep``, ``change`` or ``drop`` in the
+        column ``decision``. A label is changed to the one in ``suggested``, which a reviewer may
+        replace by another label of the table. Rows without a decision stay as they are.
+    out : path-like
+        The file to write; the log of all decisions is written beside it.
+    encoding, delimiter : str
+        Of a text file, as :func:`audit` takes them.
+    replace : bool, default=True
+        Whether to replace a file that is not an earlier result of a review.
+
+    Returns
+    -------
+    applied : AppliedReview
+        What was done.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from robell import apply_review, audit
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> rows = [f"{k % 7 + 9 * (k % 2)},{'fern' if k % 2 else 'moss'}" for k in range(80)]
+    >>> table = folder / "plants.csv"
+    >>> _ = table.write_text("\n".join(["height,plant", *rows, "12,moss"]) + "\n")
+    >>> frame = audit(table, "plant").to_frame()
+    >>> frame.loc[0, ["suggested", "decision"]] = "fern", "change"
+    >>> frame.to_csv(folder / "reviewed.csv", index=False)
+    >>> applied = apply_review(table, folder / "reviewed.csv", folder / "clean.csv")
+    >>> applied.changed, applied.out.read_text().splitlines()[-1]
+    (1, '12,fern')
+    """
+    table, reviewed, out = Path(table), Path(reviewed), Path(out)
+    log = log_path(out)
+    for path, is_ours in ((out, _is_result), (log, is_log)):
+        check_output(path, [table, reviewed], None if replace else is_ours)
+    if table.is_fifo():
+        with tempfile.TemporaryDirectory() as folder:
+            copy = copy_pipe(table, Path(folder) / table.name)
+            return apply_review(copy, reviewed, out, encoding=encoding, delimiter=delimiter)
+    review = read_review(reviewed)
+    source = open_source(table, review.target, encoding, delimiter)
+    source.check_output(out)
+    matched = _match(source, review)
+    _write(source, review, matched, out, log)
+    counts = {word: sum(one.word == word for one in review.made) for word in (KEEP, CHANGE, DROP)}
+    return AppliedReview(
+        out,
+        log,
+        counts[KEEP],
+        counts[CHANGE],
+        counts[DROP],
+        len(review.decisions) - len(review.made),
+        matched.was_applied,
+    )
+
+
+@dataclass(frozen=True)
+class _Matched:
+    """What becomes of the rows: labels to write and rows to leave out, by place from 0 on."""
+
+    labels: dict[int, str]
+    dropped: frozenset[int]
+    was_applied: bool
+
+
+def _match(source, review):
+    """Find the rows of a review in the table, before it was applied or after; raise if neither."""
+    place = source.names.index(review.target)
+    print_row = RowPrinter(source.names, place)
+    prints, given = [], []
+    for cells in source.cells():
+        prints.append(print_row(cells))
+        given.append(cells[place] or "")
+    spellings = Spellings(given)
+    labels = {one.row: _spelt(one, spellings, review) for one in review.made if one.word == CHANGE}
+    dropped = [one for one in review.made if one.word == DROP]
+    problem = _problem(source, review, prints)
+    if _is_same(review.table, prints, []) and not problem:
+        return _before(source, review, given, labels)
+    if dropped and _is_same(review.table, prints, dropped):
+        shifts = np.searchsorted(
+            [one.row for one in dropped], range(1, 1 + len(prints) + len(dropped))
+        )
+        problem = _problem(source, review, prints, shifts)
+        problem = problem or _undone(source, review, given, labels, shifts)
+        if not problem:
+            return _Matched({}, frozenset(), True)
+    rest = "rows that are not in the review were changed, added or removed"
+    raise FileError(f"{source.path}: has changed since the audit: {problem or rest}")
+
+
+def _undone(source, review, given, labels, shifts):
+    """Return which row has not the label decided upon, though others were dropped, or ""."""
+    for one in review.decisions:
+        at = one.row - 1 - int(shifts[one.row - 1])
+        label = labels.get(one.row, one.given)
+        if one.word != DROP and not same_label(label, given[at]):
+            return f"{source.where(at)} is labelled {said(given[at], 30)}, not {said(label, 30)}"
+    return ""
+
+
+def _is_same(whole, prints, dropped):
+    """Say whether a table is the audited one, without the rows that were dropped."""
+    if whole.startswith("n") and whole[1:].isdigit():  # a sample was audited
+        return len(prints) + len(dropped) == int(whole[1:])
+    return in_letters(sum(prints) + sum(one.print for one in dropped)) == whole
+
+
+def _problem(source, review, prints, shifts=None):
+    """Return what is wrong with the first row that is not where the review has it, or ""."""
+    for one in review.decisions:
+        if shifts is not None and one.word == DROP:
+            continue
+        if shifts is not None and one.row > len(shifts):
+            return f"there is no row {one.row:,} any more"
+        at = one.row - 1 - (0 if shifts is None else int(shifts[one.row - 1]))
+        if at >= len(prints):
+            return f"there is no row {one.row:,} any more"
+        if prints[at] != one.print:
+            return f"{source.where(at)} is not the row that was reviewed"
+    return ""
+
+
+def _spelt(decision, spellings, review):
+    """Return how the table spells the label a row is to have; raise if it has no such label."""
+    found = spellings.find(decision.label)
+    if found is None:
+        near = did_you_mean(decision.label, list(spellings), quote=said)
+        raise FileError(
+            f"{review.path}: line {decision.line:,}: the table has no label "
+            f"{said(decision.label, 30)}{near}"
+        )
+    return found
+
+
+def _before(source, review, given, labels):
+    """Return what is to be done to the audited table; labels already changed stay as they are."""
+    new = {}
+    for one in review.decisions:
+        at = one.row - 1
+        if one.word == CHANGE and given[at] == labels[one.row]:
+            continue
+        if not same_label(one.given, given[at]):
+            raise FileError(
+                f"{source.path}: has changed since the audit: {source.where(at)} is labelled "
+                f"{said(given[at], 30)}, and was {said(one.given, 30)}"
+            )
+        if one.word == CHANGE:
+            new[at] = labels[one.row]
+    dropped = frozenset(one.row - 1 for one in review.made if one.word == DROP)
+    nothing = not new and not dropped
+    return _Matched(new, dropped, nothing and any(one.word == CHANGE for one in review.made))
+
+
+def _write(source, review, matched, out, log):
+    """Write the table and its log, both whole or neither."""
+    digest = []
+
+    def write_table(path):
+        source.write(path, matched.labels, matched.dropped, out)
+        digest.append(digest_of(path) if path.is_file() else "none")
+
+    def write_log(path):
+        path.write_text(_log(review, digest[0]), encoding="utf-8", newline="")
+
+    write_together({out: write_table, log: write_log})
+
+
+def _log(review, digest):
+    """Return all decisions as CSV; they begin with the fingerprint of the file they made."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(LOG_START.split(","))
+    for one in review.made:
+        prints = f"{digest}-{in_letters(one.print % MODULUS)}"
+        label = "" if one.label is None else one.label
+        writer.writerow([one.row, review.target, one.given, one.word, label, prints])
+    return stream.getvalue()
+
+
+def is_log(path):
+    """Say whether a file looks like the log of a review."""
+    with Path(path).open("rb") as file:
+        return file.read(len(LOG_START)) == LOG_START.encode()
+
+
+def _is_result(path):
+    """Say whether a file is what a review has written, unchanged since: its log knows its bytes."""
+    log = log_path(path)
+    if not log.is_file() or not is_log(log):
+        return False
+    with log.open(encoding="utf-8", errors="replace", newline="") as file:
+        next(file)
+        return next(file, "").rpartition(",")[2].startswith(f"{digest_of(path)}-")

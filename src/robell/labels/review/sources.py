@@ -1,0 +1,140 @@
+"""Tables that a review is applied to: text files line by line, and Parquet."""
+
+from __future__ import annotations
+
+from robell._core.tools.files import FileError
+from robell._core.tools.optional import require
+from robell.labels.review.rows import TextTable, open_to_write
+from robell.tables.raw import RawTable, one_line, require_names
+from robell.tables.read import ARROW_ROWS, _cell, _values
+from robell.tables.target import find_column
+
+PARQUET = (".parquet", ".pq")
+
+
+def open_source(path, target, encoding="utf-8", delimiter=None):
+    """Return the table of a file; raise where it cannot be read or lacks the target."""
+    if not path.exists():
+        raise FileError(f"{path}: there is no such file")
+    if not path.is_file():
+        raise FileError(f"{path}: is a folder or a device, not a file")
+    with path.open("rb") as file:
+        magic = file.read(4)
+    if not magic:
+        raise FileError(f"{path}: the file is empty")
+    if magic == b"PAR1":
+        source = ParquetSource(path)
+    else:
+        source = TextSource(path, target, encoding, delimiter)
+    empty = RawTable(path.name, tuple(_Named(name) for name in source.names), None, None, 0, "")
+    source.target = find_column(empty, target)
+    return source
+
+
+class _Named:
+    """A column of which only the name matters."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+class TextSource:
+    """A text file, of which all lines that no decision touches are copied as they are."""
+
+    def __init__(self, path, target, encoding, delimiter):
+        self.path, self._table = path, TextTable(path, target, encoding, delimiter)
+        self.names, self.target = self._table.names, 0
+        self._first = []
+
+    def check_output(self, out):
+        """Raise where the result would be of another kind."""
+        if out.name.lower().endswith(PARQUET):
+            raise FileError(f"{out}: the table is a text file, and is written as one; give .csv")
+
+    def cells(self):
+        """Yield the cells of each row, without blanks around them."""
+        self._first.clear()
+        for row in self._table.rows():
+            self._first.append(row.line)
+            yield [cell.strip() for cell in row.cells]
+
+    def where(self, place):
+        """Say where a row stands."""
+        return f"line {self._first[place]:,}"
+
+    def write(self, path, labels, dropped, out):
+        """Write the rows that stay, with their new labels."""
+        packed = out.name.lower().endswith(".gz")
+        with open_to_write(path, self._table.codec(), packed) as text:
+            text.write(self._table.header.text)
+            for place, row in enumerate(self._table.rows()):
+                if place in labels:
+                    text.write(self._table.changed(row, self.target, labels[place]))
+                elif place not in dropped:
+                    text.write(row.text)
+
+
+class ParquetSource:
+    """A Parquet file, of which the kinds of the columns are kept."""
+
+    def __init__(self, path):
+        self.path, self._parquet = path, require("pyarrow.parquet", "files")
+        self.target = 0
+        with self._readable():
+            self.names = require_names(path, self._parquet.read_schema(path).names)
+
+    def _readable(self):
+        return _ArrowErrors(self.path)
+
+    def check_output(self, out):
+        """Raise where the result would be of another kind."""
+        if not out.name.lower().endswith(PARQUET):
+            raise FileError(f"{out}: the table is Parquet, and is written as such; give .parquet")
+
+    def cells(self):
+        """Yield the cells of each row as text."""
+        with self._readable(), self._parquet.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(ARROW_ROWS, use_threads=False):
+                columns = [[_cell(v)[1] for v in _values(array)] for array in batch.columns]
+                yield from (list(row) for row in zip(*columns, strict=True))
+
+    def where(self, place):
+        """Say where a row stands."""
+        return f"row {place + 1:,}"
+
+    def write(self, path, labels, dropped, out):
+        """Write the rows that stay; a new label takes the value of a row that has it."""
+        import numpy as np
+        import pyarrow
+
+        with self._readable():
+            table = self._parquet.read_table(self.path)
+            column = table.column(self.target)
+            known = {}
+            for place, value in enumerate(_values(column.combine_chunks())):
+                known.setdefault(_cell(value)[1], place)
+            source = np.arange(table.num_rows)
+            for place, label in labels.items():
+                source[place] = known[label]
+            table = table.set_column(
+                self.target, table.schema.field(self.target), column.take(pyarrow.array(source))
+            )
+            stays = np.ones(table.num_rows, bool)
+            stays[list(dropped)] = False
+            self._parquet.write_table(table.filter(pyarrow.array(stays)), path)
+
+
+class _ArrowErrors:
+    """Turns an error of Arrow into one line that names the file."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        import pyarrow
+
+        if isinstance(error, pyarrow.ArrowException):
+            raise FileError(f"{self._path}: {one_line(error)}") from error
