@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from robell.models.granular_ball import GranularBallRVFLClassifier
     from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier
     from robell.models.noise_robust import NoiseRobustRVFLClassifier
+    from robell.models.privileged import KernelRVFLPlusClassifier, RVFLPlusClassifier
     from robell.models.robell import RoBellRVFLClassifier, pw_gbell_membership
     from robell.models.rvfl import ELMClassifier, RVFLClassifier
     from robell.search import RVFLGridSearchCV, paper_grid
@@ -44,11 +45,13 @@ __all__ = [
     "ComplexRVFLClassifier",
     "ELMClassifier",
     "GranularBallRVFLClassifier",
+    "KernelRVFLPlusClassifier",
     "LabelIssues",
     "NeuroFuzzyRVFLClassifier",
     "NoiseRobustRVFLClassifier",
     "RVFLClassifier",
     "RVFLGridSearchCV",
+    "RVFLPlusClassifier",
     "RoBellRVFLClassifier",
     "__version__",
     "apply_review",

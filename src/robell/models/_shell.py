@@ -128,7 +128,7 @@ class RidgeShell:
         further_penalty = self._fit_penalty(self._design(rows.X), rows)
         leave_out = self._leaves_out()
         # Copies of a row must be left out with it.
-        twins = find_twins(rows.X) if leave_out or self.C == "loo" else None
+        twins = find_twins(rows.X) if leave_out or self._chooses_left_out() else None
         X, weights, targets = rows.X, total, T
         if twins is not None:
             X = X[twins.first]
@@ -206,6 +206,10 @@ class RidgeShell:
             self.C_ = float(PAPER_C[choose_C(design, T, candidates, weights, further_penalty)])
         C = float(self.C_) * self._C_factor
         return solve_ridge(design, T, C, weights, leave_out, further_penalty)
+
+    def _chooses_left_out(self):
+        """Say whether a parameter is chosen by leaving rows out."""
+        return self.C == "loo"
 
     # -- predict ----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn import get_config
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from robell._core.array import beside, is_tensor, to_host
@@ -82,32 +82,33 @@ def draw_seed(random_state):
 
 
 @contextmanager
-def one_line_errors(who, X):
+def one_line_errors(who, X, table="X"):
     """Turn scikit-learn's long messages about unusable values into one line that says where.
 
-    ``who`` is an estimator, or the name of what refuses them.
+    ``who`` is an estimator, or the name of what refuses them; ``table`` what X is called.
     """
     try:
         yield
     except ValueError as error:
         name = who if isinstance(who, str) else type(who).__name__
-        message = _explain(name, X, str(error)) or shorten(str(error), 400)
+        message = _explain(name, X, str(error), table) or shorten(str(error), 400)
         # scikit-learn's own checks want the list of names as it is.
         if message == str(error) or message.startswith("The feature names should match"):
             raise
         raise ValueError(message) from None
 
 
-def _explain(name, X, message):
-    if message.startswith("Input X contains"):
-        what = message.splitlines()[0].removeprefix("Input X contains ").rstrip(".")
+def _explain(name, X, message, table):
+    start = f"Input {table} contains"
+    if message.startswith(start):
+        what = message.splitlines()[0].removeprefix(start).strip().rstrip(".")
         return (
-            f"Input X contains {what}{_where(X, _not_finite)}: {name} accepts finite numbers "
+            f"{start} {what}{_where(X, _not_finite)}: {name} accepts finite numbers "
             "only, so impute or drop such values first"
         )
     if "could not convert string to float" in message:
         return (
-            f"X must be numeric{_where(X, _is_text)}: could not convert string to float; "
+            f"{table} must be numeric{_where(X, _is_text)}: could not convert string to float; "
             f"encode text columns first, for instance with OneHotEncoder"
         )
     return None
@@ -169,6 +170,22 @@ def check_multiplicity(sample_weight, n_rows):
             f"positive entries range from {least:g} to {most:g}: scale them"
         )
     return weight
+
+
+def check_privileged(name, privileged, n_rows):
+    """Return privileged columns of all rows as an array, or raise one line."""
+    if np.ndim(privileged) != 2:
+        raise ValueError(
+            f"privileged must be a table, one row for every row of X and a column a feature; got "
+            f"{np.ndim(privileged)} dimension(s)"
+        )
+    if len(privileged) != n_rows:
+        raise ValueError(
+            f"privileged must have one row for every row of X, {n_rows}; got {len(privileged)}"
+        )
+    with one_line_errors(name, privileged, "privileged"):
+        checks = {"input_name": "privileged", "ensure_min_features": 0}
+        return check_array(privileged, **checks, **ARRAY_CHECKS)
 
 
 # -- tensors -------------------------------------------------------------------------

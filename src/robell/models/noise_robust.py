@@ -23,6 +23,7 @@ from robell._core.labels.noise import (
     wrong_share,
 )
 from robell._core.layers.features import RowBlocks, draw_sparse_layer, hidden_output, rows_per_block
+from robell._core.layers.standardise import column_scales
 from robell._core.ridge.loo import fit_centred_ridge
 from robell._core.ridge.twins import find_twins
 from robell.models._capabilities import Capabilities
@@ -184,7 +185,7 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
         """
         given = self._check_training(X, y, sample_weight)
         self.classes_, rows = given.classes, given.rows()
-        self._fit_scaling(rows.X, rows.multiplicity)
+        self.mean_, self.scale_ = column_scales(rows.X, rows.multiplicity)
         rows = rows._replace(X=self._standardise(rows.X))
         self._draw_layers()
         scores, N, link = self._fit_rounds(rows)
@@ -192,19 +193,6 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
         self._fit_decision(scores, Z, link, rows.multiplicity)
         self._judge_labels(given, Z, N, link)
         return self
-
-    def _fit_scaling(self, X, multiplicity):
-        # Divided by the largest value first: squares of 1e200 would overflow.
-        largest = np.maximum(np.abs(X).max(axis=0), np.finfo(np.float64).tiny)
-        total = multiplicity.sum()
-        mean = multiplicity @ (X / largest) / total
-        deviation = np.sqrt(multiplicity @ np.square(X / largest - mean) / total)
-        # A column that is constant up to rounding says nothing.
-        constant = deviation <= 10 * np.finfo(np.float64).eps * np.abs(mean)
-        self.mean_ = mean * largest
-        # Of a constant such as 1e200 the rounding of its mean alone would be a large number.
-        rounding = np.sqrt(np.finfo(np.float64).eps) * np.abs(self.mean_)
-        self.scale_ = np.where(constant, np.maximum(1.0, rounding), deviation * largest)
 
     def _standardise(self, X):
         with np.errstate(over="ignore"):

@@ -29,13 +29,18 @@ STREAMS = (
     "centers",
     "encoding",
     "inputs",
+    "privileged weights",
+    "privileged bias",
 )
 
 
-def random_stream(seed: int, name: str) -> np.random.Generator:
-    """Return the generator of one of the named streams of a seed."""
-    key = STREAMS.index(name)
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(key,)))
+def random_stream(seed: int, name: str, place: int = 0) -> np.random.Generator:
+    """Return the generator of one of the named streams of a seed, or of a later one of that name.
+
+    ``place`` counts layers that have the same name; each has a stream of its own.
+    """
+    key = (STREAMS.index(name), place) if place else (STREAMS.index(name),)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def draw_random_layer(
@@ -46,15 +51,18 @@ def draw_random_layer(
     *,
     low: float = -1.0,
     part: str = "",
+    place: int = 0,
 ) -> tuple[Array, Array]:
     """Draw U ~ Uniform[low, 1] of shape (B, D) and b ~ bias_scale * Uniform[0, 1] of shape (D,).
 
     Layers are nested: node j's weights and bias do not depend on ``n_hidden``, because weights are
     drawn node by node and biases come from a stream of their own. The paper leaves the range of
-    the bias open (erratum E20). ``part`` is "imaginary " for the second part of a complex layer.
+    the bias open (erratum E20). ``part`` is "imaginary " for the second part of a complex layer,
+    "privileged " for privileged columns; ``place`` counts views.
     """
-    weights = random_stream(seed, f"{part}weights").uniform(low, 1.0, size=(n_hidden, n_features))
-    bias = random_stream(seed, f"{part}bias").uniform(0.0, 1.0, size=n_hidden)
+    of_weights = random_stream(seed, f"{part}weights", place)
+    weights = of_weights.uniform(low, 1.0, size=(n_hidden, n_features))
+    bias = random_stream(seed, f"{part}bias", place).uniform(0.0, 1.0, size=n_hidden)
     return np.ascontiguousarray(weights.T), bias_scale * bias
 
 
