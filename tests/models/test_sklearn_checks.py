@@ -14,10 +14,12 @@ from robell import (
     ComplexRVFLClassifier,
     ELMClassifier,
     GranularBallRVFLClassifier,
+    KernelRVFLPlusClassifier,
     NeuroFuzzyRVFLClassifier,
     NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
+    RVFLPlusClassifier,
 )
 
 ESTIMATORS = [
@@ -44,6 +46,10 @@ ESTIMATORS = [
     GranularBallRVFLClassifier(graph="mda", output_bias=True),
     NoiseRobustRVFLClassifier(),
     NoiseRobustRVFLClassifier(n_hidden=7, n_rounds=0),
+    RVFLPlusClassifier(),
+    RVFLPlusClassifier(C="loo", privileged_penalty="loo", output_bias=True),
+    KernelRVFLPlusClassifier(),
+    KernelRVFLPlusClassifier(C="loo", class_weight="balanced"),
 ]
 
 

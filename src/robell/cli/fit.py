@@ -20,6 +20,8 @@ MODELS = {
     "acrvfl": ("ComplexRVFLClassifier", {"augmented": True}),
     "gb": ("GranularBallRVFLClassifier", {}),
     "gegb": ("GranularBallRVFLClassifier", {"graph": "lfda"}),
+    "rvfl_plus": ("RVFLPlusClassifier", {}),
+    "krvfl_plus": ("KernelRVFLPlusClassifier", {}),
 }
 PROGRAM = 256 << 20  # bytes of the program itself, where they cannot be asked for
 
@@ -110,8 +112,10 @@ def _estimator(options):
 
     name, different = MODELS[options.model]
     kind = getattr(robell, name)
-    known([given for given, _ in options.param], kind().get_params(), "parameter")
-    model = kind(**{"random_state": options.seed, **different, **dict(options.param)})
+    parameters = kind().get_params()
+    known([given for given, _ in options.param], parameters, "parameter")
+    seed = {"random_state": options.seed} if "random_state" in parameters else {}
+    model = kind(**{**seed, **different, **dict(options.param)})
     if options.no_scale or model._capabilities.scales_inputs:
         return model
     from sklearn.pipeline import make_pipeline

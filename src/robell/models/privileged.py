@@ -15,7 +15,9 @@ from robell._core.membership.equations import scale_kernel_width
 from robell._core.ridge import kernels
 from robell._core.ridge.blocks import Blocks, left_out_errors, solve_blocks
 from robell._core.ridge.solve import RidgeSolution
-from robell.models._base import PAPER_C, BaseRVFLClassifier, Capabilities
+from robell.models._base import BaseRVFLClassifier
+from robell.models._capabilities import Capabilities
+from robell.models._shell import PAPER_C
 from robell.models._validation import check_privileged
 
 PENALTIES = np.array([10.0**k for k in range(-2, 6)])  # what privileged_penalty="loo" chooses from
@@ -386,6 +388,7 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
     def _fit_features(self, rows, seed):
         X, Z = self._split(rows.X)
         require_squares(rows.X)
+        self.training_rows_ = X  # all of them, until equal ones are merged
         self.kernel_width_ = self._width(X, rows.multiplicity)
         if Z.shape[1]:
             self.privileged_kernel_width_ = self._width(Z, rows.multiplicity)

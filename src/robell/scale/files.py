@@ -47,7 +47,7 @@ def batch_rows(memory_limit, n_features, n_classes, n_columns):
 
 def _require_memory(memory_limit, classifier, n_rows, n_features, n_classes):
     """Raise where a table is too large for a model that takes all of its rows at once."""
-    n_hidden = int(classifier.n_hidden)
+    n_hidden = int(getattr(classifier, "n_hidden", n_rows))  # a kernel has a column for each row
     each = 4 * n_features + 4 * n_classes + 16  # numbers of a row: as read, scaled, split by class
     layers = 4 * min(n_rows * (n_features + n_hidden), 1 << 24)  # at most this much is kept
     gram = (n_features + n_hidden) ** 2 * 10
