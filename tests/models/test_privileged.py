@@ -338,6 +338,16 @@ def test_a_second_fit_forgets_the_first(model):
     np.testing.assert_array_equal(again.coef_, plain.coef_)
 
 
+@each_model
+def test_the_model_does_not_change_with_the_callers_tables(model):
+    X, Z, y = tables()
+    fitted = clone(model).fit(X, y, privileged=Z)
+    new = np.random.default_rng(5).normal(size=(9, 4))
+    before = fitted.decision_function(new)
+    X[:], Z[:] = 0.0, 0.0
+    np.testing.assert_array_equal(fitted.decision_function(new), before)
+
+
 # -- bad input -------------------------------------------------------------------------
 
 

@@ -407,7 +407,7 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
     def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
         """Solve the ridge on Gram matrices."""
         own, Z = self._split(X)
-        self.training_rows_ = np.ascontiguousarray(own)
+        self.training_rows_ = np.array(own, order="C")  # a copy: the caller may change X later
         student, has_privileged = self._features(self.training_rows_), Z.shape[1] > 0
         if has_privileged:
             teacher = _linear_and_gaussian(Z, Z, self.privileged_kernel_width_)
