@@ -6,6 +6,7 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # mostly wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,21 @@ def data_dir():
     if not folder:
         pytest.skip("needs the paper's sets as CSV files: set ROBELL_DATA_DIR to their folder")
     return Path(folder)
+
+
+@pytest.fixture
+def null_device(tmp_path, monkeypatch):
+    """A null device to write to: one of our own where a mistake could lose that of the machine."""
+    if not os.access(os.path.dirname(os.devnull) or ".", os.W_OK):
+        return os.devnull  # who may not write to its folder cannot replace it
+    path = tmp_path / "null-device"
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        path.write_bytes(b"nothing")
+    except (OSError, AttributeError):
+        pytest.skip("this user could lose the null device, and may not make another to try it on")
+    monkeypatch.setattr(os, "devnull", str(path))
+    return str(path)
 
 
 @pytest.fixture

@@ -17,9 +17,19 @@ import pytest
 from robell import __version__
 from robell.cli import main
 from robell.cli.main import COMMANDS
+from robell.cli.options import (
+    ABOVE_LIMIT,
+    CANNOT_TELL,
+    EXIT_STATUS,
+    FAILED,
+    INCOMPLETE,
+    INTERRUPTED,
+    OK,
+)
 from robell.studies.paper.protocols import paper_split
 
 ROOT = Path(__file__).parents[2]
+STATUSES = (OK, FAILED, 2, INCOMPLETE, ABOVE_LIMIT, CANNOT_TELL, INTERRUPTED)
 
 
 @pytest.fixture(autouse=True)
@@ -233,3 +243,19 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path):
     )
     assert done.stderr == ""
     assert done.stdout.startswith("name")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_says_once_what_the_exit_status_means(capsys, command):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    help_text = capsys.readouterr().out
+    assert help_text.endswith(EXIT_STATUS)
+    assert help_text.count("exit status") == 1
+
+
+def test_the_documented_exit_statuses_are_those_of_the_help():
+    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    documented = re.findall(r"^\| (\d+) \|", text, re.MULTILINE)
+    assert documented == re.findall(r"^  (\d+) ", EXIT_STATUS, re.MULTILINE)
+    assert documented == [str(status) for status in STATUSES]

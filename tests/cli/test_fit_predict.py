@@ -168,15 +168,15 @@ def test_no_output_replaces_an_input(capsys, model, table, tmp_path, link):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX pipes")
-def test_no_output_replaces_a_pipe_or_the_null_device(capsys, model, table, tmp_path):
+def test_no_output_replaces_a_pipe_or_the_null_device(capsys, model, table, tmp_path, null_device):
     os.mkfifo(tmp_path / "pipe.csv")
-    (tmp_path / "null.csv").symlink_to(os.devnull)
-    null = os.stat(os.devnull)
+    (tmp_path / "null.csv").symlink_to(null_device)
+    null = os.stat(null_device)
     for arguments in (["fit", table, "--target", "y"], ["predict", model, table]):
         status, _, err = run(capsys, *arguments, "--out", tmp_path / "pipe.csv")
         assert status == 1
         assert "is a device or a pipe" in err
-        for out in (os.devnull, tmp_path / "null.csv"):
+        for out in (null_device, tmp_path / "null.csv"):
             assert run(capsys, *arguments, "--out", out, "--quiet") == (0, f"{out}\n", "")
     assert os.path.exists(tmp_path / "pipe.csv")
-    assert os.stat(os.devnull).st_rdev == null.st_rdev
+    assert os.stat(null_device).st_rdev == null.st_rdev

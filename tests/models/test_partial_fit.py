@@ -472,3 +472,43 @@ def test_a_new_smallest_class_is_drift(rng, small):
     model = stream(RoBell(8, random_state=0), X, y)
     with pytest.warns(DriftWarning, match="was the smallest"):
         model.partial_fit(rng.normal(size=(900, 3)) * 0.5, np.ones(900, int))
+
+
+class FitsHalf(RVFLClassifier):
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X[::2], y[::2])
+
+
+class WeighsByNorm(RVFLClassifier):
+    def _fit_weights(self, prepared):
+        return 1.0 / (1.0 + np.square(prepared.rows.X).sum(axis=1))
+
+
+class ReversedTargets(RoBellRVFLClassifier):
+    def _targets(self, rows):
+        return super()._targets(rows)[:, ::-1]
+
+
+class Squared(RVFLClassifier):
+    def _features(self, X):
+        return super()._features(X) ** 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"), [(FitsHalf, "fit"), (WeighsByNorm, "_fit_weights"),
+                         (ReversedTargets, "_targets")],
+)  # fmt: skip
+def test_what_partial_fit_would_pass_over_is_refused(imbalanced, kind, method):
+    model = kind(5, random_state=0)
+    with pytest.raises(TypeError, match=f"{kind.__name__} has a {method} of its own, which"):
+        model.partial_fit(*imbalanced, classes=[0, 1])
+    assert not hasattr(model, "classes_")
+
+
+def test_features_of_ones_own_are_used_by_partial_fit(imbalanced):
+    X, y = imbalanced
+    whole = Squared(5, random_state=0, calibrate=False).fit(X, y)
+    parts = Squared(5, random_state=0, calibrate=False)
+    for start in (0, 100):
+        parts.partial_fit(X[start : start + 100], y[start : start + 100], classes=[0, 1])
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-7, atol=1e-9)

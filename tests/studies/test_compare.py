@@ -514,3 +514,13 @@ def test_killed_and_started_again_it_comes_to_the_same_numbers(tmp_path):
 def test_the_public_name_is_this():
     assert robell.compare is compare
     assert set(METRICS) == set(chance_scores([2, 1]))
+
+
+def test_a_folder_of_somebody_else_is_refused_before_any_table_is_read(tmp_path):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "dear.txt").write_text("dear")
+    (tmp_path / "file").touch()
+    for out, why in (("letters", "holds other files and no earlier results"), ("file", "a file")):
+        with pytest.raises(StudyError, match=why):
+            compare("nowhere.csv", ["rvfl"], target="y", out=tmp_path / out)
+    assert [path.name for path in (tmp_path / "letters").iterdir()] == ["dear.txt"]

@@ -136,7 +136,7 @@ def test_records_without_a_stamp(tmp_path):
 
 def test_a_file_in_place_of_the_directory(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StudyError, match="cannot be written"):
+    with pytest.raises(StudyError, match="is a file, and results"):
         Store(tmp_path / "file", "toy")
 
 

@@ -38,14 +38,6 @@ examples:
   robell audit claims.csv.gz --target verdict --ignore claim_no clerk --out reports/
   robell audit old.csv --target kind --encoding latin-1 --out july
   robell audit train.csv --target label --fail-above 5% --json found.json
-
-exit status:
-  0    done, and not above the limit of --fail-above
-  1    an error
-  2    wrong usage
-  4    more labels are suspect than --fail-above allows (what was asked for is written)
-  5    with --fail-above: the columns say too little to tell (what was asked for is written)
-  130  interrupted (nothing is written)
 """
 WHEN_STOPPED = NOTHING_WRITTEN
 __all__ = ["add_arguments", "expected_errors", "run"]

@@ -29,9 +29,6 @@ examples:
   robell compare tables/*.csv --target label
   robell compare tables/ --target label --models rvfl robell noise_robust lightgbm --noise 0 20
   robell compare a.csv b.parquet --target y --models mymodule:make_model forest --repeats 20
-
-exit status: 0 done, 1 an error, 2 wrong usage, 3 done but some jobs failed (scored as chance) or
-             some tables could not be used, 130 interrupted (what had finished is kept)
 """
 WHEN_STOPPED = STUDY_KEPT
 expected_errors = study_errors

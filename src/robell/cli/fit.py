@@ -40,8 +40,6 @@ examples:
   robell fit part-1.csv part-2.csv --target label --out model.skops --memory 500MB
   robell fit data/ --target y --out model.skops --model robell --param C=10 \\
       --param n_hidden=200 --param kernel_width=scale --seed 1
-
-exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted (nothing is written)
 """
 WHEN_STOPPED = NOTHING_WRITTEN
 

@@ -171,7 +171,7 @@ def _parser(given):
             name,
             help=module.HELP,
             description=module.DESCRIPTION,
-            epilog=module.EXAMPLES,
+            epilog=f"{module.EXAMPLES.rstrip()}\n\n{EXIT_STATUS}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if name in given:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from robell._core.tools.files import check_output_folder, parse_bytes
+from robell._core.tools.files import parse_bytes
 from robell._core.tools.names import did_you_mean
 
 OK, FAILED, INCOMPLETE, INTERRUPTED = 0, 1, 3, 130  # and 2, wrong usage, which argparse gives
@@ -157,7 +157,9 @@ def add_study(command, out):
 
 def study_folder(options):
     """Return the folder of the results; one that holds something else is refused."""
-    check_output_folder(options.out, marks=("study.json", "records.jsonl"))
+    from robell.studies.engine.store import check_study_folder
+
+    check_study_folder(options.out)
     return options.out
 
 

@@ -19,8 +19,6 @@ EXAMPLES = """\
 examples:
   robell predict model.skops new.csv --out predictions.csv
   robell predict model.skops new-*.parquet --out predictions.parquet --proba
-
-exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted (nothing is written)
 """
 WHEN_STOPPED = NOTHING_WRITTEN
 __all__ = ["add_arguments", "expected_errors", "run"]

@@ -28,9 +28,6 @@ examples:
   robell reproduce table1 --datasets haberman monk1 --models rvfl robell
   robell reproduce all --data-dir data --jobs 4        sets from a folder of CSV files
   robell reproduce tests --protocol repeated --repeats 20 --tune-by g_mean
-
-exit status: 0 done, 1 an error, 2 wrong usage, 3 done but some jobs failed,
-             130 interrupted (what had finished is kept)
 """
 WHEN_STOPPED = STUDY_KEPT
 expected_errors = study_errors

@@ -27,9 +27,6 @@ examples:
   robell robustness                                    everything: 34 sets, 14 models
   robell robustness --datasets pima yeast4 --models logistic noise_robust --kinds symmetric
   robell robustness --datasets fresh --levels 0 20 40 --seeds 10 --first-seed 20
-
-exit status: 0 done, 1 an error, 2 wrong usage, 3 done but some jobs failed (scored as chance),
-             130 interrupted (what had finished is kept)
 """
 WHEN_STOPPED = STUDY_KEPT
 expected_errors = study_errors

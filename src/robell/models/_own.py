@@ -6,6 +6,21 @@ from inspect import isfunction
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+# What ``fit`` calls, and fits of rows that come in parts do not, or not with all rows at hand.
+PASSED_OVER = ("fit", "_prepare", "_fit_prepared", "_fit_weighted", "_fit_rows", "_fit_features")
+PASSED_OVER += ("_fit", "_fit_ridge", "_leaves_out", "_use_left_out", "_targets", "_class_cost")
+PASSED_OVER += ("_fit_weights", "_memberships", "_with_cost", "_fit_penalty", "_calibration")
+PASSED_OVER += ("_check_training", "_validate_training", "_importances")
+
+
+def require_own_fit(estimator, what):
+    """Raise where an estimator has a method of its own that a fit in parts would not call."""
+    if method := first_foreign(estimator, PASSED_OVER):
+        raise TypeError(
+            f"{type(estimator).__name__} has a {method} of its own, which {what} would not call: "
+            "fit it in memory"
+        )
+
 
 def first_foreign(estimator, names):
     """Return the first of the named methods that is not this package's own, or None.

@@ -30,6 +30,7 @@ from robell._core.ridge.state import (
     to_plain,
     update,
 )
+from robell.models._own import require_own_fit
 from robell.models._solution import SolvedFromSums
 from robell.models._validation import (
     ARRAY_CHECKS,
@@ -119,6 +120,7 @@ class StreamingMixin(SolvedFromSums):
         if uses_device(X):
             raise TypeError("partial_fit takes arrays, not tensors: give X.cpu()")
         self._require_penalty()
+        require_own_fit(self, "partial_fit")
         model, first = self, "_stream" not in vars(self)
         if first:  # on a copy: rows that cannot be used leave nothing behind
             model = copy(self)

@@ -17,10 +17,9 @@ import numpy as np
 from robell._core.tools.files import FileError, copy_pipe
 from robell._core.tools.names import did_you_mean
 from robell._core.tools.optional import require
-from robell.tables.numerals import plain_number
+from robell.scale.file_labels import encoded, typed_labels, written_types
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
-LONGEST_LABEL = 1_000  # characters; labels are kept side by side, each as wide as the longest
 MOST_CLASSES = 10_000  # a target with more distinct values is no class label
 LONGEST_ERROR = 300  # characters; Arrow quotes the whole cell
 CSV_BLOCK = 1 << 22  # bytes of a CSV file parsed at a time
@@ -104,7 +103,7 @@ class Tables:
         for file in self.files:
             start = 0
             for batch in file.arrow_batches([], self.target):
-                values, places = _encoded(batch.column(0), file.path, self.target, start)
+                values, places = encoded(batch.column(0), file.path, self.target, start)
                 found = np.bincount(places, minlength=len(values)).tolist()
                 for value, count in zip(values, found, strict=True):
                     counts[value] = counts.get(value, 0) + count
@@ -116,7 +115,7 @@ class Tables:
                     )
         if not counts:
             raise FileError(f"{self.files[0].path}: there is no row in it")
-        return _typed_labels(counts, self.files, self.target)
+        return typed_labels(counts, self.target, all(isinstance(f, _CsvFile) for f in self.files))
 
     def batches(self, n_rows, labels=None):
         """Yield batches of at most ``n_rows`` rows, with y where given what ``labels`` found."""
@@ -150,7 +149,7 @@ class Tables:
                 X, y = _numbers(batch, self.columns, file.path, start), None
                 if labels is not None:
                     raw = batch.column(len(self.columns))
-                    values, places = _encoded(raw, file.path, self.target, start)
+                    values, places = encoded(raw, file.path, self.target, start)
                     y = np.array([labels[value] for value in values])[places]
                 yield X, y
                 start += batch.num_rows
@@ -162,26 +161,6 @@ def _require_columns(file, names):
         if name not in known:
             near = did_you_mean(name, file.columns)
             raise FileError(f"{file.path}: there is no column {name!r}{near}")
-
-
-def _encoded(column, path, name, start):
-    """Return the distinct values of a column, and each row's place among them."""
-    import pyarrow
-
-    if column.null_count:
-        row = start + int(np.argmax(np.asarray(column.is_null())))
-        raise FileError(f"{path}: row {row + 1} has no label in column {name!r}")
-    if not pyarrow.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    values = column.dictionary.to_pylist()
-    if any(isinstance(value, str) and len(value) > LONGEST_LABEL for value in values):
-        raise FileError(
-            f"{path}: column {name!r} holds texts of more than {LONGEST_LABEL:,} characters, which "
-            "are no class labels"
-        )
-    if any(value != value for value in values):
-        raise FileError(f"{path}: column {name!r} holds NaN, which is no label")
-    return values, np.asarray(column.indices)
 
 
 def _numbers(batch, columns, path, start):
@@ -198,39 +177,6 @@ def _numbers(batch, columns, path, start):
             "drop such rows first"
         )
     return X
-
-
-def _read_labels(texts):
-    """Return text -> label: numbers where all are spelt plainly, otherwise the texts themselves."""
-    numbers = {text: plain_number(text) for text in texts}
-    if None not in numbers.values():
-        if all("." not in text and abs(n) < 2**63 for text, n in numbers.items()):
-            return {text: int(text) for text in texts}
-        of_one_spelling = all(repr(float(text)) == text for text in texts)
-        # Fractions are measured rather than labelled: as numbers they are refused as such.
-        if of_one_spelling or any(n != n.to_integral_value() for n in numbers.values()):
-            return {text: float(text) for text in texts}
-    return {text: text for text in texts}
-
-
-def _typed_labels(counts, files, target):
-    """Return raw value -> label, and how often each label occurs.
-
-    Texts of a CSV file are numbers where all are spelt plainly, as 7 and 8 are; otherwise they
-    stay as they are written, so that 01, 1 and 1.0 are three labels.
-    """
-    raw = list(counts)
-    kinds = {type(value) for value in raw}
-    if len(kinds) > 1 and kinds - {int, float}:
-        names = " and ".join(sorted(kind.__name__ for kind in kinds))
-        raise FileError(f"column {target!r} is of different kinds in different files: {names}")
-    labels = dict(zip(raw, raw, strict=True))
-    if kinds == {str} and all(isinstance(file, _CsvFile) for file in files):
-        labels = _read_labels(raw)
-    totals = {}
-    for value, label in labels.items():
-        totals[label] = totals.get(label, 0) + counts[value]
-    return labels, dict(sorted(totals.items()))
 
 
 # -- formats ---------------------------------------------------------------------------
@@ -414,10 +360,11 @@ class _ParquetFile(_File):
         kind = self.schema.field(target).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
         tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_string)
-        if not any(test(kind) for test in (*tests, types.is_large_string)):
+        plain = any(test(kind) for test in (*tests, types.is_large_string))
+        if not plain and str(kind) != "string_view" and kind.id not in written_types():
             raise FileError(
-                f"{self.path}: column {target!r} is of type {kind}: labels must be texts, numbers "
-                "or truth values"
+                f"{self.path}: column {target!r} is of type {kind}: labels must be texts, numbers, "
+                "dates or truth values"
             )
 
     def _batches(self, columns, target):

@@ -17,7 +17,7 @@ from robell._core.membership import frozen as frozen_steps
 from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS
 from robell._core.ridge.state import empty
 from robell.models._family import FamilyClassifier
-from robell.models._own import first_foreign
+from robell.models._own import require_own_fit
 from robell.models._streaming import LANDMARKS, RESERVOIR
 from robell.models._validation import draw_seed
 from robell.scale.passes import (
@@ -153,12 +153,6 @@ class OutOfCoreFit:
         return self._model
 
 
-# What fit calls on all rows at once: a fit in parts has ways of its own round these.
-PASSED_OVER = ("fit", "_prepare", "_fit_prepared", "_fit_weighted", "_fit_rows", "_fit_features")
-PASSED_OVER += ("_fit", "_fit_ridge", "_leaves_out", "_use_left_out")
-PASSED_OVER += ("_fit_weights", "_memberships", "_with_cost", "_fit_penalty", "_calibration")
-
-
 def _result(step):
     """Yield a pass, and return what it was finished with."""
     yield step
@@ -181,11 +175,7 @@ def _steps(model):
             f"{type(steps[-1]).__name__} cannot be fitted in parts: give RVFLClassifier, "
             "ELMClassifier or RoBellRVFLClassifier, alone or as the last step of a pipeline"
         )
-    if method := first_foreign(steps[-1], PASSED_OVER):
-        raise TypeError(
-            f"{type(steps[-1]).__name__} has a {method} of its own, which a fit in parts would "
-            "not call: fit it in memory"
-        )
+    require_own_fit(steps[-1], "a fit in parts")
     for step in steps[:-1]:
         if type(step) is not StandardScaler:
             raise TypeError(

@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 from robell import __version__
-from robell._core.tools.files import FileError, write_atomically
+from robell._core.tools.files import FileError, check_output_folder, write_atomically
 
 FORMAT = 1
 CHECK = b', "check": '
@@ -55,6 +55,7 @@ class Store:
         self.path = self.folder / "records.jsonl"
         self.records = {}
         self._file = None
+        check_study_folder(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._check_stamp()
@@ -151,6 +152,14 @@ class Store:
         if whole < len(text):
             os.ftruncate(self._file, whole)
         self.records = _parse(self.path, text[:whole])
+
+
+def check_study_folder(folder):
+    """Raise where a folder of results is a file, or holds other things than an earlier study."""
+    try:
+        check_output_folder(folder, marks=("study.json", "records.jsonl"))
+    except FileError as error:
+        raise StudyError(str(error)) from error
 
 
 def _stamp_of(folder):

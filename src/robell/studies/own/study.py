@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from robell._core.tools.optional import require
-from robell.studies.engine.store import StudyError
+from robell.studies.engine.store import StudyError, check_study_folder
 from robell.studies.engine.study import Study, carry_out
 from robell.studies.own.data import read_all
 from robell.studies.own.jobs import PROTOCOLS, plan_own_jobs, run_own_job, split_of
@@ -82,7 +82,8 @@ def compare(
     encoding, delimiter : str, default="utf-8", None
         Of text files, as :func:`audit` takes them.
     out : path-like, default="robell-compare"
-        Where records, tables, figures and the page go.
+        Where records, tables, figures and the page go: a folder that is new, empty or of the same
+        comparison.
     progress : bool, default=True
         Whether a bar is shown on a terminal; ``progress.log`` in ``out`` is always written.
     command : str, default=""
@@ -108,6 +109,7 @@ def compare(
     (('RVFL', 'GaussianNB'), [1.0, 1.0])
     """
     require("matplotlib", extra="bench")  # now, rather than when everything else is done
+    check_study_folder(out)
     levels = _levels(noise)
     repeats = _repeats(protocol, repeats)
     if time_limit is not None and not time_limit > 0:
