@@ -22,8 +22,6 @@ examples:
   robell audit orders.csv --target returned
   robell apply orders.csv orders-audit.csv --out clean.csv
   robell audit clean.csv --target returned
-
-exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted (nothing is written)
 """
 WHEN_STOPPED = NOTHING_WRITTEN
 __all__ = ["add_arguments", "expected_errors", "run"]
