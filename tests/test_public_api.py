@@ -70,6 +70,7 @@ def test_public_names():
         "RVFLGridSearchCV",
         "RVFLPlusClassifier",
         "RoBellRVFLClassifier",
+        "TableEncoder",
         "__version__",
         "compare",
         "find_label_issues",

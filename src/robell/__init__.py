@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from robell.models.rvfl import ELMClassifier, RVFLClassifier
     from robell.search import RVFLGridSearchCV, paper_grid
     from robell.studies.own.study import compare
+    from robell.tables.encoder import TableEncoder
 
 __version__ = "0.1.0"
 
@@ -31,6 +32,7 @@ _HOMES = CLASSIFIERS | {
     "LabelIssues": "robell.labels.issues",
     "RVFLGridSearchCV": "robell.search",
     "apply_review": "robell.labels.review",
+    "TableEncoder": "robell.tables.encoder",
     "audit": "robell.labels.audit",
     "compare": "robell.studies.own.study",
     "find_label_issues": "robell.labels.issues",
@@ -53,6 +55,7 @@ __all__ = [
     "RVFLGridSearchCV",
     "RVFLPlusClassifier",
     "RoBellRVFLClassifier",
+    "TableEncoder",
     "__version__",
     "apply_review",
     "audit",

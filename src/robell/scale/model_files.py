@@ -24,6 +24,7 @@ from robell.models._family import FamilyClassifier
 
 # Of foreign types a model file may hold scikit-learn's own, which skops knows, and these.
 OWN_TYPES = [f"{home}.{name}" for name, home in CLASSIFIERS.items()]
+OWN_TYPES += ["robell.tables.encoder.TableEncoder"]
 SCHEMA = "schema.json"  # the part of a file that describes the model
 OBJECTS = 32  # bytes of memory for a byte of it, at most
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+import numpy as np
+
 from robell.report.text import NUMBER
 
 _COMMA_NUMBER = re.compile(r"[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -68,6 +70,37 @@ _ORDER = {
     ";": (DECIMAL_COMMA, COMMA_THOUSANDS, DOT_THOUSANDS),
 }
 _OTHER_ORDER = (COMMA_THOUSANDS, DECIMAL_COMMA, DOT_THOUSANDS)
+
+
+_PLAIN_SIGNS = re.compile(r"[0-9+\-.eE]*", re.ASCII)
+
+
+def plain_floats(cells):
+    """Return the numbers of cells that are all written in the usual way, None if one is not.
+
+    It does what :func:`read_numbers` does with them, many times as fast.
+    """
+    if not _PLAIN_SIGNS.fullmatch("".join(cells)):
+        return None
+    try:
+        return np.fromiter(map(float, cells), np.float64, len(cells))
+    except ValueError:
+        return None
+
+
+def floats_written(cells, how):
+    """Return the numbers of cells written in a known way, NaN for those that are no numbers."""
+    found = plain_floats(cells) if how == "number" else None
+    if found is not None:
+        return found
+    percents = "percentage" in how
+    parse = _READINGS.get(how.replace("percentage", "number", 1), number)
+    table = {}
+    for cell in set(cells):
+        share = _PERCENT.fullmatch(cell) if percents else None
+        value = parse(share[1] if share else cell)
+        table[cell] = np.nan if value is None else value
+    return np.array([table[cell] for cell in cells], np.float64)
 
 
 def read_numbers(cells, delimiter=","):

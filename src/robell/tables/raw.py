@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,12 +16,23 @@ class Column:
     """Cells of one column; a cell is None where the source has no value.
 
     `kind` is what the source says the column holds ("number", "text", "date" or "other"), or
-    None where the source does not say, as in CSV files.
+    None where the source does not say, as in CSV files. `values`, where given, are the numbers of
+    a source that holds numbers, NaN where there is none; `cells` may then be None.
     """
 
     name: str
-    cells: list
+    cells: list | None
     kind: str | None = None
+    values: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.values if self.cells is None else self.cells)
+
+    def take(self, places):
+        """Return the cells at these places."""
+        cells = None if self.cells is None else [self.cells[place] for place in places]
+        values = None if self.values is None else self.values[places]
+        return replace(self, cells=cells, values=values)
 
 
 @dataclass(frozen=True)
@@ -40,7 +52,7 @@ class RawTable:
 
     def take(self, places):
         """Return the table of the rows at these places."""
-        columns = tuple(replace(c, cells=[c.cells[p] for p in places]) for c in self.columns)
+        columns = tuple(column.take(places) for column in self.columns)
         lines = None if self.lines is None else self.lines[places]
         return replace(self, columns=columns, rows=self.rows[places], lines=lines)
 
@@ -67,3 +79,10 @@ def require_names(where, names):
 def one_line(error):
     """Return the text of an error as one line."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def number_cell(value):
+    """Return a number as text, whole ones without a decimal point."""
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    return repr(float(value)).removesuffix(".0")

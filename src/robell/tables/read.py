@@ -16,7 +16,7 @@ import numpy as np
 from robell._core.tools.files import FileError, copy_pipe
 from robell._core.tools.optional import require
 from robell.report.text import NAME
-from robell.tables.raw import Column, RawTable, one_line, require_names
+from robell.tables.raw import Column, RawTable, number_cell, one_line, require_names
 from robell.tables.read_csv import read_csv
 from robell.tables.sample import MAX_ROWS, row_limit, sample_places
 
@@ -106,7 +106,7 @@ def _read_parquet(path, max_rows, seed):
         raise FileError(f"{path}: {one_line(error)}") from error
     if not n_rows:
         raise FileError(f"{path}: there is no row in it")
-    columns = tuple(_typed(name, column) for name, column in zip(names, values, strict=True))
+    columns = tuple(typed_column(name, column) for name, column in zip(names, values, strict=True))
     return RawTable(path.name, columns, places + 1, None, n_rows, "Parquet")
 
 
@@ -129,18 +129,27 @@ def _read_frame(frame, max_rows, seed):
     if not len(frame):
         raise FileError("the frame: there is no row in it")
     places = sample_places(len(frame), row_limit(max_rows, len(names)), seed)
-    columns = []
-    for place, name in enumerate(names):
-        if hasattr(frame, "iloc"):
-            values = frame.iloc[places, place].tolist()
-        else:
-            values = frame[frame.columns[place]].gather(places).to_list()
-        columns.append(_typed(name, values))
+    columns = [frame_column(frame, place, name, places) for place, name in enumerate(names)]
     return RawTable("table", tuple(columns), places + 1, None, len(frame), "a data frame")
 
 
-def _typed(name, values):
-    """Return the column of some values as text, with the kind that they have in common."""
+def frame_column(frame, place, name, rows):
+    """Return some rows of a column of a pandas or polars frame."""
+    if hasattr(frame, "iloc"):
+        column = frame.iloc[rows, place]
+        values = column.tolist()
+    else:
+        column = frame[frame.columns[place]].gather(rows)
+        values = column.to_list()
+    is_category = str(column.dtype).startswith(("category", "Categorical", "Enum"))
+    return typed_column(name, values, is_category)
+
+
+def typed_column(name, values, is_category=False):
+    """Return the column of some values as text, with the kind that they have in common.
+
+    Texts are read as the cells of a CSV file are: what they spell decides.
+    """
     cells, kinds = [], set()
     for value in values:
         kind, text = _cell(value)
@@ -149,8 +158,10 @@ def _typed(name, values):
             kinds.add(kind)
     if "other" in kinds:
         return Column(name, cells, "other")
-    if kinds == {"number", "text"}:
-        return Column(name, cells, None)  # the text decides, as it does in a CSV file
+    if is_category:
+        return Column(name, cells, "text")
+    if "cell" in kinds:
+        return Column(name, cells, None)
     return Column(name, cells, kinds.pop() if len(kinds) == 1 else "text")
 
 
@@ -159,11 +170,11 @@ def _cell(value):
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None, None
     if isinstance(value, str):
-        return "text", value.strip()
+        return "cell", value.strip()
     if isinstance(value, bool | np.bool_):
         return "text", str(bool(value))
     if isinstance(value, numbers.Number) and not isinstance(value, complex):
-        return (None, None) if value != value else ("number", _number_cell(value))
+        return (None, None) if value != value else ("number", number_cell(value))
     if isinstance(value, datetime.date):  # a datetime is one too
         return "date", value.isoformat()
     if isinstance(value, datetime.timedelta):
@@ -171,9 +182,3 @@ def _cell(value):
     if isinstance(value, datetime.time):
         return "text", value.isoformat()
     return "other", str(value)[: 4 * NAME]
-
-
-def _number_cell(value):
-    if isinstance(value, numbers.Integral):
-        return str(int(value))
-    return repr(float(value)).removesuffix(".0")

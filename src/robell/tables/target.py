@@ -16,6 +16,7 @@ from robell.tables.numerals import number, plain_number
 LEAST_ROWS = 30
 LEAST_OF_CLASS = 5
 MOST_CLASSES = 200
+LONGEST_LABEL = 1_000  # characters
 FEW_VALUES = 20  # distinct whole numbers that are classes in a table of any size
 FEW_FRACTIONS = 10  # the same for numbers with decimals
 ROWS_A_VALUE = 20  # rows for each distinct whole number beyond those, if they are classes
@@ -27,7 +28,8 @@ class Labels:
 
     `kept` are the places of these rows in the table, `codes` their classes as places in
     `classes`. `unlabelled` counts rows without a label by what stands there, `set_aside` the rows
-    of classes that are too small, and `alike` are pairs of labels that look almost the same.
+    of classes that are too small. `alike` are pairs of labels that differ only in capitals or
+    spaces: the second was taken as the first, unless spellings are kept.
     """
 
     classes: tuple[str, ...]
@@ -53,8 +55,12 @@ def find_column(table, name):
     raise FileError(f"{text}; its columns are {shown}{more}")
 
 
-def read_labels(table, place):
-    """Read the labels from the column at a place, without tiny classes and rows with no label."""
+def read_labels(table, place, *, keep_spelling=False):
+    """Read the labels from the column at a place, without tiny classes and rows with no label.
+
+    Labels that differ only in capitals or spaces are one class, spelt as most rows spell it,
+    unless spellings are to be kept.
+    """
     column = table.columns[place]
     where = f"{table.name}: column {said(column.name)}"
     gone = np.array([is_missing(cell, column.kind) for cell in column.cells])
@@ -64,7 +70,15 @@ def read_labels(table, place):
     cells = [cell for cell, missing in zip(column.cells, gone, strict=True) if not missing]
     if not cells:
         raise FileError(f"{where} holds no label")
+    if any(isinstance(cell, str) and len(cell) > LONGEST_LABEL for cell in set(cells)):
+        raise FileError(
+            f"{where} holds texts of more than {LONGEST_LABEL:,} characters, which are no labels"
+        )
     cells = _one_spelling(cells)
+    alike = _look_alikes(Counter(cells))
+    if alike and not keep_spelling:
+        meant = {other: first for first, other in alike}
+        cells = [meant.get(cell, cell) for cell in cells]
     counts = Counter(cells)
     _require_classes(where, counts, len(cells))
     small = {label: n for label, n in counts.items() if n < LEAST_OF_CLASS}
@@ -90,7 +104,7 @@ def read_labels(table, place):
         kept,
         unlabelled,
         dict(sorted(small.items(), key=lambda item: _order(item[0]))),
-        _look_alikes(counts),
+        alike,
     )
 
 
@@ -135,9 +149,9 @@ def _require_classes(where, counts, n_rows):
 
 
 def _look_alikes(counts):
-    """Return pairs of labels that differ only in capitals or spaces."""
+    """Return pairs of labels that differ only in capitals or spaces, the commoner one first."""
     first, pairs = {}, []
-    for label in sorted(counts):
+    for label in sorted(counts, key=lambda label: (-counts[label], label)):
         folded = "".join(label.casefold().split())
         if folded in first:
             pairs.append((first[folded], label))

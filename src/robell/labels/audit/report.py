@@ -201,7 +201,7 @@ def _warnings(result):
     for first, second in evidence.labels.alike[:3]:
         yield (
             f"The labels {quoted(first)} and {quoted(second)} differ only in capitals or spaces. "
-            "They were taken as two classes; if they mean the same, spell them alike."
+            f"They were taken as one class, {quoted(first)}."
         )
     n_rows, n_columns = evidence.matrix.shape
     if n_columns > MOST_COLUMNS_A_ROW * n_rows:

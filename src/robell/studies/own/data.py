@@ -16,8 +16,7 @@ from robell.datasets._dataset import content_digest
 from robell.report.text import counted, said
 from robell.studies.engine.jobs import Rows
 from robell.studies.engine.store import StudyError
-from robell.tables.columns import prepare_column
-from robell.tables.leaks import find_leak
+from robell.tables.encoder import TableEncoder
 from robell.tables.numerals import number
 from robell.tables.raw import Column, RawTable
 from robell.tables.read import read_table
@@ -188,23 +187,20 @@ def _matrix(table, features, labels):
     """Return the columns as numbers, and notes on those left out and on rows left out."""
     kept = table.take(labels.kept)
     chosen = {column.name for column in features}
-    used, left_out = [], []
-    for column in kept.columns:
-        if column.name not in chosen:
-            continue
-        prepared, _ = prepare_column(column, kept.rows, delimiter=table.delimiter)
-        leak = prepared and find_leak(prepared, labels.codes, len(labels.classes))
-        if prepared is None or leak:
-            left_out.append(f"{said(column.name, 30)}{' (repeats the target)' if leak else ''}")
-        else:
-            used.append(prepared.matrix)
-    if not used:
+    columns = [column for column in kept.columns if column.name in chosen]
+    encoder = TableEncoder()._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
+    if not encoder.plans_:
         raise FileError(f"{table.name}: no column is left to learn from")
+    left_out = [
+        said(note.name, 30) + (" (repeats the target)" if "repeats" in note.done else "")
+        for note in encoder.notes_
+        if note.kind == "left out"
+    ]
     notes = []
     if left_out:
         shown = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
         notes.append(f"{counted(len(left_out), 'column')} left out: {shown}")
-    return np.column_stack(used), notes
+    return encoder._transform_columns(columns), notes
 
 
 def _rows(name, X, labels, classes, source, notes):
@@ -214,6 +210,8 @@ def _rows(name, X, labels, classes, source, notes):
         codes, classes, counts = 1 - codes, classes[::-1], counts[::-1]
     if missing := sum(labels.unlabelled.values()):
         notes.append(f"{counted(missing, 'row')} without a label left out")
+    for first, other in labels.alike[:3]:
+        notes.append(f"label {said(other, 20)} taken as {said(first, 20)}")
     if labels.set_aside:
         small = ", ".join(said(label, 20) for label in list(labels.set_aside)[:5])
         notes.append(f"classes of fewer than five rows left out: {small}")

@@ -1,0 +1,99 @@
+"""Dates and times as people write them: 2024-12-31, 31.12.2024 23:59, 12/31/2024, 31 Dec 2024."""
+
+from __future__ import annotations
+
+import datetime
+import re
+
+_CLOCK = r"(?:[T ,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*([AaPp][Mm])?)?"
+_ZONE = r"\s*(?:(Z|UTC|GMT)|([+-])(\d{2}):?(\d{2}))?"
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_LETTERS = r"([A-Za-z]{3,9})\.?"
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+ISO = "year-month-day"
+# Each way of writing: its pattern, and which of the first three groups are year, month and day.
+# A column is read in one way; where two suit all of its cells, the first does.
+_WAYS = {
+    ISO: (r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})", (0, 1, 2)),
+    "day.month.year": (r"(\d{1,2})\.(\d{1,2})\.(\d{4})", (2, 1, 0)),
+    "month/day/year": (r"(\d{1,2})/(\d{1,2})/(\d{4})", (2, 0, 1)),
+    "day/month/year": (r"(\d{1,2})/(\d{1,2})/(\d{4})", (2, 1, 0)),
+    "day-month-year": (r"(\d{1,2})-(\d{1,2})-(\d{4})", (2, 1, 0)),
+    "day, name of the month, year": (rf"(\d{{1,2}})[ -]{_LETTERS}[ -](\d{{4}})", (2, 1, 0)),
+    "name of the month, day, year": (rf"{_LETTERS} (\d{{1,2}}),? (\d{{4}})", (2, 0, 1)),
+}
+_PATTERNS = {
+    way: re.compile(pattern + _CLOCK + _ZONE, re.ASCII) for way, (pattern, _) in _WAYS.items()
+}
+AMBIGUOUS = "month/day/year", "day/month/year"
+
+
+def read_dates(cells):
+    """Return cell -> days since 1970 (UTC) and how all of them are written, or None and ""."""
+    cells = set(cells)
+    if not cells:
+        return None, ""
+    for way in _WAYS:
+        found = _read_all(cells, way)
+        if found is not None:
+            if way == AMBIGUOUS[0] and _read_all(cells, AMBIGUOUS[1]) is not None:
+                way = f"{way} (or {AMBIGUOUS[1]}: no cell tells)"
+            return found, way
+    return None, ""
+
+
+def _read_all(cells, way):
+    """Return cell -> days, None as soon as one cell is written otherwise."""
+    table = {}
+    for cell in cells:
+        day = read_date(cell, way)
+        if day is None:
+            return None
+        table[cell] = day
+    return table
+
+
+def read_date(cell, way):
+    """Return the days from 1970 to a date, with its part of a day, or None.
+
+    A time without a zone is taken as one of UTC, so that differences of days stay whole.
+    """
+    way = way.partition(" (or ")[0]
+    found = _PATTERNS[way].fullmatch(cell)
+    if found is None:
+        return None
+    parts, order = found.groups(), _WAYS[way][1]
+    year, month, day = (_part(parts[place]) for place in order)
+    hour, minute, second, fraction, half, _, sign, zone_hours, zone_minutes = parts[3:]
+    try:
+        moment = datetime.datetime(
+            year, month, day, _hour(hour, half), int(minute or 0), int(second or 0),
+            tzinfo=datetime.UTC,
+        )  # fmt: skip
+    except (ValueError, TypeError):
+        return None
+    seconds = (moment - _EPOCH) / datetime.timedelta(seconds=1) + float(f"0.{fraction or 0}")
+    if sign:
+        away = 3600 * int(zone_hours) + 60 * int(zone_minutes)
+        seconds += away if sign == "-" else -away
+    return seconds / 86400.0
+
+
+def _part(text):
+    """Return a number, or the number of a month given by its name; None for another word."""
+    if text.isdigit():
+        return int(text)
+    name = text[:3].lower()
+    return _MONTHS.index(name) + 1 if name in _MONTHS else None
+
+
+def _hour(hour, half):
+    """Return the hour of a day, from one of a half day where am or pm says so."""
+    if hour is None:
+        return 0
+    if half is None:
+        return int(hour)
+    if not 1 <= int(hour) <= 12:
+        return 24  # no hour: refused
+    return int(hour) % 12 + (12 if half.lower() == "pm" else 0)

@@ -1,0 +1,287 @@
+"""The reader of raw tables as a transformer: any columns in, columns of numbers out."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    check_is_fitted,
+    validate_data,
+)
+
+from robell.report.text import said, unique
+from robell.tables.columns import TEXT_COLUMNS, ColumnNote, apply_plan, learn_column
+from robell.tables.leaks import find_leak
+from robell.tables.raw import Column
+from robell.tables.read import frame_column, typed_column
+
+MOST_CLASSES = 200  # of a target that columns are compared with
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn the columns of a raw table into numbers that a model can use.
+
+    Numbers as people write them (``1,234.5``, ``12 %``), dates (``2024-12-31``, ``31.12.2024
+    23:59``, with zones), truth values, categories, texts and missing cells are all taken as they
+    come; :attr:`notes_` says what was done to each column. Labels are not used, with one exception:
+    given ``y``, columns that repeat it are left out.
+
+    ===========  =================================================================================
+    a number     standardised; missing cells get the median, and where more than 5 % are missing
+                 one more column says where
+    a date       the same, in days; where there are times, two columns hold the time of day
+    a category   a column of 0 and 1 for each of its commonest levels; rarer levels, and those that
+                 come later, are taken together, missing cells are a level of their own
+    a text       of many values: the above, the directions of largest variance in the space of its
+                 common words, and how often the text occurs
+    left out     running numbers and other identifiers, constants, empty columns, lists
+    ===========  =================================================================================
+
+    Parameters
+    ----------
+    text_columns : int, default=10
+        Columns of numbers for the words of one column of text, at the most.
+    leaks : {"drop", "keep"}, default="drop"
+        What is done with a column that repeats ``y`` in at least 99.5 % of the rows.
+    delimiter : str, default=","
+        The sign between the cells of the file that texts came from: it decides what a comma within
+        a number means (``";"``: ``1,5`` is one and a half).
+
+    Attributes
+    ----------
+    notes_ : tuple of ColumnNote
+        For each column its `name`, its `kind` ("number", "date", "category", "text", "left out"),
+        how many cells are `missing`, and what was `done`, in words.
+    plans_ : list of dict
+        What is remembered of each column that is used.
+    centre_ : ndarray of shape (n_features_out,)
+        Means of the encoded columns over the rows of the fit.
+    n_features_in_ : int
+        Number of columns seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where all are strings.
+
+    See Also
+    --------
+    audit : Finds wrong labels in a raw table, read in the same way.
+
+    Notes
+    -----
+    A CSV file and a frame of its cells give the same numbers. Rows are encoded one by one: what a
+    row becomes does not depend on those transformed with it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from robell import TableEncoder
+    >>> table = pd.DataFrame(
+    ...     {"price": ["1,200", "950", None, "80"] * 10, "paid": ["31.12.2024", "01.02.2025"] * 20}
+    ... )
+    >>> encoder = TableEncoder().fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['price', 'price missing', 'paid']
+    >>> encoder.transform(table.head(2)).round(2).tolist()
+    [[0.95, -0.58, -1.0], [0.36, -0.58, 1.0]]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "text_columns": [Interval(Integral, 1, 1000, closed="both")],
+        "leaks": [StrOptions({"drop", "keep"})],
+        "delimiter": [str],
+    }
+
+    def __init__(
+        self, text_columns: int = TEXT_COLUMNS, *, leaks: str = "drop", delimiter: str = ","
+    ) -> None:
+        self.text_columns = text_columns
+        self.leaks = leaks
+        self.delimiter = delimiter
+
+    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+        """Learn how each column is turned into numbers.
+
+        Parameters
+        ----------
+        X : data frame of pandas or polars, or array-like, of shape (n_samples, n_features)
+            The table.
+        y : array-like of shape (n_samples,), default=None
+            Labels: columns that repeat them are left out. They are used for nothing else.
+
+        Returns
+        -------
+        self : object
+            The fitted encoder.
+        """
+        return self._fit(X, y)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def _fit(self, X: Any, y: Any) -> TableEncoder:
+        columns = self._columns(X, reset=True)
+        return self._fit_columns(columns, np.arange(len(columns[0])) + 1, self.delimiter, y)
+
+    def _fit_columns(
+        self, columns: list[Column], rows: NDArray[Any], delimiter: str, y: Any
+    ) -> TableEncoder:
+        """Learn from columns as they were read; ``rows`` are their rows' numbers in the file."""
+        codes = _codes(y, len(rows)) if self.leaks == "drop" else None
+        self.plans_, self._notes, centres = [], [], []
+        for place, column in enumerate(columns):
+            plan, note = learn_column(
+                column, rows, delimiter=delimiter, text_columns=int(self.text_columns)
+            )
+            if plan is not None:
+                used = apply_plan(plan, column)
+                leak = codes is not None and find_leak(used, codes, int(codes.max()) + 1)
+                if leak:
+                    share = f"{100 * leak.agreement:.4g} %"
+                    done = f"left out: repeats the target in {share} of the rows"
+                    note = ColumnNote(note.name, "left out", note.missing, done)
+                else:
+                    self.plans_.append(plan | {"place": place})
+                    centres.append(used.matrix.mean(axis=0))
+            self._notes.append([note.name, note.kind, int(note.missing), note.done])
+        self.centre_ = np.concatenate(centres) if centres else np.zeros(0)
+        return self
+
+    @property
+    def notes_(self) -> tuple[ColumnNote, ...]:
+        """What was done to each column, in words."""
+        check_is_fitted(self, "plans_")
+        return tuple(ColumnNote(*note) for note in self._notes)
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Turn rows into numbers.
+
+        Parameters
+        ----------
+        X : data frame of pandas or polars, or array-like, of shape (n_samples, n_features)
+            The table.
+
+        Returns
+        -------
+        numbers : ndarray of shape (n_samples, n_features_out)
+            Finite numbers.
+        """
+        check_is_fitted(self, "plans_")
+        return self._transform_columns(self._columns(X, reset=False))
+
+    def _transform_columns(self, columns: list[Column]) -> NDArray[np.float64]:
+        """Turn columns as they were read, in the order of the fit, into numbers."""
+        found = [part.matrix for part in self._used(columns)]
+        return np.hstack([np.empty((len(columns[0]), 0)), *found])
+
+    def _used(self, columns: list[Column]) -> list[Any]:
+        return [apply_plan(plan, columns[plan["place"]]) for plan in self.plans_]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the encoded columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored, but checked: the names of the columns, if given.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            Such as "price", "price missing" and "colour=red".
+        """
+        check_is_fitted(self, "plans_")
+        if input_features is not None:
+            known = getattr(self, "feature_names_in_", None)
+            if known is not None and list(known) != list(input_features):
+                raise ValueError("input_features is not equal to feature_names_in_")
+            if len(input_features) != self.n_features_in_:
+                raise ValueError(
+                    f"input_features should have length equal to number of features "
+                    f"({self.n_features_in_}), got {len(input_features)}"
+                )
+        names = [name for plan in self.plans_ for name in plan["names"]]
+        return np.array(unique(names), dtype=object)
+
+    @property
+    def groups_(self) -> dict[str, list[int]]:
+        """The places of each used column among the encoded ones."""
+        check_is_fitted(self, "plans_")
+        groups, start = {}, 0
+        for plan in self.plans_:
+            groups[plan["name"]] = list(range(start, start + len(plan["names"])))
+            start += len(plan["names"])
+        return groups
+
+    def _columns(self, X: Any, *, reset: bool) -> list[Column]:
+        """Return the columns of a frame or an array, checked as scikit-learn checks them."""
+        if hasattr(X, "columns") and hasattr(X, "dtypes"):
+            _check_feature_names(self, X, reset=reset)
+            _check_n_features(self, X, reset=reset)
+            return _frame_columns(X, type(self).__name__)
+        if issparse(X):
+            raise TypeError("sparse data is not a raw table: give a dense array or a data frame")
+        X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        names = [f"x{place}" for place in range(X.shape[1])]
+        if X.dtype.kind in "biuf":
+            numbers = X.astype(np.float64)
+            return [
+                Column(name, None, "number", column)
+                for name, column in zip(names, numbers.T, strict=True)
+            ]
+        return [
+            typed_column(name, column.tolist()) for name, column in zip(names, X.T, strict=True)
+        ]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _frame_columns(frame: Any, who: str) -> list[Column]:
+    """Return the columns of a frame, those of numbers without a detour through text."""
+    if not len(frame) or not len(frame.columns):
+        what = "sample(s)" if not len(frame) else "feature(s)"
+        raise ValueError(
+            f"Found array with 0 {what} (shape={frame.shape}) while a minimum of 1 is required "
+            f"by {who}."
+        )
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two columns are called {said(twice)}")
+    rows, columns = np.arange(len(frame)), []
+    for place, name in enumerate(names):
+        series = frame.iloc[:, place] if hasattr(frame, "iloc") else frame[frame.columns[place]]
+        if _is_numeric(series.dtype):
+            numbers = np.asarray(series.to_numpy(), np.float64)
+            columns.append(Column(name, None, "number", numbers))
+        else:
+            columns.append(frame_column(frame, place, name, rows))
+    return columns
+
+
+def _is_numeric(dtype: Any) -> bool:
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "iuf"
+    return bool(getattr(dtype, "is_numeric", bool)()) and not hasattr(dtype, "scale")
+
+
+def _codes(y: Any, n_rows: int) -> NDArray[np.intp] | None:
+    """Return the labels as whole numbers; None where they are no classes."""
+    if y is None:
+        return None
+    values = np.asarray(y).ravel()
+    if len(values) != n_rows:
+        raise ValueError(f"X has {n_rows:,} rows, y has {len(values):,}")
+    if values.dtype.kind == "O":
+        values = np.array([str(value) for value in values.tolist()])
+    classes, codes = np.unique(values, return_inverse=True)
+    return codes.reshape(-1) if 2 <= len(classes) <= MOST_CLASSES else None
