@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from robell.models._base import BaseRVFLClassifier
     from robell.models.complex_valued import ComplexRVFLClassifier
     from robell.models.granular_ball import GranularBallRVFLClassifier
+    from robell.models.huber import HuberRVFLClassifier
+    from robell.models.intuitionistic import IntuitionisticFuzzyRVFLClassifier
     from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier
     from robell.models.noise_robust import NoiseRobustRVFLClassifier
     from robell.models.privileged import KernelRVFLPlusClassifier, RVFLPlusClassifier
     from robell.models.robell import RoBellRVFLClassifier, pw_gbell_membership
     from robell.models.rvfl import ELMClassifier, RVFLClassifier
+    from robell.models.variance import VarianceRVFLClassifier
     from robell.search import RVFLGridSearchCV, paper_grid
     from robell.studies.own.study import compare
     from robell.tables.encoder import TableEncoder
@@ -47,6 +50,8 @@ __all__ = [
     "ComplexRVFLClassifier",
     "ELMClassifier",
     "GranularBallRVFLClassifier",
+    "HuberRVFLClassifier",
+    "IntuitionisticFuzzyRVFLClassifier",
     "KernelRVFLPlusClassifier",
     "LabelIssues",
     "NeuroFuzzyRVFLClassifier",
@@ -56,6 +61,7 @@ __all__ = [
     "RVFLPlusClassifier",
     "RoBellRVFLClassifier",
     "TableEncoder",
+    "VarianceRVFLClassifier",
     "__version__",
     "apply_review",
     "audit",

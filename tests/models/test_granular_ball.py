@@ -226,14 +226,14 @@ def test_graph_term_equals_the_dense_matrices(rng, monkeypatch, kind, tile_pairs
     y = rng.integers(0, 3, 40)
     expected = graph_term_dense(M, y, kind)
     np.testing.assert_allclose(
-        graph.graph_term(M, y, kind), expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max()
+        graph.graph_term(M, y, kind, np.ones(len(M))), expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max()
     )
 
 
 def test_graph_with_a_class_smaller_than_the_neighbourhood(rng):
     M, y = rng.normal(size=(12, 3)), np.r_[np.zeros(10, int), 1, 1]
     expected = graph_term_dense(M, y, "mda")
-    np.testing.assert_allclose(graph.graph_term(M, y, "mda"), expected, rtol=1e-8)
+    np.testing.assert_allclose(graph.graph_term(M, y, "mda", np.ones(len(M))), expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("kind", ["lda", "lfda", "mda"])

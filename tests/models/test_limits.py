@@ -55,7 +55,7 @@ def test_with_a_graph_the_smallest_is_measured_by_the_graph_too():
     model = GranularBallRVFLClassifier(60, C=np.inf, graph="lda", random_state=0).fit(X, y)
     used = model.balls_["used"]
     M, labels = model._features(model.balls_["center"][used]), model.balls_["label"][used]
-    Q = np.eye(M.shape[1]) + graph_term(M, labels, "lda")
+    Q = np.eye(M.shape[1]) + graph_term(M, labels, "lda", np.ones(len(M)))
     null = np.linalg.svd(M)[2][np.linalg.matrix_rank(M) :]
     assert len(null) > 10
     np.testing.assert_allclose(null @ Q @ model.coef_, 0.0, atol=1e-8)

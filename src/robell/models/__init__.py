@@ -5,10 +5,13 @@ CLASSIFIERS = {
     "ComplexRVFLClassifier": "robell.models.complex_valued",
     "ELMClassifier": "robell.models.rvfl",
     "GranularBallRVFLClassifier": "robell.models.granular_ball",
+    "HuberRVFLClassifier": "robell.models.huber",
+    "IntuitionisticFuzzyRVFLClassifier": "robell.models.intuitionistic",
     "KernelRVFLPlusClassifier": "robell.models.privileged",
     "NeuroFuzzyRVFLClassifier": "robell.models.neurofuzzy",
     "NoiseRobustRVFLClassifier": "robell.models.noise_robust",
     "RVFLClassifier": "robell.models.rvfl",
     "RVFLPlusClassifier": "robell.models.privileged",
     "RoBellRVFLClassifier": "robell.models.robell",
+    "VarianceRVFLClassifier": "robell.models.variance",
 }

@@ -22,6 +22,7 @@ and a few numbers a row come to the host.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -79,6 +80,7 @@ class RidgeShell:
     _C_factor = 1.0  # what C is multiplied by in the ridge
     _columns_per_node = 1  # columns that one more hidden node adds to the design matrix
     _weight_parameters = ()  # parameters that only the row weights depend on
+    _penalty_parameter = None  # parameter that only multiplies the penalty's matrix
 
     # -- what the roots decide ---------------------------------------------------------
 
@@ -135,7 +137,7 @@ class RidgeShell:
             weights, targets = twins.merge(total, T)
         elif importance is None and bool((rows.multiplicity == 1.0).all()):
             weights = None
-        solution = self._fit_ridge(X, targets, weights, further_penalty, leave_out)
+        solution = self._fit_weighty(X, targets, weights, further_penalty, leave_out)
         n_bias = int(self.output_bias)
         self.coef_ = solution.beta[n_bias:]
         self.intercept_ = solution.beta[:n_bias].sum(axis=0)
@@ -145,6 +147,18 @@ class RidgeShell:
             scores = scores[twins.group]
         self._use_left_out(prepared, total, scores)
         return self
+
+    def _fit_weighty(self, X, T, weights, further_penalty, leave_out):
+        """Fit the ridge to the rows of positive weight; the others' scores are the model's."""
+        some = None if weights is None else weights > 0.0
+        if some is None or bool(some.all()):
+            return self._fit_ridge(X, T, weights, further_penalty, leave_out)
+        found = self._fit_ridge(X[some], T[some], weights[some], further_penalty, leave_out)
+        if found.loo_scores is None:
+            return found
+        scores = self._linear_scores(X, found.beta)
+        scores[some] = found.loo_scores
+        return replace(found, loo_scores=scores)
 
     def _design(self, X):
         """Return the design matrix of some rows, a block at a time."""

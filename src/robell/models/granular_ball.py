@@ -9,15 +9,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.array import one_hot
 from robell._core.balls.granular import Balls, describe_balls, distinct_rows, grow_balls, keep_balls
-from robell._core.balls.graphs import SCATTERS, graph_term
+from robell._core.balls.graphs import SCATTERS
 from robell._core.membership.distances import require_squares
 from robell._core.ridge.calibrate import fit_calibration
 from robell.models._base import BaseRVFLClassifier
 from robell.models._capabilities import Capabilities
+from robell.models._penalty import WithGraph
 from robell.models._validation import TrainingRows
 
 
-class GranularBallRVFLClassifier(BaseRVFLClassifier):
+class GranularBallRVFLClassifier(WithGraph, BaseRVFLClassifier):
     """GB-RVFL, and GE-GB-RVFL with a ``graph``: an RVFL network fitted to granular balls.
 
     The training rows are split by 2-means until every ball is pure enough; the network is fitted
@@ -176,16 +177,6 @@ class GranularBallRVFLClassifier(BaseRVFLClassifier):
             used = np.append(used, True)
         self.balls_ = balls._asdict() | {"label": self.classes_[balls.label], "used": used}
         return TrainingRows(balls.center[used], balls.label[used], np.ones(used.sum()))
-
-    def _fit_penalty(self, design, rows):
-        if self.graph is None:
-            return None
-        if self.C == "loo":
-            raise ValueError(
-                "C='loo' does not go with a graph, which has seen the label of the row left out; "
-                "choose C by cross-validation, for instance with RVFLGridSearchCV"
-            )
-        return float(self.graph_weight) * graph_term(design.whole(), rows.labels, self.graph)
 
     def _calibration(self, samples, T, total, loo_scores):
         """Calibrate on the samples: the network has seen their balls' centres, not them."""

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.validation import check_X_y
-from threadpoolctl import threadpool_limits
 
-from robell._core.array import beside, in_double_precision, is_tensor, to_host
+from robell._core.array import beside, is_tensor, to_host
 from robell._core.membership.approximate import (
     approximable,
     approximate_statistics,
     pairs_to_sample,
 )
-from robell._core.membership.equations import kernel_statistics, pw_gbell, scale_kernel_width
-from robell._core.membership.pairs import Workers, pairs_to_compare
+from robell._core.membership.equations import pw_gbell
+from robell._core.membership.pairs import Workers
 from robell._core.membership.pairs_torch import engine_of
-from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
 from robell._core.tools.progress import Progress
 from robell.models._base import BaseRVFLClassifier
 from robell.models._capabilities import Capabilities
+from robell.models._kernel import (
+    KERNEL_CONSTRAINTS,
+    exact_statistics,
+    one_blas_thread,
+    resolve_kernel_width,
+)
 from robell.models._streaming import StreamingMixin
 from robell.models._validation import (
     ARRAY_CHECKS,
@@ -35,26 +39,15 @@ from robell.models._validation import (
 )
 
 _MEMBERSHIP_CONSTRAINTS = {
-    "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
+    **KERNEL_CONSTRAINTS,
     "rho": [Interval(Real, 0, None, closed="neither")],
     "membership": [StrOptions({"exact", "approximate", "auto"})],
-    "n_jobs": [
-        Interval(Integral, 1, None, closed="left"),
-        Interval(Integral, None, -1, closed="right"),
-        None,
-    ],
 }
 
 AUTO_EXACT_ROWS = 100_000  # up to which membership="auto" compares all pairs
 
 # A row's bound says little from here on, and a quarter of such rows is worth a warning.
 VAGUE_ERROR, VAGUE_SHARE = 0.25, 0.25
-
-
-def _resolve_kernel_width(kernel_width, X, multiplicity):
-    if kernel_width == "scale":
-        return scale_kernel_width(in_double_precision(X), multiplicity)
-    return float(kernel_width)
 
 
 class _Comparison(NamedTuple):
@@ -80,27 +73,15 @@ class _Comparison(NamedTuple):
 
     def statistics(self, rows, n_classes, width):
         """Compare the rows."""
+        if self.method(rows, n_classes) == "exact":
+            return exact_statistics(rows, n_classes, width, self.n_jobs)
         X, labels, multiplicity = rows
-        exact = self.method(rows, n_classes) == "exact"
-        if is_tensor(X):
-            return statistics_of_tensors(X, labels, n_classes, width, multiplicity)
-        n_threads = effective_n_jobs(self.n_jobs)
-        if exact:
-            n_pairs = pairs_to_compare(np.bincount(labels))
-        else:
-            n_pairs = pairs_to_sample(labels, n_classes)
-        with Progress(n_pairs, "memberships") as progress:
-            workers = Workers(n_threads, _one_blas_thread, progress.advance)
-            if exact:
-                return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
+        with Progress(pairs_to_sample(labels, n_classes), "memberships") as progress:
+            workers = Workers(effective_n_jobs(self.n_jobs), one_blas_thread, progress.advance)
             rng = _membership_stream(self.seed)
             return approximate_statistics(
                 X, labels, n_classes, width, multiplicity, rng, workers=workers
             )
-
-
-def _one_blas_thread():
-    return threadpool_limits(1, "blas")
 
 
 def _membership_stream(seed):
@@ -323,7 +304,7 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         approximate = comparison.method(rows, n_classes) == "approximate"
         labels = to_host(rows.labels)
         for setting in settings:
-            width = _resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
+            width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
             # Exact statistics depend on the rows alone, so every search over them may share them.
             key = (width, comparison.seed) if approximate else width
             if key not in statistics:
@@ -415,7 +396,7 @@ def pw_gbell_membership(
         "pw_gbell_membership", X, y, sample_weight, lambda X, y: check_X_y(X, y, **ARRAY_CHECKS)
     )
     rows, n_classes = given.rows(), len(given.classes)
-    width = _resolve_kernel_width(kernel_width, rows.X, rows.multiplicity)
+    width = resolve_kernel_width(kernel_width, rows.X, rows.multiplicity)
     # Exact memberships draw nothing, and leave a RandomState as it is.
     seed = 0 if membership == "exact" else draw_seed(random_state)
     statistics = _Comparison(membership, n_jobs, seed).statistics(rows, n_classes, width)

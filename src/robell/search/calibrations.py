@@ -17,8 +17,8 @@ class Calibrations:
     def __init__(self, model, prepared, penalties, widths):
         if not model.calibrate:
             raise NotShared("there are no probabilities without calibrate=True")
-        if not model._capabilities.calibrates_left_out:
-            raise NotShared(f"{type(model).__name__} is not calibrated on left-out rows")
+        if not model._leaves_out() or model._penalty_parameter is not None:
+            raise NotShared(f"{type(model).__name__} is not calibrated on left-out rows so")
         self.model, self.prepared = model, prepared
         self.penalties, self.widths = penalties, widths
         X = prepared.rows.X

@@ -19,14 +19,13 @@ from sklearn.utils.validation import _check_method_params
 from threadpoolctl import threadpool_limits
 
 from robell._core.array import is_tensor
-from robell._core.balls.graphs import graph_term
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import EPS, normal_equations
 from robell._core.ridge.sweep import WeightedGram, graph_ridge, nested_ridge
 from robell._core.ridge.sweep_torch import TorchSweep
 from robell.models._own import first_foreign
 from robell.search.calibrations import Calibrations
-from robell.search.groups import SLOTS, NotShared, Unshared, has_graph, last_step
+from robell.search.groups import SLOTS, NotShared, Unshared, last_step
 from robell.search.scorers import RowScorer
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
@@ -145,7 +144,7 @@ class _Fold:
             scored.append((self.X, self.y, self.train_params))
         tables = [_ScoredTable(self.task.plan, model, *rows) for rows in scored]
         calibrate = self._calibrated(model, prepared, group, widths)
-        solutions = _graph_solutions if has_graph(model) else _nested_solutions
+        solutions = _nested_solutions if model._penalty_parameter is None else _penalty_solutions
         elapsed = (self.setup_time + time.perf_counter() - start) / len(group.settings)
         self.setup_time = 0.0
         sweep = solutions(
@@ -269,12 +268,13 @@ def _on_device(design, T, totals, penalties, widths, device):
         yield from sweep.solve(np.stack(batch), penalties, widths)
 
 
-def _graph_solutions(model, prepared, design, T, group, widths, statistics, device):
-    """Yield β of (P, C, n_hidden, K), and how far to trust it, for every graph weight."""
+def _penalty_solutions(model, prepared, design, T, group, widths, statistics, device):
+    """Yield β of (P, C, n_hidden, K), and how far to trust it, for every weight of the penalty."""
     if device is not None:
-        raise NotImplementedError("graph terms are solved on the host: use device='cpu'")
+        raise NotImplementedError("penalties of models are solved on the host: use device='cpu'")
     (total,) = _total_weights(model, prepared, [{}], statistics)
-    weights = [setting.get("graph_weight", model.graph_weight) for setting in group.settings]
+    name = model._penalty_parameter
+    weights = [setting.get(name, getattr(model, name)) for setting in group.settings]
     weights = np.array(weights, dtype=float)
     shape = (len(weights), len(group.C), len(widths))
     beta, trust = np.zeros((shape[0], design.n_columns, *shape[1:], T.shape[1])), np.zeros(shape)
@@ -283,7 +283,7 @@ def _graph_solutions(model, prepared, design, T, group, widths, statistics, devi
         if len(M) < width:
             basis = np.linalg.svd(M, full_matrices=False)[2].T
             M = M @ basis
-        term = graph_term(M, prepared.rows.labels, model.graph)
+        term = model._penalty_term(M, prepared.rows)
         found, trust[:, :, j] = graph_ridge(M, T, total, term, group.C, weights)
         beta[:, :width, :, j] = found if basis is None else np.einsum("pr,arck->apck", basis, found)
     yield from zip(beta, trust, strict=True)

@@ -19,9 +19,9 @@ from sklearn.pipeline import Pipeline
 
 from robell.models._family import FamilyClassifier
 from robell.models._own import first_foreign
-from robell.models.granular_ball import GranularBallRVFLClassifier
 
-SHAREABLE = ("C", "n_hidden", "kernel_width", "rho", "graph_weight")
+SHAREABLE = ("C", "n_hidden", "kernel_width", "rho", "graph_weight", "variance_weight")
+SHAREABLE += ("score_power", "threshold", "center")
 
 # What sharing goes round: it is shared only where all of these are this package's own.
 BYPASSED = ("fit", "_fit", "_fit_prepared", "_fit_weighted", "_fit_penalty", "_fit_ridge")
@@ -34,6 +34,7 @@ SLOTS = ("_prepare", "_check_training", "_validate_training", "_validate_new", "
 SLOTS += ("_remember_outcome", "_targets")
 SLOTS += ("_fit_features", "_features", "_n_columns", "_design", "_fit_weights", "_importances")
 SLOTS += ("_class_cost", "_class_cost_of", "_class_cost_from_dict", "_memberships", "_with_cost")
+SLOTS += ("_weighed", "_weights_of", "_penalty_term", "_penalty_parameter")
 SLOTS += (
     "_comparison",
     "_direct_link",
@@ -158,16 +159,12 @@ def _family_member(base, fixed):
     return last
 
 
-def has_graph(model):
-    """Say whether the penalty of a model has a graph term."""
-    return isinstance(model, GranularBallRVFLClassifier) and model.graph is not None
-
-
 def _shared_parameters(last):
     """Return the names of the parameters in which candidates of a model may differ."""
     if first_foreign(last, SLOTS):
         return ("C",)
-    own = ("graph_weight",) if has_graph(last) else last._weight_parameters
+    penalty = last._penalty_parameter
+    own = last._weight_parameters if penalty is None else (penalty,)
     return (*own, "C", "n_hidden")
 
 

@@ -257,9 +257,10 @@ def test_graph_ridge_in_the_rows_own_basis_is_the_system_solved_for_each_candida
     C, weights = np.array([1e-5, 1.0, 1e5]), np.array([0.0, 1e-3, 1e5])
     basis = np.linalg.svd(M, full_matrices=False)[2].T
     rotated = M @ basis
-    found, rcond = graph_ridge(rotated, T, w, graph_term(rotated, labels, graph), C, weights)
+    term = graph_term(rotated, labels, graph, np.ones(len(M)))
+    found, rcond = graph_ridge(rotated, T, w, term, C, weights)
     assert rcond.all()
-    term = graph_term(M, labels, graph)
+    term = graph_term(M, labels, graph, np.ones(len(M)))
     for a, weight in enumerate(weights):
         for c, value in enumerate(C):
             literal = solve_ridge(blocks(M), T, value, w, further_penalty=weight * term).beta

@@ -1,9 +1,10 @@
-"""Graph-embedding terms of GE-GB-RVFL: within- and between-class scatter of the design matrix.
+"""Graph-embedding terms: within- and between-class scatter of the design matrix.
 
     S = (S_b + 10⁻³ I)⁺ S_w,   S_w = MᵀL_wM,   S_b = MᵀL_bM,   L = diag(W1) - W
 
-A row of M is a granular ball, n_c the number of balls of class c, N that of all. The product is
-not symmetric. Pairs are taken a tile at a time; no N x N matrix is held.
+A row of M is a granular ball (GE-GB-RVFL) or a sample (GE-IFRVFL-CIL), n_c the number of rows of
+class c, N that of all; a row of weight ω counts as ω rows. The product is not symmetric. Pairs are
+taken a tile at a time; no N x N matrix is held.
 """
 
 from __future__ import annotations
@@ -24,51 +25,57 @@ NEIGHBOURS = 5
 TILE_PAIRS = 1 << 20
 
 
-def graph_term(M: Array, labels: Labels, kind: str) -> Array:
-    """Return S = (S_b + 10⁻³ I)⁺ S_w for one of the graphs "lda", "lfda" and "mda"."""
-    within, between = SCATTERS[kind](M, labels)
+def graph_term(M: Array, labels: Labels, kind: str, weight: Array) -> Array:
+    """Return S = (S_b + 10⁻³ I)⁺ S_w for one of the graphs "lda", "lfda" and "mda".
+
+    "mda" counts neighbours, whose places copies of a row would fill: it takes weights of one only.
+    """
+    within, between = SCATTERS[kind](M, labels, weight)
     regularised = between + REGULARISATION * np.eye(M.shape[1])
     return np.asarray(np.linalg.pinv(regularised, hermitian=True) @ within)
 
 
-def lda_scatter(M: Array, labels: Labels) -> tuple[Array, Array]:
+def lda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]:
     """Scatter of L_w = I - Σ_c 1_c1_cᵀ/n_c and L_b = Σ_c 1_c1_cᵀ/n_c - 11ᵀ/N."""
     within = np.zeros((M.shape[1], M.shape[1]))
     between = np.zeros_like(within)
-    mean = M.mean(axis=0)
+    mean = weight @ M / weight.sum()
     for c in np.unique(labels):
-        of_class = M[labels == c]
-        deviation = of_class - of_class.mean(axis=0)
+        of_class, counted = M[labels == c], weight[labels == c]
+        class_mean = counted @ of_class / counted.sum()
+        deviation = (of_class - class_mean) * np.sqrt(counted)[:, None]
         within += deviation.T @ deviation
-        offset = of_class.mean(axis=0) - mean
-        between += len(of_class) * np.outer(offset, offset)
+        offset = class_mean - mean
+        between += counted.sum() * np.outer(offset, offset)
     return within, between
 
 
-def lfda_scatter(M: Array, labels: Labels) -> tuple[Array, Array]:
+def lfda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]:
     """Scatter of the local Fisher graphs, with affinity A = exp(-D²/(2σ²)), σ² the mean of D².
 
-    Same class: W_w = A/n_c, W_b = A(1/N - 1/n_c). Other class: W_w = 0, W_b = 1/N.
+    Same class: W_w = A/n_c, W_b = A(1/N - 1/n_c). Other class: W_w = 0, W_b = 1/N. Each times the
+    weights of both rows.
     """
-    N = len(M)
-    size = np.bincount(labels).astype(np.float64)[labels]
-    centred = M - M.mean(axis=0)  # distances stay, and Laplacian forms do not see a shift
-    sigma2 = 2.0 * float(np.einsum("ij,ij->", centred, centred)) / N or 1.0
+    N = weight.sum()
+    size = np.bincount(labels, weights=weight)[labels]
+    centred = M - weight @ M / N  # distances stay, and Laplacian forms do not see a shift
+    sigma2 = 2.0 * float(np.einsum("i,ij,ij->", weight, centred, centred)) / N or 1.0
     within = np.zeros((M.shape[1], M.shape[1]))
     between = np.zeros_like(within)
-    for rows in _row_tiles(N):
+    for rows in _row_tiles(len(M)):
         affinity = squared_distances(centred[rows], centred)
         affinity *= -0.5 / sigma2
         np.exp(affinity, out=affinity)
         same = labels[rows, None] == labels
+        both = weight[rows, None] * weight
         W = np.where(same, affinity / size[rows, None], 0.0)
-        within += _laplacian_tile(centred, rows, W)
+        within += _laplacian_tile(centred, rows, both * W)
         W = np.where(same, affinity / N - W, 1.0 / N)
-        between += _laplacian_tile(centred, rows, W)
+        between += _laplacian_tile(centred, rows, both * W)
     return within, between
 
 
-def mda_scatter(M: Array, labels: Labels) -> tuple[Array, Array]:
+def mda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]:
     """Scatter of binary graphs of five nearest neighbours, made symmetric by "or".
 
     Within: the nearest of the same class, the row itself counting as one. Between: the nearest
@@ -89,7 +96,7 @@ def mda_scatter(M: Array, labels: Labels) -> tuple[Array, Array]:
     return _sparse_scatter(M, edges[0]), _sparse_scatter(M, edges[1])
 
 
-SCATTERS: dict[str, Callable[[Array, Labels], tuple[Array, Array]]] = {
+SCATTERS: dict[str, Callable[[Array, Labels, Array], tuple[Array, Array]]] = {
     "lda": lda_scatter,
     "lfda": lfda_scatter,
     "mda": mda_scatter,

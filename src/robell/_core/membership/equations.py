@@ -62,6 +62,8 @@ class KernelStatistics(NamedTuple):
     r_max: Array  # of each class
     minority: int
     bounds: Bounds | None = None  # None: exact
+    # Share of other classes among the neighbours: exactly 0 where there are none; exact only.
+    foreign_share: Array | None = None
 
 
 class Membership(NamedTuple):
@@ -224,11 +226,12 @@ def statistics_of_passes(
     sorted_radius = kernel_radii(dissimilarity_sums(1.0 / (width * width)), labels, weight)
     r_max = largest_radii(sorted_radius, labels, n_classes)
     total, own_class = neighbours(reach_squared(neighbourhood_radius(r_max), width))
-    radius, probability = np.empty(len(order)), np.empty(len(order))
+    radius, probability, foreign = np.empty((3, len(order)))
     radius[order] = sorted_radius
     probability[order] = class_probability(own_class, total)
+    foreign[order] = (total - own_class) / total
     minority = minority_class(class_sizes(labels, n_classes, weight))
-    return KernelStatistics(radius, probability, r_max, minority)
+    return KernelStatistics(radius, probability, r_max, minority, foreign_share=foreign)
 
 
 def pw_gbell(statistics: KernelStatistics, classes: Labels, rho: float) -> Membership:

@@ -30,7 +30,9 @@ class Twins(NamedTuple):
         """Return w and t of the merged rows."""
         n_groups = len(self.first)
         total = sum_by_group(weight, self.group, n_groups)
-        return total, sum_by_group(weight[:, None] * T, self.group, n_groups) / total[:, None]
+        sums = sum_by_group(weight[:, None] * T, self.group, n_groups)
+        some = namespace(total).where(total > 0, total, 1.0)  # rows of weight 0 have no target
+        return total, sums / some[:, None]
 
 
 def find_twins(X: Any) -> Twins | None:

@@ -1,0 +1,29 @@
+"""Folds that depend on what the rows are, not on where they stand: copies fall into one fold."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robell._core.membership.reservoir import row_keys
+from robell._core.ridge.twins import find_twins
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+
+def deal_out(X: Array, labels: Labels, multiplicity: Array, n_folds: int) -> Labels:
+    """Return the fold of every row, classes spread evenly; fewer folds where fewer rows differ.
+
+    Distinct rows are dealt out in the order of a hash of their numbers, class by class, so that
+    neither the order of the rows nor how often each occurs changes anything.
+    """
+    twins = find_twins(X)
+    group = np.arange(len(X)) if twins is None else np.asarray(twins.group)
+    first = group if twins is None else np.asarray(twins.first)
+    counts = np.zeros((len(first), int(labels.max()) + 1))
+    np.add.at(counts, (group, labels), multiplicity)
+    order = np.lexsort((row_keys(X[first], 0), counts.argmax(axis=1)))
+    fold = np.empty(len(first), np.intp)
+    fold[order] = np.arange(len(first)) % n_folds
+    return fold[group]

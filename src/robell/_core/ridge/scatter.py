@@ -1,0 +1,156 @@
+"""Ridge regression with a penalty on the scatter of the scores, and its rows left out exactly.
+
+    ½|β|² + (λ/2) tr(βᵀSβ) + (C/2) Σ_i w_i |m_i β - t_i|²,   S = Σ_g (1/n_g) Σ_{i∈g} ω_i d_iᵀd_i
+
+with d_i = m_i - m̄_g the deviation of row i from the mean of its group g (a class, or all rows), ω_i
+its multiplicity and n_g = Σω_i. With (I + λS)⁻¹ = RRᵀ this is plain ridge regression of the rows
+m_i R, whose solution is R⁻¹β.
+
+S has seen the row that is left out. Leaving out the copies of row i, ω_ig of them in group g, takes
+λω_ig/(n_g - ω_ig) d_igᵀd_ig off λS (n_g as a divisor stays). With G = I + λS + CMᵀWM and
+U = [√(Cw_i) m_iᵀ, √(λω_ig/(n_g - ω_ig)) d_igᵀ for every g],
+
+    f_-i = m_i v + (m_i G⁻¹U)(I - UᵀG⁻¹U)⁻¹ Uᵀv,   v = β - C w_i G⁻¹m_iᵀt_i.
+
+All products with G⁻¹ are those of rows and means in the basis of the eigenvectors of RᵀMᵀWMR, so
+one decomposition serves every C.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robell._core.layers.features import RowBlocks
+from robell._core.ridge.loo import Spectrum, decompose, place_of_smallest
+from robell._core.ridge.solve import EPS, normal_equations, require_finite
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+
+class Scatter(NamedTuple):
+    """The scatter of a design matrix about the means of its groups."""
+
+    matrix: Array  # S, (P, P)
+    means: Array  # m̄_g, (groups, P)
+    sizes: Array  # n_g
+
+
+class Penalty(NamedTuple):
+    """λS, and what is known of the rows it was made of."""
+
+    weight: float  # λ
+    scatter: Scatter
+    counts: Array  # ω_ig, (rows to be left out, groups)
+
+
+def scatter_of(design: RowBlocks, group: Labels, n_groups: int, multiplicity: Array) -> Scatter:
+    """Return S, the means and the sizes of the groups; every group must have rows."""
+    share = np.zeros((design.n_rows, n_groups))
+    sizes = np.bincount(group, multiplicity, n_groups)
+    share[np.arange(design.n_rows), group] = multiplicity / sizes[group]
+    means = np.zeros((n_groups, design.n_columns))
+    for rows, M in design:
+        means += share[rows].T @ M
+    require_finite(means)
+    matrix = np.zeros((design.n_columns, design.n_columns))
+    root = np.sqrt(share.sum(axis=1))[:, None]
+    for rows, M in design:
+        deviation = (M - means[group[rows]]) * root[rows]
+        matrix += deviation.T @ deviation
+    require_finite(matrix)
+    return Scatter(matrix, means, sizes)
+
+
+def whitening(penalty: Penalty) -> Array:
+    """Return R with RRᵀ = (I + λS)⁻¹."""
+    values, Q = np.linalg.eigh(penalty.scatter.matrix)
+    with np.errstate(over="ignore"):
+        return np.asarray(Q / np.sqrt(1.0 + penalty.weight * np.clip(values, 0.0, None)))
+
+
+def times(design: RowBlocks, matrix: Array) -> RowBlocks:
+    """Return the rows of a design times a matrix."""
+    return RowBlocks(lambda rows: design._make_rows(rows) @ matrix, design.n_rows, matrix.shape[1])
+
+
+class LeftOut:
+    """Scores of left-out rows under every C, from one decomposition.
+
+    ``design`` and ``means`` are whitened; w None stands for ones.
+    """
+
+    def __init__(self, design: RowBlocks, T: Array, w: Array | None, penalty: Penalty, R: Array):
+        self.T, self.w = T, np.ones(design.n_rows) if w is None else w
+        self.spectrum: Spectrum = decompose(*normal_equations(design, T, self.w))
+        self.design = design
+        self.means = penalty.scatter.means @ R @ self.spectrum.Q  # in the eigenvectors' basis
+        sizes, counts = penalty.scatter.sizes, penalty.counts
+        rest = sizes - counts
+        # A group that leaves with the row had no scatter.
+        self.taken = penalty.weight * np.divide(
+            counts, rest, out=np.zeros_like(counts), where=rest > 1e-9 * sizes
+        )
+
+    def scores(self, C: float) -> Array:
+        """Return f_-i of every row."""
+        values, Q, coordinates = self.spectrum
+        inverse = 1.0 / (1.0 + C * values) if C <= 1.0 else (1.0 / C) / (1.0 / C + values)
+        beta = C * inverse[:, None] * coordinates
+        mean_products = (self.means * inverse) @ self.means.T
+        mean_scores = self.means @ beta
+        found = np.empty_like(self.T)
+        for rows, M in self.design:
+            Z = M @ Q
+            own = (Z * Z) @ inverse  # m G⁻¹ mᵀ
+            cross = (Z * inverse) @ self.means.T  # m G⁻¹ m̄_gᵀ
+            found[rows] = self._left_out(
+                C * self.w[rows], self.T[rows], self.taken[rows], own, cross, mean_products,
+                Z @ beta, mean_scores,
+            )  # fmt: skip
+        return found
+
+    def _left_out(
+        self,
+        weight: Array,
+        T: Array,
+        taken: Array,
+        own: Array,
+        cross: Array,
+        mean_products: Array,
+        scores: Array,
+        mean_scores: Array,
+    ) -> Array:
+        """Return f_-i of some rows, from the products of each with itself and with the means."""
+        n, n_groups = cross.shape
+        roots = np.concatenate([np.sqrt(weight)[:, None], np.sqrt(taken)], axis=1)
+        # Products of [m, d_1, ..., d_G] with one another, and with v
+        products = np.empty((n, n_groups + 1, n_groups + 1))
+        products[:, 0, 0] = own
+        products[:, 0, 1:] = products[:, 1:, 0] = own[:, None] - cross
+        products[:, 1:, 1:] = (own[:, None] - cross)[:, :, None] - cross[:, None, :]
+        products[:, 1:, 1:] += mean_products
+        of_v = np.empty((n, n_groups + 1, T.shape[1]))
+        of_v[:, 0] = scores
+        of_v[:, 1:] = scores[:, None, :] - mean_scores
+        of_v -= products[:, 0, :, None] * (weight[:, None] * T)[:, None, :]
+        system = (
+            np.eye(n_groups + 1) * (1.0 + 4.0 * EPS)
+            - roots[:, :, None] * products * roots[:, None, :]
+        )
+        inner = np.linalg.solve(system, roots[:, :, None] * of_v)
+        correction = np.einsum("ng,ngk->nk", products[:, 0] * roots, inner)
+        return np.asarray(of_v[:, 0] + correction)
+
+
+def choose_scatter_C(left_out: LeftOut, candidates: Array) -> int:
+    """Return the place of the candidate C with the smallest weighted squared error left out."""
+    errors = np.empty(len(candidates))
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for k, C in enumerate(candidates.tolist()):
+            residual: Any = left_out.T - left_out.scores(C)
+            errors[k] = left_out.w @ np.square(residual).sum(axis=1)
+    return place_of_smallest(errors, 1.0 / candidates)

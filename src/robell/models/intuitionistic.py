@@ -1,0 +1,214 @@
+"""IFRVFL and GE-IFRVFL-CIL: rows weighted by intuitionistic fuzzy scores, with or without graph."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from robell._core.membership.scores import intuitionistic_scores, without_empty_classes
+from robell.models._base import BaseRVFLClassifier
+from robell.models._capabilities import Capabilities
+from robell.models._kernel import KERNEL_CONSTRAINTS, WeighedByKernel
+from robell.models._penalty import WithGraph
+
+
+class _Scored(NamedTuple):
+    """What the scores say of every row."""
+
+    score: np.ndarray
+    importance: np.ndarray  # a power of the score, or of 1 in a class that it would erase
+    erased: np.ndarray  # the classes it would erase
+    radius: np.ndarray
+    foreign_share: np.ndarray
+
+
+class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, WithGraph, BaseRVFLClassifier):
+    """IFRVFL, and GE-IFRVFL-CIL with a ``graph``: rows weighted by intuitionistic fuzzy scores.
+
+    A row's membership μ falls with its distance to the class mean in a Gaussian kernel's space, its
+    non-membership ν is (1 - μ) times the share of other classes among its neighbours. The score is
+    μ where no neighbour is of another class, 0 where μ <= ν, and (1 - ν) / (2 - μ - ν) otherwise.
+    The ridge regression weighs a row by a power of its score times its class cost.
+
+    **The score erases minorities.** A minority row among the majority has mostly foreign
+    neighbours, and scores 0 from about half of the class's radius on. Of two Gaussians with ten
+    majority rows for each minority row, 60 to 97 % of the minority and at most 10 % of the majority
+    scored 0. A class of which all rows score 0 gets ones instead, with a warning; ``score_`` keeps
+    the zeros. The model is here to compare with, not to be recommended: see ``docs/family.md``.
+
+    GE-IFRVFL-CIL is ``IntuitionisticFuzzyRVFLClassifier(score_power=1, class_weight="ratio",
+    graph="lda")``.
+
+    Parameters
+    ----------
+    n_hidden : int, default=103
+        Number of hidden nodes; nested as in :class:`RVFLClassifier`.
+    activation : str or callable, default="sigmoid"
+        Function of the hidden nodes, as in :class:`RVFLClassifier`.
+    C : float or "loo", default=1.0
+        Weight of the errors, as in :class:`RVFLClassifier`; ``"loo"`` not with a ``graph``, which
+        has seen the label of the row left out.
+    kernel_width : float or "scale", default="scale"
+        Width ξ of the kernel exp(-d²/ξ²), as in :class:`RoBellRVFLClassifier`.
+    score_power : float, default=2
+        Power of the score in the ridge regression. 2, for IFRVFL, is our reading: the authors'
+        broad-learning twin squares. GE-IFRVFL-CIL has 1.
+    graph : {"lda", "lfda"} or None, default=None
+        Graph embedding of the samples: of linear discriminant analysis (the published
+        demonstration's) or of local Fisher discriminant analysis.
+    graph_weight : float, default=0.001
+        Weight of the graph term against the size of the output weights.
+    output_bias : bool, default=False
+        Whether a constant enters the output layer.
+    bias_scale : float, default=0.1
+        Hidden biases are uniform in ``[0, bias_scale]``.
+    class_weight : {"balanced", "ratio", "golden", "complement"}, dict or None, default=None
+        Class cost that multiplies the scores' powers, as in :class:`RVFLClassifier`;
+        GE-IFRVFL-CIL has ``"ratio"``.
+    calibrate : bool, default=True
+        Whether to fit the probabilities of ``predict_proba``; with a ``graph`` on five folds, each
+        with a graph of its own, since leave-one-out scores would be too good.
+    n_jobs : int or None, default=None
+        Number of threads that compare rows, as in :class:`RoBellRVFLClassifier`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
+
+    Attributes
+    ----------
+    score_ : ndarray of shape (n_samples,)
+        Intuitionistic fuzzy score of every training row, in [0, 1]; 0 for rows of weight zero.
+    foreign_share_ : ndarray of shape (n_samples,)
+        Share of other classes in the row's neighbourhood; NaN for rows of weight zero.
+    radius_ : ndarray of shape (n_samples,)
+        Distance to the class mean in the kernel's space; NaN for rows of weight zero.
+    kernel_width_ : float
+        The kernel width used.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
+        Weights of the hidden layer.
+    hidden_bias_ : ndarray of shape (n_hidden,)
+        Biases of the hidden layer.
+    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_classes)
+        Output weights: those of the inputs, then of the nodes.
+    C_ : float
+        The C used.
+    intercept_ : ndarray of shape (n_classes,)
+        Output bias; zeros unless ``output_bias``.
+    solver_ : {"primal", "dual", "svd", "lu"}
+        How the system was solved, as in :class:`RVFLClassifier`; with a graph by LU.
+    calibration_slope_ : float
+        Slope of the map from scores to log-probabilities; only with ``calibrate``.
+    calibration_offsets_ : ndarray of shape (n_classes,)
+        Its offsets; only with ``calibrate``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X had string column names.
+
+    See Also
+    --------
+    RoBellRVFLClassifier : Memberships in which the minority always weighs 1.
+    HuberRVFLClassifier : Weights that never vanish.
+
+    Notes
+    -----
+    Decisions where releases differ: a neighbour is at most the largest radius away (<=); the
+    constant 10⁻⁴ beside the largest radius is kept; every row uses its own membership (a release
+    takes the first row's for all); weights enter both sides of the system (one release weighs only
+    one). More than two classes, which the papers do not define: the share of all other classes.
+    Time grows with the square of the number of rows. One foreign neighbour may *raise* a score:
+    scores are not monotone in the share of other classes.
+
+    References
+    ----------
+    A. K. Malik, M. A. Ganaie, M. Tanveer, P. N. Suganthan, "Alzheimer's disease diagnosis via
+    intuitionistic fuzzy random vector functional link network", IEEE Transactions on
+    Computational Social Systems 11 (2024). M. A. Ganaie, M. Sajid, A. K. Malik, M. Tanveer,
+    "Graph embedded intuitionistic fuzzy random vector functional link neural network for class
+    imbalance learning", IEEE Transactions on Neural Networks and Learning Systems 35 (2024).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from robell import IntuitionisticFuzzyRVFLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = IntuitionisticFuzzyRVFLClassifier(random_state=0).fit(scale(X), y)
+    >>> bool((model.score_[y == 0] == 0).mean() > (model.score_[y == 1] == 0).mean())
+    True
+    """
+
+    _parameter_constraints = {
+        **BaseRVFLClassifier._parameter_constraints,
+        **KERNEL_CONSTRAINTS,
+        "score_power": [Interval(Real, 0, 10, closed="right")],
+        "graph": [StrOptions({"lda", "lfda"}), None],
+        "graph_weight": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_hidden=103,
+        activation="sigmoid",
+        C=1.0,
+        *,
+        kernel_width="scale",
+        score_power=2,
+        graph=None,
+        graph_weight=1e-3,
+        output_bias=False,
+        bias_scale=0.1,
+        class_weight=None,
+        calibrate=True,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.C = C
+        self.kernel_width = kernel_width
+        self.score_power = score_power
+        self.graph = graph
+        self.graph_weight = graph_weight
+        self.output_bias = output_bias
+        self.bias_scale = bias_scale
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    _capabilities = Capabilities(exact_search=True, weighs_by_membership=True)
+    _weight_parameters = ("kernel_width", "score_power")
+
+    def _weights_of(self, rows, statistics, width, setting):
+        score = intuitionistic_scores(statistics, rows.labels)
+        used, erased = without_empty_classes(score, rows.labels)
+        importance = used ** float(setting["score_power"])
+        return _Scored(score, importance, erased, statistics.radius, statistics.foreign_share)
+
+    def _remember_weights(self, prepared, found, width):
+        self.kernel_width_ = width
+        self.score_ = prepared.in_order_given(found.score, 0.0)
+        self.foreign_share_ = prepared.in_order_given(found.foreign_share, np.nan)
+        self.radius_ = prepared.in_order_given(found.radius, np.nan)
+        if len(found.erased):
+            which = ", ".join(repr(label) for label in self.classes_[found.erased].tolist())
+            warnings.warn(
+                f"all rows of class {which} have the intuitionistic fuzzy score 0: they weigh 1 "
+                "instead, or the class would not be learnt",
+                UserWarning,
+                stacklevel=7,
+            )
+
+    def _leaves_out(self):
+        return super()._leaves_out() and self.graph is None
+
+    def _use_left_out(self, prepared, total, scores):
+        if self.calibrate and self.graph is not None:
+            scores = self._scores_of_folds(prepared, total)
+        super()._use_left_out(prepared, total, scores)
