@@ -226,7 +226,10 @@ def test_graph_term_equals_the_dense_matrices(rng, monkeypatch, kind, tile_pairs
     y = rng.integers(0, 3, 40)
     expected = graph_term_dense(M, y, kind)
     np.testing.assert_allclose(
-        graph.graph_term(M, y, kind, np.ones(len(M))), expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max()
+        graph.graph_term(M, y, kind, np.ones(len(M))),
+        expected,
+        rtol=1e-7,
+        atol=1e-7 * np.abs(expected).max(),
     )
 
 

@@ -14,12 +14,15 @@ from robell import (
     ComplexRVFLClassifier,
     ELMClassifier,
     GranularBallRVFLClassifier,
+    HuberRVFLClassifier,
+    IntuitionisticFuzzyRVFLClassifier,
     KernelRVFLPlusClassifier,
     NeuroFuzzyRVFLClassifier,
     NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
     RVFLPlusClassifier,
+    VarianceRVFLClassifier,
 )
 
 ESTIMATORS = [
@@ -44,6 +47,15 @@ ESTIMATORS = [
     GranularBallRVFLClassifier(graph="lda"),
     GranularBallRVFLClassifier(graph="lfda"),
     GranularBallRVFLClassifier(graph="mda", output_bias=True),
+    IntuitionisticFuzzyRVFLClassifier(),
+    IntuitionisticFuzzyRVFLClassifier(kernel_width=1.0, score_power=1, class_weight="ratio"),
+    IntuitionisticFuzzyRVFLClassifier(graph="lda", class_weight="balanced"),
+    IntuitionisticFuzzyRVFLClassifier(graph="lfda", output_bias=True),
+    HuberRVFLClassifier(),
+    HuberRVFLClassifier(threshold=0.5, center="median", output_bias=True),
+    VarianceRVFLClassifier(),
+    VarianceRVFLClassifier(variance="total", class_weight="golden", output_bias=True),
+    VarianceRVFLClassifier(C="loo"),
     NoiseRobustRVFLClassifier(),
     NoiseRobustRVFLClassifier(n_hidden=7, n_rounds=0),
     RVFLPlusClassifier(),
@@ -56,6 +68,8 @@ ESTIMATORS = [
 MULTIPLICITY = "check_sample_weight_equivalence_on_dense_data"
 
 
+# Tables of a few rows, in which intuitionistic fuzzy scores erase whole classes
+@pytest.mark.filterwarnings("ignore:all rows of class:UserWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_check(estimator, check):
     try:

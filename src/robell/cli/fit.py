@@ -20,6 +20,14 @@ MODELS = {
     "acrvfl": ("ComplexRVFLClassifier", {"augmented": True}),
     "gb": ("GranularBallRVFLClassifier", {}),
     "gegb": ("GranularBallRVFLClassifier", {"graph": "lfda"}),
+    "ifrvfl": ("IntuitionisticFuzzyRVFLClassifier", {}),
+    "geifrvfl": (
+        "IntuitionisticFuzzyRVFLClassifier",
+        {"score_power": 1, "class_weight": "ratio", "graph": "lda"},
+    ),
+    "r2vfl": ("HuberRVFLClassifier", {}),
+    "classvar": ("VarianceRVFLClassifier", {}),
+    "totalvar": ("VarianceRVFLClassifier", {"variance": "total"}),
     "rvfl_plus": ("RVFLPlusClassifier", {}),
     "krvfl_plus": ("KernelRVFLPlusClassifier", {}),
 }

@@ -9,13 +9,16 @@ from robell.models._shell import PAPER_C
 
 
 def paper_grid(model, prefix=""):
-    """Return the paper's ranges for one of its models, as a ``param_grid``.
+    """Return the paper's ranges for one of its models, or a relative's, as a ``param_grid``.
 
     Parameters
     ----------
-    model : {"rvfl", "elm", "robell", "nf", "crvfl", "acrvfl", "gb", "gegb"}
+    model : {"rvfl", "elm", "robell", "nf", "crvfl", "acrvfl", "gb", "gegb"} or a relative's name
         Which model. The ranges of the last two, which the paper does not give, are stated here:
-        purities 1 - 0.015k for k = 0..5, and graph weights 10^-5..10^5.
+        purities 1 - 0.015k for k = 0..5, and graph weights 10^-5..10^5. The relatives
+        (``docs/family.md``) are ``"ifrvfl"``, ``"geifrvfl"``, ``"r2vfl"``, ``"classvar"`` and
+        ``"totalvar"``: nodes and activations are the paper's, and the other ranges those of their
+        releases where such were found, ours where not.
     prefix : str, default=""
         Put before every name: ``"rvflclassifier__"`` for a step of a pipeline.
 
@@ -31,12 +34,12 @@ def paper_grid(model, prefix=""):
     >>> len(ParameterGrid(paper_grid("robell")))
     66550
     """
-    powers_of_ten = PAPER_C.tolist()
+    powers_of_ten, widths = PAPER_C.tolist(), (2.0 ** np.arange(-5, 6)).tolist()
     more = {
         "rvfl": {},
         "elm": {},
         "robell": {
-            "kernel_width": (2.0 ** np.arange(-5, 6)).tolist(),
+            "kernel_width": widths,
             "rho": [0.5, 0.625, 0.75, 0.875, 1.0],
         },
         "nf": {"n_rules": list(range(5, 51, 5))},
@@ -48,6 +51,17 @@ def paper_grid(model, prefix=""):
             "graph_weight": powers_of_ten,
             "purity": [1 - 0.015 * k for k in range(6)],
         },
+        "ifrvfl": {"C": [10.0**k for k in range(-6, 7, 2)], "kernel_width": widths},
+        "geifrvfl": {
+            "score_power": [1],
+            "class_weight": ["ratio"],
+            "graph": ["lda"],
+            "graph_weight": powers_of_ten,
+            "kernel_width": widths,
+        },
+        "r2vfl": {"kernel_width": widths, "center": ["mean", "median"]},
+        "classvar": {"variance": ["class"], "variance_weight": powers_of_ten},
+        "totalvar": {"variance": ["total"], "variance_weight": powers_of_ten},
     }
     if model not in more:
         raise ValueError(f"model must be one of {', '.join(more)}; got {model!r}")

@@ -30,7 +30,8 @@ except ImportError:
 
 NAMES = tuple(dict.fromkeys([*paper.MODELS, *peers.MODELS]))
 DEFAULT = ("noise_robust", "rvfl", "robell", "logistic", "svc", "forest", "hist_gradient")
-BALLS = ("gb", "gegb")  # of the few balls, leave-one-out is no guide to the penalty
+# Of the few balls, leave-one-out is no guide to the penalty; a graph has seen the label left out.
+PENALTY_AS_GIVEN = ("gb", "gegb", "geifrvfl")
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def make(spec, protocol, seed, y):
         return paper.study_pipeline(spec.known, seed), paper.study_grid(spec.known)
     if spec.known in peers.MODELS:
         return peers.build(spec.known, seed, y), None
-    penalty = {} if spec.known in BALLS else {"C": "loo"}
+    penalty = {} if spec.known in PENALTY_AS_GIVEN else {"C": "loo"}
     estimator = paper.MODELS[spec.known].classifier(
         peers.N_HIDDEN, output_bias=True, random_state=seed, **penalty
     )

@@ -14,11 +14,12 @@ DECIMALS = 9
 
 
 def printed_cells(datasets, models):
-    """Return Table I's accuracies, NaN for sets it does not have."""
-    columns = [printed.MODELS.index(model) for model in models]
-    missing = (np.nan,) * len(printed.MODELS)
-    rows = [printed.TABLE_I.get(name, missing) for name in datasets]
-    return np.array(rows).reshape(len(datasets), len(printed.MODELS))[:, columns]
+    """Return Table I's accuracies, NaN for sets and models it does not have."""
+    cells = np.full((len(datasets), len(models)), np.nan)
+    for i, name in enumerate(datasets):
+        row = dict(zip(printed.MODELS, printed.TABLE_I.get(name, ()), strict=False))
+        cells[i] = [row.get(model, np.nan) for model in models]
+    return cells
 
 
 class Comparison:

@@ -1,4 +1,4 @@
-"""The eight models of the paper, each a record: its name, its classifier, what it is tuned over."""
+"""The eight models of the paper and their relatives: name, classifier, what each is tuned over."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from sklearn.preprocessing import StandardScaler
 
 from robell.models.complex_valued import ComplexRVFLClassifier
 from robell.models.granular_ball import GranularBallRVFLClassifier
+from robell.models.huber import HuberRVFLClassifier
+from robell.models.intuitionistic import IntuitionisticFuzzyRVFLClassifier
 from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier
 from robell.models.robell import RoBellRVFLClassifier
 from robell.models.rvfl import ELMClassifier, RVFLClassifier
+from robell.models.variance import VarianceRVFLClassifier
 from robell.search import paper_grid
 
 
@@ -21,7 +24,7 @@ from robell.search import paper_grid
 class Model:
     """One model of the study."""
 
-    label: str  # as the paper prints it
+    label: str  # as the paper prints it, or the literature
     classifier: Callable
     seconds: float  # CPU seconds of one search at 400 training rows
     grid: dict = field(default_factory=dict)  # ranges that the paper does not give
@@ -29,6 +32,11 @@ class Model:
 
 AUGMENTED = partial(ComplexRVFLClassifier, augmented=True)
 WITH_GRAPH = partial(GranularBallRVFLClassifier, graph="lfda")
+GRAPH_AND_SCORES = partial(
+    IntuitionisticFuzzyRVFLClassifier, score_power=1, class_weight="ratio", graph="lda"
+)
+FEW_GRAPHS = {"model__kernel_width": ["scale"], "model__graph_weight": [1e-5, 1e-3, 1e-1, 1e1]}
+TOTAL_VARIANCE = partial(VarianceRVFLClassifier, variance="total")
 MODELS = {
     "rvfl": Model("RVFL", RVFLClassifier, 1),
     "elm": Model("RVFLwoDL", ELMClassifier, 1),
@@ -39,6 +47,13 @@ MODELS = {
     # Two of the six purities of paper_grid, those of the public demonstrations (erratum E27).
     "gegb": Model("GE-GB-RVFL", WITH_GRAPH, 15, {"model__purity": [0.925, 0.985]}),
     "robell": Model("RoBell-RVFL", RoBellRVFLClassifier, 18),
+    # The relatives, which no table of the paper has: measured over repeated splits only.
+    "ifrvfl": Model("IFRVFL", IntuitionisticFuzzyRVFLClassifier, 5),
+    # One kernel width and four graph weights of paper_grid's eleven each.
+    "geifrvfl": Model("GE-IFRVFL-CIL", GRAPH_AND_SCORES, 20, FEW_GRAPHS),
+    "r2vfl": Model("R2VFL", HuberRVFLClassifier, 8),
+    "classvar": Model("Class-Var-RVFL", VarianceRVFLClassifier, 30),
+    "totalvar": Model("Total-Var-RVFL", TOTAL_VARIANCE, 30),
 }
 
 

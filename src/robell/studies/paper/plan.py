@@ -13,6 +13,7 @@ from robell.studies.paper.printed import (
     NOISE_MODELS,
     SENSITIVITY_DATASETS,
 )
+from robell.studies.paper.printed import MODELS as PRINTED
 
 # What the parts of the command mean, in jobs: the tests are made of Table I's cells.
 PARTS = {
@@ -59,7 +60,8 @@ def plan_jobs(tables, part, models, protocols, repeats=10, tuned_by=None):
     What the paper did on some of its sets is done on those of them that are here; where none of
     the paper's 26 is here, on all that are. The probe and the sensitivity are of the protocol
     "paper" only: they hold the print against one split. ``repeats`` and ``tuned_by`` (metrics) are
-    those of the protocol "repeated".
+    those of the protocol "repeated", under which alone the models run that the paper prints nothing
+    of.
     """
     known = [name for name in MODELS if name in models]
     jobs = []
@@ -79,7 +81,8 @@ def plan_jobs(tables, part, models, protocols, repeats=10, tuned_by=None):
     noisy = [model for model in NOISE_MODELS if model in known]
     for protocol in protocols:
         if "table1" in PARTS[part]:
-            add("table1", tables, known, protocol)
+            here = known if protocol == "repeated" else [m for m in known if m in PRINTED]
+            add("table1", tables, here, protocol)
         if "noise" in PARTS[part]:
             # The clean cells too: curves start there, and under "table1" they are the same job.
             chosen = _of_the_paper(tables, NOISE_DATASETS)
@@ -94,7 +97,8 @@ def plan_jobs(tables, part, models, protocols, repeats=10, tuned_by=None):
     if not jobs:
         raise StudyError(
             f"nothing to do: {part} needs a set and a model of its own "
-            f"(noise: five of the paper's sets; probe and sensitivity: robell, protocol paper)"
+            "(noise: five of the paper's sets; probe and sensitivity: robell, protocol paper; "
+            "models that the paper prints nothing of: protocol repeated)"
         )
     return list(dict.fromkeys(jobs))
 
