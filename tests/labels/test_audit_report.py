@@ -2,6 +2,7 @@
 
 import csv
 import re
+import time
 from html import unescape
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -19,7 +20,8 @@ from robell.labels.audit.figures import (
     class_map,
     quality_histograms,
 )
-from robell.labels.audit.findings import Usual, nearest, project, trusted
+from robell.labels.audit.findings import Usual, nearest, project, told_apart, trusted
+from robell.labels.audit.report import headline
 from robell.report.page import FigureBlock
 from robell.report.text import looks_like_formula
 
@@ -27,7 +29,7 @@ SCRIPT = "<script>document.title = 'ran'</script>"
 BREAK_OUT = "</script></style></title>]]>--><img src=x onerror=\"document.title='ran'\">"
 LABELS = [
     SCRIPT + "\u202eשלום مرحبا",
-    '=HYPERLINK("http://x","y")' + "z" * 9_000,
+    '=HYPERLINK("http://x","y")' + "z" * 900,
     "\"'><svg onload=alert(1)> " + "W" * 60,
 ]
 COLUMNS = [
@@ -242,6 +244,75 @@ def test_every_section_is_there_and_links_lead_somewhere(plain):
     assert page.count("<details>") == min(25, plain.suspect.sum())
 
 
+@pytest.fixture(scope="module")
+def frauds(folder):
+    """One row in 15 is a fraud, and a quarter of the frauds are labelled "no"."""
+    rng = np.random.default_rng(1)
+    true = rng.random(1500) < 1 / 15
+    X = rng.normal(size=(1500, 10))
+    X[:, :4] += np.where(true, 3.0, 0.0)[:, None]
+    frame = pd.DataFrame(X.round(3), columns=[f"v{k}" for k in range(10)])
+    frame["fraud"] = np.where(true & (rng.random(1500) > 0.25), "yes", "no")
+    path = folder / "frauds.csv"
+    frame.to_csv(path, index=False)
+    return audit(path, "fraud", out=folder)
+
+
+def test_the_first_sentence_says_which_class_is_hit(frauds):
+    page = frauds.html.read_text()
+    first = page[page.index('id="found"') : page.index('id="suspects"')]
+    share = re.search(
+        r"<strong>About (\d+) of 100 rows that are really &#x27;yes&#x27; are labelled "
+        r"&#x27;no&#x27;\. Of 1,500 rows",
+        first,
+    )
+    true, label = frauds.classes.index("yes"), frauds.classes.index("no")
+    assert int(share[1]) == round(100 * frauds.noise_matrix[true, label])
+    assert int(share[1]) > 200 * frauds.suspect.mean()  # of the class, not of the table
+    n = int(((frauds.given == "no") & frauds.suspect).sum())
+    assert f"<li>{n} rows labelled &#x27;no&#x27; are probably &#x27;yes&#x27;</li>" in first
+    assert headline(frauds).startswith(f"About {share[1]} of 100 rows that are really 'yes'")
+
+
+def test_no_class_is_named_where_all_are_hit_alike():
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 2, 400)
+    given_ = np.where(rng.random(400) < 0.1, 1 - true, true)
+    frame = pd.DataFrame(rng.normal(size=(400, 2)) + 4 * true[:, None], columns=["a", "b"])
+    result = audit(frame.assign(kind=given_), "kind")
+    assert result.suspect.sum() > 20
+    assert headline(result).startswith("Of 400 rows, ")
+
+
+def test_every_suspect_row_is_listed_once_with_its_direction(plain):
+    page = plain.html.read_text()
+    section = page[page.index('id="suspects"') : page.index('id="noise"')]
+    lines = [int(line) for line in re.findall(r"<summary>Line (\d+): ", section)]
+    shown = plain.line[plain.order][: min(25, plain.suspect.sum())]
+    assert sorted(lines) == sorted(shown.tolist())
+    for given_, true, rows in re.findall(
+        r"labelled &#x27;(\w+)&#x27; (?:are|is) probably &#x27;(\w+)&#x27;</strong></p>"
+        r"(.*?)(?=<p dir|\Z)",
+        section,
+        re.DOTALL,
+    ):
+        for line in re.findall(r"<summary>Line (\d+): ", rows):
+            place = np.flatnonzero(plain.line == int(line))[0]
+            assert (plain.given[place], plain.suggested[place]) == (given_, true)
+
+
+def test_the_map_is_left_out_where_it_is_a_blob(plain, random_labels, rng):
+    assert 'id="map"' in plain.html.read_text()
+    page = random_labels.html.read_text()
+    assert 'id="map"' not in page
+    assert "#map" not in page
+    codes = rng.integers(0, 2, 600)
+    assert abs(told_apart(rng.normal(size=(600, 2)), codes, 0) - 0.5) < 0.06
+    assert told_apart(rng.normal(size=(600, 2)) + 8 * codes[:, None], codes, 0) > 0.99
+    rare = np.arange(600) < 12
+    assert told_apart(rng.normal(size=(600, 2)) + 8 * rare[:, None], rare.astype(int), 0) > 0.99
+
+
 def test_noise_in_words_agrees_with_the_matrix(plain):
     page = plain.html.read_text()
     said = re.findall(
@@ -277,7 +348,7 @@ def test_no_direction_is_turned_and_long_names_are_there_in_full(hostile):
     assert not re.search("[\u202a-\u202e\u2066\u2067\u061c\u200e\u200f]", page)
     assert page.count("\u2068") == page.count("\u2069")
     assert page.count("x" * 10_000) == 1
-    assert page.count("z" * 9_000) == 1
+    assert page.count("z" * 900) == 1
     assert len(page) < 600_000
 
 
@@ -379,6 +450,26 @@ def test_on_a_phone_the_contents_leave_room_for_the_finding(chromium, request, w
         "a.focus(); const box = a.getBoundingClientRect(); return [box.left, box.right]; })()"
     )
     assert 0 <= last[0] < last[1] <= 390.5  # the line is pushed along with the focus
+
+
+def test_what_is_wider_than_a_phone_says_so_until_its_end_is_seen(chromium, plain):
+    chromium.open(plain.html, 390, 844)
+    chromium.run("document.querySelector('details').open = true")
+    box = "document.querySelector('details .scroll')"
+    figure = f"{box}.closest('figure')"
+    state = f"[{figure}.classList.contains('wide'), {box}.classList.contains('more')]"
+    time.sleep(0.2)
+    assert chromium.run(f"{box}.scrollWidth > {box}.clientWidth + 4")
+    assert chromium.run(state) == [True, True]
+    cue = f"getComputedStyle({figure}, '::before').content"
+    assert "more to the side" in chromium.run(cue)
+    chromium.run(f"{box}.scrollLeft = 10000")
+    time.sleep(0.2)
+    assert chromium.run(state) == [True, False]
+    chromium.open(plain.html, 1280, 900)
+    chromium.run("document.querySelector('details').open = true")
+    time.sleep(0.2)
+    assert chromium.run(state) == [False, False]
 
 
 def test_remarks_are_written_in_ink(chromium, plain):

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import KDTree
+from scipy.stats import rankdata
 
+from robell.report.tables import MINUS
 from robell.report.text import number_text, percent
 
 NEIGHBOURS = 3
 LONG_NUMBER = 10  # characters; longer numbers are shown rounded
+MOST_PLACED = 2_000  # rows by which the map is judged
+NEAR = 15  # dots around each of them
 FAR = 3.0  # standard deviations; larger distances count as this one
 
 
@@ -122,11 +127,12 @@ class Usual:
 
 
 def value_text(column, place):
-    """Return a cell as it is in the file; a number with many digits is rounded to six."""
+    """Return a cell as it is in the file; of a number six digits at most, and a true minus."""
     cell, value = column.cells[place] or "", column.values[place]
-    if column.kind == "number" and len(cell) > LONG_NUMBER and np.isfinite(value):
-        return f"{value:.6g}"
-    return cell
+    if column.kind != "number" or not np.isfinite(value):
+        return cell
+    text = f"{value:.6g}" if len(cell) > LONG_NUMBER else cell
+    return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
 
 def _date_text(days):
@@ -146,3 +152,26 @@ def project(view):
         plane = np.column_stack([plane, np.zeros(len(plane))])
     total = max(float(values.sum()), 1e-300)
     return plane, float(values[::-1][:2].sum() / total)
+
+
+def told_apart(plane, codes, seed):
+    """Return how well neighbours in the plane tell the classes apart: 0.5 is not at all.
+
+    It is the area under the ROC curve, the mean over the classes, of the share of a class among
+    the nearest dots.
+    """
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(len(plane))[:MOST_PLACED]
+    codes = codes[chosen]
+    n_near = min(NEAR, len(chosen) - 1)
+    _, near = KDTree(plane[chosen]).query(plane[chosen], k=n_near + 1)
+    near = near[:, 1:]
+    areas = []
+    for k in np.unique(codes):
+        share, is_k = (codes[near] == k).mean(axis=1), codes == k
+        ranks = rankdata(share)
+        n_k = int(is_k.sum())
+        if n_k < len(codes):
+            above = ranks[is_k].sum() - n_k * (n_k + 1) / 2
+            areas.append(above / (n_k * (len(codes) - n_k)))
+    return float(np.mean(areas)) if areas else 0.5

@@ -13,6 +13,7 @@ import sklearn
 
 from robell import __version__
 from robell.labels.audit import sections
+from robell.labels.audit.summary import directions, hardest_hit, noise_words
 from robell.labels.trust import CLEAR, LEAST_SEPARATION, MOST_COLUMNS_A_ROW
 from robell.report.page import (
     Bullets,
@@ -30,12 +31,19 @@ from robell.report.tables import Table
 from robell.report.text import NAME, counted, in_cell, percent, quoted, said, shortened, visible
 from robell.tables.target import LEAST_OF_CLASS
 
+SHOWN_WAYS = 4  # kinds of mistakes on the first screen
 TRUST = {"good": "Good", "fair": "Fair", "weak": "Weak", "none": "Not at all"}
 WORDS = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text("utf-8"))
 
 
 def headline(result):
-    """Return the result in one sentence of plain text."""
+    """Return the result in one sentence of plain text, or two where one class is hit hardest."""
+    hit = hardest_hit(result)
+    return f"{noise_words(result, hit, said)}. {_how_many(result)}" if hit else _how_many(result)
+
+
+def _how_many(result):
+    """Say how many rows are suspect."""
     n, n_suspects = len(result.row), int(result.suspect.sum())
     if result.trust == "none":
         target = said(result.target)
@@ -96,6 +104,8 @@ def report_page(result, *, top, csv_name, command=""):
 def first_screen(result, top, csv_name):
     """Say what was found, what to do about it, and how far to trust it."""
     blocks = [Paragraph(f"**{literal(headline(result))}**"), Facts(tuple(_facts(result)))]
+    if result.suspect.any():
+        blocks.append(Bullets(tuple(_suspects_by_direction(result))))
     kind = "note" if result.trust in ("good", "fair") else "caution"
     blocks.append(Callout(kind, _meaning(result)))
     blocks.append(Paragraph("**What to do next**"))
@@ -103,6 +113,16 @@ def first_screen(result, top, csv_name):
     blocks += [Callout("caution", text) for text in _warnings(result)]
     blocks += [Callout("note", text) for text in _left_out(result)]
     return Section("found", "What was found", tuple(blocks))
+
+
+def _suspects_by_direction(result):
+    """Yield which labels the suspects have, and which they probably should have."""
+    ways = [way for way in directions(result) if way.suspects]
+    for way in ways[:SHOWN_WAYS]:
+        yield sections.found_in(result, way)
+    if len(ways) > SHOWN_WAYS:
+        left = sum(way.suspects for way in ways[SHOWN_WAYS:])
+        yield f"{counted(left, 'row')} of {len(ways) - SHOWN_WAYS:,} further kinds"
 
 
 def _facts(result):
@@ -183,8 +203,9 @@ def _next_steps(result, top, table):
             "labels are trusted."
         )
     yield (
-        "Change a label only where you see that it is wrong: a row can be unusual and right. "
-        "Then run the audit again."
+        "Write `keep`, `change` or `drop` into the column `decision`, and change a label only "
+        "where you see that it is wrong: a row can be unusual and right. `robell apply` then "
+        "makes the corrected table, and the next audit knows what was reviewed."
     )
 
 
@@ -223,7 +244,13 @@ def _warnings(result):
 
 
 def _left_out(result):
-    """Yield which rows were not judged."""
+    """Yield which rows were not judged, or not again."""
+    if result.reviewed.any():
+        were = "was" if result.reviewed.sum() == 1 else "were"
+        yield (
+            f"{counted(int(result.reviewed.sum()), 'row')} {were} reviewed before: the label that "
+            "somebody decided upon is taken as right."
+        )
     if result.n_unlabelled:
         words = result.evidence.labels.unlabelled.most_common(3)
         kinds = ", ".join(quoted(cell, 20) if cell else "empty" for cell, _ in words)

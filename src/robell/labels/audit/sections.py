@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
-from robell.labels.audit.findings import Usual, near_view, nearest, project, trusted, value_text
+from robell.labels.audit.findings import (
+    Usual,
+    near_view,
+    nearest,
+    project,
+    told_apart,
+    trusted,
+    value_text,
+)
+from robell.labels.audit.summary import directions, noise_words, stands_out
 from robell.report.page import (
     Bullets,
     Details,
@@ -26,6 +35,7 @@ MOST_BARS = 20
 MATRIX_CLASSES = 12
 SHOWN_CONFLICTS = 15
 SHOWN_LINES = 8
+LEAST_TOLD_APART = 0.75  # area under the ROC curve; below, the map of the rows is a blob
 
 
 def has_estimates(result):
@@ -34,7 +44,7 @@ def has_estimates(result):
 
 
 def suspects_section(result, top):
-    """Show the most suspect rows, each beside rows like it."""
+    """Show the most suspect rows, those with the same kind of mistake together, beside others."""
     evidence = result.evidence
     order = [place for place in result.order if result.suspect[place]][:top]
     if not order:
@@ -42,28 +52,41 @@ def suspects_section(result, top):
     examples = trusted(evidence.judgement, evidence.codes)
     usual = Usual(evidence.used, evidence.codes, examples, len(result.classes))
     view = near_view(evidence.matrix)
-    rows, details = [], []
-    for place in order:
-        given, suggested = evidence.codes[place], evidence.judgement.suggested[place]
-        telling = usual.telling(place, given, suggested)
-        rows.append(_overview(result, place, telling))
-        details.append(_beside(result, place, telling, nearest(view, place, examples)))
-    where = "Row" if result.line is None else "Line"
     n_suspects = int(result.suspect.sum())
-    table = Table(
-        "suspects",
-        f"The {counted(len(order), 'row')} whose {'label is' if len(order) == 1 else 'labels are'} "
-        "least likely to be right",
-        (where, "Label given", "Label suggested", "Chance it is right, %", "Look at"),
-        tuple(rows),
-        caption=f"Of {counted(n_suspects, 'suspect row')}; all are in the CSV file.",
-        digits=0,
+    shown = "All of them" if len(order) == n_suspects else f"The {len(order):,} least likely labels"
+    blocks = [
+        Paragraph(
+            f"{shown}, the least likely first; all rows are in the CSV file. Open a row to "
+            "compare its values with what is usual for both labels (the middle half of the class), "
+            "and with the three most similar rows whose labels are trusted."
+        )
+    ]
+    for way in directions(result):
+        group = [place for place in order if _is_of(result, place, way)]
+        if not group:
+            continue
+        blocks.append(Paragraph(f"**{found_in(result, way)}**"))
+        for place in group:
+            telling = usual.telling(place, way.given, way.true)
+            blocks.append(_beside(result, place, telling, nearest(view, place, examples)))
+    return Section("suspects", "Rows to check", tuple(blocks))
+
+
+def _is_of(result, place, way):
+    """Say whether a suspect row is of one kind of mistake."""
+    evidence = result.evidence
+    of_label = evidence.codes[place] == way.given
+    return bool(of_label and evidence.judgement.suggested[place] == way.true)
+
+
+def found_in(result, way):
+    """Say how many suspects there are of one kind of mistake."""
+    are = "is probably" if way.suspects == 1 else "are probably"
+    are = "may be" if result.trust == "weak" else are
+    return (
+        f"{counted(way.suspects, 'row')} labelled {quoted(result.classes[way.given], 30)} "
+        f"{are} {quoted(result.classes[way.true], 30)}"
     )
-    first = Paragraph(
-        "Open a row below to compare its values with what is usual for both labels (the middle "
-        "half of the class), and with the three most similar rows whose labels are trusted."
-    )
-    return Section("suspects", "Rows to check", (TableBlock(table), first, *details))
 
 
 def _piece(text):
@@ -75,23 +98,27 @@ def _number_of(result, place):
     return int(result.row[place] if result.line is None else result.line[place])
 
 
-def _overview(result, place, telling):
-    look_at = ", ".join(
+def _where(result, place):
+    """Say where a row stands: a number to look for in a file, so without commas."""
+    return f"{'row' if result.line is None else 'line'} {_number_of(result, place)}"
+
+
+def _look_at(telling):
+    """Return the values that speak most for the other label."""
+    return ", ".join(
         f"{_piece(one.name)} = {_piece(one.value) or '(missing)'}"
         for one in telling[:TELLING]
         if one.weight > 0
     )
-    labels = in_cell(result.given[place]), in_cell(result.suggested[place])
-    return (_number_of(result, place), *labels, 100 * float(result.quality[place]), look_at)
 
 
 def _beside(result, place, telling, similar):
     """Return a table, closed at first, of one suspect row beside its neighbours."""
     evidence = result.evidence
-    where = evidence.table.where(place)
+    where = _where(result, place)
     both = (result.given[place], result.suggested[place])
     columns = ["Column", f"This row ({where})", *(f"Usual for {_piece(name)}" for name in both)]
-    columns += [f"Similar: {evidence.table.where(other)}" for other in similar]
+    columns += [f"Similar: {_where(result, other)}" for other in similar]
     labels = [result.given[place], None, None, *(result.given[other] for other in similar)]
     rows = [("Label", *(None if label is None else in_cell(label) for label in labels))]
     by_name = {column.name: column for column in evidence.used}
@@ -108,10 +135,10 @@ def _beside(result, place, telling, similar):
         tuple(rows),
         note=f"{counted(left, 'further column')} not shown." if left > 0 else "",
     )
+    look_at = literal(_look_at(telling))
     summary = (
-        f"{where.capitalize()}: labelled {quoted(result.given[place], 30)}, more likely "
-        f"{quoted(result.suggested[place], 30)} "
-        f"(chance that the label is right: {percent(float(result.quality[place]))})"
+        f"{where.capitalize()}: {percent(float(result.quality[place]))} chance of being right"
+        f"{'; look at ' if look_at else ''}{look_at}"
     )
     return Details(summary, (TableBlock(table),))
 
@@ -161,7 +188,7 @@ def noise_section(result):
                 (name, *(100 * float(share) for share in row))
                 for name, row in zip(names, result.noise_matrix, strict=True)
             ),
-            digits=1,
+            digits=0,
         )
         blocks.append(TableBlock(table))
     return Section("noise", "Which labels are mixed up", tuple(blocks))
@@ -189,23 +216,12 @@ def _how_many(result):
 
 def _noise_words(result):
     """Return sentences on the most common mistakes, those in most rows first."""
-    joint = result.noise_matrix * result.probability.sum(axis=0)[:, None]  # rows of i labelled j
-    pairs = [
-        (joint[i, j], i, j)
-        for i in range(len(joint))
-        for j in range(len(joint))
-        if i != j and joint[i, j] >= 0.5 and result.noise_matrix[i, j] >= 0.005
+    ways = [way for way in directions(result) if stands_out(way)]
+    ways.sort(key=lambda way: (-way.rows, way.true, way.given))
+    return [
+        f"{noise_words(result, way, quoted)} (about {counted(max(1, round(way.rows)), 'row')})."
+        for way in ways[:MOST_WORDS]
     ]
-    words = []
-    for rows, i, j in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))[:MOST_WORDS]:
-        share = round(100 * float(result.noise_matrix[i, j]))
-        start = f"About {share}" if share >= 1 else "Fewer than 1"
-        words.append(
-            f"{start} of 100 rows that are really {quoted(result.classes[i])} "
-            f"{'is' if share == 1 else 'are'} labelled {quoted(result.classes[j])} "
-            f"(about {counted(max(1, round(float(rows))), 'row')})."
-        )
-    return words
 
 
 def quality_section(result):
@@ -227,9 +243,11 @@ def quality_section(result):
 
 
 def map_section(result):
-    """Show the rows in a plane, suspects marked."""
+    """Show the rows in a plane, suspects marked; nothing where the plane tells no class apart."""
     evidence = result.evidence
     plane, share = project(near_view(evidence.matrix))
+    if told_apart(plane, evidence.codes, evidence.random_state) < LEAST_TOLD_APART:
+        return None
     svg, drawn = class_map(
         result.classes, evidence.codes, plane, result.suspect, evidence.random_state
     )

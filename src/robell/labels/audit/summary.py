@@ -11,6 +11,7 @@ from robell import __version__
 
 LEAST_ROWS = 0.5  # rows below which an estimated kind of mistake is not worth a sentence
 LEAST_SHARE = 0.005  # the same for its share of the true class
+FAR_MORE = 2.0  # times the share of suspects in the table, from which on a class is hit hardest
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,39 @@ def directions(result):
         for given in range(len(sizes)):
             share = float(result.noise_matrix[true, given])
             rows = share * float(sizes[true])
-            stands_out = rows >= LEAST_ROWS and share >= LEAST_SHARE
-            if true != given and (stands_out or count[true, given]):
-                ways.append(Direction(true, given, share, rows, int(count[true, given])))
+            way = Direction(true, given, share, rows, int(count[true, given]))
+            if true != given and (stands_out(way) or way.suspects):
+                ways.append(way)
     return sorted(ways, key=lambda way: (-way.suspects, -way.rows, way.true, way.given))
+
+
+def stands_out(way):
+    """Say whether an estimated kind of mistake is worth a sentence."""
+    return way.rows >= LEAST_ROWS and way.share >= LEAST_SHARE
+
+
+def hardest_hit(result):
+    """Return the kind of mistake that hits one class far more than the table, or None.
+
+    In a table of few positives, 1 % of wrong labels may be a quarter of the positives.
+    """
+    if result.trust not in ("good", "fair"):
+        return None
+    ways = [way for way in directions(result) if way.suspects and stands_out(way)]
+    worst = max(ways, key=lambda way: way.share, default=None)
+    if worst is None or worst.share < FAR_MORE * float(result.suspect.mean()):
+        return None
+    return worst
+
+
+def noise_words(result, way, quote):
+    """Say how many rows of a class carry another label."""
+    share = round(100 * way.share)
+    start = f"About {share}" if share >= 1 else "Fewer than 1"
+    return (
+        f"{start} of 100 rows that are really {quote(result.classes[way.true])} "
+        f"{'is' if share == 1 else 'are'} labelled {quote(result.classes[way.given])}"
+    )
 
 
 def summary(result):

@@ -112,6 +112,19 @@
     for (const id of links.keys()) observer.observe(document.getElementById(id));
   }
 
+  // What is wider than the screen says so, and fades at the side where there is more.
+  function setUpSideways(box) {
+    const figure = box.closest("figure");
+    const look = () => {
+      const hidden = box.scrollWidth - box.clientWidth;
+      figure.classList.toggle("wide", hidden > 4);
+      box.classList.toggle("more", hidden - Math.abs(box.scrollLeft) > 4);
+    };
+    box.addEventListener("scroll", look, { passive: true });
+    new ResizeObserver(look).observe(box);
+    look();
+  }
+
   // Paper cannot be unfolded.
   function setUpPrinting() {
     let opened = [];
@@ -128,6 +141,7 @@
       setUpSorting(table);
       setUpFilter(table);
     }
+    for (const box of document.querySelectorAll("figure .scroll, figure .canvas")) setUpSideways(box);
     setUpContents();
     setUpPrinting();
   });
