@@ -67,6 +67,7 @@ def test_public_names():
         "IntuitionisticFuzzyRVFLClassifier",
         "LabelIssues",
         "VarianceRVFLClassifier",
+        "MultiViewRVFLClassifier",
         "NeuroFuzzyRVFLClassifier",
         "NoiseRobustRVFLClassifier",
         "RVFLClassifier",

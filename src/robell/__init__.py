@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from robell.models.granular_ball import GranularBallRVFLClassifier
     from robell.models.huber import HuberRVFLClassifier
     from robell.models.intuitionistic import IntuitionisticFuzzyRVFLClassifier
+    from robell.models.multi_view import MultiViewRVFLClassifier
     from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier
     from robell.models.noise_robust import NoiseRobustRVFLClassifier
     from robell.models.privileged import KernelRVFLPlusClassifier, RVFLPlusClassifier
@@ -54,6 +55,7 @@ __all__ = [
     "IntuitionisticFuzzyRVFLClassifier",
     "KernelRVFLPlusClassifier",
     "LabelIssues",
+    "MultiViewRVFLClassifier",
     "NeuroFuzzyRVFLClassifier",
     "NoiseRobustRVFLClassifier",
     "RVFLClassifier",

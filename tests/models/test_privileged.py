@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, ParameterGrid, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -14,6 +14,7 @@ from robell import (
     RVFLClassifier,
     RVFLGridSearchCV,
     RVFLPlusClassifier,
+    paper_grid,
 )
 from robell._core.ridge.calibrate import fit_calibration
 from robell.models import privileged as module
@@ -346,6 +347,17 @@ def test_the_model_does_not_change_with_the_callers_tables(model):
     before = fitted.decision_function(new)
     X[:], Z[:] = 0.0, 0.0
     np.testing.assert_array_equal(fitted.decision_function(new), before)
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "size"), [("rvfl_plus", PLUS, 9680), ("krvfl_plus", KERNEL, 968)]
+)
+def test_ranges_to_search(name, model, size):
+    grid = paper_grid(name)
+    assert len(ParameterGrid(grid)) == size
+    assert grid["privileged_penalty"] == module.PENALTIES.tolist()
+    for key, values in grid.items():
+        clone(model).set_params(**{key: values[0]})._validate_params()
 
 
 # -- bad input -------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from robell import (
     HuberRVFLClassifier,
     IntuitionisticFuzzyRVFLClassifier,
     KernelRVFLPlusClassifier,
+    MultiViewRVFLClassifier,
     NeuroFuzzyRVFLClassifier,
     NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
@@ -62,6 +63,9 @@ ESTIMATORS = [
     RVFLPlusClassifier(C="loo", privileged_penalty="loo", output_bias=True),
     KernelRVFLPlusClassifier(),
     KernelRVFLPlusClassifier(C="loo", class_weight="balanced"),
+    MultiViewRVFLClassifier(),
+    MultiViewRVFLClassifier(views=[slice(None), slice(0, 1)], output_bias=True),
+    MultiViewRVFLClassifier(views=[slice(0, None, 2), slice(1, None, 2)], C="loo", coupling=0.0),
 ]
 
 

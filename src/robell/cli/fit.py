@@ -30,6 +30,7 @@ MODELS = {
     "totalvar": ("VarianceRVFLClassifier", {"variance": "total"}),
     "rvfl_plus": ("RVFLPlusClassifier", {}),
     "krvfl_plus": ("KernelRVFLPlusClassifier", {}),
+    "multiview": ("MultiViewRVFLClassifier", {}),
 }
 PROGRAM = 256 << 20  # bytes of the program itself, where they cannot be asked for
 

@@ -8,6 +8,7 @@ CLASSIFIERS = {
     "HuberRVFLClassifier": "robell.models.huber",
     "IntuitionisticFuzzyRVFLClassifier": "robell.models.intuitionistic",
     "KernelRVFLPlusClassifier": "robell.models.privileged",
+    "MultiViewRVFLClassifier": "robell.models.multi_view",
     "NeuroFuzzyRVFLClassifier": "robell.models.neurofuzzy",
     "NoiseRobustRVFLClassifier": "robell.models.noise_robust",
     "RVFLClassifier": "robell.models.rvfl",

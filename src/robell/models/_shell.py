@@ -138,9 +138,7 @@ class RidgeShell:
         elif importance is None and bool((rows.multiplicity == 1.0).all()):
             weights = None
         solution = self._fit_weighty(X, targets, weights, further_penalty, leave_out)
-        n_bias = int(self.output_bias)
-        self.coef_ = solution.beta[n_bias:]
-        self.intercept_ = solution.beta[:n_bias].sum(axis=0)
+        self._set_output_weights(solution.beta)
         self.solver_ = solution.method
         scores = solution.loo_scores
         if twins is not None and scores is not None:
@@ -226,6 +224,12 @@ class RidgeShell:
         return self.C == "loo"
 
     # -- predict ----------------------------------------------------------------------
+
+    def _set_output_weights(self, beta):
+        """Set coef_ and intercept_: the constant is the first column where there is one."""
+        n_bias = int(self.output_bias)
+        self.coef_ = beta[n_bias:]
+        self.intercept_ = beta[:n_bias].sum(axis=0)
 
     def _output_weights(self):
         """Return the output weights, the constant's first where there is one."""

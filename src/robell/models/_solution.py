@@ -122,9 +122,7 @@ class SolvedFromSums:
         return Found(solve(state, float(C), cost), C, cost, sample)
 
     def _set_solution(self, state, found):
-        beta, n_bias = found.solution.beta, int(self.output_bias)
         self.C_ = found.C
-        self.intercept_ = beta[:n_bias].sum(axis=0)
         self.solver_ = found.solution.method
         if state.frozen is not None:
             self.kernel_width_ = state.frozen.means.landmarks.width
@@ -135,7 +133,7 @@ class SolvedFromSums:
             self.calibration_slope_, self.calibration_offsets_ = fit_calibration(
                 scores[found.sample.group], found.sample.T, counted
             )
-        self.coef_ = beta[n_bias:]
+        self._set_output_weights(found.solution.beta)
 
     def _sample(self, state, cost):
         """Return the rows kept, their weights in the sums, and what they stand for."""

@@ -149,7 +149,9 @@ def _family_member(base, fixed):
         last = last_step(clone(base).set_params(**clone(fixed, safe=False)))
     except (ValueError, AttributeError):
         raise NotShared("the estimator has no such parameters") from None
-    if not (isinstance(last, FamilyClassifier) and last._capabilities.exact_search):
+    if isinstance(last, FamilyClassifier) and not last._capabilities.exact_search:
+        raise NotShared(f"candidates of {type(last).__name__} share no work")
+    if not isinstance(last, FamilyClassifier):
         raise NotShared(f"{type(last).__name__} is not a network of this package")
     if isinstance(base, Pipeline) and type(base) is not Pipeline:
         where = type(base).__module__.partition(".")[0]
