@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from robell.models import CLASSIFIERS
+from robell.models import CLASSIFIERS, REGRESSORS
 
 if TYPE_CHECKING:
     from robell.labels.audit import AuditResult, audit
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier
     from robell.models.noise_robust import NoiseRobustRVFLClassifier
     from robell.models.privileged import KernelRVFLPlusClassifier, RVFLPlusClassifier
+    from robell.models.regression import ELMRegressor, RVFLRegressor
     from robell.models.robell import RoBellRVFLClassifier, pw_gbell_membership
     from robell.models.rvfl import ELMClassifier, RVFLClassifier
     from robell.models.variance import VarianceRVFLClassifier
@@ -29,7 +30,9 @@ __version__ = "0.1.0"
 
 # Where each public name lives; it is imported when it is first used, so that ``import robell``
 # and ``robell --version`` cost nothing.
-_HOMES = CLASSIFIERS | {
+_HOMES = {
+    **CLASSIFIERS,
+    **REGRESSORS,
     "AppliedReview": "robell.labels.review",
     "AuditResult": "robell.labels.audit",
     "BaseRVFLClassifier": "robell.models._base",
@@ -50,6 +53,7 @@ __all__ = [
     "BaseRVFLClassifier",
     "ComplexRVFLClassifier",
     "ELMClassifier",
+    "ELMRegressor",
     "GranularBallRVFLClassifier",
     "HuberRVFLClassifier",
     "IntuitionisticFuzzyRVFLClassifier",
@@ -61,6 +65,7 @@ __all__ = [
     "RVFLClassifier",
     "RVFLGridSearchCV",
     "RVFLPlusClassifier",
+    "RVFLRegressor",
     "RoBellRVFLClassifier",
     "TableEncoder",
     "VarianceRVFLClassifier",

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.datasets import make_classification
 
 import robell
 from robell.cli import main
 from robell.cli.fit import MODELS
-from robell.models import CLASSIFIERS
+from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._capabilities import Capabilities
 from robell.models._family import FamilyClassifier
 
@@ -53,6 +53,7 @@ def test_the_sweep_sees_every_classifier():
     classes = [one for one in public if isinstance(one, type)]
     found = {one.__name__ for one in classes if issubclass(one, ClassifierMixin)}
     assert found == {*FAMILY, "BaseRVFLClassifier"}
+    assert {one.__name__ for one in classes if issubclass(one, RegressorMixin)} == {*REGRESSORS}
 
 
 @pytest.mark.parametrize("name", FAMILY)
@@ -124,7 +125,7 @@ def test_the_page_says_what_each_can_do():
     columns = [re.search(r"\((\w+)\)", cell)[1] for cell in header[1:]]
     assert set(columns) <= {field.name for field in fields(Capabilities)}
     said = {row[0].strip("`"): dict(zip(columns, row[1:], strict=True)) for row in rows}
-    assert set(said) == set(FAMILY)
+    assert set(said) == {*FAMILY, *REGRESSORS}
     for name, cells in said.items():
         declared = getattr(robell, name)._capabilities
         for column, cell in cells.items():

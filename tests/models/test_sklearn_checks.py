@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import (
 from robell import (
     ComplexRVFLClassifier,
     ELMClassifier,
+    ELMRegressor,
     GranularBallRVFLClassifier,
     HuberRVFLClassifier,
     IntuitionisticFuzzyRVFLClassifier,
@@ -23,6 +24,7 @@ from robell import (
     RoBellRVFLClassifier,
     RVFLClassifier,
     RVFLPlusClassifier,
+    RVFLRegressor,
     VarianceRVFLClassifier,
 )
 
@@ -66,6 +68,9 @@ ESTIMATORS = [
     MultiViewRVFLClassifier(),
     MultiViewRVFLClassifier(views=[slice(None), slice(0, 1)], output_bias=True),
     MultiViewRVFLClassifier(views=[slice(0, None, 2), slice(1, None, 2)], C="loo", coupling=0.0),
+    RVFLRegressor(),
+    RVFLRegressor(C="loo", direct_link=False, intervals=True),
+    ELMRegressor(),
 ]
 
 

@@ -432,7 +432,7 @@ def test_models_with_functions_are_not_saved(imbalanced, tmp_path):
     model = RVFLClassifier(5, activation=unit_ramp).fit(*imbalanced)
     with pytest.raises(ValueError, match=r"unit_ramp.*use an activation by its name"):
         save_model(model, tmp_path / "model.skops")
-    with pytest.raises(FileError, match="LogisticRegression is none of robell's classifiers"):
+    with pytest.raises(FileError, match="LogisticRegression is none of robell's models"):
         save_model(LogisticRegression().fit(*imbalanced), tmp_path / "model.skops")
     assert list(tmp_path.iterdir()) == []
 

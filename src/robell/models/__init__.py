@@ -1,4 +1,4 @@
-"""The classifiers of the family: one short file a model, on one shell."""
+"""The classifiers and regressors of the family: one short file a model, on one shell."""
 
 # The module of each classifier. It is imported when the classifier is first used.
 CLASSIFIERS = {
@@ -15,4 +15,10 @@ CLASSIFIERS = {
     "RVFLPlusClassifier": "robell.models.privileged",
     "RoBellRVFLClassifier": "robell.models.robell",
     "VarianceRVFLClassifier": "robell.models.variance",
+}
+
+# Those that predict numbers.
+REGRESSORS = {
+    "ELMRegressor": "robell.models.regression",
+    "RVFLRegressor": "robell.models.regression",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robell._core.array import is_tensor, namespace, to_host
@@ -10,6 +10,8 @@ from robell.models._capabilities import Capabilities
 from robell.models._validation import (
     ARRAY_CHECKS,
     check_labels_of_tensor,
+    check_targets,
+    check_targets_of_tensor,
     check_tensor,
     check_training,
     one_line_errors,
@@ -116,6 +118,49 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
         is_second = scores.shape[1] == 1
         best = namespace(scores).where(scores[:, 0] > 0, 1, 0) if is_second else scores.argmax(1)
         return self.classes_[best if is_tensor(self.classes_) else to_host(best)]
+
+
+class FamilyRegressor(RegressorMixin, FamilyMember):
+    """The root of every regressor of the family."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _check_training(self, X, y, sample_weight=None):
+        """Check what fit was given."""
+        check = self._validate_tensor if self._takes_tensor(X) else self._validate_training
+        return check_targets(type(self).__name__, X, y, sample_weight, check)
+
+    def _validate_training(self, X, y):
+        """Return X and y as arrays the mathematics may trust."""
+        return validate_data(self, X, y, multi_output=True, y_numeric=True, **ARRAY_CHECKS)
+
+    def _validate_tensor(self, X, y):
+        """Return X as a tensor the mathematics may trust, y as an array."""
+        X = check_tensor(self, X, reset=True)
+        return X, check_targets_of_tensor(y, len(X))
+
+    def _scores(self, X):
+        """Return the predictions, a column for every target."""
+        raise NotImplementedError
+
+    def predict(self, X):
+        """Return the predicted targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            One column for each target, where y had several.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if self.n_outputs_ == 1 else scores
 
 
 def of_both_classes(scores):

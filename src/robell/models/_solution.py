@@ -22,12 +22,13 @@ from robell.models._validation import TrainingRows
 INACCURATE_BELOW = 1e-12  # rcond at which output weights keep about six digits
 SOLVED = ("coef_", "intercept_", "solver_", "C_", "kernel_width_")
 SOLVED += ("calibration_slope_", "calibration_offsets_")
+SOLVED += ("interval_residuals_", "interval_weights_")
 
 
 class Sample(NamedTuple):
     """The rows kept of a stream; equal ones, which are left out together, also merged."""
 
-    T: np.ndarray  # one-hot targets
+    T: np.ndarray  # targets: one-hot of classes
     counted: np.ndarray  # how many rows seen each stands for, with its weight
     merged: tuple[np.ndarray, ...]  # rows, targets, weights and counts of the merged rows
     group: np.ndarray | slice  # the merged row of every row
@@ -71,9 +72,6 @@ class SolvedFromSums:
     intercept_ = solved_attribute("intercept_")
     solver_ = solved_attribute("solver_")
     C_ = solved_attribute("C_")
-    kernel_width_ = solved_attribute("kernel_width_")
-    calibration_slope_ = solved_attribute("calibration_slope_")
-    calibration_offsets_ = solved_attribute("calibration_offsets_")
 
     def _scores(self, X):
         self._ensure_solved()
@@ -111,9 +109,48 @@ class SolvedFromSums:
         self._set_solution(state, found)
 
     def _solve_from_sums(self, state):
+        """Return what the sums say: see ``Found``."""
+        raise NotImplementedError
+
+    def _set_solution(self, state, found):
+        """Set the fitted attributes to what was found."""
+        raise NotImplementedError
+
+    def _solve_from_rows(self, reservoir):
+        """Do what ``fit`` does with the rows kept, which are all rows seen."""
+        raise NotImplementedError
+
+    def _needs_sample(self):
+        """Say whether a sample of the rows is needed, for rows to be left out."""
+        return self._leaves_out() or self.C == "loo"
+
+    def _require_penalty(self):
+        if self.C != "loo" and np.isinf(self.C):
+            raise ValueError(
+                "C=inf needs all rows at once: sums of their products do not hold the solution of "
+                "smallest norm; call fit, or give a large C"
+            )
+
+    def _require_sample(self, state):
+        if state.reservoir is None and self._needs_sample():
+            raise ValueError(
+                f'{self._left_out_parameter}=True and C="loo" need a sample of the rows, and none '
+                "was kept: set them before the first call of partial_fit"
+            )
+
+
+class SolvedClasses(SolvedFromSums):
+    """What is found from sums of a classifier; not for direct use."""
+
+    kernel_width_ = solved_attribute("kernel_width_")
+    calibration_slope_ = solved_attribute("calibration_slope_")
+    calibration_offsets_ = solved_attribute("calibration_offsets_")
+    _left_out_parameter = "calibrate"
+
+    def _solve_from_sums(self, state):
         self._require_penalty()
         cost, sample = self._class_cost_of(state.sizes), None
-        if self.calibrate or self.C == "loo":
+        if self._needs_sample():
             sample = self._sample(state, cost)
         C = self.C
         if C == "loo":
@@ -147,13 +184,7 @@ class SolvedFromSums:
             weight *= cost[kept.labels]
         known = np.bincount(kept.labels, weights=kept.weight, minlength=len(self.classes_))
         stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
-        counted, twins = weight * stands_for, find_twins(kept.rows)
-        if twins is None:
-            return Sample(T, counted, (kept.rows, T, weight, counted), slice(None))
-        merged_weight, merged_T = twins.merge(weight, T)
-        merged_counts = sum_by_group(counted, twins.group, len(twins.first))
-        merged = (kept.rows[twins.first], merged_T, merged_weight, merged_counts)
-        return Sample(T, counted, merged, twins.group)
+        return merged_sample(kept.rows, T, weight, weight * stands_for)
 
     def _solve_from_rows(self, reservoir):
         """Do what ``fit`` does with the rows kept, which are all rows seen."""
@@ -175,22 +206,18 @@ class SolvedFromSums:
         )
         vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
 
-    def _require_penalty(self):
-        if self.C != "loo" and np.isinf(self.C):
-            raise ValueError(
-                "C=inf needs all rows at once: sums of their products do not hold the solution of "
-                "smallest norm; call fit, or give a large C"
-            )
-
-    def _require_sample(self, state):
-        if state.reservoir is None and (self.calibrate or self.C == "loo"):
-            raise ValueError(
-                'calibrate=True and C="loo" need a sample of the rows, and none was kept: '
-                "set them before the first call of partial_fit"
-            )
-
 
 def one_hot_rows(X, labels, weight, n_classes):
     """Return rows as a fit's slots want them, all of them present."""
     rows = TrainingRows(X, labels, weight)
     return Prepared(rows, rows, one_hot(labels, n_classes), np.arange(len(X)), len(X))
+
+
+def merged_sample(X, T, weight, counted):
+    """Return rows kept of a stream, equal ones merged."""
+    twins = find_twins(X)
+    if twins is None:
+        return Sample(T, counted, (X, T, weight, counted), slice(None))
+    merged_weight, merged_T = twins.merge(weight, T)
+    merged_counts = sum_by_group(counted, twins.group, len(twins.first))
+    return Sample(T, counted, (X[twins.first], merged_T, merged_weight, merged_counts), twins.group)

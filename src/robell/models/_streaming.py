@@ -1,44 +1,30 @@
-"""Models of rows that are read once, in parts: ``partial_fit`` and ``merge``.
-
-They rest on the mergeable state of :mod:`robell._core.ridge.state`. Fits that may read the rows
-several times are in :mod:`robell.scale.out_of_core`.
-"""
+"""Classifiers of rows that are read once, in parts: ``partial_fit``, and drift in the stream."""
 
 from __future__ import annotations
 
 import warnings
-from copy import copy
-from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from robell._core.array import one_hot
 from robell._core.membership.distances import require_squares
 from robell._core.membership.reservoir import empty_reservoir
 from robell._core.ridge.state import (
-    State,
     drift_p_values,
     empty,
     empty_warm_up,
     end_warm_up,
-    from_plain,
-    merge,
     rows_before_freeze,
-    to_plain,
     update,
 )
-from robell.models._own import require_own_fit
-from robell.models._solution import SolvedFromSums
+from robell.models._solution import SolvedClasses
+from robell.models._stream import Streaming, weights_of_part
 from robell.models._validation import (
-    ARRAY_CHECKS,
     TrainingRows,
-    check_multiplicity,
-    draw_seed,
     one_line_errors,
-    uses_device,
 )
 
 RESERVOIR = 2048  # distinct rows kept of every class
@@ -47,30 +33,16 @@ WARM_UP = 4096  # distinct rows before memberships are frozen
 WARM_UP_OF_EACH_CLASS = 32  # of every class, unless the warm-up becomes too long
 LONGEST_WARM_UP = 65536
 DRIFT_CHANCE = 1e-6  # warn of what would happen by chance this seldom
-# What sums already taken depend on
-FIXED_PARAMETERS = ("n_hidden", "activation", "bias_scale", "output_bias", "direct_link")
-FIXED_PARAMETERS += ("kernel_width", "rho")
 
 
 class DriftWarning(UserWarning):
     """Later rows differ from those a stream's memberships were frozen with."""
 
 
-@dataclass
-class Stream:
-    """What an estimator remembers between calls of partial_fit."""
-
-    state: State
-    seed: int
-    parameters: dict[str, Any]  # values that must not change any more
-    told_of_drift: bool = False
-    solved: bool = False  # whether the fitted attributes are those of all rows seen
-
-
-class StreamingMixin(SolvedFromSums):
+class StreamingMixin(Streaming, SolvedClasses):
     """Adds ``partial_fit`` to a classifier of the family; not for direct use."""
 
-    # -- partial_fit -------------------------------------------------------------------
+    _outcome_name = "classes"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -117,61 +89,24 @@ class StreamingMixin(SolvedFromSums):
         >>> bool(np.allclose(model.coef_, whole.coef_, rtol=0, atol=1e-10))
         True
         """
-        if uses_device(X):
-            raise TypeError("partial_fit takes arrays, not tensors: give X.cpu()")
-        self._require_penalty()
-        require_own_fit(self, "partial_fit")
-        model, first = self, "_stream" not in vars(self)
-        if first:  # on a copy: rows that cannot be used leave nothing behind
-            model = copy(self)
-            X = model._begin_stream(X, classes)
-        else:
-            self._require_same_stream(classes)
-            if not self._is_usable(X):
-                with one_line_errors(self, X):
-                    X = validate_data(self, X, reset=False, **ARRAY_CHECKS)
-        if self._capabilities.weighs_by_membership:
-            require_squares(X)  # now, not when the memberships are computed
-        rows = model._rows_of(X, y, sample_weight)
-        state = model._updated(model._stream.state, *rows)
-        model._stream = replace(model._stream, state=state, solved=False)
-        self.__dict__ = vars(model)
-        self._tell_of_drift()
-        return self
+        return self._take_part(X, y, classes, sample_weight)
 
-    def _is_usable(self, X):
-        """Say whether X is plainly what validation returns, which takes a tenth of a batch."""
-        return (
-            type(X) is np.ndarray
-            and X.dtype == np.float64
-            and X.ndim == 2
-            and X.flags.c_contiguous
-            and len(X) > 0
-            and X.shape[1] == self.n_features_in_
-            and not hasattr(self, "feature_names_in_")
-            and bool(np.isfinite(X).all())
-        )
-
-    def _begin_stream(self, X, classes):
-        """Set what the first rows decide, and return them checked."""
-        fitted = "coef_" in vars(self)
-        if classes is None and not fitted:
+    def _begin_outcome(self, y, classes):
+        if classes is None and "coef_" not in vars(self):
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        if fitted:
-            warnings.warn(
-                "partial_fit starts anew: the rows given to fit earlier are not part of it",
-                UserWarning,
-                stacklevel=4,
-            )
-        self._remember_device(None)
-        with one_line_errors(self, X):
-            X = validate_data(self, X, **ARRAY_CHECKS)
         self._set_classes(self.classes_ if classes is None else classes)
-        seed = draw_seed(self.random_state)
-        fixed = {name: getattr(self, name) for name in FIXED_PARAMETERS if hasattr(self, name)}
-        self._stream = Stream(self._begin(seed), seed, fixed)
         self._check_class_weight()
-        return X
+
+    def _require_same_outcome(self, y, classes):
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={np.unique(classes).tolist()} is not the same as on the last call of "
+                f"partial_fit, {self.classes_.tolist()}"
+            )
+        self._check_class_weight()
+
+    def _same_outcome(self, other):
+        return np.array_equal(self.classes_, other.classes_)
 
     def _check_class_weight(self):
         if isinstance(self.class_weight, dict):
@@ -196,24 +131,9 @@ class StreamingMixin(SolvedFromSums):
         if self._capabilities.weighs_by_membership:
             return empty_warm_up(n_classes, n_columns, n_features, seed)
         reservoir = None
-        if self.calibrate or self.C == "loo":
+        if self._needs_sample():
             reservoir = empty_reservoir(n_classes, n_features, seed, RESERVOIR)
         return empty(n_classes, n_columns, reservoir)
-
-    def _require_same_stream(self, classes):
-        for name, value in self._stream.parameters.items():
-            if getattr(self, name) != value:
-                raise ValueError(
-                    f"{name} was changed from {value!r} to {getattr(self, name)!r} between calls "
-                    "of partial_fit; start anew with a clone"
-                )
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"classes={np.unique(classes).tolist()} is not the same as on the last call of "
-                f"partial_fit, {self.classes_.tolist()}"
-            )
-        self._require_sample(self._stream.state)
-        self._check_class_weight()
 
     def _rows_of(self, X, y, sample_weight):
         """Return the rows of positive weight, their places among the classes, their weights."""
@@ -243,7 +163,33 @@ class StreamingMixin(SolvedFromSums):
             )
         return labels
 
+    def _outcome_of_part(self, y, sample_weight):
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        if sample_weight is not None:
+            y = y[np.asarray(sample_weight) != 0]
+        return np.unique(y) if len(y) else None
+
+    def _joint_outcome(self, parts):
+        return np.unique(np.concatenate(parts))
+
+    def _set_outcome(self, outcome):
+        self._set_classes(outcome)
+
+    def _require_rows(self, sizes):
+        if not (sizes > 0).all():
+            missing = self.classes_[int(np.argmin(sizes))]
+            raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
+
+    def _target_columns(self, labels):
+        return one_hot(labels, len(self.classes_))
+
+    def _summed(self, state, X, labels, weight, keys=None):
+        return update(state, X, labels, weight, self._features, keys)
+
     def _updated(self, state, X, labels, weight):
+        if self._capabilities.weighs_by_membership:
+            require_squares(X)  # now, not when the memberships are computed
         if not state.warming_up or not len(X):
             return update(state, X, labels, weight, self._features)
         ends = rows_before_freeze(state, X, labels, WARM_UP, WARM_UP_OF_EACH_CLASS, LONGEST_WARM_UP)
@@ -253,50 +199,6 @@ class StreamingMixin(SolvedFromSums):
         width = None if self.kernel_width == "scale" else float(self.kernel_width)
         state = end_warm_up(state, width, float(self.rho), LANDMARKS, RESERVOIR, self._features)
         return update(state, X[ends:], labels[ends:], weight[ends:], self._features)
-
-    # -- merge -------------------------------------------------------------------------
-
-    def merge(self, other):
-        """Add the rows that another model has seen in its own calls of partial_fit.
-
-        Parameters
-        ----------
-        other : estimator
-            Of the same kind, parameters, classes and ``random_state`` (an int); it is not changed.
-
-        Returns
-        -------
-        self : object
-            The model of the rows of both.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from robell import RVFLClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> here, there = (RVFLClassifier(random_state=0) for _ in range(2))
-        >>> here = here.partial_fit(X[::2], y[::2], classes=[0, 1, 2])
-        >>> there = there.partial_fit(X[1::2], y[1::2], classes=[0, 1, 2])
-        >>> here.merge(there).score(X, y) > 0.9
-        True
-        """
-        for model in (self, other):
-            if "_stream" not in vars(model):
-                raise ValueError("merge needs two models fitted by partial_fit")
-        mine, theirs = self._stream, other._stream
-        if type(self) is not type(other) or not np.array_equal(self.classes_, other.classes_):
-            raise ValueError("merge needs two models of the same kind and classes")
-        if mine.parameters != theirs.parameters or self.n_features_in_ != other.n_features_in_:
-            raise ValueError("merge needs two models of the same parameters and features")
-        if mine.seed != theirs.seed:
-            raise ValueError(
-                "merge needs two models of the same random layer: give both the same int as "
-                "random_state"
-            )
-        state = merge(mine.state, theirs.state, self._features)
-        self._stream = replace(mine, state=state, solved=False)
-        self._tell_of_drift()
-        return self
 
     # -- drift -------------------------------------------------------------------------
 
@@ -348,27 +250,3 @@ class StreamingMixin(SolvedFromSums):
                 DriftWarning,
                 stacklevel=3,
             )
-
-    # -- files -------------------------------------------------------------------------
-
-    def __getstate__(self):
-        state = dict(super().__getstate__())
-        if "_stream" in state:
-            stream = state["_stream"]
-            # Dicts, lists and arrays only: files can be read without trusting our classes.
-            state["_stream"] = {**vars(stream), "state": to_plain(stream.state)}
-        return state
-
-    def __setstate__(self, state):
-        if "_stream" in state:
-            plain = state["_stream"]
-            stream = Stream(**{**plain, "state": from_plain(plain["state"])})
-            state = {**state, "_stream": stream}
-        super().__setstate__(state)
-
-
-def weights_of_part(sample_weight, n_rows):
-    """Return the multiplicities of a part's rows, all of which may be absent."""
-    if sample_weight is not None and not np.any(np.asarray(sample_weight) != 0):
-        return np.zeros(n_rows)
-    return check_multiplicity(sample_weight, n_rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from numbers import Integral
 from textwrap import shorten
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn import get_config
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -43,6 +45,52 @@ class Given(NamedTuple):
             X, y, multiplicity = X[beside(present, X)], y[present], multiplicity[present]
         labels = np.searchsorted(classes, y)
         return TrainingRows(X, beside(labels, X), beside(multiplicity, X))
+
+
+class TargetRows(NamedTuple):
+    """Rows that a regressor is fitted to: arrays, or tensors on one device."""
+
+    X: np.ndarray
+    targets: np.ndarray  # (n, targets)
+    multiplicity: np.ndarray
+
+
+class GivenTargets(NamedTuple):
+    """What fit of a regressor was given, checked: arrays, except that X may be a tensor."""
+
+    X: np.ndarray
+    targets: np.ndarray
+    multiplicity: np.ndarray
+    present: np.ndarray  # places of the rows of positive weight
+
+    def rows(self):
+        """Return the rows of positive weight."""
+        X, targets, multiplicity, present = self
+        if len(present) < len(X):
+            X, targets = X[beside(present, X)], targets[present]
+            multiplicity = multiplicity[present]
+        return TargetRows(X, beside(targets, X), beside(multiplicity, X))
+
+
+def check_targets(name, X, y, sample_weight, check_table):
+    """Check what fit of a regressor was given, as :func:`check_training` does."""
+    with one_line_errors(name, X, y=y):
+        X, y = check_table(X, y)
+    multiplicity = check_multiplicity(to_host(sample_weight), len(X))
+    return GivenTargets(X, as_columns(y), multiplicity, np.flatnonzero(multiplicity))
+
+
+def as_columns(y):
+    """Return checked targets as columns; a single column given as a table is announced."""
+    y = np.asarray(y, np.float64)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "a column of targets was given where one dimension is expected: y is taken as "
+            "y.ravel(), and predictions have one dimension",
+            DataConversionWarning,
+            stacklevel=6,
+        )
+    return y.reshape(len(y), -1)
 
 
 def check_training(name, X, y, sample_weight, check_table):
@@ -82,23 +130,30 @@ def draw_seed(random_state):
 
 
 @contextmanager
-def one_line_errors(who, X, table="X"):
+def one_line_errors(who, X, table="X", y=None):
     """Turn scikit-learn's long messages about unusable values into one line that says where.
 
-    ``who`` is an estimator, or the name of what refuses them; ``table`` what X is called.
+    ``who`` is an estimator, or the name of what refuses them; ``table`` what X is called; ``y``
+    are targets that are numbers.
     """
     try:
         yield
     except ValueError as error:
         name = who if isinstance(who, str) else type(who).__name__
-        message = _explain(name, X, str(error), table) or shorten(str(error), 400)
+        message = _explain(name, X, str(error), table, y) or shorten(str(error), 400)
         # scikit-learn's own checks want the list of names as it is.
         if message == str(error) or message.startswith("The feature names should match"):
             raise
         raise ValueError(message) from None
 
 
-def _explain(name, X, message, table):
+def _explain(name, X, message, table, y):
+    if message.startswith("Input y contains") and y is not None:
+        what = message.splitlines()[0].removeprefix("Input y contains ").rstrip(".")
+        return (
+            f"Input y contains {what}{_where(_as_table(y), _not_finite)}: {name} predicts finite "
+            "numbers only, so drop such rows first"
+        )
     start = f"Input {table} contains"
     if message.startswith(start):
         what = message.splitlines()[0].removeprefix(start).strip().rstrip(".")
@@ -112,6 +167,10 @@ def _explain(name, X, message, table):
             f"encode text columns first, for instance with OneHotEncoder"
         )
     return None
+
+
+def _as_table(y):
+    return np.asarray(to_host(y)).reshape(len(y), -1)
 
 
 def _where(X, is_bad):
@@ -241,6 +300,14 @@ def check_tensor(estimator, X, reset):
             f"{estimator.n_features_in_} features as input."
         )
     return X
+
+
+def check_targets_of_tensor(y, n_rows):
+    """Return the targets of rows on a device, as an array."""
+    y = np.asarray(to_host(y))
+    if y.ndim not in (1, 2) or len(y) != n_rows:
+        raise ValueError(f"y must have shape ({n_rows},) or ({n_rows}, n_targets); got {y.shape}")
+    return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
 
 
 def check_labels_of_tensor(y, n_rows):

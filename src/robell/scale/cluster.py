@@ -15,6 +15,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits
 
@@ -38,21 +39,23 @@ def fit(estimator, X, y, client=None, sample_weight=None):
     """Fit an estimator to a Dask array or data frame of any size.
 
     Memory on each worker is that of a few partitions; what travels are small sums. The model is
-    that of a local fit in parts: for ``RVFLClassifier`` and ``ELMClassifier`` it equals ``fit`` up
-    to rounding (probabilities are calibrated on a sample); for ``RoBellRVFLClassifier``
+    that of a local fit in parts: for RVFL and ELM networks it equals ``fit`` up to
+    rounding (probabilities and intervals come from a sample); for ``RoBellRVFLClassifier``
     memberships are read off landmarks and a sample of each class. It does not depend on workers or
     partitions beyond rounding, and for one partitioning not at all.
 
     Parameters
     ----------
-    estimator : RVFLClassifier, ELMClassifier, RoBellRVFLClassifier or Pipeline
+    estimator : RVFLClassifier, ELMClassifier, RoBellRVFLClassifier, RVFLRegressor, \
+ELMRegressor or Pipeline
         It is not changed. A pipeline must end in one of these, and all its other steps must be
         ``StandardScaler``, whose means and variances take one more pass.
     X : dask array or dask data frame of shape (n_samples, n_features)
         Numeric columns without missing values. Sizes of chunks need not be known.
-    y : dask array, dask series or str
-        Class labels, cut into partitions as X is; or, for a data frame, the name of the column
-        of X that holds them.
+    y : dask array, dask series, dask data frame, str or list of str
+        Class labels, or targets of a regressor, cut into partitions as X is; or, for a data
+        frame, the name of the column of X that holds them. Several targets are a table of two
+        dimensions, or a list of names.
     client : distributed.Client, default=None
         The cluster to work on. By default the current client; where there is none, Dask's own
         scheduler on this machine (threads, unless Dask is configured otherwise).
@@ -89,7 +92,7 @@ def fit(estimator, X, y, client=None, sample_weight=None):
     """
     require("dask.array", "dask")
     job = OutOfCoreFit(estimator)
-    parts = match_parts(X, y, sample_weight)
+    parts = match_parts(X, y, sample_weight, is_regressor(job.classifier))
     client = _current_client() if client is None else client
     if client is not None and client.asynchronous:
         raise TypeError("robell.dask.fit needs a synchronous client (asynchronous=False)")

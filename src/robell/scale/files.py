@@ -10,12 +10,13 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
-from sklearn.base import clone
+import numpy as np
+from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from robell._core.tools.files import FileError, check_output, parse_bytes, written_whole
 from robell._core.tools.progress import Progress
-from robell.models._family import FamilyClassifier
+from robell.models._family import FamilyMember, FamilyRegressor
 from robell.report.text import spreadsheet_safe
 from robell.scale.batches import Tables
 from robell.scale.model_files import classifier_of, named_rows, names_of
@@ -69,16 +70,16 @@ def fit_files(estimator, paths, target, memory_limit="1GiB"):
 
     Parameters
     ----------
-    estimator : classifier of robell, or Pipeline that ends in one
-        It is not changed. ``RVFLClassifier``, ``ELMClassifier`` and ``RoBellRVFLClassifier`` are
-        fitted in passes, whatever the size of the files; all other steps of a pipeline must be
-        ``StandardScaler`` then. The other classifiers take all rows at once, and files that need
-        more than the memory limit are refused.
+    estimator : model of robell, or Pipeline that ends in one
+        It is not changed. RVFL and ELM networks and ``RoBellRVFLClassifier`` are fitted in passes,
+        whatever the size of the files; all other steps of a pipeline must be ``StandardScaler``
+        then. The other models take all rows at once, and files that need more than the memory
+        limit are refused.
     paths : path-like or list of path-like
         Files, folders of files, or patterns as ``"data/part-*.parquet"``. All files must have the
         same columns, in any order; all but the target must be numeric.
-    target : str
-        The column of class labels.
+    target : str or list of str
+        The column of class labels; of a regressor, the column or columns of its targets.
     memory_limit : int or str, default="1GiB"
         How much the fit may take in addition to what the process holds already, as bytes or as
         ``"2GiB"``. Too little for one batch of rows is an error.
@@ -102,15 +103,14 @@ def fit_files(estimator, paths, target, memory_limit="1GiB"):
     >>> model.n_features_in_
     30
     """
+    if isinstance(classifier_of(estimator), FamilyRegressor):
+        return fit_targets(estimator, paths, target, memory_limit)
     return fit_tables(estimator, Tables(paths, target), memory_limit)[0]
 
 
 def fit_tables(estimator, tables, memory_limit):
     """Do what :func:`fit_files` does; return the model and how often each label occurs."""
-    classifier = classifier_of(estimator)
-    in_passes = not isinstance(classifier, FamilyClassifier) or classifier._capabilities.passes
-    if in_passes:
-        OutOfCoreFit(estimator)  # raises for what cannot be fitted, before anything is read
+    in_passes = _require_fit_in_parts(estimator)
     labels, sizes = tables.labels()
     if len(sizes) < 2:
         raise FileError(
@@ -121,20 +121,35 @@ def fit_tables(estimator, tables, memory_limit):
     return fit(estimator, tables, labels, sizes, memory_limit), sizes
 
 
+def _require_fit_in_parts(estimator):
+    """Say whether a model is fitted in passes; raise for what cannot be, before files are read."""
+    model = classifier_of(estimator)
+    in_passes = not isinstance(model, FamilyMember) or model._capabilities.passes
+    if in_passes:
+        OutOfCoreFit(estimator)
+    return in_passes
+
+
 def _fit_in_passes(estimator, tables, labels, sizes, memory_limit):
     n_features = len(tables.columns)
     job = OutOfCoreFit(estimator, list(sizes), n_features)
     n_columns = 1 + n_features + int(job.classifier.n_hidden)
     rows = batch_rows(memory_limit, n_features, len(sizes), n_columns)
+    _run_passes(job, lambda: tables.batches(rows, labels), sum(sizes.values()))
+    return job.estimator(tables.columns)
+
+
+def _run_passes(job, batches, n_rows):
+    """Finish all passes of a fit, over the batches of all rows each."""
     for step in job.passes():
         total = None
-        with Progress(sum(sizes.values()), step.name) as bar:
-            for X, y in tables.batches(rows, labels):
+        with Progress(n_rows or 1, step.name) as bar:
+            for X, y in batches():
                 part = step.map(X, y)
                 total = part if total is None else step.reduce(total, part)
-                bar.advance(len(X))
+                if n_rows is not None:
+                    bar.advance(len(X))
         step.finish(total)
-    return job.estimator(tables.columns)
 
 
 def _fit_in_memory(estimator, tables, labels, sizes, memory_limit):
@@ -145,11 +160,47 @@ def _fit_in_memory(estimator, tables, labels, sizes, memory_limit):
     return clone(estimator).fit(named_rows(X, tables.columns), y)
 
 
+def fit_targets(estimator, paths, target, memory_limit):
+    """Do what :func:`fit_files` does for a regressor: the columns of its targets hold numbers."""
+    in_passes = _require_fit_in_parts(estimator)
+    targets = [target] if isinstance(target, str) else list(target)
+    if not targets or len(set(targets)) < len(targets):
+        raise FileError(f"target must name different columns; got {targets}")
+    first = Tables(paths)
+    features = [name for name in first.columns if name not in targets]
+    if not features:
+        raise FileError(f"{first.files[0].path}: there is no column except the target")
+    tables = Tables(paths, None, [*features, *targets])
+    if not in_passes:
+        n_rows = tables.count() or sum(len(X) for X, _ in tables.batches(MOST_ROWS))
+        _require_memory(memory_limit, classifier_of(estimator), n_rows, len(features), 1)
+        ((X, _),) = tables.batches(n_rows)
+        return clone(estimator).fit(
+            named_rows(X[:, : len(features)], features), _split(X, features)
+        )
+    job = OutOfCoreFit(estimator, n_features=len(features), n_targets=len(targets))
+    n_columns = 1 + len(features) + int(job.classifier.n_hidden)
+    rows = batch_rows(memory_limit, len(tables.columns), 1, n_columns)
+
+    def batches():
+        for X, _ in tables.batches(rows):
+            yield np.ascontiguousarray(X[:, : len(features)]), _split(X, features)
+
+    _run_passes(job, batches, tables.count())
+    return job.estimator(features)
+
+
+def _split(X, features):
+    """Return the targets of rows read with them: one dimension for one target."""
+    T = X[:, len(features) :]
+    return np.ascontiguousarray(T[:, 0] if T.shape[1] == 1 else T)
+
+
 # -- predict ---------------------------------------------------------------------------
 
 
 def predict_files(model, paths, out, proba=False, memory_limit="1GiB"):
-    """Predict the rows of CSV or Parquet files of any size, and write the classes to a file.
+    """Predict the rows of CSV or Parquet files of any size, and write that to a file.
 
     Parameters
     ----------
@@ -159,8 +210,9 @@ def predict_files(model, paths, out, proba=False, memory_limit="1GiB"):
     paths : path-like or list of path-like
         As :func:`fit_files` takes them.
     out : path-like
-        A ``.csv`` or ``.parquet`` file: a column ``prediction``, a row for each row read, in
-        their order. It appears when it is complete, and replaces an earlier one.
+        A ``.csv`` or ``.parquet`` file: a column ``prediction`` (of several targets
+        ``prediction_1`` and so on), a row for each row read, in their order. It appears when it
+        is complete, and replaces an earlier one.
     proba : bool, default=False
         Whether to write ``probability_<class>`` of every class too.
     memory_limit : int or str, default="1GiB"
@@ -206,14 +258,16 @@ def predict_tables(model, tables, out, proba, memory_limit):
     """Do what :func:`predict_files` does, given the files as the model sees them."""
     check_output(out, [file.path for file in tables.files])
     if proba and not hasattr(model, "predict_proba"):
-        raise ValueError("the model has no probabilities: it was fitted with calibrate=False")
-    n_features, n_classes = len(tables.columns), len(model.classes_)
+        why = "predicts numbers" if is_regressor(model) else "was fitted with calibrate=False"
+        raise ValueError(f"the model has no probabilities: it {why}")
+    n_features = len(tables.columns)
+    n_classes = 1 if is_regressor(model) else len(model.classes_)
     rows = batch_rows(memory_limit, n_features, n_classes, n_features)
     names, written = names_of(model), 0
     with (
         Progress(tables.count() or 1, "predict") as bar,
         written_whole(out) as temporary,
-        _writer(temporary, out, model.classes_, proba) as write,
+        _writer(temporary, out, model, proba) as write,
     ):
         for X, _ in tables.batches(rows):
             named = X if names is None else named_rows(X, names)
@@ -225,7 +279,7 @@ def predict_tables(model, tables, out, proba, memory_limit):
 
 
 @contextmanager
-def _writer(path, out, classes, proba):
+def _writer(path, out, model, proba):
     """Give a function that appends predictions to a file; the format is that of the name."""
     import pyarrow
     from pyarrow import csv, parquet
@@ -233,7 +287,26 @@ def _writer(path, out, classes, proba):
     suffix = ".csv" if Path(out) == Path(os.devnull) else Path(out).suffix.lower()
     if suffix not in (".csv", ".parquet", ".pq"):
         raise FileError(f"{out}: predictions are written to .csv or .parquet files")
-    names = {label: _spelt(label, suffix == ".csv") for label in classes.tolist()}
+    columns_of = _columns_of_targets if is_regressor(model) else _columns_of_classes
+    schema, as_columns = columns_of(model, suffix == ".csv", proba)
+    writing = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
+    with writing(str(path), schema) as writer:
+
+        def write(predicted, probability):
+            columns = as_columns(predicted)
+            if probability is not None:
+                columns += [pyarrow.array(column) for column in probability.T]
+            writer.write_table(pyarrow.table(columns, schema=schema))
+
+        yield write
+
+
+def _columns_of_classes(model, in_text, proba):
+    """Return the schema of a file of classes, and what makes its first column of labels."""
+    import pyarrow
+
+    classes = model.classes_
+    names = {label: _spelt(label, in_text) for label in classes.tolist()}
     # Beyond 2**63 the kind cannot be told from the values.
     is_unsigned = classes.dtype.kind == "u"
     kind = pyarrow.uint64() if is_unsigned else pyarrow.array(list(names.values())).type
@@ -241,17 +314,17 @@ def _writer(path, out, classes, proba):
     if proba:
         fields += [(f"probability_{label}", pyarrow.float64()) for label in classes.tolist()]
     schema = pyarrow.schema(fields)
-    writing = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
-    with writing(str(path), schema) as writer:
+    return schema, lambda labels: [pyarrow.array([names[n] for n in labels.tolist()], kind)]
 
-        def write(labels, probability):
-            spelt = [names[label] for label in labels.tolist()]
-            columns = [pyarrow.array(spelt, schema.field(0).type)]
-            if probability is not None:
-                columns += [pyarrow.array(column) for column in probability.T]
-            writer.write_table(pyarrow.table(columns, schema=schema))
 
-        yield write
+def _columns_of_targets(model, in_text, proba):
+    """Return the schema of a file of numbers, and what makes its columns of predictions."""
+    import pyarrow
+
+    n = classifier_of(model).n_outputs_
+    names = ["prediction"] if n == 1 else [f"prediction_{k + 1}" for k in range(n)]
+    schema = pyarrow.schema([(name, pyarrow.float64()) for name in names])
+    return schema, lambda T: [pyarrow.array(column) for column in T.reshape(len(T), n).T]
 
 
 def _spelt(label, in_text):
@@ -264,13 +337,13 @@ def _spelt(label, in_text):
 def is_prediction_file(path):
     """Say whether a file looks like predictions that :func:`predict_files` has written."""
     with Path(path).open("rb") as file:
-        beginning = file.read(12)
+        beginning = file.read(14)
     if not beginning.startswith(b"PAR1"):
-        return beginning == b'"prediction"'
+        return beginning[:12] == b'"prediction"' or beginning == b'"prediction_1"'
     import pyarrow
     from pyarrow import parquet
 
     try:
-        return parquet.read_schema(path).names[:1] == ["prediction"]
-    except (pyarrow.ArrowException, OSError):
+        return parquet.read_schema(path).names[0] in ("prediction", "prediction_1")
+    except (pyarrow.ArrowException, OSError, IndexError):
         return False

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from robell._core.tools.optional import require
+from robell.scale.model_files import classifier_of
 from robell.scale.partitions import is_array, require_dask
 
 
 def predict(estimator, X):
-    """Return predicted classes, lazily.
+    """Return predicted classes or targets, lazily.
 
     Parameters
     ----------
     estimator : fitted estimator or pipeline
         From :func:`fit`, or fitted in any other way.
     X : dask array or dask data frame of shape (n_samples, n_features)
-        Rows to classify. Of a data frame, the columns of fit are taken by name.
+        Rows to predict. Of a data frame, the columns of fit are taken by name.
 
     Returns
     -------
-    labels : dask array or dask series
-        Nothing is computed before it is asked for. A series keeps the index of X.
+    labels : dask array, dask series or dask data frame
+        Nothing is computed before it is asked for. A series keeps the index of X. Of several
+        targets there is a column each.
 
     Examples
     --------
@@ -99,11 +102,9 @@ def _lazily(estimator, X, method):
     getattr(estimator, method)  # raises now, and says why, where there is none
     require("dask.array", "dask")
     require_dask("X", X)
-    classes = estimator.classes_
-    dtype = classes.dtype if method == "predict" else np.dtype(float)
-    one_column = method == "predict" or (method == "decision_function" and len(classes) == 2)
-    columns = None if one_column else classes
-    meta = np.empty((0,) if one_column else (0, len(classes)), dtype)
+    dtype, columns = _result_of(estimator, method)
+    one_column = columns is None
+    meta = np.empty((0,) if one_column else (0, len(columns)), dtype)
     if not is_array(X):
         meta = _as_frame(meta, columns)
         X = _columns_of_fit(estimator, X)
@@ -114,8 +115,20 @@ def _lazily(estimator, X, method):
         )
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    shape = {"drop_axis": 1} if one_column else {"chunks": (X.chunks[0], (len(classes),))}
+    shape = {"drop_axis": 1} if one_column else {"chunks": (X.chunks[0], (len(columns),))}
     return X.map_blocks(_predict_block, estimator, method, meta, dtype=dtype, meta=meta, **shape)
+
+
+def _result_of(estimator, method):
+    """Return the type of a method's results, and the names of their columns; None for one."""
+    if is_regressor(estimator):
+        n_targets = classifier_of(estimator).n_outputs_
+        return np.dtype(float), None if n_targets == 1 else list(range(n_targets))
+    classes = estimator.classes_
+    if method == "predict":
+        return classes.dtype, None
+    one_column = method == "decision_function" and len(classes) == 2
+    return np.dtype(float), None if one_column else classes
 
 
 def _columns_of_fit(estimator, X):

@@ -19,11 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from robell._core.tools.files import FileError, copy_pipe, parse_bytes, written_whole
 from robell._core.tools.optional import require
-from robell.models import CLASSIFIERS
-from robell.models._family import FamilyClassifier
+from robell.models import CLASSIFIERS, REGRESSORS
+from robell.models._family import FamilyMember, FamilyRegressor
 
 # Of foreign types a model file may hold scikit-learn's own, which skops knows, and these.
-OWN_TYPES = [f"{home}.{name}" for name, home in CLASSIFIERS.items()]
+OWN_TYPES = [f"{home}.{name}" for name, home in (CLASSIFIERS | REGRESSORS).items()]
 OWN_TYPES += ["robell.tables.encoder.TableEncoder"]
 SCHEMA = "schema.json"  # the part of a file that describes the model
 OBJECTS = 32  # bytes of memory for a byte of it, at most
@@ -35,7 +35,7 @@ def save_model(estimator, path):
     Parameters
     ----------
     estimator : fitted estimator or pipeline
-        One of robell's classifiers, alone or as the last step of a pipeline.
+        One of robell's classifiers or regressors, alone or as the last step of a pipeline.
     path : path-like
         The file; an earlier one is replaced once the new one is complete.
 
@@ -71,7 +71,7 @@ def save_model(estimator, path):
 def load_model(path, memory_limit="2GiB"):
     """Read a model that :func:`save_model` has written.
 
-    Nothing in the file is run: it may hold robell's classifiers, scikit-learn's estimators, and
+    Nothing in the file is run: it may hold robell's models, scikit-learn's estimators, and
     numbers and texts, and a file with anything else is refused before it is loaded.
 
     Parameters
@@ -181,8 +181,11 @@ def _require_answer(model, path, limit):
     row = row if names is None else named_rows(row, names)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        fits = model.predict(row)[0] in model.classes_
-        fits = fits and np.isfinite(model.decision_function(row)).all()
+        if isinstance(classifier_of(model), FamilyRegressor):
+            fits = np.isfinite(model.predict(row)).all()
+        else:
+            fits = model.predict(row)[0] in model.classes_
+            fits = fits and np.isfinite(model.decision_function(row)).all()
         if fits and hasattr(model, "predict_proba"):
             probability = model.predict_proba(row)
             fits = probability.shape == (1, len(model.classes_)) and np.isfinite(probability).all()
@@ -198,8 +201,8 @@ def _foreign_types(data):
 
 def _require_own(model, where):
     last = classifier_of(model)
-    if not isinstance(last, FamilyClassifier):
-        raise FileError(f"{where}: {type(last).__name__} is none of robell's classifiers")
+    if not isinstance(last, FamilyMember):
+        raise FileError(f"{where}: {type(last).__name__} is none of robell's models")
 
 
 def is_model_file(path):

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from robell._core.membership import frozen as frozen_steps
 from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS
 from robell._core.ridge.state import empty
-from robell.models._family import FamilyClassifier
+from robell.models._family import FamilyMember
 from robell.models._own import require_own_fit
 from robell.models._streaming import LANDMARKS, RESERVOIR
 from robell.models._validation import draw_seed
@@ -44,8 +44,9 @@ class OutOfCoreFit:
     ``fit`` would refine their solution. A RoBell network takes four (moments, landmark sums,
     largest radii, weights); only the first where all distinct rows fit in the reservoirs, from
     which the model is then fitted as ``fit`` does it. Every ``StandardScaler`` before the
-    classifier takes one more. Without ``classes`` and ``n_features``, the first pass finds them.
-    Memory is that of a part, of K Gram matrices and of K reservoirs.
+    classifier takes one more. Without ``n_features`` and ``classes`` (of a regressor
+    ``n_targets``), the first pass finds them. Memory is that of a part, of K Gram
+    matrices and of K reservoirs.
 
     >>> from functools import reduce
     >>> from sklearn.datasets import load_iris
@@ -59,13 +60,14 @@ class OutOfCoreFit:
     True
     """
 
-    def __init__(self, estimator, classes=None, n_features=None):
+    def __init__(self, estimator, classes=None, n_features=None, n_targets=None):
         self._model = clone(estimator)
         *self._scalers, self.classifier = _steps(self._model)
         for step in [*self._scalers, self.classifier]:
             step._validate_params()
         self.classifier._require_penalty()
-        self._known = Columns(None if classes is None else np.unique(classes), n_features)
+        outcome = n_targets if classes is None else np.unique(classes)
+        self._known = Columns(outcome, n_features)
         self._done = False
 
     def passes(self):
@@ -83,13 +85,13 @@ class OutOfCoreFit:
             set_moments(scaler, moments)
         if not found.known:
             found = yield from _result(ColumnsPass(model))
-        model._set_classes(found.classes)
+        model._set_outcome(found.outcome)
         model.n_features_in_ = int(found.n_features)
         state = model._begin(seed := draw_seed(model.random_state))
         reader, reservoir = Reader(model, self._scalers, seed), None
         if model._capabilities.weighs_by_membership:
             moments = yield from _result(MomentsPass(reader, RESERVOIR))
-            self._require_all_classes(moments.sizes)
+            model._require_rows(moments.sizes)
             reservoir = moments.reservoir
             if reservoir.complete:
                 self._finish(replace(state, sizes=moments.sizes, reservoir=reservoir))
@@ -97,7 +99,7 @@ class OutOfCoreFit:
             frozen = yield from self._freeze(reader, moments)
             state = replace(empty(*state.right.shape), frozen=frozen)
         state = yield from _result(WeightsPass(reader, state))
-        self._require_all_classes(state.sizes)
+        model._require_rows(state.sizes)
         if reservoir is not None:
             state = replace(state, reservoir=reservoir)
         yield from self._refine(reader, state)
@@ -134,11 +136,6 @@ class OutOfCoreFit:
         self.classifier._solve(state)
         self._done = True
 
-    def _require_all_classes(self, sizes):
-        if not (sizes > 0).all():
-            missing = self.classifier.classes_[int(np.argmin(sizes))]
-            raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
-
     def estimator(self, feature_names=None):
         """Return the fitted estimator or pipeline, its first step knowing the names given."""
         if not self._done:
@@ -170,10 +167,11 @@ def _steps(model):
             )
         *before, last = [step for _, step in model.steps]
         steps = [step for step in before if step is not None and step != "passthrough"] + [last]
-    if not (isinstance(steps[-1], FamilyClassifier) and steps[-1]._capabilities.passes):
+    if not (isinstance(steps[-1], FamilyMember) and steps[-1]._capabilities.passes):
         raise TypeError(
             f"{type(steps[-1]).__name__} cannot be fitted in parts: give RVFLClassifier, "
-            "ELMClassifier or RoBellRVFLClassifier, alone or as the last step of a pipeline"
+            "ELMClassifier, RoBellRVFLClassifier, RVFLRegressor or ELMRegressor, alone or as the "
+            "last step of a pipeline"
         )
     require_own_fit(steps[-1], "a fit in parts")
     for step in steps[:-1]:

@@ -16,10 +16,12 @@ class Parts(NamedTuple):
     names: list | None  # of the columns
 
 
-def match_parts(X, y, sample_weight):
-    """Match the partitions of X, y and weights."""
+def match_parts(X, y, sample_weight, several_targets=False):
+    """Match the partitions of X, y and weights; y may have several columns where that is said."""
     if isinstance(y, str):
         X, y = _split_off(X, y)
+    elif several_targets and isinstance(y, list):
+        X, y = _split_off_several(X, y)
     given = {"X": X, "y": y}
     if sample_weight is not None:
         given["sample_weight"] = sample_weight
@@ -27,7 +29,7 @@ def match_parts(X, y, sample_weight):
         require_dask(name, collection)
     if all(not is_array(collection) for collection in given.values()):
         return Parts(*_parts_of_frames(given), _column_names(X))
-    return Parts(*_parts_of_blocks(given), _column_names(X))
+    return Parts(*_parts_of_blocks(given, several_targets), _column_names(X))
 
 
 def _split_off(X, target):
@@ -37,6 +39,13 @@ def _split_off(X, target):
     if target not in columns:
         raise ValueError(f"X has no column {target!r} to take the labels from")
     return X[[name for name in X.columns if name != target]], X[target]
+
+
+def _split_off_several(X, targets):
+    """Return the other columns of a frame, and these."""
+    for target in targets:
+        _split_off(X, target)
+    return X[[name for name in X.columns if name not in targets]], X[targets]
 
 
 def is_array(collection):
@@ -93,10 +102,14 @@ def _tasks_of_frame(frame):
     return dict(expression.__dask_graph__()), expression.__dask_keys__()
 
 
-def _parts_of_blocks(given):
+def _parts_of_blocks(given, several_targets):
     import dask
 
-    arrays = {name: _as_blocks(name, x, given["X"]) for name, x in given.items() if is_array(x)}
+    arrays = {
+        name: _as_blocks(name, x, given["X"], several_targets and name == "y")
+        for name, x in given.items()
+        if is_array(x)
+    }
     arrays = dict(zip(arrays, dask.optimize(*arrays.values()), strict=True))
     graph, keys = {}, {}
     for name, collection in given.items():
@@ -110,19 +123,21 @@ def _parts_of_blocks(given):
     return graph, list(zip(*keys.values(), strict=True))
 
 
-def _as_blocks(name, array, X):
+def _as_blocks(name, array, X, may_be_table):
     """Return an array cut along its rows only, and where X is, as far as that is known."""
     if name == "X":
         return array.rechunk({1: -1}) if array.numblocks[1] > 1 else array
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    if array.ndim != 1:
+    if array.ndim == 2 and may_be_table:
+        array = array.rechunk({1: -1})
+    elif array.ndim != 1:
         raise ValueError(f"{name} must have one dimension; its shape is {array.shape}")
     if not is_array(X) or np.isnan(X.shape[0]) or np.isnan(array.shape[0]):
         return array
     if array.shape[0] != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and {name} {array.shape[0]}")
-    return array.rechunk((X.chunks[0],))
+    return array.rechunk({0: X.chunks[0]})
 
 
 def _require_equal_counts(counts):

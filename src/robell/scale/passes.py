@@ -11,15 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_array
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
-from robell._core.array import one_hot
 from robell._core.membership import frozen as frozen_steps
 from robell._core.membership.moments import mean_and_scatter, pool_moments
 from robell._core.membership.reservoir import row_keys
-from robell._core.ridge.state import merge, update
-from robell.models._streaming import weights_of_part
+from robell._core.ridge.state import merge
+from robell.models._stream import weights_of_part
 from robell.models._validation import ARRAY_CHECKS, one_line_errors
 
 
@@ -40,19 +38,19 @@ class Pass:
 
 
 class Columns(NamedTuple):
-    """Labels and number of features of some rows; None where not known."""
+    """What is predicted, and the number of features, of some rows; None where not known."""
 
-    classes: np.ndarray | None
+    outcome: object  # labels of a classifier, number of targets of a regressor
     n_features: int | None
 
     @property
     def known(self):
         """Whether nothing is missing."""
-        return self.classes is not None and self.n_features is not None
+        return self.outcome is not None and self.n_features is not None
 
 
 class ColumnsPass(Pass):
-    """Finds labels and number of features."""
+    """Finds labels, or the number of targets, and the number of features."""
 
     name = "labels"
 
@@ -63,11 +61,7 @@ class ColumnsPass(Pass):
         """Return labels and number of features of a part."""
         if not len(X):
             return Columns(None, None)
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        if sample_weight is not None:
-            y = y[np.asarray(sample_weight) != 0]
-        return Columns(np.unique(y) if len(y) else None, X.shape[1])
+        return Columns(self._model._outcome_of_part(y, sample_weight), X.shape[1])
 
     def reduce(self, a, b):
         """Return labels and number of features of both."""
@@ -78,13 +72,13 @@ class ColumnsPass(Pass):
                 f"parts differ in their number of columns: {a.n_features} in one, "
                 f"{b.n_features} in another"
             )
-        known = [x.classes for x in (a, b) if x.classes is not None]
-        return a._replace(classes=np.unique(np.concatenate(known)) if known else None)
+        known = [x.outcome for x in (a, b) if x.outcome is not None]
+        return a._replace(outcome=self._model._joint_outcome(known) if known else None)
 
     def finish(self, total):
         """Take the result of all parts, or raise when there is no row in any."""
         columns = total.columns if isinstance(total, ScalerMoments) else total
-        if columns.classes is None:
+        if columns.outcome is None:
             raise ValueError("there is no row of positive weight in any part")
         super().finish(total)
 
@@ -249,7 +243,7 @@ class WeightsPass(Pass):
     def map(self, X, y, sample_weight=None):
         """Return the state of a part."""
         rows, labels, weight, keys = self._reader.read_keyed(X, y, sample_weight)
-        return update(self._begun, rows, labels, weight, self._reader.model._features, keys)
+        return self._reader.model._summed(self._begun, rows, labels, weight, keys)
 
     def reduce(self, a, b):
         """Return the state of both."""
@@ -275,7 +269,7 @@ class ResidualPass(Pass):
             weight = weight * self._cost[labels]
         weight = weight * self._solution.weight_factor
         model, beta = self._reader.model, self._solution.beta
-        T, gradient = one_hot(labels, len(model.classes_)), np.zeros_like(beta)
+        T, gradient = model._target_columns(labels), np.zeros_like(beta)
         for block, M in model._design(rows):
             gradient += M.T @ (weight[block, None] * (T[block] - M @ beta))
         return gradient

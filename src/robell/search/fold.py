@@ -23,10 +23,12 @@ from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import EPS, normal_equations
 from robell._core.ridge.sweep import WeightedGram, graph_ridge, nested_ridge
 from robell._core.ridge.sweep_torch import TorchSweep
+from robell.models._family import FamilyRegressor
 from robell.models._own import first_foreign
 from robell.search.calibrations import Calibrations
 from robell.search.groups import SLOTS, NotShared, Unshared, last_step
 from robell.search.scorers import RowScorer
+from robell.search.targets import TargetScorer, with_constant, without_means
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
 # for each, a block at a time.
@@ -126,25 +128,27 @@ class _Fold:
     def sweep(self, group):
         """Yield the scores of a group's candidates, one setting of the row weights at a time."""
         start = time.perf_counter()
-        largest = int(group.n_hidden.max())
+        largest = int(group.nested.max())
         with run_by_fit_too():
             model = clone(self.last).set_params(**clone(group.others, safe=False))
-            model.set_params(n_hidden=largest)
+            model.set_params(**{model._nested_parameter: largest})
             if first_foreign(model, SLOTS):
                 del model.C  # which varies: a slot that asks for it cannot be shared
             prepared = model._prepare(self.X, self.y, self.sample_weight)
             design = _kept(model._design(prepared.rows.X))
         if is_tensor(prepared.T):
             raise NotShared("tensors are fitted where they are")
-        # Two classes need one column: the ±1 solution is the difference of the one-hot ones.
-        T = prepared.T if len(model.classes_) > 2 else prepared.T[:, 1:] - prepared.T[:, :1]
-        widths = design.n_columns - model._columns_per_node * (largest - group.n_hidden)
+        T = prepared.T
+        if not isinstance(model, FamilyRegressor) and len(model.classes_) == 2:
+            # One column is enough: the ±1 solution is the difference of the one-hot ones.
+            T = T[:, 1:] - T[:, :1]
+        widths = design.n_columns - model._columns_per_node * (largest - group.nested)
         scored = [(self.X_test, self.y_test, self.test_params)]
         if self.task.with_train:
             scored.append((self.X, self.y, self.train_params))
         tables = [_ScoredTable(self.task.plan, model, *rows) for rows in scored]
         calibrate = self._calibrated(model, prepared, group, widths)
-        solutions = _nested_solutions if model._penalty_parameter is None else _penalty_solutions
+        solutions = _solutions_of(model)
         elapsed = (self.setup_time + time.perf_counter() - start) / len(group.settings)
         self.setup_time = 0.0
         sweep = solutions(
@@ -227,8 +231,24 @@ def _kept(design):
     return RowBlocks(make_rows, design.n_rows, design.n_columns, design.dtype)
 
 
+def _solutions_of(model):
+    """Return what finds the output weights of a group of candidates of a model."""
+    if model._penalty_parameter is not None:
+        return _penalty_solutions
+    return _centred_solutions if isinstance(model, FamilyRegressor) else _nested_solutions
+
+
+def _centred_solutions(model, prepared, design, T, group, widths, statistics, device):
+    """Yield β of a regressor, whose constant is free, as ``_nested_solutions`` does."""
+    (total,) = _total_weights(model, prepared, [{}], statistics)
+    behind, T, *means = without_means(design, T, total)
+    sweep = _on_host if device is None else _on_device
+    for beta, trust in sweep(_kept(behind), T, [total], 1.0 / group.C, widths - 1, device):
+        yield with_constant(beta, *means), trust
+
+
 def _nested_solutions(model, prepared, design, T, group, widths, statistics, device):
-    """Yield β of (P, C, n_hidden, K), and how far to trust it, for every setting of the weights."""
+    """Yield β of (P, C, nested, K), and how far to trust it, for every setting of the weights."""
     totals = _total_weights(model, prepared, group.settings, statistics)
     sweep = _on_host if device is None else _on_device
     return sweep(design, T, totals, 1.0 / (group.C * model._C_factor), widths, device)
@@ -269,7 +289,7 @@ def _on_device(design, T, totals, penalties, widths, device):
 
 
 def _penalty_solutions(model, prepared, design, T, group, widths, statistics, device):
-    """Yield β of (P, C, n_hidden, K), and how far to trust it, for every weight of the penalty."""
+    """Yield β of (P, C, nested, K), and how far to trust it, for every weight of the penalty."""
     if device is not None:
         raise NotImplementedError("penalties of models are solved on the host: use device='cpu'")
     (total,) = _total_weights(model, prepared, [{}], statistics)
@@ -300,7 +320,8 @@ class _ScoredTable:
     """Rows to be scored for many output weights at once."""
 
     def __init__(self, plan, model, X, y, params):
-        self.scorer = RowScorer(plan, model.classes_, X, y, params)
+        scorer = TargetScorer if isinstance(model, FamilyRegressor) else RowScorer
+        self.scorer = scorer(plan, model, X, y, params)
         with run_by_fit_too():
             rows = model._validate_new(X)
             self.rows = _kept(model._design(rows))

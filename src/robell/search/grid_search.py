@@ -29,9 +29,10 @@ from threadpoolctl import threadpool_limits
 
 from robell._core.ridge.sweep_torch import require_device
 from robell._core.tools.progress import Progress
+from robell.models._family import FamilyRegressor
 from robell.models._validation import one_line_errors
 from robell.search.fold import FoldTask, run_fold
-from robell.search.groups import NotShared, Unshared, group_candidates
+from robell.search.groups import NotShared, Unshared, group_candidates, last_step
 from robell.search.results import ResultTable
 from robell.search.scorers import plan_scores
 
@@ -46,7 +47,8 @@ class RVFLGridSearchCV(GridSearchCV):
     estimators of this package, bare or as the last step of a ``Pipeline``, candidates that differ
     in ``C``, ``n_hidden``, and RoBell's ``kernel_width`` and ``rho`` share their work exactly: the
     paper's grid of 66,550 candidates takes seconds. Accuracy, balanced accuracy, G-mean, F1, ROC
-    AUC and average precision are computed for many candidates at once; any other scorer works too.
+    AUC and average precision are computed for many candidates at once, for regressors R² and the
+    mean squared, root mean squared and absolute errors; any other scorer works too.
 
     What cannot be shared is fitted one by one by scikit-learn; ``not_shared_`` says why. A subclass
     that overrides more than slots, or a pipeline that is not scikit-learn's own, is announced by a
@@ -151,8 +153,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         ----------
         X : array-like of shape (n_samples, n_features)
             Training rows.
-        y : array-like of shape (n_samples,), default=None
-            Class labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+            Class labels, or targets of a regressor.
         **params : dict of str -> object
             Parameters for the estimator's ``fit``, the scorer and the splitter, as in
             ``GridSearchCV``.
@@ -235,9 +237,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
     def _plan(self, base, y, scorers, routed, table):
         """Return the scorers' plan and the groups of candidates; the table learns what is left."""
         try:
-            if np.ndim(y) != 1:
+            of_targets = isinstance(last_step(base), FamilyRegressor)
+            if np.ndim(y) not in ((1, 2) if of_targets else (1,)):
                 raise NotShared("y is not one column of labels")
-            plan = plan_scores(scorers, routed.scorer.score)
+            plan = plan_scores(scorers, routed.scorer.score, of_targets)
             groups, unshared = group_candidates(base, self.param_grid, routed.estimator.fit)
         except NotShared as reason:
             everything = Unshared(slice(None), str(reason))

@@ -1,10 +1,10 @@
 """Which candidates of a grid share work.
 
-Candidates that differ only in ``C``, ``n_hidden`` and what the row weights (or the graph term)
-depend on form a group: in every fold they have one design matrix in common. Only what is this
-package's own is replaced by a shortcut: of a variant that fills slots, the slots are called and
-only C is shared; one that overrides more, and what stands in another kind of pipeline, is fitted
-one by one.
+Candidates that differ only in ``C``, ``n_hidden`` (of deep networks ``n_layers``) and what the row
+weights (or the graph term) depend on form a group: in every fold they have one design matrix in
+common. Only what is this package's own is replaced by a shortcut: of a variant that fills slots,
+the slots are called and only C is shared; one that overrides more, and what stands in another kind
+of pipeline, is fitted one by one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from robell.models._family import FamilyClassifier
+from robell.models._family import FamilyMember
 from robell.models._own import first_foreign
 
-SHAREABLE = ("C", "n_hidden", "kernel_width", "rho", "graph_weight", "variance_weight")
+SHAREABLE = ("C", "n_hidden", "n_layers", "kernel_width", "rho", "graph_weight", "variance_weight")
 SHAREABLE += ("score_power", "threshold", "center")
 
 # What sharing goes round: it is shared only where all of these are this package's own.
@@ -41,6 +41,7 @@ SLOTS += (
     "_dtype",
     "_C_factor",
     "_columns_per_node",
+    "_nested_parameter",
     "_weight_parameters",
 )
 
@@ -69,8 +70,8 @@ class Group(NamedTuple):
     others: dict  # parameters of the estimator that are looped over
     settings: list  # what the row weights or the graph term depend on, as dicts
     C: np.ndarray
-    n_hidden: np.ndarray
-    candidate: np.ndarray  # (settings, C, n_hidden), the candidates' numbers
+    nested: np.ndarray  # values of the parameter in which networks are nested, as n_hidden
+    candidate: np.ndarray  # (settings, C, nested), the candidates' numbers
 
 
 def last_step(estimator):
@@ -149,9 +150,9 @@ def _family_member(base, fixed):
         last = last_step(clone(base).set_params(**clone(fixed, safe=False)))
     except (ValueError, AttributeError):
         raise NotShared("the estimator has no such parameters") from None
-    if isinstance(last, FamilyClassifier) and not last._capabilities.exact_search:
+    if isinstance(last, FamilyMember) and not last._capabilities.exact_search:
         raise NotShared(f"candidates of {type(last).__name__} share no work")
-    if not isinstance(last, FamilyClassifier):
+    if not isinstance(last, FamilyMember):
         raise NotShared(f"{type(last).__name__} is not a network of this package")
     if isinstance(base, Pipeline) and type(base) is not Pipeline:
         where = type(base).__module__.partition(".")[0]
@@ -167,13 +168,14 @@ def _shared_parameters(last):
         return ("C",)
     penalty = last._penalty_parameter
     own = last._weight_parameters if penalty is None else (penalty,)
-    return (*own, "C", "n_hidden")
+    return (*own, "C", last._nested_parameter)
 
 
 def _make_group(last, prefix, fixed, values, index, shared):
     """Return the group of some fixed parameters and the product of shared values, and the rest."""
-    own = [name for name in shared if name not in ("C", "n_hidden")]
-    order = (*own, "C", "n_hidden")
+    nested = last._nested_parameter
+    own = [name for name in shared if name not in ("C", nested)]
+    order = (*own, "C", nested)
     names = list(values)
     for name in order:
         if name not in names:
@@ -199,9 +201,9 @@ def _make_group(last, prefix, fixed, values, index, shared):
     ]
     before = {n: v for n, v in fixed.items() if _is_before(n, prefix)}
     others = {n.removeprefix(prefix): v for n, v in fixed.items() if n not in before}
-    C, n_hidden = np.array(chosen["C"], dtype=float), np.array(chosen["n_hidden"], dtype=int)
-    candidate = index.reshape(len(settings), len(C), len(n_hidden))
-    return [Group((), before, others, settings, C, n_hidden, candidate)], unshared
+    C, sizes = np.array(chosen["C"], dtype=float), np.array(chosen[nested], dtype=int)
+    candidate = index.reshape(len(settings), len(C), len(sizes))
+    return [Group((), before, others, settings, C, sizes, candidate)], unshared
 
 
 def _why_not(last, name, value):

@@ -24,6 +24,7 @@ from robell.metrics import g_mean_score
 from robell.models._family import of_both_classes
 from robell.search.groups import NotShared
 from robell.search.metrics import METRICS, TWO_CLASS, doubtful_labels, doubtful_order
+from robell.search.targets import plan_target_scores
 
 SCORE_FUNCTIONS = {
     accuracy_score: "accuracy",
@@ -73,11 +74,13 @@ class Plan(NamedTuple):
     depends_on: str
 
 
-def plan_scores(scorers, score_params):
-    """Return name -> plan."""
+def plan_scores(scorers, score_params, of_targets=False):
+    """Return name -> plan; ``of_targets`` where numbers are predicted."""
     routed = get_config()["enable_metadata_routing"]
     if score_params and routed and isinstance(scorers, _MultimetricScorer):
         raise NotShared("metadata is routed among several scorers")
+    if of_targets:
+        return plan_target_scores(scorers, Plan)
     named = scorers._scorers if isinstance(scorers, _MultimetricScorer) else {"score": scorers}
     plan = {}
     for name, scorer in named.items():
@@ -111,7 +114,8 @@ class RowScorer:
     ``params`` are the scorers' own, such as weights of the rows.
     """
 
-    def __init__(self, plan, classes, X, y, params):
+    def __init__(self, plan, model, X, y, params):
+        classes = model.classes_
         self.plan, self.classes, self.X, self.y, self.params = plan, classes, X, y, params
         codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
         self.codes = np.where(classes[codes] == y, codes, -1)

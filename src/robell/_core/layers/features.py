@@ -123,6 +123,7 @@ class RowBlocks:
         self.n_rows = n_rows
         self.n_columns = n_columns
         self.dtype = dtype
+        self.tensors = tensors
         self._step = rows_per_block(n_columns, tensors)
         self._only_block: Any = None
         self._kept: dict[int, Any] | None = {} if keep else None

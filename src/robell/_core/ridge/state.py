@@ -281,7 +281,7 @@ class GramSolution:
     method: str  # "gram", or "eigen" where the system was singular to working precision
     factor: SPDFactor
     weight_factor: float  # what row weights were multiplied by
-    penalty: float  # what was added to the diagonal
+    penalty: float | Array  # what was added to the diagonal; (P, 1) where not the same everywhere
 
 
 def summed_equations(state: State, class_cost: Array | None) -> tuple[Array, Array]:
@@ -299,16 +299,22 @@ def solve(state: State, C: float, class_cost: Array | None = None) -> GramSoluti
     """
     G, R = summed_equations(state, class_cost)
     factor_of_weights = min(C, 1.0)  # for C < 1 the system is multiplied by C: 1/C may overflow
-    G, R = G * factor_of_weights, R * factor_of_weights
     penalty = 1.0 / C if C >= 1.0 else 1.0
+    G, R = G * factor_of_weights, R * factor_of_weights
     add_to_diagonal(G, penalty)
-    factor, method = factor_spd(G), "gram"
-    if factor is None:
-        values, Q = np.linalg.eigh(G)
-        kept = values > len(G) * EPS * values[-1]
-        root = (Q[:, kept] / np.sqrt(values[kept])).T  # G⁻¹ = FᵀF with F = Λ^-½ Qᵀ
-        factor, method = SPDFactor(root, 0.0), "eigen"
+    factor, method = factor_or_eigen(G)
     return GramSolution(np.asarray(factor.solve(R)), method, factor, factor_of_weights, penalty)
+
+
+def factor_or_eigen(G: Array) -> tuple[SPDFactor, str]:
+    """Return a factor of G⁻¹, over the eigenvalues it has numerically where it is singular."""
+    factor = factor_spd(G)
+    if factor is not None:
+        return factor, "gram"
+    values, Q = np.linalg.eigh(G)
+    kept = values > len(G) * EPS * values[-1]
+    root = (Q[:, kept] / np.sqrt(values[kept])).T  # G⁻¹ = FᵀF with F = Λ^-½ Qᵀ
+    return SPDFactor(root, 0.0), "eigen"
 
 
 def left_out_scores(
@@ -319,7 +325,7 @@ def left_out_scores(
     ``weight`` is w_i times class cost and multiplicity, as in the ridge regression.
     """
     w = weight * solution.weight_factor
-    rows = _design(features, X, len(solution.beta))
+    rows = sample_design(features, X, len(solution.beta))
     return np.asarray(scores_without_each(solution.factor.leverage, solution.beta, rows, T, w))
 
 
@@ -338,11 +344,12 @@ def left_out_errors(
     G, R = summed_equations(state, class_cost)
     with np.errstate(over="ignore"):
         penalties = 1.0 / candidates
-    rows = _design(features, X, len(G))
+    rows = sample_design(features, X, len(G))
     return squared_errors(rows, T, weight, counted, decompose(G, R), penalties)
 
 
-def _design(features: Features, X: Array, n_columns: int) -> RowBlocks:
+def sample_design(features: Features, X: Array, n_columns: int) -> RowBlocks:
+    """Return the design matrix of some rows."""
     return RowBlocks(lambda rows: features(X[rows]), len(X), n_columns)
 
 

@@ -1,0 +1,179 @@
+"""Networks that predict numbers: RVFL, and ELM, which is RVFL without direct links."""
+
+from __future__ import annotations
+
+from robell.models._capabilities import Capabilities
+from robell.models._regression import BaseRVFLRegressor
+from robell.models._streaming_targets import StreamingTargetsMixin
+
+EVERYWHERE = Capabilities(streams=True, passes=True, tensors=True, exact_search=True)
+
+
+class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
+    """Random vector functional link network for regression.
+
+    A hidden layer of fixed random weights beside direct links from the inputs to the outputs;
+    only the output weights are fitted, by ridge regression in closed form. The constant of the
+    output layer is not penalised, as in scikit-learn's ``Ridge``: a shift of y shifts the
+    predictions and nothing else, and a constant y is predicted as it is.
+
+    Parameters
+    ----------
+    n_hidden : int, default=103
+        Number of hidden nodes. Layers are nested: for the same ``random_state``, the nodes of a
+        smaller network are the first nodes of a larger one.
+    activation : {"selu", "relu", "sigmoid", "sin", "hardlim", "tribas", "radbas", "sign", \
+"leaky_relu", "tansig"} or callable, default="sigmoid"
+        Function of the hidden nodes. A callable maps an array to an array of its shape.
+    C : float or "loo", default=1.0
+        Weight of the errors against the size of the output weights, 1/alpha of ``Ridge``: smaller
+        values regularise more.
+        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
+        squared leave-one-out error, found in closed form; of several targets each counts in units
+        of its own spread. ``np.inf`` is the least squares solution of smallest norm.
+    direct_link : bool, default=True
+        Whether the inputs enter the output layer too. Without, the model is an ELM.
+    bias_scale : float, default=0.1
+        Hidden biases are uniform in ``[0, bias_scale]``.
+    intervals : bool, default=False
+        Whether ``predict_interval`` will be asked for: fit then leaves every row out once, in
+        closed form, which about doubles its time.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
+
+    Attributes
+    ----------
+    n_outputs_ : int
+        Number of targets.
+    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
+        Weights of the hidden layer.
+    hidden_bias_ : ndarray of shape (n_hidden,)
+        Biases of the hidden layer.
+    coef_ : ndarray of shape (n_features_in_ + n_hidden, n_targets)
+        Output weights: those of the inputs (where linked), then of the nodes.
+    intercept_ : ndarray of shape (n_targets,)
+        The constant of every target.
+    C_ : float
+        The C used.
+    solver_ : {"primal", "dual", "svd", "gram", "eigen"}
+        How the system was solved, as in :class:`RVFLClassifier`.
+    interval_residuals_ : ndarray of shape (n_rows, n_targets)
+        Absolute leave-one-out residuals of the training rows of positive weight; only with
+        ``intervals``.
+    interval_weights_ : ndarray of shape (n_rows,)
+        How often each of them counts; only with ``intervals``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X had string column names.
+
+    See Also
+    --------
+    ELMRegressor : The same without direct links.
+    RVFLClassifier : The same for classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from robell import RVFLRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), RVFLRegressor(C="loo", random_state=0))
+    >>> bool(cross_val_score(model, X, y).mean() > 0.45)
+    True
+    """
+
+    _parameter_constraints = {
+        **BaseRVFLRegressor._parameter_constraints,
+        "direct_link": ["boolean"],
+    }
+    _capabilities = EVERYWHERE
+
+    def __init__(
+        self,
+        n_hidden=103,
+        activation="sigmoid",
+        C=1.0,
+        *,
+        direct_link=True,
+        bias_scale=0.1,
+        intervals=False,
+        random_state=None,
+    ):
+        super().__init__(
+            n_hidden,
+            activation,
+            C,
+            bias_scale=bias_scale,
+            intervals=intervals,
+            random_state=random_state,
+        )
+        self.direct_link = direct_link
+
+    @property
+    def _direct_link(self):
+        return self.direct_link
+
+
+class ELMRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
+    """Extreme learning machine for regression: an RVFL network without direct links.
+
+    Parameters
+    ----------
+    n_hidden : int, default=103
+        Number of hidden nodes; nested as in :class:`RVFLRegressor`.
+    activation : str or callable, default="sigmoid"
+        Function of the hidden nodes, as in :class:`RVFLRegressor`.
+    C : float or "loo", default=1.0
+        Weight of the errors; smaller values regularise more; as in :class:`RVFLRegressor`.
+    bias_scale : float, default=0.1
+        Hidden biases are uniform in ``[0, bias_scale]``.
+    intervals : bool, default=False
+        Whether ``predict_interval`` will be asked for.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
+
+    Attributes
+    ----------
+    n_outputs_ : int
+        Number of targets.
+    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
+        Weights of the hidden layer.
+    hidden_bias_ : ndarray of shape (n_hidden,)
+        Biases of the hidden layer.
+    coef_ : ndarray of shape (n_hidden, n_targets)
+        Output weights of the nodes.
+    intercept_ : ndarray of shape (n_targets,)
+        The constant of every target.
+    C_ : float
+        The C used.
+    solver_ : {"primal", "dual", "svd", "gram", "eigen"}
+        How the system was solved, as in :class:`RVFLClassifier`.
+    interval_residuals_ : ndarray of shape (n_rows, n_targets)
+        As in :class:`RVFLRegressor`; only with ``intervals``.
+    interval_weights_ : ndarray of shape (n_rows,)
+        As in :class:`RVFLRegressor`; only with ``intervals``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X had string column names.
+
+    See Also
+    --------
+    RVFLRegressor : The same with direct links.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from robell import ELMRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ELMRegressor(intervals=True, random_state=0).fit(scale(X), y)
+    >>> model.predict_interval(scale(X), coverage=0.8).shape
+    (442, 2)
+    """
+
+    _direct_link = False
+    _capabilities = EVERYWHERE
