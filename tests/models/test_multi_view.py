@@ -10,8 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from robell import MultiViewRVFLClassifier, RVFLClassifier, RVFLGridSearchCV, paper_grid
+from robell._core.balls.graphs import graph_term
 from robell._core.ridge.calibrate import fit_calibration
+from robell._core.ridge.folds import deal_out
 from robell.models import multi_view as module
+from robell.models._penalty import FOLDS
 
 TWO = [slice(0, 2), slice(2, 5)]
 THREE = [[0, 1], [1, 2, 3], [4]]  # overlapping
@@ -151,6 +154,64 @@ def test_a_view_of_constants_is_harmless():
     X[:, :2] = 3.0
     model = clone(MODEL).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+# -- graphs ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", ["lda", "lfda"])
+@pytest.mark.parametrize("coupling", [0.0, 0.4])
+def test_graphs_stand_on_the_diagonal_of_the_released_system(coupling, graph):
+    X, y = table()
+    C, theta = 0.8, 0.02
+    settings = {"coupling": coupling, "graph": graph, "graph_weight": theta, "C": C}
+    model = clone(MODEL).set_params(**settings).fit(X, y)
+    (A, B), T, rho = designs(model, X), one_hot(y), coupling * C
+    ones = np.ones(len(y))
+    S = [theta * graph_term(M, y, graph, ones) + np.eye(M.shape[1]) for M in (A, B)]
+    system = np.block([[S[0] + C * A.T @ A, rho * A.T @ B], [rho * B.T @ A, S[1] + C * B.T @ B]])
+    beta = np.linalg.solve(system, (C + rho) * np.vstack([A.T @ T, B.T @ T]))
+    np.testing.assert_allclose(2.0 * model.coef_, beta, rtol=1e-7, atol=1e-9)
+    assert model.solver_ == "lu"
+    plain = clone(model).set_params(graph=None).fit(X, y)
+    none = clone(model).set_params(graph_weight=0.0).fit(X, y)
+    np.testing.assert_allclose(none.coef_, plain.coef_, atol=1e-9)
+
+
+@pytest.mark.parametrize("graph", ["lda", "lfda"])
+@pytest.mark.parametrize("C", [0.8, np.inf])
+def test_graphs_count_rows_by_their_weight(graph, C):
+    X, y = table()
+    count = np.random.default_rng(2).integers(0, 4, len(y))
+    model = clone(MODEL).set_params(graph=graph, graph_weight=0.1, C=C)
+    weighted = clone(model).fit(X, y, count)
+    repeated = clone(model).fit(np.repeat(X, count, axis=0), np.repeat(y, count))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+
+
+def test_a_graph_has_seen_the_label_left_out():
+    X, y = table()
+    with pytest.raises(ValueError, match="C='loo' does not go with a graph"):
+        clone(MODEL).set_params(graph="lda", C="loo").fit(X, y)
+
+
+def test_with_a_graph_probabilities_come_from_models_without_the_rows_fold(monkeypatch):
+    X, y = table()
+    seen = {}
+
+    def spy(scores, T, weight):
+        seen["scores"] = scores
+        return fit_calibration(scores, T, weight)
+
+    monkeypatch.setattr("robell.models._base.fit_calibration", spy)
+    model = clone(MODEL).set_params(graph="lda", graph_weight=0.1)
+    clone(model).fit(X, y)
+    fold = deal_out(X, y, np.ones(len(y)), FOLDS)
+    for k in range(FOLDS):
+        refit = clone(model).set_params(calibrate=False).fit(X[fold != k], y[fold != k])
+        expected = class_scores(refit, X[fold == k])
+        np.testing.assert_allclose(seen["scores"][fold == k], expected, atol=1e-9)
 
 
 # -- leave-one-out ---------------------------------------------------------------------

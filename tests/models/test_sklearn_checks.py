@@ -67,6 +67,7 @@ ESTIMATORS = [
     KernelRVFLPlusClassifier(C="loo", class_weight="balanced"),
     MultiViewRVFLClassifier(),
     MultiViewRVFLClassifier(views=[slice(None), slice(0, 1)], output_bias=True),
+    MultiViewRVFLClassifier(views=[slice(None), slice(0, 1)], graph="lda", graph_weight=0.1),
     MultiViewRVFLClassifier(views=[slice(0, None, 2), slice(1, None, 2)], C="loo", coupling=0.0),
     RVFLRegressor(),
     RVFLRegressor(C="loo", direct_link=False, intervals=True),

@@ -31,6 +31,7 @@ MODELS = {
     "rvfl_plus": ("RVFLPlusClassifier", {}),
     "krvfl_plus": ("KernelRVFLPlusClassifier", {}),
     "multiview": ("MultiViewRVFLClassifier", {}),
+    "grvfl_mv": ("MultiViewRVFLClassifier", {"graph": "lfda"}),
 }
 PROGRAM = 256 << 20  # bytes of the program itself, where they cannot be asked for
 

@@ -6,19 +6,20 @@ from itertools import pairwise
 from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.layers.features import design_matrix, draw_random_layer, hidden_output
 from robell._core.ridge.blocks import Blocks, left_out_errors, solve_blocks
 from robell._core.ridge.loo import place_of_smallest
 from robell.models._base import BaseRVFLClassifier
 from robell.models._capabilities import Capabilities
+from robell.models._penalty import WithGraph
 from robell.models._shell import PAPER_C
 from robell.models._views import columns_of_views
 
 
-class MultiViewRVFLClassifier(BaseRVFLClassifier):
-    """MvRVFL: an RVFL network for each view of the columns, fitted together.
+class MultiViewRVFLClassifier(WithGraph, BaseRVFLClassifier):
+    """MvRVFL, and GRVFL-MV with a ``graph``: a network for each view of the columns.
 
     A view is a part of the columns that belong together: the sensors of one device, the questions
     of one form. Each has a random layer and output weights of its own, and the score is their
@@ -35,13 +36,19 @@ class MultiViewRVFLClassifier(BaseRVFLClassifier):
         Weight of the errors; smaller values regularise more; ``np.inf`` is the least squares
         solution of smallest norm.
         ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error, found in closed form.
+        squared leave-one-out error, found in closed form; not with a ``graph``, which has seen
+        the label of the row left out.
     views : list of selectors or None, default=None
         The columns of each view, as in ``ColumnTransformer``: a slice, places, a mask, names, or
         a function of X that returns one of these. Views may overlap; every column must be in one.
         None is one view of all columns, which is :class:`RVFLClassifier`.
     coupling : float, default=0.5
         How far errors of the views are coupled, from 0 to 1.
+    graph : {"lda", "lfda"} or None, default=None
+        Graph embedding in every view, as in :class:`GranularBallRVFLClassifier`, of samples; the
+        published choice is ``"lfda"``. It takes time with the square of the number of rows.
+    graph_weight : float, default=1.0
+        Weight of the graph term against the size of the output weights.
     output_bias : bool, default=False
         Whether a constant enters the output layer of every view.
     bias_scale : float, default=0.1
@@ -49,7 +56,8 @@ class MultiViewRVFLClassifier(BaseRVFLClassifier):
     class_weight : {"balanced", "ratio", "golden", "complement"}, dict or None, default=None
         Weight of each class, as in :class:`RVFLClassifier`.
     calibrate : bool, default=True
-        Whether to fit the probabilities of ``predict_proba``.
+        Whether to fit the probabilities of ``predict_proba``: from closed-form leave-one-out
+        scores, with a ``graph`` from scores of five folds.
     random_state : int, RandomState instance or None, default=None
         Seed of the hidden layers. Each view has a stream of its own, by its place.
 
@@ -70,8 +78,8 @@ class MultiViewRVFLClassifier(BaseRVFLClassifier):
         The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    solver_ : {"primal", "dual", "svd"}
-        How the system was solved, as in :class:`RVFLClassifier`.
+    solver_ : {"primal", "dual", "svd", "lu"}
+        How the system was solved, as in :class:`RVFLClassifier`; with a graph by LU.
     calibration_slope_ : float
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
     calibration_offsets_ : ndarray of shape (n_classes,)
@@ -89,7 +97,8 @@ class MultiViewRVFLClassifier(BaseRVFLClassifier):
     saddle (ρ > C); the weight that the release puts on one view only is left out. The release
     reports the best of first view, second view and both by their accuracy on the test rows; here
     the score is always that of all views. A PCA of the same columns, the second view of its
-    demonstration, says nothing new: a second random layer on X does as well.
+    demonstration, says nothing new: a second random layer on X does as well. The graph term is
+    the published one, which is no penalty: see ``docs/family.md``.
 
     References
     ----------
@@ -113,6 +122,8 @@ class MultiViewRVFLClassifier(BaseRVFLClassifier):
         **BaseRVFLClassifier._parameter_constraints,
         "views": [list, tuple, None],
         "coupling": [Interval(Real, 0, 1, closed="both")],
+        "graph": [StrOptions({"lda", "lfda"}), None],
+        "graph_weight": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -123,6 +134,8 @@ class MultiViewRVFLClassifier(BaseRVFLClassifier):
         *,
         views=None,
         coupling=0.5,
+        graph=None,
+        graph_weight=1.0,
         output_bias=False,
         bias_scale=0.1,
         class_weight=None,
@@ -134,6 +147,8 @@ class MultiViewRVFLClassifier(BaseRVFLClassifier):
         self.C = C
         self.views = views
         self.coupling = coupling
+        self.graph = graph
+        self.graph_weight = graph_weight
         self.output_bias = output_bias
         self.bias_scale = bias_scale
         self.class_weight = class_weight
@@ -190,6 +205,21 @@ class MultiViewRVFLClassifier(BaseRVFLClassifier):
             self.C_ = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
         C = float(self.C_)
         return solve_blocks(design, T, C, weights, leave_out, blocks, further_penalty)
+
+    def _penalty_term(self, M, rows):
+        """Return the graph terms of the views, none between them."""
+        term = np.zeros((M.shape[1], M.shape[1]))
+        for c in self._blocks().columns:
+            term[c, c] = super()._penalty_term(M[:, c], rows)
+        return term
+
+    def _leaves_out(self):
+        return super()._leaves_out() and self.graph is None
+
+    def _use_left_out(self, prepared, total, scores):
+        if self.calibrate and self.graph is not None:
+            scores = self._scores_of_folds(prepared, total)
+        super()._use_left_out(prepared, total, scores)
 
     def _constants(self):
         """Return the places of the views' constants among the columns."""

@@ -11,6 +11,7 @@ POWERS_OF_TEN = PAPER_C.tolist()
 POWERS_OF_TWO = (2.0 ** np.arange(-5, 6)).tolist()
 PURITIES = [1 - 0.015 * k for k in range(6)]
 PRIVILEGED = {"privileged_penalty": [10.0**k for k in range(-2, 6)]}
+COUPLINGS = [0.0, 0.25, 0.5, 0.75, 1.0]
 # What each model is searched over besides C, the number of nodes and the activation.
 OWN_RANGES = {
     "rvfl": {},
@@ -34,7 +35,8 @@ OWN_RANGES = {
     "totalvar": {"variance": ["total"], "variance_weight": POWERS_OF_TEN},
     "rvfl_plus": PRIVILEGED,
     "krvfl_plus": {**PRIVILEGED, "kernel_width": POWERS_OF_TWO},
-    "multiview": {"coupling": [0.0, 0.25, 0.5, 0.75, 1.0]},
+    "multiview": {"coupling": COUPLINGS},
+    "grvfl_mv": {"coupling": COUPLINGS, "graph": ["lfda"], "graph_weight": POWERS_OF_TEN},
 }
 WITHOUT_NODES = ("krvfl_plus",)
 
@@ -48,9 +50,10 @@ def paper_grid(model, prefix=""):
         Which model. The ranges of the last two, which the paper does not give, are stated here:
         purities 1 - 0.015k for k = 0..5, and graph weights 10^-5..10^5. The relatives
         (``docs/family.md``) are ``"ifrvfl"``, ``"geifrvfl"``, ``"r2vfl"``, ``"classvar"``,
-        ``"totalvar"``, ``"rvfl_plus"``, ``"krvfl_plus"`` and ``"multiview"``: nodes and
-        activations are the paper's, and the other ranges those of their releases where such were
-        found, ours where not. Privileged columns and views are yours to give.
+        ``"totalvar"``, ``"rvfl_plus"``, ``"krvfl_plus"``, ``"multiview"`` and
+        ``"grvfl_mv"``: nodes and activations are the paper's, and the other ranges those of their
+        releases where such were found, ours where not. Privileged columns and views are yours to
+        give.
     prefix : str, default=""
         Put before every name: ``"rvflclassifier__"`` for a step of a pipeline.
 
