@@ -28,7 +28,12 @@ try:
 except ImportError:
     import cloudpickle
 
-NAMES = tuple(dict.fromkeys([*paper.MODELS, *peers.MODELS]))
+# Members that are another one where a table has no privileged columns and no views.
+IN_DISGUISE = {
+    "rvfl_plus": ("rvfl", "RVFL+ without privileged columns, which is RVFL"),
+    "multiview": ("rvfl", "MvRVFL of one view, which is RVFL"),
+}
+NAMES = tuple(dict.fromkeys([*paper.MODELS, *IN_DISGUISE, *peers.MODELS]))
 DEFAULT = ("noise_robust", "rvfl", "robell", "logistic", "svc", "forest", "hist_gradient")
 # Of the few balls, leave-one-out is no guide to the penalty; a graph has seen the label left out.
 PENALTY_AS_GIVEN = ("gb", "gegb", "geifrvfl")
@@ -101,6 +106,8 @@ def _known(name, key, protocol):
     elif key in peers.MODELS:
         label, about = peers.MODELS[key].short, "untuned, as in the study of wrong labels"
         peers.require_packages([key])
+    elif key in IN_DISGUISE:
+        label, about = IN_DISGUISE[key][1], "untuned, 203 nodes"
     else:
         label, about = paper.MODELS[key].label, "untuned, 203 nodes"
     identity = key + peers.REVISIONS.get(key, "")
@@ -184,9 +191,9 @@ def make(spec, protocol, seed, y):
     if spec.known in peers.MODELS:
         return peers.build(spec.known, seed, y), None
     penalty = {} if spec.known in PENALTY_AS_GIVEN else {"C": "loo"}
-    estimator = paper.MODELS[spec.known].classifier(
-        peers.N_HIDDEN, output_bias=True, random_state=seed, **penalty
-    )
+    wanted = {"n_hidden": peers.N_HIDDEN, "output_bias": True, "random_state": seed, **penalty}
+    known = IN_DISGUISE.get(spec.known, (spec.known,))[0]
+    estimator = paper.build(known, **wanted)
     return Pipeline([("scale", StandardScaler()), ("model", estimator)]), None
 
 

@@ -14,6 +14,7 @@ from robell.models.granular_ball import GranularBallRVFLClassifier
 from robell.models.huber import HuberRVFLClassifier
 from robell.models.intuitionistic import IntuitionisticFuzzyRVFLClassifier
 from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier
+from robell.models.privileged import KernelRVFLPlusClassifier
 from robell.models.robell import RoBellRVFLClassifier
 from robell.models.rvfl import ELMClassifier, RVFLClassifier
 from robell.models.variance import VarianceRVFLClassifier
@@ -54,6 +55,10 @@ MODELS = {
     "r2vfl": Model("R2VFL", HuberRVFLClassifier, 8),
     "classvar": Model("Class-Var-RVFL", VarianceRVFLClassifier, 30),
     "totalvar": Model("Total-Var-RVFL", TOTAL_VARIANCE, 30),
+    # No set has privileged columns: this is its kernel alone, and their penalty does not count.
+    "krvfl_plus": Model(
+        "KRVFL+", KernelRVFLPlusClassifier, 15, {"model__privileged_penalty": [1000.0]}
+    ),
 }
 
 
@@ -62,9 +67,16 @@ def labels(models):
     return [MODELS[model].label for model in models]
 
 
+def build(model, **wanted):
+    """Return the classifier of a model, with those of the parameters wanted that it has."""
+    classifier = MODELS[model].classifier
+    has = classifier().get_params()
+    return classifier(**{name: value for name, value in wanted.items() if name in has})
+
+
 def study_pipeline(model, seed):
     """Return a scaler, fitted to the training rows (erratum E22), and a model behind it."""
-    estimator = MODELS[model].classifier(random_state=seed, calibrate=False)
+    estimator = build(model, random_state=seed, calibrate=False)
     return Pipeline([("scale", StandardScaler()), ("model", estimator)])
 
 
