@@ -23,8 +23,8 @@ test-torch: $(STAMP)
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pytest -q -n auto tests/search/test_gpu.py tests/models/test_device.py
 
-# Odd inputs, files, options and kills: prints counts and how to repeat what failed. About half an
-# hour; ARGS="--calls 500 --files 50 --options 50 --kills 4" is a small one.
+# Odd inputs, files, options, kills of studies and of clusters: prints counts and how to repeat what
+# failed. About an hour; ARGS="--calls 500 --files 50 --options 50 --kills 4 --clusters 5" is small.
 fuzz: $(STAMP)
 	$(BIN)/python tests/fuzz.py $(ARGS)
 

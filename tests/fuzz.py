@@ -1,9 +1,9 @@
 """Try odd inputs on the estimators, files, options and studies, and count what came of them.
 
-    make fuzz                              everything, about half an hour on two cores
-    python tests/fuzz.py --calls 300 --files 40 --options 30 --kills 0
+    make fuzz                              everything, about an hour on two cores
+    python tests/fuzz.py --calls 300 --files 40 --options 30 --kills 0 --clusters 0
     python tests/fuzz.py --call 17         one call again, with its traceback
-    python tests/fuzz.py --job 17          one odd file again; --option 17, --kill 17 likewise
+    python tests/fuzz.py --job 17          one odd file again; --option, --kill and --cluster likewise
 
 Ends with status 1 where there was a failure. Calls run in processes of their own, a batch each, so
 that one that hangs or runs out of memory is named and the others go on.
@@ -30,6 +30,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent))
 
 from odd_calls import Verdict, judge_call
+from odd_clusters import fault_of, judge_cluster
 from odd_commands import (
     MEMORY,
     draw_file_job,
@@ -166,6 +167,13 @@ def run_kills(first, count, limit, tally):
         tally.add("kills", kills.judge(seed), reproduction)
 
 
+def run_clusters(first, count, tally):
+    """Kill workers and schedulers under fits on Dask."""
+    for seed in range(first, first + count):
+        reproduction = f"{fault_of(seed)}   [python tests/fuzz.py --cluster {seed}]"
+        tally.add("clusters", judge_cluster(seed), reproduction)
+
+
 # -- the script ------------------------------------------------------------------------
 
 
@@ -173,14 +181,15 @@ def _options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    for name, default in (("calls", 10_000), ("files", 600), ("options", 200), ("kills", 100)):
+    counts = {"calls": 10_000, "files": 600, "options": 200, "kills": 100, "clusters": 50}
+    for name, default in counts.items():
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default:,}")
     parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     parser.add_argument(
         "--limit", type=int, default=20, help="processor seconds a case may take (default 20)"
     )
     parser.add_argument("--json", type=Path, help="write the counts to this file too")
-    for name in ("call", "job", "option", "kill"):
+    for name in ("call", "job", "option", "kill", "cluster"):
         parser.add_argument(f"--{name}", type=int, metavar="SEED", help="one case alone")
     return parser.parse_args()
 
@@ -197,6 +206,8 @@ def _alone(options, tally):
         run_jobs("options", draw_option_job, options.option, 1, limit, tally)
     elif options.kill is not None:
         run_kills(options.kill, 1, limit, tally)
+    elif options.cluster is not None:
+        run_clusters(options.cluster, 1, tally)
     return bool(tally.outcomes)
 
 
@@ -222,6 +233,7 @@ def main():
         if options.options:
             run_jobs("options", draw_option_job, first, options.options, limit, tally)
         run_kills(first, options.kills, limit, tally)
+        run_clusters(first, options.clusters, tally)
     tally.show(time.monotonic() - start)
     if options.json:
         options.json.write_text(json.dumps(tally.as_json(), indent=1), encoding="utf-8")

@@ -171,6 +171,8 @@ class StreamingMixin(Streaming, SolvedClasses):
         return np.unique(y) if len(y) else None
 
     def _joint_outcome(self, parts):
+        if len({isinstance(classes[0], str) for classes in parts}) > 1:  # NumPy would spell numbers
+            raise ValueError("labels are texts in one part and numbers in another")
         return np.unique(np.concatenate(parts))
 
     def _set_outcome(self, outcome):

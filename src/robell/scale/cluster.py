@@ -148,12 +148,24 @@ def _is_na(value):
     return type(value).__name__ in ("NAType", "NaTType")
 
 
-def _reduce_parts(step, *results):
-    """Return the result of several partitions, reduced in their order."""
+def _reduce_parts(step, *results, first, each):
+    """Return the result of several partitions, reduced in their order; errors say of which.
+
+    The first result begins with partition ``first``, and each is that of ``each`` partitions.
+    """
     total, *more = results
-    for result in more:
-        total = step.reduce(total, result)
+    for done, result in enumerate(more, 1):
+        try:
+            total = step.reduce(total, result)
+        except (ValueError, TypeError) as error:
+            here = first + done * each
+            parts = f"{_called(first, here - 1)} and {_called(here, here + each - 1)}"
+            raise ValueError(f"{parts}: {_one_line(error)}") from error
     return total
+
+
+def _called(first, last):
+    return f"partition {first}" if first == last else f"partitions {first} to {last}"
 
 
 def _one_line(error):
@@ -191,10 +203,10 @@ def _graph(step, parts, classifier):
         level += 1
         groups = [results[i : i + FAN_IN] for i in range(0, len(results), FAN_IN)]
         results = [(f"{name}-reduce-{level}", place) for place in range(len(groups))]
-        graph.update(
-            (key, (_reduce_parts, shared, *group))
-            for key, group in zip(results, groups, strict=True)
-        )
+        each = FAN_IN ** (level - 1)
+        for key, group in zip(results, groups, strict=True):
+            task = partial(_reduce_parts, first=key[1] * each * FAN_IN, each=each)
+            graph[key] = (task, shared, *group)
     return cull(graph, results)[0], mapped, results[0]
 
 
@@ -203,21 +215,49 @@ def _run_here(graph, mapped, total, bar):
     import dask.threaded
     from dask.callbacks import Callback
 
-    keys = set(mapped)
+    keys, running = set(mapped), set()
 
     def count(key, *_):
         if key in keys:
             bar.advance()
 
+    def remember(_, state, failed):
+        running.update(state["running"] if failed else ())
+
     get = dask.base.get_scheduler() or dask.threaded.get
     # As many threads as cores map parts already; BLAS would start as many again in each.
     try:
-        with threadpool_limits(1), Callback(posttask=count):
+        with threadpool_limits(1), Callback(posttask=count, finish=remember):
             return get(graph, total)
-    except (ValueError, TypeError, MemoryError):
+    except MemoryError:
         raise
-    except Exception as error:  # of reading a partition, whose number is not known here
-        raise ValueError(_one_line(error)) from error
+    except Exception as error:
+        if isinstance(error, ValueError) and str(error).startswith("partition"):
+            raise
+        number = _failed_part(graph, mapped, running)  # it failed while it was read
+        where = "" if number is None else f"partition {number}: "
+        raise ValueError(f"{where}{_one_line(error)}") from error
+
+
+def _failed_part(graph, mapped, running):
+    """Return the number of the partition one of whose running tasks fails, None if not known."""
+    from dask.core import get_dependencies
+    from dask.local import get_sync
+
+    makers = {}  # the partition that needs a task; None where several do
+    for number, key in enumerate(mapped):
+        waiting = [key]
+        while waiting:
+            for task in get_dependencies(graph, waiting.pop()):
+                if makers.get(task, -1) not in (number, None):
+                    makers[task] = None if task in makers else number
+                    waiting.append(task)
+    for key in sorted(running & set(makers), key=lambda key: makers[key] or 0):
+        try:
+            get_sync(graph, key)
+        except Exception:
+            return makers[key]
+    return None
 
 
 def _current_client():
@@ -287,7 +327,7 @@ def _raise_failure(futures, numbers):
             f"{where}workers died of it again and again, for lack of memory perhaps: use smaller "
             "partitions or workers with more memory"
         ) from error
-    if isinstance(error, ValueError) and str(error).startswith("partition "):
+    if isinstance(error, ValueError) and str(error).startswith("partition"):
         raise error
     raise ValueError(f"{where}{_one_line(error)}") from error
 

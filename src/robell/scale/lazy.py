@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
@@ -149,13 +151,28 @@ def _as_frame(values, columns, index=None):
     return pandas.DataFrame(values, columns=columns, index=index)
 
 
-def _predict_block(X, estimator, method, empty):
-    return getattr(estimator, method)(X) if len(X) else empty
+def _predict_block(X, estimator, method, empty, block_id=None):
+    if not len(X):
+        return empty
+    with _naming_partition(block_id and block_id[0]):
+        return getattr(estimator, method)(X)
 
 
-def _predict_frame(X, estimator, method, empty):
+def _predict_frame(X, estimator, method, empty, partition_info=None):
     if not len(X):
         return empty
     columns = getattr(empty, "columns", None)
     rows = X if hasattr(estimator, "feature_names_in_") else np.asarray(X)
-    return _as_frame(getattr(estimator, method)(rows), columns, X.index)
+    with _naming_partition(partition_info and partition_info["number"]):
+        return _as_frame(getattr(estimator, method)(rows), columns, X.index)
+
+
+@contextmanager
+def _naming_partition(number):
+    """Say in errors of which partition they are, counted from 0, where that is known."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if number is None:
+            raise
+        raise type(error)(f"partition {number}: {' '.join(str(error).split())}") from error

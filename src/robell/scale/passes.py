@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from robell._core.membership import frozen as frozen_steps
+from robell._core.membership.distances import require_squares
 from robell._core.membership.moments import mean_and_scatter, pool_moments
 from robell._core.membership.reservoir import row_keys
 from robell._core.ridge.state import merge
@@ -188,6 +189,7 @@ class MomentsPass(Pass):
     def map(self, X, y, sample_weight=None):
         """Return the moments of a part."""
         rows = self._reader.read_keyed(X, y, sample_weight)
+        require_squares(rows[0])  # here, where it is known which part it is
         n_classes = len(self._reader.model.classes_)
         return frozen_steps.moments_of(*rows, n_classes, self._reader.seed, self._capacity)
 
