@@ -3,7 +3,7 @@
     make fuzz                              everything, about an hour on two cores
     python tests/fuzz.py --calls 300 --files 40 --options 30 --kills 0 --clusters 0
     python tests/fuzz.py --call 17         one call again, with its traceback
-    python tests/fuzz.py --job 17          one odd file again; --option, --kill and --cluster likewise
+    python tests/fuzz.py --job 17          one odd file again; --option, --kill, --cluster likewise
 
 Ends with status 1 where there was a failure. Calls run in processes of their own, a batch each, so
 that one that hangs or runs out of memory is named and the others go on.
