@@ -8,13 +8,14 @@ import shlex
 import sys
 from pathlib import Path
 
-from robell.cli.fit import expected_errors
+from robell.cli.fit import expected_errors, memory_left
 from robell.cli.options import (
     ABOVE_LIMIT,
     CANNOT_TELL,
     NOTHING_WRITTEN,
     OK,
     add_force,
+    add_memory,
     add_quiet,
     add_text,
     whole,
@@ -86,6 +87,7 @@ def add_arguments(command):
     command.add_argument(
         "--json", metavar="FILE", help="write a summary for programs there; - prints it"
     )
+    add_memory(command, "4GiB", "; a table that would take more, by estimate, is refused")
     add_text(command)
     command.add_argument("--seed", type=whole(0), default=0, help="of all that is random (0)")
     add_force(command)
@@ -119,6 +121,7 @@ def run(options, arguments):
         delimiter=options.delimiter,
         reviewed=beside(options.data) if options.reviewed is None else options.reviewed,
         random_state=options.seed,
+        memory_limit=memory_left(options.memory, ()),
     )
     status, verdict = _judged(result, options.fail_above)
     prints_json = options.json == "-"

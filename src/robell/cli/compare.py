@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 
+from robell.cli.fit import memory_left
 from robell.cli.options import (
     INCOMPLETE,
     STUDY_KEPT,
+    add_memory,
     add_run,
     add_text,
     say_outcome,
@@ -73,6 +75,11 @@ def add_arguments(command):
     command.add_argument(
         "--ignore", nargs="+", default=[], metavar="COLUMN", help="columns not to learn from"
     )
+    add_memory(
+        command,
+        "4GiB",
+        "; tables that would take more, by estimate and in all processes, are refused",
+    )
     add_text(command)
     add_run(command, "robell-compare")
 
@@ -93,6 +100,7 @@ def run(options, arguments):
         time_limit=options.time_limit,
         encoding=options.encoding,
         delimiter=options.delimiter,
+        memory_limit=memory_left(options.memory, ()),
         out=study_folder(options),
         progress=not options.quiet,
         command=shlex.join(["robell", *arguments]),

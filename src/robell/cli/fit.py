@@ -132,9 +132,9 @@ def _estimator(options):
     return make_pipeline(StandardScaler(), model)
 
 
-def memory_left(limit):
-    """Return what the limit leaves beside the program itself."""
-    for name in ("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io"):
+def memory_left(limit, packages=("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io")):
+    """Return what the limit leaves beside the program itself and the packages of ``files``."""
+    for name in packages:
         require(name, "files")  # part of the program, and the larger part
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])

@@ -27,7 +27,8 @@ from robell.cli import (
 )
 from robell.cli.options import EXIT_STATUS, FAILED, INTERRUPTED, NOTHING_WRITTEN, OK, OptionError
 
-OPTION_NAMES = {"drop": "ignore"}  # parameters of Python that are options of another name
+# Parameters of Python that are options of another name
+OPTION_NAMES = {"drop": "ignore", "memory_limit": "memory"}
 COMMANDS = {
     "reproduce": reproduce,
     "robustness": robustness,

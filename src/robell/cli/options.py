@@ -75,16 +75,21 @@ def add_force(command):
     )
 
 
-def add_files(command):
-    """Add what ``fit`` and ``predict`` both need: files to read, and the memory they may take."""
-    command.add_argument("data", nargs="+", metavar="FILE", help=".csv, .parquet, or a folder")
+def add_memory(command, default, more=""):
+    """Add ``--memory``."""
     command.add_argument(
         "--memory",
         type=size,
-        default=size("2GiB"),
+        default=size(default),
         metavar="SIZE",
-        help="the most memory the command may take, such as 500MB (default 2GiB)",
+        help=f"the most memory the command may take, such as 500MB (default {default}){more}",
     )
+
+
+def add_files(command):
+    """Add what ``fit`` and ``predict`` both need: files to read, and the memory they may take."""
+    command.add_argument("data", nargs="+", metavar="FILE", help=".csv, .parquet, or a folder")
+    add_memory(command, "2GiB")
     add_quiet(command, "the path of what was written")
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from robell._core.tools.files import FileError, copy_pipe
 from robell._core.tools.optional import require
 from robell.report.text import NAME
+from robell.tables.budget import EACH_VALUE, Budget
 from robell.tables.raw import Column, RawTable, number_cell, one_line, require_names
 from robell.tables.read_csv import read_csv
 from robell.tables.sample import MAX_ROWS, row_limit, sample_places
@@ -29,14 +30,25 @@ MARKS = {
 }
 
 
-def read_table(source, target=None, *, encoding="utf-8", delimiter=None, max_rows=MAX_ROWS, seed=0):
+def read_table(
+    source,
+    target=None,
+    *,
+    encoding="utf-8",
+    delimiter=None,
+    max_rows=MAX_ROWS,
+    seed=0,
+    budget=None,
+):
     """Read a file or a data frame as a RawTable; of one too large, a uniform sample of its rows.
 
-    The name of the target, where there is one, helps to recognise the delimiter of a text file.
+    The name of the target, where there is one, helps to recognise the delimiter of a text file. A
+    table that takes more memory than the budget has is refused while it is read.
     """
+    budget = Budget() if budget is None else budget
     if not isinstance(source, str | os.PathLike):
         _refuse_text_options("a data frame", encoding, delimiter)
-        return _read_frame(source, max_rows, seed)
+        return _read_frame(source, max_rows, seed, budget)
     path = Path(source)
     try:
         if path.is_dir():
@@ -44,7 +56,7 @@ def read_table(source, target=None, *, encoding="utf-8", delimiter=None, max_row
         if path.is_fifo():
             with tempfile.TemporaryDirectory() as folder:
                 copy = copy_pipe(path, Path(folder) / path.name)
-                how = {"encoding": encoding, "delimiter": delimiter}
+                how = {"encoding": encoding, "delimiter": delimiter, "budget": budget}
                 return read_table(copy, target, **how, max_rows=max_rows, seed=seed)
         if path.exists() and not path.is_file():
             raise FileError(f"{path}: is a device, not a file")
@@ -52,9 +64,9 @@ def read_table(source, target=None, *, encoding="utf-8", delimiter=None, max_row
             magic = file.read(4)
         if magic == b"PAR1":
             _refuse_text_options(f"{path}: Parquet", encoding, delimiter)
-            return _read_parquet(path, max_rows, seed)
+            return _read_parquet(path, max_rows, seed, budget)
         _refuse_other_formats(path, magic, encoding)
-        return read_csv(path, target, encoding, delimiter, max_rows, seed)
+        return read_csv(path, target, encoding, delimiter, max_rows, seed, budget)
     except FileNotFoundError:
         raise FileError(f"{path}: there is no such file") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -86,7 +98,7 @@ def _refuse_other_formats(path, magic, encoding):
         raise FileError(f"{path}: is no Parquet file, or a damaged one")
 
 
-def _read_parquet(path, max_rows, seed):
+def _read_parquet(path, max_rows, seed, budget):
     parquet = require("pyarrow.parquet", "files")
     import pyarrow
 
@@ -95,6 +107,7 @@ def _read_parquet(path, max_rows, seed):
             names = require_names(path, file.schema_arrow.names)
             n_rows = file.metadata.num_rows
             places = sample_places(n_rows, row_limit(max_rows, len(names)), seed)
+            budget.hold(path.name, EACH_VALUE * len(places) * len(names))
             values, start = [[] for _ in names], 0
             for batch in file.iter_batches(ARROW_ROWS, use_threads=False):
                 inside = places[(places >= start) & (places < start + batch.num_rows)] - start
@@ -120,7 +133,7 @@ def _values(array):
         return array.cast(pyarrow.string()).to_pylist()
 
 
-def _read_frame(frame, max_rows, seed):
+def _read_frame(frame, max_rows, seed, budget):
     if not (hasattr(frame, "columns") and hasattr(frame, "shape")) or len(frame.shape) != 2:
         raise TypeError(
             f"data must be a path or a data frame of pandas or polars, got {type(frame).__name__}"
@@ -129,6 +142,7 @@ def _read_frame(frame, max_rows, seed):
     if not len(frame):
         raise FileError("the frame: there is no row in it")
     places = sample_places(len(frame), row_limit(max_rows, len(names)), seed)
+    budget.hold("the frame", EACH_VALUE * len(places) * len(names))
     columns = [frame_column(frame, place, name, places) for place, name in enumerate(names)]
     return RawTable("table", tuple(columns), places + 1, None, len(frame), "a data frame")
 

@@ -18,7 +18,7 @@ SNIFFED = 1 << 16  # characters from which the delimiter is found
 LONGEST_LINE = 1 << 24  # characters; a longer line means that the file is not a table
 
 
-def read_csv(path, target, encoding, delimiter, max_rows, seed):
+def read_csv(path, target, encoding, delimiter, max_rows, seed, budget):
     """Read a text file, gzipped or not; None as delimiter: find it from the first lines."""
     if delimiter is not None:
         _require_delimiter(delimiter)
@@ -26,7 +26,7 @@ def read_csv(path, target, encoding, delimiter, max_rows, seed):
         delimiter = delimiter or _find_delimiter(path, target, encoding)
         progress = Progress(max(1, path.stat().st_size), "reading")
         with _open_text(path, encoding) as stream, progress:
-            return _read_records(path, stream, delimiter, max_rows, seed, progress)
+            return _read_records(path, stream, delimiter, max_rows, seed, progress, budget)
     except UnicodeDecodeError as error:
         raise _undecodable(path, encoding) from error
     except UnicodeError as error:  # a missing byte-order mark
@@ -111,7 +111,7 @@ def _find_delimiter(path, target, encoding):
     return max(scores, key=scores.get) if scores else ","
 
 
-def _read_records(path, stream, delimiter, max_rows, seed, progress):
+def _read_records(path, stream, delimiter, max_rows, seed, progress, budget):
     """Read the rows, keeping a uniform sample where there are too many."""
     reader = csv.reader(_lines(path, stream, progress), delimiter=delimiter, strict=True)
     records = _numbered(path, reader)
@@ -127,6 +127,9 @@ def _read_records(path, stream, delimiter, max_rows, seed, progress):
                 f" (cells are taken to be set apart by {_called(delimiter)})"
             )
         sample.offer(line, record)
+        if sample.n_bytes > budget.limit:
+            break
+    budget.hold(path.name, sample.n_bytes)
     if not sample.seen:
         raise FileError(f"{path}: there is a header and no row below it")
     rows, lines, cells = sample.sorted()

@@ -7,6 +7,8 @@ import random
 
 import numpy as np
 
+from robell.tables.budget import EACH_CACHED, EACH_CELL, EACH_ROW, EACH_TEXT
+
 MAX_ROWS = 200_000
 MAX_CELLS = 10_000_000  # rows x columns kept in memory
 LEAST_SAMPLE = 1_000  # rows kept, however many columns there are
@@ -59,7 +61,7 @@ class Sample:
     """A uniform sample, of a given size, of rows of text that come one after the other."""
 
     def __init__(self, size, n_columns, seed):
-        self.seen = 0
+        self.seen = self.n_bytes = 0  # bytes by estimate
         self._reservoir = _Reservoir(size, seed)
         self._kept = []
         self._caches = [{} for _ in range(n_columns)]
@@ -74,11 +76,20 @@ class Sample:
 
     def _compact(self, record):
         """Return the cells without spaces around them, equal cells of a column as one object."""
-        cells = []
+        cells, size = [], EACH_ROW + EACH_CELL * len(record)
         for cell, cache in zip(record, self._caches, strict=True):
             cell = cell.strip()
-            is_room = len(cache) < CACHED
-            cells.append(cache.setdefault(cell, cell) if is_room else cache.get(cell, cell))
+            known = cache.get(cell)
+            if known is None:
+                known = cell
+                size += EACH_TEXT + len(cell)
+                if len(cache) < CACHED:
+                    cache[cell] = cell
+                    size += EACH_CACHED
+            cells.append(known)
+        # Rows that later ones replace are counted once: those are about as large.
+        if len(self._kept) < self._reservoir.size:
+            self.n_bytes += size
         return cells
 
     def sorted(self):

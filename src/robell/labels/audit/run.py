@@ -17,6 +17,7 @@ from robell.labels.judge import judge_labels
 from robell.labels.review.fingerprint import fingerprints
 from robell.labels.trust import measure_trust
 from robell.report.text import counted, said
+from robell.tables.budget import Budget
 from robell.tables.columns import ColumnNote, prepare_column
 from robell.tables.leaks import find_leak
 from robell.tables.read import read_table
@@ -40,6 +41,7 @@ def audit(
     delimiter=None,
     reviewed=(),
     random_state=0,
+    memory_limit=None,
 ):
     r"""Find the rows of a table whose labels are probably wrong.
 
@@ -73,6 +75,10 @@ def audit(
         labels that were decided upon are taken as right, and are never suspect again.
     random_state : int, default=0
         Seed of the random layers, folds and samples: the same number gives the same result.
+    memory_limit : int or str, default=None
+        How much the audit may take in addition to what the process holds already, as bytes or as
+        ``"2GiB"``: a table that would take more, by estimate, is refused. By default there is no
+        limit.
 
     Returns
     -------
@@ -101,12 +107,12 @@ def audit(
     require_whole("random_state", random_state, 0, SEEDS - 1)
     if out is not None:
         output_paths(out, _name_of(data), source=data)  # fails before the work, not after it
-    table = read_table(
-        data, target, encoding=encoding, delimiter=delimiter, max_rows=max_rows, seed=random_state
-    )
+    budget = Budget(memory_limit)
+    how = {"encoding": encoding, "delimiter": delimiter, "budget": budget}
+    table = read_table(data, target, **how, max_rows=max_rows, seed=random_state)
     place = find_column(table, target)
     decided = read_reviewed(reviewed, target)
-    result = _audit(table, place, _dropped(table, drop, target), random_state)
+    result = _audit(table, place, _dropped(table, drop, target), random_state, budget)
     prints = fingerprints(table, place)[np.searchsorted(table.rows, result.row)]
     result = with_review(replace(result, fingerprint=prints), decided)
     return result if out is None else result.write(out, top=top)
@@ -128,12 +134,12 @@ def _name_of(data):
     return Path(data).name if isinstance(data, str | os.PathLike) else "table"
 
 
-def _audit(table, place, drop, random_state):
+def _audit(table, place, drop, random_state, budget):
     labels = read_labels(table, place)
     audited = table.take(labels.kept)
     left_out = {*drop, audited.columns[place].name}
     features = [column for column in audited.columns if column.name not in left_out]
-    used, notes, leaks = _prepare(audited, features, labels)
+    used, notes, leaks = _prepare(audited, features, labels, budget)
     notes += tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in drop)
     if not used:
         raise FileError(_nothing_left(table.name, notes))
@@ -141,7 +147,8 @@ def _audit(table, place, drop, random_state):
     most = PREPARED_CELLS // n_columns
     if len(audited.rows) > most:  # the same again with fewer rows
         chosen = np.random.default_rng(random_state).choice(len(table.rows), most, replace=False)
-        return _audit(table.take(np.sort(chosen)), place, drop, random_state)
+        return _audit(table.take(np.sort(chosen)), place, drop, random_state, budget)
+    budget.require(table.name, _judging(len(audited.rows), n_columns, len(labels.classes)))
     matrix = np.column_stack([column.matrix for column in used])
     judgement, trust = _judge(matrix, labels.codes, random_state)
     evidence = Evidence(
@@ -159,6 +166,12 @@ def _audit(table, place, drop, random_state):
     return _result(table, table.columns[place].name, evidence, notes)
 
 
+def _judging(n_rows, n_columns, n_classes):
+    """Return about how many bytes the columns and their judgement take, as measured."""
+    cells = 5 * n_rows * n_columns + 30 * n_rows * n_classes  # columns, copies of them, and scores
+    return 8 * (cells + 24 * n_columns**2) + (100 << 20)  # Gram matrices; blocks and the page
+
+
 def _judge(matrix, codes, random_state):
     """Judge the labels; where the judgement cannot be trusted at all, suspect nobody."""
     judgement = judge_labels(matrix, codes, random_state=random_state)
@@ -168,7 +181,7 @@ def _judge(matrix, codes, random_state):
     return judgement, trust
 
 
-def _prepare(table, features, labels):
+def _prepare(table, features, labels, budget):
     """Return the columns to judge by, notes on all, and the columns that repeat the target."""
     used, notes, leaks, n_columns = [], [], [], 0
     for column in features:
@@ -182,6 +195,7 @@ def _prepare(table, features, labels):
         if prepared is not None:
             used.append(prepared)
             n_columns += prepared.matrix.shape[1]
+            budget.require(table.name, 8 * len(table.rows) * n_columns)
         if n_columns > MOST_COLUMNS:  # before the rest of a wide table is prepared for nothing
             raise FileError(
                 f"{table.name}: its {counted(len(features), 'column')} come to more than "

@@ -16,6 +16,7 @@ from robell.datasets._dataset import content_digest
 from robell.report.text import counted, said
 from robell.studies.engine.jobs import Rows
 from robell.studies.engine.store import StudyError
+from robell.tables.budget import Budget
 from robell.tables.encoder import TableEncoder
 from robell.tables.numerals import number
 from robell.tables.raw import Column, RawTable
@@ -32,11 +33,12 @@ class OwnRows(Rows):
     labels: np.ndarray = None  # as the user's models see them
 
 
-def read_all(data, target=None, drop=(), **text):
+def read_all(data, target=None, drop=(), memory_limit=None, **text):
     """Return ({name: OwnRows} of the tables that can be used, {name: why} of those that cannot).
 
     ``text`` are the encoding and the delimiter of text files.
     """
+    budget = Budget(memory_limit)
     drop = {drop: None} if isinstance(drop, str) else dict.fromkeys(drop)
     if target in drop:
         raise FileError(f"{said(target)} is the target: it cannot be left out")
@@ -46,7 +48,8 @@ def read_all(data, target=None, drop=(), **text):
             if _is_pair(source):
                 tables[name] = _from_pair(name, *source, drop, columns)
             else:
-                tables[name] = _from_table(name, source, target, drop, columns, text)
+                tables[name] = _from_table(name, source, target, drop, columns, text, budget)
+            budget.limit -= tables[name].X.nbytes
         except FileError as error:
             # Advice to give a parameter, in words that also suit the command.
             unavailable[name] = " ".join(filter(None, error.parts))
@@ -124,15 +127,15 @@ def _is_pair(source):
 # -- tables --------------------------------------------------------------------------------
 
 
-def _from_table(name, source, target, drop, columns, text):
+def _from_table(name, source, target, drop, columns, text, budget):
     """Read a file or a data frame."""
     if target is None:
         raise FileError(f"{name}: which column holds the labels must be said: give", "target")
     if isinstance(source, str | os.PathLike):
         is_text = not str(source).lower().endswith((".parquet", ".pq"))
-        table = read_table(source, target, **(text if is_text else {}))
+        table = read_table(source, target, **(text if is_text else {}), budget=budget)
     else:
-        table = replace(read_table(source), name=name)
+        table = replace(read_table(source, budget=budget), name=name)
     place = find_column(table, target)
     columns |= {column.name for column in table.columns}
     labels = read_labels(table, place)

@@ -7,7 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from robell._core.tools.files import parse_bytes
 from robell._core.tools.optional import require
+from robell.report.text import counted
 from robell.studies.engine.store import StudyError, check_study_folder
 from robell.studies.engine.study import Study, carry_out
 from robell.studies.own.data import read_all
@@ -16,6 +18,8 @@ from robell.studies.own.models import read_models
 from robell.studies.own.results import OwnResults, headline, subtitle
 from robell.studies.own.sections import TITLE, all_sections, more_files
 
+PROCESS = 200 << 20  # bytes of a process with its packages
+COPIES = 6  # of a table within a fit of this family: rows, split, scaled, their features
 STUDY = Study(
     name="comparison",
     title=TITLE,
@@ -44,6 +48,7 @@ def compare(
     time_limit=None,
     encoding="utf-8",
     delimiter=None,
+    memory_limit=None,
     out="robell-compare",
     progress=True,
     command="",
@@ -81,6 +86,10 @@ def compare(
         Seconds that one fit with its prediction may take; a model that takes longer fails there.
     encoding, delimiter : str, default="utf-8", None
         Of text files, as :func:`audit` takes them.
+    memory_limit : int or str, default=None
+        How much may be taken in addition to what the process holds already, as bytes or as
+        ``"2GiB"``: tables that would take more, by estimate and in all processes together, are
+        refused. What models of other packages take within a fit is not known here.
     out : path-like, default="robell-compare"
         Where records, tables, figures and the page go: a folder that is new, empty or of the same
         comparison.
@@ -115,7 +124,9 @@ def compare(
     if time_limit is not None and not time_limit > 0:
         raise StudyError(f"time_limit must be more than 0 seconds; got {time_limit}")
     specs = read_models(models, protocol)
-    tables, unavailable = read_all(data, target, drop, encoding=encoding, delimiter=delimiter)
+    text = {"encoding": encoding, "delimiter": delimiter}
+    tables, unavailable = read_all(data, target, drop, memory_limit, **text)
+    _require_memory(memory_limit, tables, n_jobs)
     if protocol == "paper":
         tables, lost = _whole_classes(tables)
         unavailable |= lost
@@ -132,6 +143,21 @@ def compare(
         progress=progress,
         time_limit=time_limit,
     )
+
+
+def _require_memory(memory_limit, tables, n_jobs):
+    """Raise where the tables, and the processes that fit models to them, would take too much."""
+    if memory_limit is None or not tables:
+        return
+    sizes = [rows.X.nbytes for rows in tables.values()]
+    needed = sum(sizes) + n_jobs * (PROCESS + COPIES * max(sizes))
+    limit = parse_bytes(memory_limit)
+    if needed > limit:
+        raise StudyError(
+            f"the tables and {counted(n_jobs, 'process', 'processes')} need about "
+            f"{needed / 2**20:,.0f} MiB, and the memory limit leaves {limit / 2**20:,.0f} MiB: run "
+            "fewer processes, compare fewer tables, or allow more"
+        )
 
 
 def _notes(tables, specs, protocol, levels, repeats):
