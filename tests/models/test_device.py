@@ -149,10 +149,11 @@ def test_passes_over_pairs_equal_the_arrays_ones(rng, device, inv_width2, monkey
 @pytest.mark.parametrize("n_features", [3, 16, 40])
 def test_the_fused_kernel_equals_blocks_of_double_precision(rng, n_features):
     X = rng.normal(size=(1000, n_features))
-    X -= X.mean(axis=0)
+    X = (X - X.mean(axis=0)).astype(np.float32)
     classes = np.sort(rng.integers(0, 2, 1000))
     weight = rng.uniform(0.5, 2, 1000)
-    single = tensors("cuda", X.astype(np.float32), classes, weight)
+    single = tensors("cuda", X, classes, weight)
+    X = X.astype(np.float64)
     assert pairs_torch.engine_of(single[0]) == "triton"
     for inv_width2 in (1e-6, 1.0 / n_features):
         sums = host(pairs_torch.same_class_dissimilarity(*single, inv_width2))
@@ -160,8 +161,9 @@ def test_the_fused_kernel_equals_blocks_of_double_precision(rng, n_features):
         np.testing.assert_allclose(sums, expected, rtol=2e-5)
     total, own = pairs_torch.neighbour_weights(*single, float(n_features))
     expected = pairwise.neighbour_weights(X, classes, weight, float(n_features))
-    np.testing.assert_allclose(host(total), expected[0], atol=5)
-    np.testing.assert_allclose(host(own), expected[1], atol=5)
+    # rows of few neighbours, where rounding could decide, are counted again in double precision
+    np.testing.assert_allclose(host(total), expected[0], rtol=1e-6)
+    np.testing.assert_allclose(host(own), expected[1], rtol=1e-6)
 
 
 def test_a_fitted_model_can_be_pickled_and_used(rng, device):

@@ -1,9 +1,11 @@
 """Sums and counts over all pairs of rows as in ``pairs.py``, on torch tensors.
 
 Single precision on a CUDA device runs as one fused Triton kernel a pass: a tile of distances lives
-in registers only, its matrix product in three tf32 parts (a relative error of some 1e-6), its
-row sums collected in double precision. Everything else (double precision, CPU tensors, a PyTorch
-without Triton) runs in blocks of plain tensor operations. ``engine_of`` says which.
+in registers only, its matrix product in three parts of lower precision (a relative error of some
+1e-6), its sums collected in double precision. Every pair is computed once and serves both of its
+rows. Pairs so near to the limit that rounding decides are decided again in double precision. The
+rest (double precision, CPU tensors, a PyTorch without Triton) runs in blocks of plain tensor
+operations. ``engine_of`` says which.
 """
 
 from __future__ import annotations
@@ -21,6 +23,13 @@ from robell._core.membership.equations import (
 
 BLOCK_ELEMENTS = 1 << 25  # pairs of a block: 256 MiB of double-precision distances
 ROWS, COLUMNS, WARPS = 128, 64, 4  # a Triton tile, and the threads that share it
+# The parts of a matrix product. Sums over many pairs need fewer digits than the question on which
+# side of the limit a pair lies.
+SUM_PARTS, COUNT_PARTS = "bf16x3", "tf32x3"
+# Error of a squared distance in tf32x3, at most, relative to the squared lengths of both rows: with
+# x = a + b + r, a and b of 11 bits each, b·b and r are lost. Each feature's sum adds 2⁻²³.
+ROUNDING = 1e-6
+MOST_DOUBTFUL = 1 << 26  # tiles with pairs to decide again: 512 MiB
 WIDEST_FEATURES = 128  # beyond, a tile's rows do not fit into registers
 
 
@@ -29,7 +38,7 @@ def engine_of(X: Any) -> str:
     import torch
 
     fits = X.is_cuda and X.dtype == torch.float32 and X.shape[1] <= WIDEST_FEATURES
-    return "triton" if fits and _kernel() is not None else "torch"
+    return "triton" if fits and _kernels() is not None else "torch"
 
 
 def kernel_statistics(
@@ -67,7 +76,7 @@ def same_class_dissimilarity(X: Any, classes: Any, weight: Any, inv_width2: floa
 
     sums = torch.zeros(len(X), dtype=torch.float64, device=X.device)
     for rows in class_ranges(classes):
-        sums[rows] = _pass(X, rows, rows, weight, inv_width2, counts=False)
+        sums[rows], _ = _pass(X, rows, rows, weight, inv_width2, counts=False)
     return sums
 
 
@@ -78,12 +87,13 @@ def neighbour_weights(X: Any, classes: Any, weight: Any, max_distance2: float) -
     total = torch.zeros(len(X), dtype=torch.float64, device=X.device)
     own_class = torch.zeros_like(total)
     ranges = class_ranges(classes)
-    for rows in ranges:
-        for columns in ranges:
-            within = _pass(X, rows, columns, weight, max_distance2, counts=True)
-            total[rows] += within
-            if rows == columns:
-                own_class[rows] = within
+    for place, rows in enumerate(ranges):
+        own_class[rows], _ = _pass(X, rows, rows, weight, max_distance2, counts=True)
+        for columns in ranges[place + 1 :]:
+            of_rows, of_columns = _pass(X, rows, columns, weight, max_distance2, counts=True)
+            total[rows] += of_rows
+            total[columns] += of_columns
+    total += own_class
     return total, own_class
 
 
@@ -96,26 +106,33 @@ def class_ranges(classes: Any) -> list[slice]:
     return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def _pass(X: Any, rows: slice, columns: slice, weight: Any, parameter: float, counts: bool) -> Any:
-    if engine_of(X) == "triton":
-        return _fused(X[rows], X[columns], weight[columns], parameter, counts, rows == columns)
-    return _blocked(X, rows, columns, weight, parameter, counts)
-
-
-def _blocked(
+def _pass(
     X: Any, rows: slice, columns: slice, weight: Any, parameter: float, counts: bool
-) -> Any:
-    """Pass over the pairs of two ranges of rows, a block at a time."""
+) -> tuple[Any, Any]:
+    """Pass over the pairs of two ranges; return the sums of the rows, and those of the columns.
+
+    Where the two are the same range, so are the sums.
+    """
+    same = rows == columns
+    X, Y, v, w = X[rows], X[columns], weight[rows], weight[columns]
+    if engine_of(X) == "triton":
+        return _fused(X, Y, v, w, parameter, counts, same)
+    of_rows = _blocked(X, Y, w, parameter, counts)
+    return of_rows, of_rows if same else _blocked(Y, X, v, parameter, counts)
+
+
+def _blocked(X: Any, Y: Any, weight: Any, parameter: float, counts: bool) -> Any:
+    """Pass over the pairs of two sets of rows, a block at a time; return the sums of X's rows."""
     import torch
 
-    Y, w = X[columns], weight[columns].to(torch.float64)
-    norms = X.square().sum(dim=1)
+    w = weight.to(torch.float64)
+    x_norms, y_norms = X.square().sum(dim=1), Y.square().sum(dim=1)
     step = max(1, BLOCK_ELEMENTS // max(1, len(Y)))
     found = []
-    for start in range(rows.start, rows.stop, step):
-        block = slice(start, min(start + step, rows.stop))
-        d2 = norms[block, None] + norms[None, columns] - 2.0 * (X[block] @ Y.mT)
-        d2 = _mended(d2, X[block], Y, norms[block], norms[columns])
+    for start in range(0, len(X), step):
+        block = slice(start, start + step)
+        d2 = x_norms[block, None] + y_norms[None, :] - 2.0 * (X[block] @ Y.mT)
+        d2 = _mended(d2, X[block], Y, x_norms[block], y_norms)
         if counts:
             value = (d2 <= parameter).to(torch.float64)
         else:
@@ -136,41 +153,58 @@ def _mended(d2: Any, X: Any, Y: Any, x_norms: Any, y_norms: Any) -> Any:
     return d2
 
 
-def _fused(X: Any, Y: Any, w: Any, parameter: float, counts: bool, same: bool) -> Any:
-    """Pass over the pairs of two sets of rows without writing a single distance."""
+def _fused(
+    X: Any, Y: Any, v: Any, w: Any, parameter: float, counts: bool, same: bool
+) -> tuple[Any, Any]:
+    """Pass over the pairs of two sets of rows without writing a single distance.
+
+    Counts are right as if distances were in double precision: pairs near the limit are decided
+    again, tile by tile.
+    """
     import torch
 
     features = max(16, 1 << (X.shape[1] - 1).bit_length())
-    X, Y = (torch.nn.functional.pad(Z, (0, features - Z.shape[1])).contiguous() for Z in (X, Y))
-    out = torch.empty(len(X), dtype=torch.float64, device=X.device)
-    kernel = _kernel()
-    grid = ((len(X) + ROWS - 1) // ROWS,)
+    scale = 1.0 if counts else float(parameter) ** 0.5  # then the kernel's exponent is d² itself
+    X = torch.nn.functional.pad(scale * X, (0, features - X.shape[1])).contiguous()
+    Y = X if same else torch.nn.functional.pad(scale * Y, (0, features - Y.shape[1])).contiguous()
+    of_rows = torch.zeros(len(X), dtype=torch.float64, device=X.device)
+    of_columns = of_rows if same else torch.zeros(len(Y), dtype=torch.float64, device=X.device)
+    weights = (z.to(torch.float32).contiguous() for z in (v, w))
+    norms = (z.square().sum(dim=1) for z in (X, Y))
+    tensors = (X, Y, *norms, *weights, of_rows, of_columns)
+    passed, corrected, sum_parts = _kernels()
+    parts = COUNT_PARTS if counts else sum_parts
+    rounding = ROUNDING + features * 2.0**-23
+    tile = {"FEATURES": features, "ROWS": ROWS, "COLUMNS": COLUMNS, "SAME": same, "PARTS": parts}
+    n_tiles = -(-len(X) // ROWS)
+    most = min(n_tiles * -(-len(Y) // COLUMNS), MOST_DOUBTFUL) if counts else 1
+    doubtful = torch.empty(most, dtype=torch.int64, device=X.device)
+    n_doubtful = torch.zeros(1, dtype=torch.int32, device=X.device)
+    limit = float(parameter)
     with torch.cuda.device(X.device):
-        kernel[grid](
-            X,
-            Y,
-            X.square().sum(dim=1),
-            Y.square().sum(dim=1),
-            w.to(torch.float32).contiguous(),
-            out,
-            float(parameter),
-            len(X),
-            len(Y),
-            FEATURES=features,
-            ROWS=ROWS,
-            COLUMNS=COLUMNS,
-            COUNTS=counts,
-            SAME=same,
-            num_warps=WARPS,
-        )
-    return out
+        passed[n_tiles,](
+            *tensors, doubtful, n_doubtful, limit, rounding, len(X), len(Y), most,
+            COUNTS=counts, num_warps=WARPS, **tile,
+        )  # fmt: skip
+        found = int(n_doubtful) if counts else 0
+        if found > most:
+            raise MemoryError(f"{found} tiles of pairs are decided by rounding; at most {most} can")
+        if found:
+            exact = torch.tensor([limit], dtype=torch.float64, device=X.device)
+            corrected[found,](
+                *tensors, doubtful, exact, limit, rounding, len(X), len(Y), num_warps=8, **tile
+            )
+    return of_rows, of_columns
 
 
 @cache
-def _kernel() -> Any:
-    """Return the fused kernel, or None where there is no Triton."""
+def _kernels() -> Any:
+    """Return the fused kernels and the parts of sums, or None where there is no Triton."""
     try:
-        from robell._core.membership.pairs_triton import pass_over_pairs
+        import triton
+
+        from robell._core.membership.pairs_triton import correct_counts, pass_over_pairs
     except ImportError:
         return None
-    return pass_over_pairs
+    has_bf16x3 = tuple(int(part) for part in triton.__version__.split(".")[:2]) >= (3, 6)
+    return pass_over_pairs, correct_counts, SUM_PARTS if has_bf16x3 else COUNT_PARTS
