@@ -172,7 +172,7 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
         # Under the weights of fit, with the total count of the rows given: the threshold of
         # predict is where those weights put it, and probabilities must agree.
         seen = total * (samples.multiplicity.sum() / total.sum())
-        slope, offsets = fit_calibration(to_host(loo_scores), to_host(T), to_host(seen))
+        slope, offsets = fit_calibration(loo_scores, T, seen)
         return slope, beside(offsets, T)
 
     def _fit_weights(self, prepared):

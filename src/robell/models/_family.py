@@ -76,9 +76,9 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
         return validate_data(self, X, y, **ARRAY_CHECKS)
 
     def _validate_tensor(self, X, y):
-        """Return X as a tensor the mathematics may trust, y as an array."""
+        """Return X as a tensor the mathematics may trust, y as whole numbers or an array."""
         X = check_tensor(self, X, reset=True)
-        return X, check_labels_of_tensor(y, len(X))
+        return X, check_labels_of_tensor(y, X)
 
     def _scores(self, X):
         """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""

@@ -14,7 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from robell._core.array import beside, is_tensor, to_host
+from robell._core.array import beside, is_tensor, namespace, to_host
 from robell._core.labels.missing import require_labels
 
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
@@ -33,7 +33,7 @@ class Given(NamedTuple):
     """What fit was given, checked: arrays, except that X may be a tensor."""
 
     X: np.ndarray
-    y: np.ndarray
+    y: np.ndarray  # or a tensor of whole numbers
     multiplicity: np.ndarray
     present: np.ndarray  # places of the rows of positive weight
     classes: np.ndarray  # the labels of those rows, sorted
@@ -43,7 +43,7 @@ class Given(NamedTuple):
         X, y, multiplicity, present, classes = self
         if len(present) < len(X):
             X, y, multiplicity = X[beside(present, X)], y[present], multiplicity[present]
-        labels = np.searchsorted(classes, y)
+        labels = namespace(y).searchsorted(beside(classes, y), y)
         return TrainingRows(X, beside(labels, X), beside(multiplicity, X))
 
 
@@ -99,10 +99,11 @@ def check_training(name, X, y, sample_weight, check_table):
         require_labels(y)
     with one_line_errors(name, X):
         X, y = check_table(X, y)
-        check_classification_targets(y)
+        if not is_tensor(y):
+            check_classification_targets(y)
     multiplicity = check_multiplicity(to_host(sample_weight), len(X))
     present = np.flatnonzero(multiplicity)
-    classes = np.unique(y[present])
+    classes = to_host(namespace(y).unique(y if len(present) == len(X) else y[present]))
     if len(classes) < 2:
         raise ValueError(
             f"{name} needs rows of at least two classes; y has one class, {classes[0]!r}"
@@ -310,9 +311,16 @@ def check_targets_of_tensor(y, n_rows):
     return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
 
 
-def check_labels_of_tensor(y, n_rows):
-    """Return the labels of rows on a device, as an array."""
-    y = np.asarray(to_host(y))
-    if y.shape != (n_rows,):
-        raise ValueError(f"y must have shape ({n_rows},); got {y.shape}")
-    return y
+def check_labels_of_tensor(y, X):
+    """Return the labels of rows on a device: whole numbers stay there, others are an array."""
+    if not (is_tensor(y) and y.dtype in _whole_numbers()):
+        y = np.asarray(to_host(y))
+    if tuple(y.shape) != (len(X),):
+        raise ValueError(f"y must have shape ({len(X)},); got {tuple(y.shape)}")
+    return y.to(X.device) if is_tensor(y) else y
+
+
+def _whole_numbers():
+    import torch
+
+    return torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8

@@ -14,11 +14,13 @@ predicted class is always the likeliest one.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
+
+from robell._core.array import beside, namespace, to_host
 
 Array = NDArray[np.float64]
 
@@ -53,17 +55,17 @@ def calibrated_probability(scores: Array, slope: float, offsets: Array) -> Array
     return np.asarray(softmax(slope * scores + t * offsets, axis=1))
 
 
-def smoothed_targets(T: Array, weight: Array) -> Array:
+def smoothed_targets(T: Any, weight: Any) -> Any:
     """Return Platt's targets: (n_k + 1)/(n_k + 2) for class k of a row, the rest shared equally."""
     other = 1.0 / (T @ (weight @ T) + 2.0)[:, None]
-    return np.asarray(T * (1.0 - other) + (1.0 - T) * (other / (T.shape[1] - 1)))
+    return T * (1.0 - other) + (1.0 - T) * (other / (T.shape[1] - 1))
 
 
-def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Array]:
+def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
     """Fit the slope, and offsets of mean zero, to scores of rows that the model has not seen.
 
     Newton's method on the likelihood of the smoothed targets of T (A, K), one-hot, and the prior;
-    ``weight`` is the multiplicity of each row.
+    ``weight`` is the multiplicity of each row. All may be tensors: only sums leave the device.
     """
     targets = smoothed_targets(T, weight)[:, 1:].T
     contrast = contrasts(scores)
@@ -71,7 +73,7 @@ def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Arra
     value, P = _loss(theta, contrast, targets, weight)
     for _ in range(MAX_STEPS):
         step, decrease = newton_step(
-            theta, contrast, P, targets, weight, PRIOR, 1e-12 * weight.sum()
+            theta, contrast, P, targets, weight, PRIOR, 1e-12 * float(weight.sum())
         )
         if decrease <= LAST_DECREASE * value:
             theta = theta - step
@@ -91,36 +93,36 @@ def fit_calibration(scores: Array, T: Array, weight: Array) -> tuple[float, Arra
     return float(np.exp(theta[0])), offsets - offsets.mean()
 
 
-def _loss(theta: Array, contrast: Array, targets: Array, weight: Array) -> tuple[float, Array]:
+def _loss(theta: Array, contrast: Any, targets: Any, weight: Any) -> tuple[float, Any]:
     """Return the loss, and P of the classes after the first, (K-1, A)."""
-    Z = log_odds(theta, contrast)
-    top = np.maximum(Z.max(axis=0), 0.0)
-    log_sum = top + np.log(np.exp(-top) + np.exp(Z - top).sum(axis=0))  # log(1/p_1)
-    surprise = log_sum - np.einsum("ki,ki->i", targets, Z)
+    xp, Z = namespace(contrast), log_odds(theta, contrast)
+    top = xp.clip(xp.amax(Z, axis=0), 0.0, None)
+    log_sum = top + xp.log(xp.exp(-top) + xp.exp(Z - top).sum(axis=0))  # log(1/p_1)
+    surprise = log_sum - xp.einsum("ki,ki->i", targets, Z)
     prior = 0.5 * PRIOR.precision * (theta[0] - PRIOR.log_slope) ** 2
-    return float(weight @ surprise + prior), np.exp(Z - log_sum)
+    return float(weight @ surprise) + float(prior), xp.exp(Z - log_sum)
 
 
 # -- one Newton for slope and offsets ---------------------------------------------------
 # theta = (log a, b_2 - b_1, ..., b_K - b_1); arrays are of the classes after the first, by rows.
 
 
-def contrasts(scores: Array) -> Array:
+def contrasts(scores: Any) -> Any:
     """Return s_k - s_1 of the classes after the first, (K-1, A)."""
     return (scores[:, 1:] - scores[:, :1]).T
 
 
-def log_odds(theta: Array, contrast: Array) -> Array:
+def log_odds(theta: Array, contrast: Any) -> Any:
     """Return Z_k = log(p_k/p_1) = a (s_k - s_1) + b_k - b_1, (K-1, A)."""
-    return np.asarray(np.exp(theta[0]) * contrast + theta[1:, None])
+    return float(np.exp(theta[0])) * contrast + beside(theta[1:, None], contrast)
 
 
 def newton_step(
     theta: Array,
-    contrast: Array,
-    P: Array,
-    targets: Array,
-    weight: Array,
+    contrast: Any,
+    P: Any,
+    targets: Any,
+    weight: Any,
     prior: SlopePrior,
     ridge: float,
 ) -> tuple[Array, float]:
@@ -129,18 +131,19 @@ def newton_step(
     P and targets are (K-1, A), the targets held. The Hessian is kept positive definite; ``ridge``
     is added to its diagonal for the offsets.
     """
-    S = np.exp(theta[0]) * contrast  # derivative of the log-odds in log a
+    xp = namespace(contrast)
+    S = float(np.exp(theta[0])) * contrast  # derivative of the log-odds in log a
     error, weighted = weight * (P - targets), weight * P
-    slope_gradient = float(np.einsum("ki,ki->", error, S))
+    slope_gradient = float(xp.einsum("ki,ki->", error, S))
     pull = prior.precision * (theta[0] - prior.log_slope)
-    gradient = np.concatenate([[slope_gradient + pull], error.sum(axis=1)])
-    mean_S = np.einsum("ki,ki->i", P, S)
+    gradient = np.concatenate([[slope_gradient + pull], to_host(error.sum(axis=1))])
+    mean_S = xp.einsum("ki,ki->i", P, S)
     hessian = np.empty((len(theta), len(theta)))
     # The loss is convex in a, not in log a: the second-order term may only add curvature.
-    hessian[0, 0] = weight @ (np.einsum("ki,ki->i", P, S * S) - mean_S**2)
+    hessian[0, 0] = float(weight @ (xp.einsum("ki,ki->i", P, S * S) - mean_S**2))
     hessian[0, 0] += max(slope_gradient, 0.0) + prior.precision
-    hessian[0, 1:] = hessian[1:, 0] = (weighted * (S - mean_S)).sum(axis=1)
-    hessian[1:, 1:] = np.diag(weighted.sum(axis=1)) - weighted @ P.T
+    hessian[0, 1:] = hessian[1:, 0] = to_host((weighted * (S - mean_S)).sum(axis=1))
+    hessian[1:, 1:] = np.diag(to_host(weighted.sum(axis=1))) - to_host(weighted @ P.T)
     hessian[1:, 1:] += ridge * np.eye(len(theta) - 1)
     step = np.linalg.solve(hessian, gradient)
     return step, float(gradient @ step) / 2.0
