@@ -175,7 +175,7 @@ def test_kernels_leave_rows_out_as_refits_do(C, copies):
             return root * (np.linalg.pinv(K, rcond=1e-12, hermitian=True) @ (root * T[rows]))
         return root * np.linalg.solve(K + np.eye(len(rows)) / C, root * T[rows])
 
-    found = solve_kernels(student, joint, T, C, w)
+    found = solve_kernels(student, joint.copy(), T, C, w)
     everything = np.arange(18)
     np.testing.assert_allclose(found.coefficients, literal(everything), rtol=1e-9, atol=1e-9)
     assert found.method == ("svd" if copies and np.isinf(C) else "dual")
@@ -184,5 +184,5 @@ def test_kernels_leave_rows_out_as_refits_do(C, copies):
     )
     np.testing.assert_allclose(found.loo_scores, without, rtol=1e-9, atol=1e-9)
     if np.isfinite(C):
-        error = kernel_errors(student, joint, T, np.array([1.0 / C]), w)
+        error = kernel_errors(student, joint.copy(), T, np.array([1.0 / C]), w)
         np.testing.assert_allclose(error, w @ np.square(T - without).sum(axis=1), rtol=1e-9)
