@@ -6,6 +6,7 @@ loaded, and the model has to answer for one row before it is given out.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import tempfile
@@ -17,27 +18,69 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from robell._core.tools.files import FileError, copy_pipe, parse_bytes, written_whole
+from robell._core.tools.files import (
+    FileError,
+    check_output,
+    copy_pipe,
+    parse_bytes,
+    write_together,
+)
 from robell._core.tools.optional import require
 from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._family import FamilyMember, FamilyRegressor
+from robell.scale.model_card import card_path, is_card, model_card
+from robell.scale.model_info import MEMBER, describe_model, innermost
+from robell.scale.model_parts import ModelVersionWarning, check_parts, checked_info, other_versions
 
 # Of foreign types a model file may hold scikit-learn's own, which skops knows, and these.
 OWN_TYPES = [f"{home}.{name}" for name, home in (CLASSIFIERS | REGRESSORS).items()]
 OWN_TYPES += ["robell.tables.encoder.TableEncoder"]
+# Functions and types of scikit-learn's transformers that are data, or only compute with data.
+OWN_TYPES += [
+    "numpy.dtype",
+    "numpy.mean",
+    "scipy.interpolate._bsplines.BSpline",
+    "scipy._lib.array_api_compat.numpy._aliases.asarray",
+    "scipy.sparse._csr.csr_matrix",
+    "sklearn.cluster._bisect_k_means._BisectingTree",
+    "sklearn.cluster._kmeans._kmeans_single_elkan",
+    "sklearn.cluster._kmeans._kmeans_single_lloyd",
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.feature_selection._mutual_info.mutual_info_classif",
+    "sklearn.feature_selection._univariate_selection.chi2",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.feature_selection._univariate_selection.f_regression",
+    "sklearn.impute._iterative._ImputerTriplet",
+    "sklearn.tree._tree.Tree",
+    "sklearn.utils._bunch.Bunch",
+]
 SCHEMA = "schema.json"  # the part of a file that describes the model
+MOST_INFO = 64 << 20  # bytes of what a file says about its model
 OBJECTS = 32  # bytes of memory for a byte of it, at most
 
 
-def save_model(estimator, path):
-    """Write a fitted model to a skops file.
+def save_model(estimator, path, *, X=None, y=None, about=None):
+    """Write a fitted model to a skops file, and beside it a model card.
+
+    The file also holds the versions of the packages, the date, the classes and their shares, the
+    threshold and the estimated share of wrong labels where the model has them, and name, kind and
+    distribution of the columns; :func:`model_info` reads them. ``NAME-card.md`` says the same in
+    words.
 
     Parameters
     ----------
     estimator : fitted estimator or pipeline
-        One of robell's classifiers or regressors, alone or as the last step of a pipeline.
+        One of robell's classifiers or regressors, alone or as the last step of a pipeline of
+        scikit-learn's own transformers and robell's.
     path : path-like
         The file; an earlier one is replaced once the new one is complete.
+    X : data frame or array, default=None
+        The table it was trained with, from which the columns are described. Without it, nothing
+        can be said about drift when the model is applied.
+    y : array-like, default=None
+        Its labels, from which the classes are counted.
+    about : dict, default=None
+        More to say on the card, such as ``{"purpose": "finds frauds", "average precision": 0.81}``.
 
     Examples
     --------
@@ -45,33 +88,96 @@ def save_model(estimator, path):
     >>> from pathlib import Path
     >>> from sklearn.datasets import load_breast_cancer
     >>> from robell import RVFLClassifier
-    >>> from robell.files import load_model, save_model
-    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> from robell.files import load_model, model_info, save_model
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> model = RVFLClassifier(random_state=0).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_model(model, Path(folder) / "model.skops")
+    ...     save_model(model, Path(folder) / "model.skops", X=X, y=y)
     ...     again = load_model(Path(folder) / "model.skops")
+    ...     info = model_info(Path(folder) / "model.skops")
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
+    >>> info["class_counts"], info["columns"][0]["name"]
+    ([212, 357], 'mean radius')
     """
     skops = require("skops.io", "files")
     check_is_fitted(estimator)
     _require_own(estimator, "save_model")
-    data = skops.dumps(estimator)
+    try:
+        data = skops.dumps(estimator)
+    except Exception as error:  # a type that skops does not know
+        raise ValueError(f"the model cannot be saved: {' '.join(str(error).split())}") from error
     foreign = _foreign_types(data)
     if foreign:
         raise ValueError(
             f"the model holds {', '.join(foreign)}: model files hold no functions or classes of "
-            "others, so use an activation by its name"
+            "others, and no search trees; use an activation by its name"
         )
-    with written_whole(path) as temporary:
-        temporary.write_bytes(data)
+    info = describe_model(estimator, X, y, about)
+    packed = io.BytesIO(data)
+    with zipfile.ZipFile(packed, "a") as file:
+        file.writestr(MEMBER, json.dumps(info, allow_nan=False))
+    path = Path(path)
+    contents = {path: lambda half: _write_bytes(half, packed.getvalue())}
+    if not (path.exists() and not path.is_file()):  # what goes to the null device has no card
+        contents[card_path(path)] = model_card(path.name, info)
+    write_together(contents)
+
+
+def _write_bytes(path, data):
+    path.write_bytes(data)
+
+
+def check_model_output(path, inputs=(), force=True):
+    """Raise, before any work is done, where a model or its card could not be written."""
+    check_output(path, inputs, None if force else is_model_file)
+    if not (Path(path).exists() and not Path(path).is_file()):
+        check_output(card_path(path), [*inputs, path], None if force else is_card)
+
+
+def model_info(path):
+    """Read what a model file says about its model, without loading the model.
+
+    Parameters
+    ----------
+    path : path-like
+        A file of :func:`save_model`.
+
+    Returns
+    -------
+    info : dict
+        Among others ``saved`` (the date), ``versions``, ``classes``, ``class_counts``,
+        ``threshold``, ``noise_rate``, ``columns`` and ``columns_fingerprint``. Empty for a file
+        that was written without.
+
+    Examples
+    --------
+    >>> from robell.files import model_info
+    >>> model_info("nowhere.skops")
+    Traceback (most recent call last):
+        ...
+    robell._core.tools.files.FileError: nowhere.skops: there is no such file
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileError(f"{path}: there is no such file")
+    try:
+        with zipfile.ZipFile(path) as packed:
+            if MEMBER not in packed.namelist():
+                return {}
+            _require_less(path, packed.getinfo(MEMBER).file_size, MOST_INFO)
+            return checked_info(json.loads(packed.read(MEMBER)))
+    except FileError:
+        raise
+    except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
+        raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
 
 
 def load_model(path, memory_limit="2GiB"):
     """Read a model that :func:`save_model` has written.
 
-    Nothing in the file is run: it may hold robell's models, scikit-learn's estimators, and
+    Where the file was saved with other versions of the packages, a warning says which. Nothing in
+    the file is run: it may hold robell's models, scikit-learn's estimators, and
     numbers and texts, and a file with anything else is refused before it is loaded.
 
     Parameters
@@ -114,11 +220,14 @@ def load_model(path, memory_limit="2GiB"):
             )
         model = skops.loads(data, trusted=OWN_TYPES)
         _require_own(model, path)
+        check_parts(model)
         _require_answer(model, path, limit)
     except FileError:
         raise
     except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
         raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
+    if (info := model_info(path)) and (other := other_versions(info)):
+        warnings.warn(f"{path}: saved with {other}", ModelVersionWarning, stacklevel=2)
     return model
 
 
@@ -175,22 +284,44 @@ def _require_array(packed, name, size):
 
 
 def _require_answer(model, path, limit):
-    """Raise where a model cannot predict one row: its parts were changed and do not fit."""
+    """Raise where a model cannot predict two rows: its parts were changed and do not fit.
+
+    Transformers may refuse rows that are made up, as those of categories do; then the classifier
+    alone has to answer.
+    """
     _require_less(path, 64 * int(model.n_features_in_), limit)
-    row, names = np.zeros((1, model.n_features_in_)), names_of(model)
-    row = row if names is None else named_rows(row, names)
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        if isinstance(classifier_of(model), FamilyRegressor):
-            fits = np.isfinite(model.predict(row)).all()
-        else:
-            fits = model.predict(row)[0] in model.classes_
-            fits = fits and np.isfinite(model.decision_function(row)).all()
-        if fits and hasattr(model, "predict_proba"):
-            probability = model.predict_proba(row)
-            fits = probability.shape == (1, len(model.classes_)) and np.isfinite(probability).all()
+        warnings.simplefilter("ignore")
+        if isinstance(model, Pipeline) and not _can_transform(model):
+            model = model.steps[-1][1]
+        fits = _answers(model, _made_up(model))
     if not fits:
         raise FileError(f"{path}: damaged: the parts of the model do not fit together")
+
+
+def _made_up(model):
+    rows, names = np.zeros((2, model.n_features_in_)), names_of(model)
+    return rows if names is None else named_rows(rows, names)
+
+
+def _can_transform(pipeline):
+    try:
+        pipeline[:-1].transform(_made_up(pipeline))
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _answers(model, rows):
+    """Say whether predictions of rows are classes and finite numbers."""
+    if isinstance(innermost(model), FamilyRegressor):
+        return np.isfinite(model.predict(rows)).all()
+    fits = all(label in model.classes_ for label in model.predict(rows))
+    fits = fits and np.isfinite(model.decision_function(rows)).all()
+    if fits and hasattr(model, "predict_proba"):
+        probability = model.predict_proba(rows)
+        fits = probability.shape == (2, len(model.classes_)) and np.isfinite(probability).all()
+    return fits
 
 
 def _foreign_types(data):
@@ -200,7 +331,7 @@ def _foreign_types(data):
 
 
 def _require_own(model, where):
-    last = classifier_of(model)
+    last = innermost(model)
     if not isinstance(last, FamilyMember):
         raise FileError(f"{where}: {type(last).__name__} is none of robell's models")
 

@@ -1,0 +1,227 @@
+"""What a model file says about its model: versions, training date, columns, classes, threshold.
+
+It is plain JSON beside the model itself: it can be read without loading the model, and nothing of
+the model depends on it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import math
+import platform
+from collections import Counter
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from robell import __version__
+from robell.tables.columns import learn_column, missing_cells
+from robell.tables.drift import DriftMeter, column_profile
+from robell.tables.raw import Column, RawTable
+from robell.tables.read import frame_column
+
+MEMBER = "robell.json"  # the part of a model file that this is
+FORMAT = 1
+PACKAGES = ("scikit-learn", "numpy", "scipy", "skops")
+MOST_ROWS = 20_000  # of the training table that the columns are described by
+MOST_CLASSES = 1_000
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+
+
+def describe_model(estimator, X=None, y=None, about=None):
+    """Return what is written into the file of a model, all of it plain values."""
+    classifier = innermost(estimator)
+    classes = getattr(estimator, "classes_", np.empty(0))  # a regressor has none
+    columns = [] if X is None else describe_columns(X)
+    if not columns and (names := getattr(estimator, "feature_names_in_", None)) is not None:
+        columns = [{"name": str(name), "kind": "unknown"} for name in names]
+    info = {
+        "format": FORMAT,
+        "robell": __version__,
+        "versions": versions(),
+        "saved": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "model": [type(step).__name__ for step in steps_of(estimator)],
+        "parameters": {name: _plain(v) for name, v in classifier.get_params(deep=False).items()},
+        "classes": [_plain(label) for label in classes.tolist()],
+        "class_counts": None if y is None or not len(classes) else _counts(classes, y),
+        "n_rows": None if y is None else len(y),
+        "n_features": int(estimator.n_features_in_),
+        "columns": columns,
+        "columns_fingerprint": columns_fingerprint(columns),
+        "threshold": _threshold(estimator),
+        "noise_rate": _number(getattr(classifier, "noise_rate_", None)),
+        "noise_matrix": _matrix(getattr(classifier, "noise_matrix_", None)),
+        "about": {str(name): _plain(value) for name, value in (about or {}).items()},
+    }
+    return json.loads(json.dumps(info, allow_nan=False))
+
+
+def versions():
+    """Return the versions of the packages that a model depends on."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # skops alone may be missing where a model is described
+            found[name] = "none"
+    return found
+
+
+def steps_of(estimator):
+    """Return the parts of a model, those within a classifier that wraps another included."""
+    if isinstance(estimator, Pipeline):
+        return [*(step for _, step in estimator.steps[:-1]), *steps_of(estimator.steps[-1][1])]
+    inner = getattr(estimator, "estimator_", None)
+    return [estimator, *([] if inner is None else steps_of(inner))]
+
+
+def innermost(estimator):
+    """Return the model of the family that all other parts prepare for or wrap."""
+    return steps_of(estimator)[-1]
+
+
+def describe_columns(X):
+    """Return name, kind and distribution of each column of a training table."""
+    return [_described(column) for column in sampled_columns(X)]
+
+
+def sampled_columns(X):
+    """Return the columns of a frame, an array or a raw table; of many rows, evenly spaced ones."""
+    columns = columns_of(X)
+    n_rows = len(columns[0]) if columns else 0
+    if n_rows <= MOST_ROWS:
+        return columns
+    places = np.linspace(0, n_rows - 1, MOST_ROWS).astype(int)
+    return [column.take(places) for column in columns]
+
+
+def columns_of(X):
+    """Return a table of any kind as columns."""
+    if isinstance(X, RawTable):
+        return list(X.columns)
+    if isinstance(X, list) and all(isinstance(column, Column) for column in X):
+        return X
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        rows = np.arange(len(X))
+        return [_frame_column(X, place, str(name), rows) for place, name in enumerate(X.columns)]
+    X = np.asarray(X)
+    if X.dtype.kind not in "biuf":
+        X = X.astype(object)
+        return [
+            Column(f"x{k}", [None if v is None else str(v) for v in column])
+            for k, column in enumerate(X.T.tolist())
+        ]
+    return [Column(f"x{k}", None, "number", v.astype(float)) for k, v in enumerate(X.T)]
+
+
+def _frame_column(frame, place, name, rows):
+    series = frame.iloc[:, place] if hasattr(frame, "iloc") else frame[frame.columns[place]]
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
+        return Column(name, None, "number", series.to_numpy().astype(float))
+    return frame_column(frame, place, name, rows)
+
+
+def _described(column):
+    """Return what is remembered of one column."""
+    if column.values is not None:
+        plan = {"kind": "number", "how": "number"}
+    else:
+        plan, _ = learn_column(column, np.arange(len(column)) + 1)
+    if plan is None:
+        share = float(missing_cells(column).mean()) if len(column) else 0.0
+        return {"name": column.name, "kind": "left out", "missing": share}
+    return {"name": column.name, **column_profile(plan, column)}
+
+
+def describe_drift(info, X):
+    """Say what is different about a table that a model is to be applied to.
+
+    Parameters
+    ----------
+    info : dict
+        What :func:`model_info` gives; the model must have been saved with its training table.
+    X : data frame or array
+        The table.
+
+    Returns
+    -------
+    drift : Drift
+        Columns that are missing, unknown, in another order, of another kind, far outside their
+        training range, or with another distribution; ``drift.lines`` says it in words.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from robell import RVFLClassifier
+    >>> from robell.files import describe_drift, model_info, save_model
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skops"
+    ...     save_model(RVFLClassifier(random_state=0).fit(X, y), path, X=X)
+    ...     info = model_info(path)
+    >>> describe_drift(info, X).lines
+    []
+    >>> X["mean area"] /= 100
+    >>> print(*describe_drift(info, X.tail(100)).lines)
+    column 'mean area' has moved far since training: median 5.11, 551 before
+    """
+    meter = DriftMeter(info.get("columns", []))
+    meter.add(columns_of(X))
+    return meter.result()
+
+
+def columns_fingerprint(columns):
+    """Return letters that stand for the names and kinds of columns, in their order."""
+    text = json.dumps([[column["name"], column["kind"]] for column in columns])
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8)
+    return digest.hexdigest().translate(_LETTERS)
+
+
+def _counts(classes, y):
+    found = Counter(np.asarray(y).ravel().tolist())
+    return [int(found.get(label, 0)) for label in classes.tolist()]
+
+
+def _threshold(estimator):
+    """Return the threshold on the probability of one class, None where the likeliest counts."""
+    for step in steps_of(estimator):
+        value = _number(getattr(step, "threshold_", None))
+        if value is not None and hasattr(step, "classes_"):
+            positive = getattr(step, "positive_", step.classes_[-1])
+            return {"value": value, "positive": _plain(getattr(positive, "tolist", str)())}
+    return None
+
+
+def _number(value):
+    return float(value) if np.ndim(value) == 0 and _is_finite(value) else None
+
+
+def _is_finite(value):
+    return isinstance(value, float | int | np.number) and math.isfinite(value)
+
+
+def _matrix(value):
+    if value is None or np.ndim(value) != 2 or not np.isfinite(value).all():
+        return None
+    return np.asarray(value, float).tolist() if len(value) <= MOST_CLASSES else None
+
+
+def _plain(value):
+    """Return a value that JSON can hold; of anything else its text, shortened."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return str(value)[:200]

@@ -1,0 +1,283 @@
+"""How far the columns of a table have moved since a model was trained, told and never blocked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from robell._core.tools.names import did_you_mean
+from robell.report.text import number_text, percent, said
+from robell.tables.columns import _values, missing_cells
+from robell.tables.raw import number_cell
+
+BINS = 10  # of equally many training rows
+MOST_LEVELS = 20
+MOVED, MOVED_FAR = 0.25, 1.0  # population stability index; the usual words for it begin at .25
+LEAST_ROWS = 30  # below, nothing is said about distributions
+UNREADABLE = 0.2  # share of cells from which on a column is of another kind
+FAR_OUTSIDE = 0.5  # share of values from which on a column is far outside its training range
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A column that has moved: how far (population stability index), and how, in words."""
+
+    name: str
+    index: float
+    how: str
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What is different about a table that a model is applied to.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows that were looked at.
+    missing, extra : tuple of str
+        Columns that the model was trained with and are not there, and columns it does not know.
+    reordered : bool
+        Whether the known columns stand in another order; they are taken by name.
+    other_kind : tuple of Moved
+        Columns whose cells cannot be read as they were in training.
+    far_outside : tuple of Moved
+        Numbers of which most lie far outside the training range, as in another unit.
+    moved : tuple of Moved
+        Other columns with another distribution, the one that moved farthest first.
+    """
+
+    n_rows: int
+    missing: tuple[str, ...]
+    extra: tuple[str, ...]
+    reordered: bool
+    other_kind: tuple[Moved, ...]
+    far_outside: tuple[Moved, ...]
+    moved: tuple[Moved, ...]
+
+    @property
+    def lines(self):
+        """Everything in sentences, nothing where nothing is different."""
+        found = []
+        if self.missing:
+            names = _named(self.missing)
+            found.append(f"columns of the training are not there: {names}")
+        if self.extra:
+            found.append(f"columns the model does not know are ignored: {_named(self.extra)}")
+        if self.reordered:
+            found.append("the columns stand in another order than in training: taken by name")
+        found += [f"column {said(one.name)} {one.how}" for one in self.other_kind]
+        found += [f"column {said(one.name)} {one.how}" for one in self.far_outside]
+        for one in self.moved[:5]:
+            far = "far " if one.index >= MOVED_FAR else ""
+            found.append(f"column {said(one.name)} has moved {far}since training: {one.how}")
+        if len(self.moved) > 5:
+            found.append(f"{len(self.moved) - 5:,} further columns have moved since training")
+        return found
+
+
+def _named(names):
+    return ", ".join(said(name, 30) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+
+
+def missing_columns(known, names):
+    """Return the columns that are not there, each with what may be meant, for an error message."""
+    gone = [name for name in known if name not in set(names)]
+    near = [f"{said(name, 30)}{did_you_mean(name, list(names), quote=said)}" for name in gone[:5]]
+    return ", ".join(near) + (", ..." if len(gone) > 5 else "")
+
+
+def column_profile(plan, column):
+    """Return how the values of a training column are distributed, as plain values."""
+    missing = missing_cells(column)
+    profile = {"kind": plan["kind"], "missing": float(missing.mean()) if len(missing) else 0.0}
+    if plan["kind"] in ("number", "date"):
+        profile["how"] = plan["how"]
+        values = _values(plan, column)[0]
+        known = np.sort(values[np.isfinite(values)])
+        if len(known):
+            places = np.linspace(0, len(known) - 1, BINS + 1).round().astype(int)
+            profile["edges"] = np.unique(known[places]).tolist()
+            edges = np.array(profile["edges"])
+            profile["shares"] = (_histogram(edges, known) / len(known)).tolist()
+            profile["median"] = float(known[len(known) // 2])
+            profile["size"] = float(np.median(np.abs(known)))
+        return profile
+    counts = Counter(_texts(column, missing))
+    total = max(1, sum(counts.values()))
+    profile["levels"] = {
+        level: count / total for level, count in counts.most_common(MOST_LEVELS) if count > 1
+    }
+    return profile
+
+
+def _histogram(edges, values):
+    """Count values below the first edge, at it, up to each further edge, and beyond the last."""
+    places = np.searchsorted(edges, values, side="left") + 1
+    places[values < edges[0]] = 0
+    return np.bincount(places, minlength=len(edges) + 2)
+
+
+def _texts(column, missing):
+    cells = column.cells
+    if cells is None:
+        cells = [number_cell(value) for value in column.values.tolist()]
+    return [cell for cell, gone in zip(cells, missing, strict=True) if not gone]
+
+
+class DriftMeter:
+    """Counts, part by part, where the values of a table lie among those of the training.
+
+    Parameters
+    ----------
+    profiles : list of dict
+        Of each training column its name, and what :func:`column_profile` gives.
+    """
+
+    def __init__(self, profiles):
+        self._profiles = {profile["name"]: profile for profile in profiles}
+        self._counters = {name: _Counter(one) for name, one in self._profiles.items()}
+        self._names, self._n_rows = None, 0
+
+    def add(self, columns):
+        """Count the cells of some rows; columns that are not known are passed over."""
+        self._names = [column.name for column in columns]
+        self._n_rows += len(columns[0]) if columns else 0
+        for column in columns:
+            if column.name in self._counters:
+                self._counters[column.name].add(column)
+
+    def result(self, ignore=()):
+        """Return what was found; ``ignore`` are columns whose absence or presence means nothing."""
+        names = self._names or []
+        ignored = set(ignore)
+        known = [name for name in self._profiles if name in set(names)]
+        there = [name for name in names if name in self._profiles]
+        judged = [(name, *self._counters[name].judged()) for name in known]
+
+        def of(kind):
+            found = [Moved(name, index, how) for name, what, index, how in judged if what == kind]
+            return tuple(sorted(found, key=lambda one: (-one.index, one.name)))
+
+        used = {name for name, one in self._profiles.items() if one["kind"] != "left out"}
+        return Drift(
+            self._n_rows,
+            tuple(name for name in self._profiles if name in used - {*names} - ignored),
+            tuple(name for name in names if name not in self._profiles and name not in ignored),
+            there != known,
+            of("other kind"),
+            of("far outside"),
+            of("moved"),
+        )
+
+
+class _Counter:
+    """The counts of one column."""
+
+    def __init__(self, profile):
+        self.profile = profile
+        self._edges = np.array(profile.get("edges", ()), float)
+        self._levels = {level: place for place, level in enumerate(profile.get("levels", ()))}
+        size = len(self._edges) + 2 if len(self._edges) else len(self._levels) + 1
+        self._counts = np.zeros(size)
+        self._n = self._missing = self._unreadable = self._far = 0
+        self._middles = []  # of each part: median, median size, rows
+
+    def add(self, column):
+        """Count the cells of some rows."""
+        if self.profile["kind"] not in ("number", "date", "category", "text"):
+            return
+        missing = missing_cells(column)
+        self._n += len(missing)
+        self._missing += int(missing.sum())
+        if not len(self._edges):
+            places = [self._levels.get(t, len(self._levels)) for t in _texts(column, missing)]
+            self._counts += np.bincount(places, minlength=len(self._counts))
+            return
+        values, unreadable = _values(self.profile, column)
+        self._unreadable += unreadable
+        known = values[np.isfinite(values)]
+        if not len(known):
+            return
+        self._counts += _histogram(self._edges, known)
+        width = self._edges[-1] - self._edges[0]
+        outside = np.maximum(known - self._edges[-1], self._edges[0] - known)
+        self._far += int((outside > width).sum())
+        self._middles.append((float(np.median(known)), float(np.median(np.abs(known))), len(known)))
+
+    def judged(self):
+        """Return what is different ("" for nothing), the index, and how, in words."""
+        n = self._n
+        if not n:
+            return "", 0.0, ""
+        unreadable = self._unreadable / n
+        if unreadable >= UNREADABLE:
+            kind = "dates" if self.profile["kind"] == "date" else "numbers"
+            how = f"held {kind} in training; here {percent(unreadable)} of the cells are none"
+            return "other kind", unreadable, how
+        known = n - self._missing - self._unreadable
+        if len(self._edges) and known and self._far >= FAR_OUTSIDE * known:
+            return "far outside", self._far / known, self._outside()
+        if n < LEAST_ROWS:
+            return "", 0.0, ""
+        index = self._index()
+        return ("moved", index, self._how()) if index > MOVED + self._chance() else ("", index, "")
+
+    def _shares(self):
+        """Return the shares of the training and of this table, missing cells last."""
+        expected = np.array([*self._expected(), 0.0])
+        expected[:-1] *= 1 - self.profile["missing"]
+        expected[-1] = self.profile["missing"]
+        found = np.append(self._counts, self._missing + self._unreadable)
+        return expected, found / max(1.0, found.sum())
+
+    def _expected(self):
+        if len(self._edges):
+            return list(self.profile["shares"])
+        levels = list(self.profile["levels"].values())
+        return [*levels, max(0.0, 1 - sum(levels))]
+
+    def _index(self):
+        """Return the population stability index: sum of (q - p) log(q / p) over the bins."""
+        p, q = self._shares()
+        p, q = np.maximum(p, 1e-3), np.maximum(q, 1e-3)
+        return float(np.sum((q - p) * np.log(q / p)))
+
+    def _chance(self):
+        """Return what the index may be by chance among so few rows."""
+        return 3.0 * len(self._counts) / self._n
+
+    def _middle(self, place):
+        """Return the mean over the parts of their medians, or of their median sizes."""
+        parts = np.array(self._middles)
+        return float(np.average(parts[:, place], weights=parts[:, 2]))
+
+    def _outside(self):
+        if self.profile["kind"] == "date":
+            return "lies far outside the dates of the training"
+        low, high = number_text(self._edges[0]), number_text(self._edges[-1])
+        before = self.profile["size"]
+        ratio = self._middle(1) / before if before else 0.0
+        times = f", about {number_text(ratio)} times the usual size" if ratio > 0 else ""
+        return (
+            f"lies far outside its training range ({low} to {high}): its median is "
+            f"{number_text(self._middle(0))}{times}; another unit?"
+        )
+
+    def _how(self):
+        """Say what has changed most: missing cells, new levels, or the middle of the values."""
+        gone, before = (self._missing + self._unreadable) / self._n, self.profile["missing"]
+        if abs(gone - before) > 0.1:
+            return f"{percent(gone)} of the cells are missing, {percent(before)} were"
+        p, q = self._shares()
+        if not len(self._edges):
+            levels = [*self._levels, "other values"]
+            place = int(np.argmax(np.abs(q - p)[:-1]))
+            now, earlier = percent(q[place]), percent(p[place])
+            return f"{said(levels[place], 30)} in {now} of the rows, {earlier} before"
+        if self.profile["kind"] == "date":
+            return "later dates" if q[-2] > 0.1 else "other dates"
+        now, earlier = number_text(self._middle(0)), number_text(self.profile["median"])
+        return f"median {now}, {earlier} before"
