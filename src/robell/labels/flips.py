@@ -40,6 +40,7 @@ def flip_labels(y, fraction, random_state=None):
     --------
     flip_uniformly : Rows of all classes.
     flip_from_class : Rows of one class.
+    flip_in_group : Rows of one group.
     flip_near_boundary : Rows near another class.
 
     Examples
@@ -162,14 +163,63 @@ def flip_from_class(y, label, fraction, random_state=None, *, to=None):
     return classes[noisy], noisy != place
 
 
-def flip_near_boundary(X, y, fraction, random_state=None):
+def flip_in_group(y, groups, group, fraction, random_state=None):
+    """Give a share of the rows of one group a wrong label, such as those of one supplier.
+
+    Of the group's A rows fraction · A, rounded, are flipped, all equally likely, each to one of the
+    other classes, all equally likely. With the same ``random_state``, the rows flipped at a smaller
+    fraction are among those flipped at a larger.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Labels.
+    groups : array-like of shape (n_samples,)
+        The group of every row.
+    group : object
+        The group whose labels go wrong.
+    fraction : float
+        Share of its rows to flip, in [0, 1].
+    random_state : int, RandomState instance or None, default=None
+        Which rows, and to which class.
+
+    Returns
+    -------
+    noisy, flipped : ndarrays of shape (n_samples,)
+        A copy of ``y`` with wrong labels in it, and which rows are wrong now.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from robell.noise import flip_in_group
+    >>> y = np.tile(["good", "bad"], 50)
+    >>> supplier = np.repeat(["east", "west"], 50)
+    >>> noisy, flipped = flip_in_group(y, supplier, "west", 0.4, random_state=0)
+    >>> int(flipped.sum()), int(flipped[supplier == "east"].sum())
+    (20, 0)
+    """
+    classes, place, _ = _classes(y)
+    groups = column_or_1d(groups)
+    check_consistent_length(groups, place)
+    rows = np.flatnonzero(groups == group)
+    if not len(rows):
+        raise ValueError(f"there is no group {group!r} in groups")
+    total = _share(fraction, len(rows))
+    random = check_random_state(random_state)
+    chosen = random.permutation(rows)[:total]
+    steps = random.randint(1, len(classes), len(rows))
+    noisy = place.copy()
+    noisy[chosen] = (place[chosen] + steps[:total]) % len(classes)
+    return classes[noisy], noisy != place
+
+
+def flip_near_boundary(X, y, fraction, random_state=None, *, by="neighbour"):
     """Give a share of all rows a wrong label, rows near another class more often.
 
-    Columns are scaled to unit variance, and rows are ranked by their distance to the nearest row
-    of another class, from r = 0, equal distances by their mean rank. Of n rows fraction · n,
-    rounded, are drawn one after the other without replacement, with probabilities proportional to
-    exp(-4 r / n); each takes the label of that nearest row. With the same ``random_state``, the
-    rows flipped at a smaller fraction are among those flipped at a larger.
+    Rows are ranked by how far they are from another class, from r = 0, equal distances by their
+    mean rank. Of n rows fraction · n, rounded, are drawn one after the other without replacement,
+    with probabilities proportional to exp(-4 r / n). With the same ``random_state``, the rows
+    flipped at a smaller fraction are among those flipped at a larger.
 
     Parameters
     ----------
@@ -181,6 +231,14 @@ def flip_near_boundary(X, y, fraction, random_state=None):
         Share of the rows to flip, in [0, 1].
     random_state : int, RandomState instance or None, default=None
         Which rows.
+    by : {"neighbour", "logistic", "forest"}, default="neighbour"
+        What is near. "neighbour": the distance to the nearest row of another class, columns scaled
+        to unit variance. "logistic": the distance |log p - log p'| to the boundary of a logistic
+        regression of the given labels, columns scaled, p and p' being the probabilities of the
+        row's class and of the likeliest other. "forest": |p - p'| with the out-of-bag
+        probabilities of a forest of 100 trees whose leaves have five rows or more, always the
+        same one. A flipped row takes the label of its nearest row of another class, or of the
+        likeliest other class.
 
     Returns
     -------
@@ -202,27 +260,68 @@ def flip_near_boundary(X, y, fraction, random_state=None):
     classes, place, _ = _classes(y)
     check_consistent_length(X, place)
     total = _share(fraction, len(place))
-    distance, other = _nearest_of_another_class(X, place, len(classes))
+    if by not in _DISTANCES:
+        known = ", ".join(repr(name) for name in _DISTANCES)
+        raise ValueError(f"by must be one of {known}; got {by!r}")
+    distance, other = _DISTANCES[by](X, place, len(classes))
     rank = rankdata(distance) - 1.0
     random = check_random_state(random_state)
     # The smallest of exponential times over their rates come first with just these probabilities.
     times = random.exponential(size=len(place)) / np.exp(-BOUNDARY_DECAY * rank / len(place))
     chosen = np.argsort(times, kind="stable")[:total]
     noisy = place.copy()
-    noisy[chosen] = place[other[chosen]]
+    noisy[chosen] = other[chosen]
     return classes[noisy], noisy != place
 
 
 def _nearest_of_another_class(X, place, n_classes):
-    """Return every row's distance to the nearest row of another class, and which row that is."""
-    deviation = X.std(axis=0)
-    scaled = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    """Return every row's distance to the nearest row of another class, and that row's class."""
+    scaled = _unit_variance(X)
     distance, other = np.zeros(len(X)), np.zeros(len(X), np.intp)
     for c in range(n_classes):
         own, others = np.flatnonzero(place == c), np.flatnonzero(place != c)
         distance[own], index = KDTree(scaled[others]).query(scaled[own])
-        other[own] = others[index]
+        other[own] = place[others[index]]
     return distance, other
+
+
+def _from_logistic_boundary(X, place, n_classes):
+    """Return every row's distance to a logistic regression's boundary, and the class beyond it."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(max_iter=1000).fit(_unit_variance(X), place)
+    return _gap(model.predict_log_proba(_unit_variance(X)), place)
+
+
+def _from_forest_boundary(X, place, n_classes):
+    """Return every row's margin in a forest that has not seen it, and the likeliest other class."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(100, min_samples_leaf=5, oob_score=True, random_state=0)
+    forest.fit(X, place)
+    return _gap(forest.oob_decision_function_, place)
+
+
+_DISTANCES = {
+    "neighbour": _nearest_of_another_class,
+    "logistic": _from_logistic_boundary,
+    "forest": _from_forest_boundary,
+}
+
+
+def _gap(support, place):
+    """Return how far a class's support is from the next best's, and which class that is."""
+    rows = np.arange(len(place))
+    own = support[rows, place]
+    others = support.copy()
+    others[rows, place] = -np.inf
+    other = others.argmax(axis=1)
+    return np.abs(own - others[rows, other]), other
+
+
+def _unit_variance(X):
+    deviation = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
 
 
 def _classes(y):

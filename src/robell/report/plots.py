@@ -152,6 +152,60 @@ def curve_panels(x, results, xlabel, ylabel="", *, order=None, printed=None, emp
 
 
 @_styled
+def named_curves(x, results, xlabel, *, own, n_named=3):
+    """Draw ``results[panel][model]``, one value for each x, with names at the ends of lines.
+
+    In each panel the line of the model ``own`` is thick, the ``n_named`` others of the highest mean
+    have a colour each, and their names stand at the lines; the rest are grey. NaN leaves a gap.
+    """
+    figure, panels = _panels(len(results), sharex=True)
+    figure.set_size_inches(figure.get_figwidth() * 1.3, figure.get_figheight() * 1.15)
+    means = {p: {m: np.nanmean(v) for m, v in curves.items()} for p, curves in results.items()}
+    best = {p: _best_others(found, own, n_named) for p, found in means.items()}
+    coloured = list(dict.fromkeys(model for models in best.values() for model in models))
+    palette = [c for c in COLOURS if c not in (INK, "#8A8A8A", "#D55E00")]
+    for axes, (panel, curves) in zip(panels, results.items(), strict=False):
+        named = [m for m in (*best[panel], own) if m in curves]
+        looks = {
+            m: {"color": palette[coloured.index(m) % len(palette)], "linewidth": 1.5, "zorder": 3}
+            for m in best[panel]
+        } | {own: {"color": "#D55E00", "linewidth": 2.6, "zorder": 4}}
+        for model in [m for m in curves if m not in named] + named:
+            grey = {"color": "#8A8A8A", "linewidth": 0.8, "alpha": 0.45, "zorder": 1}
+            axes.plot(x, curves[model], **looks.get(model, grey))
+        _name_ends(axes, x, {m: curves[m] for m in named}, {m: looks[m]["color"] for m in named})
+        axes.set_title(_short(panel))
+        axes.set_xticks(x, [f"{value:g}" for value in x])
+        axes.grid(axis="y")
+    figure.supxlabel(_short(xlabel, 60), fontsize=9)
+    return figure
+
+
+def _best_others(means, own, n):
+    """Return the n models of the highest mean besides one's own."""
+    known = [model for model in means if model != own and np.isfinite(means[model])]
+    return sorted(known, key=lambda model: -means[model])[:n]
+
+
+def _name_ends(axes, x, curves, colours):
+    """Write names to the right of lines, far enough apart to be read."""
+    low, high = axes.get_ylim()
+    step = 0.075 * (high - low)
+    ends = sorted((np.asarray(values)[np.isfinite(values)][-1], m) for m, values in curves.items())
+    places = []
+    for height, _ in ends:
+        places.append(max(height, places[-1] + step) if places else height)
+    shift = max(0.0, places[-1] - high) if places else 0.0
+    span = x[-1] - x[0] or 1.0
+    for (height, model), place in zip(ends, places, strict=True):
+        place, colour = place - shift, colours[model]
+        axes.plot([x[-1], x[-1] + 0.05 * span], [height, place], color=colour, linewidth=0.7)
+        looks = {"color": colour, "fontsize": 7, "va": "center"}
+        axes.text(x[-1] + 0.06 * span, place, _short(model, 18), **looks)
+    axes.set_xlim(x[0] - 0.03 * span, x[-1] + 0.62 * span)
+
+
+@_styled
 def lines(x, results, xlabel, ylabel, *, log2=False, title="", limits=None):
     """Draw ``results[name]``, one value for each x: a line for each name.
 

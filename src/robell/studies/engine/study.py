@@ -11,8 +11,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+
 from robell._core.tools.files import write_atomically
 from robell.datasets import DatasetUnavailable, info, load
+from robell.datasets._dataset import minority_size
 from robell.studies.engine.execute import Summary, execute
 from robell.studies.engine.jobs import Rows
 from robell.studies.engine.report import write_report
@@ -72,7 +75,8 @@ def gather(names, data_dir=None, download=True):
             "paper_rows": found.paper_rows,
             "n_rows": len(found.y),
             "n_features": found.X.shape[1],
-            "n_minority": int(min(found.y.sum(), len(found.y) - found.y.sum())),
+            "n_minority": int(np.bincount(found.y).min()),
+            "class_counts": np.bincount(found.y).tolist(),
         }
         # The label the paper's sensitivity refers to; 1, the minority, in other sets.
         positive = info(name).paper_positive
@@ -83,7 +87,7 @@ def gather(names, data_dir=None, download=True):
 
 def _another_table(found, known):
     """Say why a user's file of a set's name cannot be that set; "" where it can."""
-    size = (*found.X.shape, int(found.y.sum()))
+    size = (*found.X.shape, minority_size(found.y))
     expected = (known.n_rows, known.n_features, known.n_minority)
     if found.source != "data directory" or size == expected:
         return ""

@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 
-from robell.labels.flips import flip_from_class, flip_near_boundary, flip_uniformly
+from robell.labels.flips import (
+    flip_from_class,
+    flip_in_group,
+    flip_near_boundary,
+    flip_uniformly,
+)
 from robell.studies.engine.fit_and_score import fit_and_predict, six_metrics, watched
 from robell.studies.engine.jobs import seed_of
 from robell.studies.engine.scores import CLEAN
-from robell.studies.label_noise.models import build, require_packages
+from robell.studies.label_noise.models import DETECTORS, build, require_packages
+from robell.studies.label_noise.probabilities import probability_scores
 
 TEST_SHARE = 0.3
+N_SUPPLIERS = 3
+BOUNDARY = {"boundary": "neighbour", "boundary-logistic": "logistic", "boundary-forest": "forest"}
 
 
 def minority_labels(y):
-    """Return 1 for rows of the smaller class, 0 for the others; as given where both are alike."""
+    """Return 1 for rows of the smaller class, 0 for the others; as given where both are alike.
+
+    Labels of several classes are left as they are.
+    """
     y = np.asarray(y)
-    return y if 2 * y.sum() <= len(y) else 1 - y
+    return y if y.max() > 1 or 2 * y.sum() <= len(y) else 1 - y
 
 
 class Split:
     """The rows of one job: the same for all models, and test rows the same for all noises.
 
-    Stratified 70:30; 1 is the smaller class. Wrong labels, marked in ``flipped``, are in
+    Stratified 70:30; of two classes 1 is the smaller. Wrong labels, marked in ``flipped``, are in
     ``y_train`` only. The seed of the noise is the same for all levels of a kind, so that a level
-    adds wrong labels to those of the one below.
+    adds wrong labels to those of the one below. Where suppliers are a column, there is one more
+    column for each of them.
     """
 
     def __init__(self, job, rows):
@@ -34,7 +49,8 @@ class Split:
         self.X_train, self.X_test, clean, self.y_test = train_test_split(
             rows.X, y, test_size=TEST_SHARE, stratify=y, random_state=job.seed
         )
-        self.noise_seed = seed_of("robustness", job.dataset, job.seed, job.kind)
+        self.n_classes = int(y.max()) + 1
+        self.noise_seed = seed_of("robustness", job.dataset, job.seed, job.kind.split("-")[0])
         self.y_train, self.flipped = self._spoil(clean, job)
 
     def _spoil(self, y, job):
@@ -45,7 +61,44 @@ class Split:
             return flip_uniformly(y, share, seed)
         if job.kind == "asymmetric":
             return flip_from_class(y, 1, share, seed)
-        return flip_near_boundary(self.X_train, y, share, seed)
+        if job.kind in BOUNDARY:
+            return flip_near_boundary(self.X_train, y, share, seed, by=BOUNDARY[job.kind])
+        train, test = suppliers(self.X_train, self.X_test, seed)
+        if job.kind == "group-column":
+            columns = np.eye(N_SUPPLIERS)
+            self.X_train = np.column_stack([self.X_train, columns[train]])
+            self.X_test = np.column_stack([self.X_test, columns[test]])
+        return flip_in_group(y, train, seed % N_SUPPLIERS, share, seed)
+
+
+def suppliers(X, X_test, seed):
+    """Return which of three suppliers every row comes from, a third of the training rows each.
+
+    Their goods differ, but overlap: rows are divided by their place along a random direction of
+    the standardised columns, plus as much chance again.
+    """
+    random = np.random.default_rng(seed)
+    deviation = X.std(axis=0)
+    direction = random.normal(size=X.shape[1]) / np.where(deviation > 0, deviation, 1.0)
+    along = X @ direction
+    scale = along.std() or 1.0
+    train = along / scale + random.normal(size=len(X))
+    test = X_test @ direction / scale + random.normal(size=len(X_test))
+    cuts = np.quantile(train, np.arange(1, N_SUPPLIERS) / N_SUPPLIERS)
+    return np.searchsorted(cuts, train), np.searchsorted(cuts, test)
+
+
+# The models of a cell come one after the other, and some noises take a forest to draw.
+_last = {}
+
+
+def split_of(job, rows):
+    """Return the rows of a job; those of the last job again where they are the same."""
+    place = (job.dataset, job.digest, job.kind, job.level, job.seed)
+    if place not in _last:
+        _last.clear()
+        _last[place] = Split(job, rows)
+    return _last[place]
 
 
 def run_noise_job(job, rows, device="cpu"):
@@ -56,35 +109,66 @@ def run_noise_job(job, rows, device="cpu"):
     """
     if device != "cpu":
         raise ValueError(f"the models of the robustness study run on the cpu; got {device!r}")
-    split = Split(job, rows)
+    split = split_of(job, rows)
     answer = {
         "outcome": {
             "n_train": len(split.y_train),
             "n_test": len(split.y_test),
-            "n_test_minority": int(split.y_test.sum()),
+            "test_counts": np.bincount(split.y_test, minlength=split.n_classes).tolist(),
             "n_flipped": int(split.flipped.sum()),
         },
         "seeds": {"split": job.seed, "noise": split.noise_seed, "model": job.seed},
         "packages": require_packages([job.model]),
         "seconds": {},
     }
-    return watched(answer, lambda answer: _fit_and_score(job, split, answer))
+    work = _detect if job.model in DETECTORS else _fit_and_score
+    return watched(answer, functools.partial(work, job, split))
 
 
 def _fit_and_score(job, split, answer):
     model = build(job.model, job.seed, split.y_train)
     predicted, scores = fit_and_predict(
-        model, split.X_train, split.y_train, split.X_test, (0, 1), answer["seconds"]
+        model,
+        split.X_train,
+        split.y_train,
+        split.X_test,
+        range(split.n_classes),
+        answer["seconds"],
     )
     answer["outcome"]["metrics"] = six_metrics(split.y_test, predicted, scores)
+    if hasattr(model, "predict_proba"):
+        P = model.predict_proba(split.X_test)
+        classes = getattr(model, "classes_", np.arange(split.n_classes))
+        answer["outcome"]["probabilities"] = probability_scores(
+            split.y_test, P, classes, split.n_classes
+        )
     if hasattr(model, "sample_quality_"):
-        answer["outcome"]["suspects"] = _suspects(model, split.flipped)
+        quality = np.asarray(model.sample_quality_)
+        answer["outcome"]["suspects"] = {
+            "n": int(model.n_suspects_),
+            **found_flips(split.flipped, quality),
+        }
 
 
-def _suspects(model, flipped):
-    """Return how well a model that judges labels found the wrong ones."""
-    found = {"n": int(model.n_suspects_), "average_precision": None}
-    if flipped.any():
-        doubt = 1.0 - np.asarray(model.sample_quality_)
-        found["average_precision"] = float(average_precision_score(flipped, doubt))
-    return found
+def _detect(job, split, answer):
+    """Let a peer judge the labels, and hold its judgement against the flips."""
+    with threadpool_limits(1):
+        qualities = DETECTORS[job.model].make(split.X_train, split.y_train, job.seed)
+    answer["outcome"]["detection"] = {
+        score: found_flips(split.flipped, quality) for score, quality in qualities.items()
+    }
+
+
+def found_flips(flipped, quality):
+    """Return how well the quality of labels finds the wrong ones; None where there are none.
+
+    The average precision of the wrong rows, and which share of them is missed when as many rows
+    are looked at as are wrong.
+    """
+    if not flipped.any():
+        return {"average_precision": None, "missed": None}
+    worst = np.argsort(quality, kind="stable")[: flipped.sum()]
+    return {
+        "average_precision": float(average_precision_score(flipped, -quality)),
+        "missed": float(1.0 - flipped[worst].mean()),
+    }

@@ -1,4 +1,4 @@
-"""The models of the study, each a record with how to make it, untuned and with one thread.
+"""The models of the study, each a record with how to make it, with one thread.
 
 Packages are imported when a model is made, so that a worker loads only what its jobs need.
 """
@@ -12,8 +12,9 @@ from functools import partial
 import numpy as np
 
 from robell._core.tools.optional import require
+from robell.studies.label_noise import detectors, tuned
 
-EXTRA = "robustness"
+EXTRA, PEERS_EXTRA = "robustness", "peers"
 N_HIDDEN = 203
 SMOTE_NEIGHBORS = 5
 
@@ -28,6 +29,9 @@ class Model:
     seconds: float  # CPU seconds of one job at 600 rows
     package: str | None = None  # the optional package it needs
     revision: str = ""  # raised when the model changes: its jobs run again, its peers' do not
+    extra: str = EXTRA  # which installs the package
+    slow: bool = False  # too slow for all tables: measured where peers are tuned
+    several: bool = True  # whether it is also measured on several classes
 
 
 def _scaled(estimator):
@@ -41,6 +45,12 @@ def _logistic(seed, y):
     from sklearn.linear_model import LogisticRegression
 
     return _scaled(LogisticRegression(class_weight="balanced", max_iter=1000, random_state=seed))
+
+
+def _plain_logistic(seed, y):
+    from sklearn.linear_model import LogisticRegression
+
+    return _scaled(LogisticRegression(max_iter=1000, random_state=seed))
 
 
 def _svc(seed, y):
@@ -94,11 +104,42 @@ def _smote_logistic(seed, y):
     )
 
 
-def _clean_learning(seed, y):
+def _clean_learning(seed, y, base=_logistic):
     # One process: it would start one for every core otherwise.
     return require("cleanlab.classification", EXTRA).CleanLearning(
-        _logistic(seed, y), seed=seed, find_label_issues_kwargs={"n_jobs": 1}
+        base(seed, y), seed=seed, find_label_issues_kwargs={"n_jobs": 1}
     )
+
+
+def _robust_focal(seed, y):
+    from robell.studies.label_noise.robust_focal import RobustFocalLoss
+
+    return require("xgboost", PEERS_EXTRA).XGBClassifier(
+        objective=RobustFocalLoss(), base_score=0.5, n_jobs=1, random_state=seed
+    )
+
+
+def _catboost(seed, y):
+    return require("catboost", PEERS_EXTRA).CatBoostClassifier(
+        auto_class_weights="Balanced",
+        thread_count=1,
+        random_seed=seed,
+        verbose=False,
+        allow_writing_files=False,
+    )
+
+
+def _explainable(seed, y):
+    # Four bags instead of 14: with all of them it alone would take half an hour of the study.
+    return require("interpret.glassbox", PEERS_EXTRA).ExplainableBoostingClassifier(
+        outer_bags=4, n_jobs=1, random_state=seed
+    )
+
+
+def _gfdl(seed, y):
+    from robell.studies.label_noise.gfdl import PlainLeastSquaresRVFL
+
+    return _scaled(PlainLeastSquaresRVFL(random_state=seed))
 
 
 def _rvfl(seed, y, class_weight=None):
@@ -128,7 +169,8 @@ def _noise_robust(seed, y):
 
 _LIGHTGBM_BALANCED = partial(_lightgbm, class_weight="balanced")
 _RVFL_BALANCED = partial(_rvfl, class_weight="balanced")
-# In the order they are shown.
+_CLEAN_LIGHTGBM = partial(_clean_learning, base=_lightgbm)
+# In the order they are shown; none of these is tuned.
 MODELS = {
     "noise_robust": Model("NoiseRobustRVFL", "NoiseRobustRVFL", _noise_robust, 0.15, revision="1"),
     "logistic": Model("Logistic regression, balanced", "Logistic, bal.", _logistic, 0.03),
@@ -137,7 +179,9 @@ MODELS = {
     "balanced_forest": Model(
         "Balanced random forest", "Balanced forest", _balanced_forest, 0.4, "imblearn"
     ),
-    "easy_ensemble": Model("EasyEnsemble", "EasyEnsemble", _easy_ensemble, 1.2, "imblearn"),
+    "easy_ensemble": Model(
+        "EasyEnsemble", "EasyEnsemble", _easy_ensemble, 1.2, "imblearn", slow=True
+    ),
     "lightgbm": Model("LightGBM", "LightGBM", _lightgbm, 0.1, "lightgbm"),
     "lightgbm_balanced": Model(
         "LightGBM, balanced", "LightGBM, bal.", _LIGHTGBM_BALANCED, 0.1, "lightgbm"
@@ -151,21 +195,132 @@ MODELS = {
     "clean_learning": Model(
         "CleanLearning (logistic)", "CleanLearning", _clean_learning, 0.1, "cleanlab"
     ),
+    "clean_learning_lightgbm": Model(
+        "CleanLearning (LightGBM)", "CleanLearn. LGBM", _CLEAN_LIGHTGBM, 0.5, "cleanlab"
+    ),
+    "robust_focal": Model(
+        "XGBoost, robust focal loss",
+        "XGB robust focal",
+        _robust_focal,
+        0.2,
+        "xgboost",
+        extra=PEERS_EXTRA,
+    ),
+    "catboost": Model(
+        "CatBoost, balanced",
+        "CatBoost, bal.",
+        _catboost,
+        2.0,
+        "catboost",
+        extra=PEERS_EXTRA,
+        slow=True,
+    ),
+    "explainable": Model(
+        "Explainable boosting",
+        "Explainable boost.",
+        _explainable,
+        5.0,
+        "interpret",
+        extra=PEERS_EXTRA,
+        slow=True,
+    ),
     "rvfl": Model("RVFL", "RVFL", _rvfl, 0.05),
     "rvfl_balanced": Model("RVFL, balanced", "RVFL, bal.", _RVFL_BALANCED, 0.05),
+    "rvfl_gfdl": Model("RVFL as in gfdl", "RVFL as in gfdl", _gfdl, 0.02),
     "robell": Model("RoBell-RVFL as printed", "RoBell as printed", _robell, 0.08),
 }
 OURS = "noise_robust"
 TIME_REFERENCE = "lightgbm"
 REVISIONS = {name: model.revision for name, model in MODELS.items() if model.revision}
+USUAL = tuple(name for name, model in MODELS.items() if not model.slow)
+SLOW = tuple(name for name, model in MODELS.items() if model.slow)
+
+
+def _searched(make, space, seed, y):
+    return tuned.searched(make(seed, y), space, seed, y)
+
+
+def _cut(make, seed, y):
+    return tuned.with_tuned_cut(make(seed, y), seed, y)
+
+
+# Four peers tuned, and every quick peer with its threshold tuned.
+TUNED = {
+    f"tuned_{name}": Model(
+        f"{label}, tuned",
+        f"{label}, tuned",
+        partial(_searched, MODELS[name].make, space),
+        20 * MODELS[name].seconds,
+        MODELS[name].package,
+        several=False,
+    )
+    for name, label, space in (
+        ("logistic", "Logistic", tuned.LOGISTIC),
+        ("svc", "SVC", tuned.SVC),
+        ("forest", "Forest", tuned.FOREST),
+        ("lightgbm", "LightGBM", tuned.LIGHTGBM),
+    )
+} | {
+    f"cut_{name}": Model(
+        f"{MODELS[name].label}, tuned cut",
+        f"{MODELS[name].short}, cut",
+        partial(_cut, MODELS[name].make),
+        6 * MODELS[name].seconds,
+        MODELS[name].package,
+        extra=MODELS[name].extra,
+        several=False,
+    )
+    for name in USUAL
+    if name != OURS
+}
+
+
+def _by_cleanlab(make, X, y, seed):
+    return detectors.by_cleanlab(make(seed, y), X, y, seed)
+
+
+# Peers that look for wrong labels: (rows, labels, seed) -> {name of a score: quality of labels}.
+DETECTORS = {
+    "cleanlab_logistic": Model(
+        "cleanlab, logistic regression",
+        "cleanlab logistic",
+        partial(_by_cleanlab, _plain_logistic),
+        0.1,
+        "cleanlab",
+    ),
+    "cleanlab_forest": Model(
+        "cleanlab, random forest",
+        "cleanlab forest",
+        partial(_by_cleanlab, _forest),
+        1.2,
+        "cleanlab",
+    ),
+    "cleanlab_lightgbm": Model(
+        "cleanlab, LightGBM",
+        "cleanlab LightGBM",
+        partial(_by_cleanlab, _lightgbm),
+        0.5,
+        "cleanlab",
+    ),
+    "aum_softmax": Model(
+        "Area under the margin, softmax regression",
+        "AUM softmax",
+        detectors.by_softmax_margins,
+        0.1,
+    ),
+    "aum_boosting": Model(
+        "Area under the margin, boosting", "AUM boosting", detectors.by_boosting_margins, 0.4
+    ),
+}
+EVERY_MODEL = MODELS | TUNED | DETECTORS
 
 
 def build(model, seed, y):
     """Return a model of the study, not fitted yet, for the training labels it will see."""
-    return MODELS[model].make(seed, np.asarray(y))
+    return EVERY_MODEL[model].make(seed, np.asarray(y))
 
 
 def require_packages(models):
     """Import every optional package that some models need; return their versions."""
-    packages = dict.fromkeys(MODELS[model].package for model in models)
-    return {name: require(name, EXTRA).__version__ for name in packages if name}
+    needed = {EVERY_MODEL[model].package: EVERY_MODEL[model].extra for model in models}
+    return {name: require(name, extra).__version__ for name, extra in needed.items() if name}

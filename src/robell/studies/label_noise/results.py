@@ -5,20 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from robell.studies.engine import scores
-from robell.studies.label_noise.models import MODELS
-from robell.studies.label_noise.plan import LEVELS, SETS
+from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED, USUAL
+from robell.studies.label_noise.plan import LEVELS
+from robell.studies.label_noise.sets import GROUPS, SETS, WIDE
 
-LABELS = {key: model.label for key, model in MODELS.items()}
+LABELS = {key: model.label for key, model in EVERY_MODEL.items()}
+ORDER = tuple(dict.fromkeys([*GROUPS["all"], *SETS]))
 
 
 def chance_scores(record):
     """Return the scores of a failed job: those of a model that always predicts the majority."""
-    outcome, data = record.get("outcome", {}), record.get("data", {})
-    if "n_test" in outcome:
-        n, minority = outcome["n_test"], outcome["n_test_minority"]
-    else:  # its process died; the split is stratified, so the whole set's share is near
-        n, minority = data["n_rows"], data["n_minority"]
-    return scores.chance_scores((n - minority, minority))
+    # Where its process died: the split is stratified, so the whole set's shares are near.
+    counts = record.get("outcome", {}).get("test_counts") or record["data"]["class_counts"]
+    return scores.chance_scores(sorted(counts, reverse=True))
 
 
 def scores_of(record):
@@ -30,7 +29,8 @@ class NoiseResults(scores.ScoreResults):
     """The records of the label-noise study; jobs that failed are scored as chance.
 
     Only some seeds count, all by default; and of a model with revisions only one, by default the
-    newest, so that no mean is of two.
+    newest, so that no mean is of two. The models that only look for wrong labels are apart, in
+    ``detections``. The methods below give parts of the results, as results again.
     """
 
     def __init__(self, records, seeds=None, revisions=None):
@@ -41,28 +41,85 @@ class NoiseResults(scores.ScoreResults):
             asked_for = seeds is None or job["seed"] in seeds
             return asked_for and job["revision"] == revision[job["model"]]
 
-        super().__init__(records, counts, labels=LABELS, sets=SETS, kinds=LEVELS)
+        scored = [r for r in records if r["job"]["model"] not in DETECTORS]
+        super().__init__(scored, counts, labels=LABELS, sets=ORDER, kinds=LEVELS)
         jobs = [r["job"] for r in self.records]
         self.revisions = {job["model"]: job["revision"] for job in jobs if job["revision"]}
+        digests = {job["dataset"]: job["digest"] for job in jobs}
+        self.detections = [
+            r
+            for r in records
+            if r["job"]["model"] in DETECTORS
+            and counts(r["job"])
+            and digests.get(r["job"]["dataset"], r["job"]["digest"]) == r["job"]["digest"]
+        ]
+        self.failed += [r for r in self.detections if r["status"] != "done"]
 
     def scores_of(self, record):
         """Return the six scores of a record, those of chance where its job failed."""
         return scores_of(record)
 
-    def suspects(self):
-        """Return how well models that judge labels found the wrong ones.
+    def part(self, keep):
+        """Return the results of the records that a function of record and job keeps."""
+        return NoiseResults(r for r in self.records if keep(r, r["job"]))
 
-        By model, kind and level: mean average precision, mean share of flipped rows (what chance
-        reaches), number of jobs.
+    def two_classes(self):
+        """Return what models that are not tuned reach on tables of two classes."""
+        return self.part(lambda r, job: job["model"] in USUAL and not has_several(r))
+
+    def several_classes(self):
+        """Return what models that are not tuned reach on tables of more classes."""
+        return self.part(lambda r, job: job["model"] in USUAL and has_several(r))
+
+    def tuned(self):
+        """Return all models in the noises and on the tables on which peers were tuned."""
+        places = {
+            (r["job"]["dataset"], r["job"]["kind"], r["job"]["level"], r["job"]["seed"])
+            for r in self.records
+            if r["job"]["model"] in TUNED
+        }
+        return self.part(
+            lambda r, job: (job["dataset"], job["kind"], job["level"], job["seed"]) in places
+        )
+
+    def wide(self):
+        """Return the names of the tables of forty columns or more."""
+        return {name for name, about in self.data.items() if about.get("n_features", 0) >= WIDE}
+
+    def probabilities(self, score):
+        """Return a score of probabilities by noise: {(kind, level): (models, tables by models)}.
+
+        Models that give probabilities, means over splits; over the tables and splits of which all
+        of them have records.
         """
         found = {}
         for record in self.done:
-            job, outcome = record["job"], record["outcome"]
-            ap = outcome.get("suspects", {}).get("average_precision")
-            if ap is not None:
-                place = (job["model"], job["kind"], job["level"])
-                found.setdefault(place, []).append((ap, outcome["n_flipped"] / outcome["n_train"]))
-        return {
-            place: (*np.mean(sorted(pairs), axis=0).tolist(), len(pairs))
-            for place, pairs in found.items()
-        }
+            job, given = record["job"], record["outcome"].get("probabilities")
+            if given:
+                cell = found.setdefault((job["kind"], job["level"]), {})
+                rows = cell.setdefault(job["dataset"], {}).setdefault(job["seed"], {})
+                rows[job["model"]] = given[score]
+        answer = {}
+        for place in self.cells:
+            tables = found.get(place, {})
+            here = {m for seeds in tables.values() for row in seeds.values() for m in row}
+            models = [m for m in EVERY_MODEL if m in here]
+            means = []
+            for seeds in tables.values():
+                whole = [row for row in seeds.values() if len(row) == len(models)]
+                if whole:
+                    means.append(np.mean([[row[m] for m in models] for row in whole], axis=0))
+            if means:
+                answer[place] = (models, np.array(means))
+        return answer
+
+
+def has_several(record):
+    """Say whether a record is of a table of more than two classes."""
+    counts = record.get("data", {}).get("class_counts", ())
+    return len(counts) > 2
+
+
+def is_tuned(model):
+    """Say whether a model is a peer that was tuned, by its parameters or by its threshold."""
+    return model in TUNED

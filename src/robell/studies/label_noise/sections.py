@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from robell.report import plots
 from robell.report.page import (
     Bullets,
     Code,
@@ -11,10 +14,10 @@ from robell.report.page import (
     Section,
     TableBlock,
 )
-from robell.report.tables import MINUS, Table
+from robell.report.tables import Table
 from robell.report.text import counted
 from robell.studies.engine.report import last_run, unavailable_notes
-from robell.studies.engine.score_sections import curves, diagrams, failures, one_table, remarks
+from robell.studies.engine.score_sections import diagrams, failures, one_table, remarks
 from robell.studies.engine.score_tables import (
     cell_table,
     dataset_table,
@@ -22,44 +25,62 @@ from robell.studies.engine.score_tables import (
     time_table,
 )
 from robell.studies.engine.scores import CLEAN, METRICS
-from robell.studies.label_noise.models import MODELS, OURS, TIME_REFERENCE
-from robell.studies.label_noise.plan import FRESH_SETS
-from robell.studies.label_noise.summary import fresh_cells
+from robell.studies.label_noise.detection import detection_tables, detections
+from robell.studies.label_noise.models import EVERY_MODEL, OURS, TIME_REFERENCE
+from robell.studies.label_noise.results import is_tuned
+from robell.studies.label_noise.sets import CHOOSING, CHOOSING_CLASSES, REPORTING, REPORTING_CLASSES
+from robell.studies.label_noise.summary import cells_on, reporting_cells
 from robell.studies.label_noise.tables import (
     OUR_LABEL,
+    PROBABILITY_SCORES,
     margin_details,
     margin_tables,
     margins,
-    suspects_table,
+    probability_table,
 )
 
-SHORTS = {key: model.short for key, model in MODELS.items()}
+SHORTS = {key: model.short for key, model in EVERY_MODEL.items()}
 # Not accuracy: it rewards models that never predict the minority.
 COUNTING = tuple(metric for metric in METRICS if metric != "accuracy")
 # Those with a diagram and tables of their own.
 DIAGRAM_METRICS = ("balanced_accuracy", "roc_auc")
 DIAGRAM_LEVELS = (0, 20, 40)
+_NEAR = (
+    "Rows of all classes have wrong labels, those near the other class more often: the probability "
+    "falls as exp(−4 r / n), where r is the rank of a row by "
+)
 KIND_TEXTS = {
     "symmetric": "All training rows are equally likely to have a wrong label. Where the minority "
     "is small, most of the rows labelled as minority are then majority rows.",
     "asymmetric": "Only rows of the minority have wrong labels: they are labelled as majority, "
     "like frauds that nobody noticed. The level is a share of the minority.",
-    "boundary": "Rows of all classes have wrong labels, those near the other class more often: the "
-    "probability falls as exp(−4 r / n), where r is the rank of a row by its distance, after "
-    "scaling, to the nearest row of the other class.",
+    "boundary": _NEAR + "its distance, after scaling, to the nearest row of the other class.",
+    "boundary-logistic": _NEAR + "its distance to the boundary of a logistic regression of the "
+    "right labels, which favours logistic regression.",
+    "boundary-forest": _NEAR + "its out-of-bag margin in a forest of the right labels, which "
+    "favours forests.",
+    "group": "Rows come from three suppliers, whose goods differ but overlap, and one of them "
+    "errs. The level is a share of its labels. Which supplier a row is from is not known.",
+    "group-column": "The same suppliers, and columns that say which one a row is from, in the "
+    "test rows too.",
 }
 
 
 def all_sections(results, run, figures):
     """Return the sections there is something to say in."""
-    cells = results.complete_cells()
+    two = results.two_classes()
+    cells = two.complete_cells()
     sections = [
         summary(results, cells, run),
-        *clean_and_kinds(results, cells, figures),
-        fresh_sets(results, cells),
+        *clean_and_kinds(two, cells, figures),
+        wide_sets(two, cells),
+        tuned(results.tuned()),
+        several_classes(results.several_classes(), figures),
+        detection(results),
+        probabilities(two, results.several_classes()),
+        reporting_sets(two, cells),
         tests(cells),
-        *one_table("times", "Fit time", time_table(results, TIME_REFERENCE)),
-        *one_table("suspects", "Wrong labels found", suspects_table(results)),
+        *one_table("times", "Fit time", time_table(two, TIME_REFERENCE)),
         each_set(cells),
         data(results, run),
         failures(results),
@@ -74,9 +95,10 @@ def all_sections(results, run, figures):
 def summary(results, cells, run):
     """Say what came out, first."""
     found = margins(cells)
+    n_models = sum(not is_tuned(model) for model in results.models)
     facts = [
-        ("Sets", str(len(results.datasets)), f"{counted(len(results.seeds), 'split')} of each"),
-        ("Models", str(len(results.models)), "none of them tuned"),
+        ("Tables", str(len(results.datasets)), f"{counted(len(results.seeds), 'split')} of each"),
+        ("Models", str(n_models), f"and {len(results.models) - n_models} tuned ones"),
         ("Jobs", f"{len(results.records):,}", f"{len(results.failed)} failed"),
     ]
     if found:
@@ -84,12 +106,12 @@ def summary(results, cells, run):
         where = f"{OUR_LABEL}, without accuracy"
         first = sum(margin.place == 1 for margin in counting)
         facts.append(("Best mean", f"{first} of {len(counting)}", where))
-        first = sum(margin.rank_place == 1 for margin in counting)
-        facts.append(("Best average rank", f"{first} of {len(counting)}", where))
+        ahead = sum(margin.verdict == "ahead" for margin in counting)
+        facts.append(("Ahead by a standard error", f"{ahead} of {len(counting)}", where))
     blocks = [Facts(tuple(facts))]
     if found:
         blocks += [Bullets(tuple(_findings(found))), *_margin_blocks(found)]
-    blocks += [*remarks(results), *unavailable_notes(run, "sets")]
+    blocks += [*remarks(results.two_classes()), *unavailable_notes(run, "sets")]
     return Section("summary", "Summary", tuple(blocks))
 
 
@@ -97,26 +119,25 @@ def _findings(found):
     """Yield one sentence for each kind of noise."""
     for kind in dict.fromkeys(margin.kind for margin in found):
         own = [margin for margin in found if margin.kind == kind and margin.metric in COUNTING]
-        first = sum(margin.place == 1 for margin in own)
-        by_rank = sum(margin.rank_place == 1 for margin in own)
+        verdicts = [margin.verdict for margin in own]
+        ahead, level, behind = map(verdicts.count, ("ahead", "level", "behind"))
         spans = ", ".join(
-            f"{margin.difference:+.3f}".replace("-", MINUS)
-            + (f" at {margin.level}\u00a0%" if margin.level else "")
+            str(margin) + (f" at {margin.level}\u00a0%" if margin.level else "")
             for margin in own
             if margin.metric == "balanced_accuracy"
         )
         name = "clean labels" if kind == CLEAN else f"{kind} noise"
         yield (
-            f"**{name.capitalize()}**: of {len(own)} comparisons (levels and metrics, accuracy not "
-            f"counted), {OUR_LABEL} has the best mean in {first} and the best average rank in "
-            f"{by_rank}. Its balanced accuracy less the best peer's: {spans}."
+            f"**{name.capitalize()}**: of {len(own)} comparisons with the best peer (levels and "
+            f"metrics, accuracy not counted), {OUR_LABEL} is ahead in {ahead}, level in {level} "
+            f"and behind in {behind}. Balanced accuracy: {spans}."
         )
 
 
-def _margin_blocks(found, group=""):
-    tables = [TableBlock(table) for table in margin_tables(found, group)]
+def _margin_blocks(found, group="", peers="the best peer"):
+    tables = [TableBlock(table) for table in margin_tables(found, group, peers)]
     full = TableBlock(margin_details(found, group))
-    return [*tables, Details("The same in full: means, best peers, ranks", (full,))]
+    return [*tables, Details("The same in full: means, best peers, errors, ranks", (full,))]
 
 
 # -- one kind of noise ---------------------------------------------------------------------
@@ -131,7 +152,7 @@ def clean_and_kinds(results, cells, figures):
         blocks, title = [], "Clean labels"
         if kind != CLEAN:
             blocks, title = [Paragraph(KIND_TEXTS[kind])], f"{kind.capitalize()} noise"
-            blocks += _curves(results, cells, kind, figures)
+            blocks += _curves(cells, kind, figures)
         blocks += [TableBlock(cell_table(cell)) for cell in own]
         for cell in own:
             if cell.level in DIAGRAM_LEVELS:
@@ -139,35 +160,140 @@ def clean_and_kinds(results, cells, figures):
         yield Section(kind, title, tuple(blocks))
 
 
-def _curves(results, cells, kind, figures):
-    """Return the figure of all metrics against the level."""
-    # Ours has the strongest colour, the last of the eight.
-    names = [model.short for key, model in MODELS.items() if key != OURS]
-    order = [*names[:7], SHORTS[OURS], *names[7:]]
-    shown = {model: SHORTS[model] for model in results.models}
-    return curves(cells, kind, figures, shown, order, SHORTS[OURS])
+def _curves(cells, kind, figures, group=""):
+    """Yield the figure of all metrics against the level: ours and the best peers by name."""
+    cells = [cell for cell in cells if cell.kind in (CLEAN, kind)]
+    if len(cells) < 2:
+        return
+    models = [m for m in cells[0].models if all(m in cell.models for cell in cells)]
+    values = {
+        title: {
+            SHORTS[model]: [float(cell.means(metric)[cell.models.index(model)]) for cell in cells]
+            for model in models
+        }
+        for metric, title in METRICS.items()
+    }
+    yield figures.block(
+        f"{group}curves_{kind}",
+        plots.named_curves(
+            [cell.level for cell in cells],
+            values,
+            f"wrong training labels (%), {kind}",
+            own=SHORTS[OURS],
+        ),
+        "Means over tables; test labels are left as they are. Named are our model and the three "
+        "best peers of each panel.",
+        f"Curves of six metrics against the level of {kind} noise, one line a model",
+    )
 
 
-# -- the rest ------------------------------------------------------------------------------
+# -- parts ---------------------------------------------------------------------------------
 
 
-def fresh_sets(results, cells):
-    """Show the sets that were not used in making our model, by themselves."""
-    fresh = fresh_cells(results, cells)
-    if not fresh:
+def wide_sets(results, cells):
+    """Show the tables of many columns by themselves."""
+    names = results.wide()
+    wide = cells_on(cells, names)
+    if not wide:
         return None
-    names = ", ".join(f"`{name}`" for name in FRESH_SETS if name in results.datasets)
+    shown = ", ".join(f"`{name}`" for name in results.datasets if name in names)
+    blocks = [Paragraph(f"Tables of 40 columns or more, nominal ones as indicators: {shown}.")]
+    found = margins(wide)
+    blocks += _margin_blocks(found, "wide") if found else []
+    tables = tuple(TableBlock(cell_table(cell, "wide")) for cell in wide)
+    blocks.append(Details("Means and average ranks of every model", tables))
+    return Section("wide", "Wide tables", tuple(blocks))
+
+
+def tuned(results):
+    """Show peers that were tuned beside ours, which never is."""
+    cells = results.complete_cells()
+    if not cells:
+        return None
     text = (
-        f"Variants of {OUR_LABEL} were compared on some sets while it was made. These sets share "
-        f"no row with them: {names}. Here they are by themselves."
+        "Logistic regression, SVC, forest and LightGBM tuned over 12 candidates in three inner "
+        "folds, and every quick peer with its threshold tuned in five, by the balanced accuracy of "
+        f"the noisy labels; one split. {OUR_LABEL} is not tuned. CatBoost, EasyEnsemble and "
+        "explainable boosting (4 bags), too slow for the whole study, are measured here."
     )
     blocks = [Paragraph(text)]
-    found = margins(fresh)
+    for among, group, peers in (
+        (is_tuned, "tuned", "the best tuned peer"),
+        (lambda model: not is_tuned(model), "same", "the best peer that is not tuned"),
+    ):
+        found = margins(cells, among)
+        blocks += _margin_blocks(found, group, peers) if found else []
+    blocks += [TableBlock(cell_table(cell, "tuned")) for cell in cells]
+    if times := time_table(results, TIME_REFERENCE):
+        blocks.append(TableBlock(replace(times, name="tuned_fit_time")))
+    return Section("tuned", "Tuned peers", tuple(blocks))
+
+
+def several_classes(results, figures):
+    """Show tables of more than two classes."""
+    cells = results.complete_cells()
+    if not cells:
+        return None
+    text = (
+        "Tables as they are, of 3 to 15 classes. F1 is the macro F1, ROC AUC and average precision "
+        "are means over classes, each against the others."
+    )
+    blocks = [Paragraph(text), *_curves(cells, "symmetric", figures, "classes_")]
+    found = margins(cells)
+    blocks += _margin_blocks(found, "classes") if found else []
+    blocks += [TableBlock(cell_table(cell, "classes")) for cell in cells]
+    return Section("classes", "Several classes", tuple(blocks))
+
+
+def detection(results):
+    """Show who finds the wrong labels."""
+    tables = detection_tables(detections(results))
+    if not tables:
+        return None
+    text = (
+        f"The noisy training rows are judged as a whole: by {OUR_LABEL} with the fit that the "
+        "other sections score, by cleanlab with out-of-fold probabilities (five folds), and by the "
+        "area under the margin. Of two classes cleanlab's three scores rank nearly alike."
+    )
+    return Section("detection", "Wrong labels found", (Paragraph(text), *map(TableBlock, tables)))
+
+
+def probabilities(two, several):
+    """Show how far probabilities are from frequencies."""
+    blocks = [
+        TableBlock(table)
+        for results, group in ((two, ""), (several, "classes"))
+        for score in PROBABILITY_SCORES
+        if (table := probability_table(results, score, group))
+    ]
+    if not blocks:
+        return None
+    text = (
+        "Expected calibration error: in ten equal ranges of the probability of the minority (of "
+        "several classes: of the predicted one), the distance of its mean from the share of rows, "
+        "weighted by rows. Models that balance classes give probabilities as if classes were "
+        "equally frequent, and are far off by design."
+    )
+    return Section("probabilities", "Probabilities", (Paragraph(text), *blocks))
+
+
+def reporting_sets(results, cells):
+    """Show the tables that were not used in making our model, by themselves."""
+    reporting = reporting_cells(results, cells)
+    if not reporting:
+        return None
+    names = ", ".join(f"`{name}`" for name in REPORTING if name in results.datasets)
+    text = (
+        f"Variants of {OUR_LABEL} were compared on some tables while it was made. These come from "
+        f"other origins: {names}. Here they are by themselves."
+    )
+    blocks = [Paragraph(text)]
+    found = margins(reporting)
     if found:
-        blocks += _margin_blocks(found, "fresh")
-    tables = tuple(TableBlock(cell_table(cell, "fresh")) for cell in fresh)
+        blocks += _margin_blocks(found, "reporting")
+    tables = tuple(TableBlock(cell_table(cell, "reporting")) for cell in reporting)
     blocks.append(Details("Means and average ranks of every model", tables))
-    return Section("fresh", "Fresh sets", tuple(blocks))
+    return Section("reporting", "Reporting tables", tuple(blocks))
 
 
 def tests(cells):
@@ -198,35 +324,43 @@ def each_set(cells):
     return Section("each-set", "Set by set", (*groups, Paragraph(text)))
 
 
+def _side(name):
+    """Return whether a table reports or chose."""
+    if name in (*REPORTING, *REPORTING_CLASSES):
+        return "reporting"
+    return "choosing" if name in (*CHOOSING, *CHOOSING_CLASSES) else "neither"
+
+
 def data(results, run):
     """Where every set came from."""
     rows = []
     for name in results.datasets:
         about = results.data[name]
         size = [about.get(field) for field in ("n_rows", "n_features", "n_minority")]
-        fresh = "yes" if name in FRESH_SETS else "no"
-        rows.append((name, *size, fresh, about.get("source", ""), about.get("note", "")))
+        size.insert(2, len(about.get("class_counts", ())) or None)
+        rows.append((name, *size, _side(name), about.get("source", ""), about.get("note", "")))
     for name, why in run.get("unavailable", {}).items():
-        rows.append((name, None, None, None, "", "none", why))
-    columns = ("Set", "Rows", "Columns", "Minority", "Fresh", "From", "Note")
+        rows.append((name, None, None, None, None, "", "none", why))
+    columns = ("Set", "Rows", "Columns", "Classes", "Smallest", "Side", "From", "Note")
     return Section("sets", "Sets", (TableBlock(Table("sets", "Sets", columns, tuple(rows))),))
 
 
 def how(results, run):
     """How to get these numbers again, and how they were made."""
     seeds = ", ".join(map(str, results.seeds))
-    total = sum(r["seconds"].get("total", 0.0) for r in results.records if "seconds" in r)
+    records = [*results.records, *results.detections]
+    total = sum(r["seconds"].get("total", 0.0) for r in records if "seconds" in r)
     texts = [
-        f"Each set is split 70:30, stratified, with the seeds {seeds}. A seed decides the split "
-        "and the model's random state and, together with the set's name, which labels are wrong. "
-        "Only training rows get wrong labels, the same ones for all models; a higher level adds "
-        "wrong labels to those of a lower one. The score of a set is the mean over seeds. Ranks "
-        "are averaged over sets; models with equal scores share their rank. No model is tuned; "
-        "each uses one thread.",
-        f"{len(results.records):,} jobs, {total:.0f} s in all.",
+        f"Each set (2,000 rows at most) is split 70:30, stratified, with the seeds {seeds}. A seed "
+        "decides the split and the model's random state and, together with the set's name, which "
+        "labels are wrong. Only training rows get wrong labels, the same ones for all models; a "
+        "higher level adds wrong labels to those of a lower one. The score of a set is the mean "
+        "over seeds. Ranks are averaged over sets; models with equal scores share their rank. "
+        "Each model uses one thread.",
+        f"{len(records):,} jobs, {total:.0f} s in all.",
     ]
     if results.revisions:
-        revisions = ", ".join(f"{MODELS[m].label} {r}" for m, r in results.revisions.items())
+        revisions = ", ".join(f"{EVERY_MODEL[m].label} {r}" for m, r in results.revisions.items())
         texts.append(f"Revisions: {revisions}.")
     texts += [text for text in [last_run(run)] if text]
     blocks = [Code(run.get("command") or "robell robustness"), *map(Paragraph, texts)]

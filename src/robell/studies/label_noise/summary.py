@@ -11,25 +11,31 @@ from robell.studies.engine.score_tables import (
     time_table,
 )
 from robell.studies.engine.scores import CLEAN, METRICS
-from robell.studies.label_noise.models import MODELS, OURS, TIME_REFERENCE
-from robell.studies.label_noise.plan import FRESH_SETS
+from robell.studies.label_noise.detection import detection_tables, detections
+from robell.studies.label_noise.models import EVERY_MODEL, OURS, TIME_REFERENCE
+from robell.studies.label_noise.results import is_tuned
+from robell.studies.label_noise.sets import REPORTING
 from robell.studies.label_noise.tables import (
     OUR_LABEL,
+    PROBABILITY_SCORES,
     margin_details,
     margin_tables,
     margins,
-    suspects_table,
+    probability_table,
 )
 
 TITLE = "Wrong labels on imbalanced sets"
 HEADLINE = "balanced_accuracy"
 
 
-def fresh_cells(results, cells):
-    """Return the cells over the fresh sets alone; none where all sets are fresh."""
-    if not set(results.datasets) - set(FRESH_SETS):
-        return []
-    return [cell for cell in (cell.on(FRESH_SETS) for cell in cells) if cell.datasets]
+def cells_on(cells, names):
+    """Return the cells over some of the tables alone, where they have any."""
+    return [cell for cell in (cell.on(names) for cell in cells) if cell.datasets]
+
+
+def reporting_cells(results, cells):
+    """Return the cells over the reporting tables alone; none where all tables are such."""
+    return cells_on(cells, REPORTING) if set(results.datasets) - set(REPORTING) else []
 
 
 def subtitle(results):
@@ -40,33 +46,42 @@ def subtitle(results):
     for kind in results.kinds:
         levels = ", ".join(str(level) for level in results.levels(kind) if level)
         noises.append(f"{kind} noise of {levels} %")
+    n_tuned = sum(map(is_tuned, results.models))
+    with_tuned = f", {n_tuned} of them tuned," if n_tuned else " without tuning"
     return (
-        f"{len(results.models)} models without tuning on {len(results.datasets)} imbalanced sets, "
-        f"{counted(len(results.seeds), 'split')} of each: "
-        f"{'; '.join(noises)}."
+        f"{len(results.models)} models{with_tuned} on {len(results.datasets)} tables, up to "
+        f"{counted(len(results.seeds), 'split')} of each: {'; '.join(noises)}."
     )
 
 
 def headline(results):
     """Return the balanced accuracy of every model by kind and level of noise, for a terminal."""
-    cells = results.complete_cells()
     parts = []
-    for kind in results.kinds or (CLEAN,):
-        shown = [cell for cell in cells if cell.kind in (CLEAN, kind)]
-        if not shown:
-            continue
-        n_sets = sorted({len(cell.datasets) for cell in shown})
-        sizes = counted(n_sets[0], "set")
-        if len(n_sets) > 1:
-            sizes = f"{n_sets[0]} to {n_sets[-1]} sets"
-        noise = "clean labels" if kind == CLEAN else f"{kind} noise"
-        lines = [f"{METRICS[HEADLINE]}, {noise}, mean over {sizes} (average rank)"]
-        lines.append(" " * 38 + "".join(f"{f'{cell.level} %':>14}" for cell in shown))
-        for model in results.models:
-            row = "".join(_headline_number(cell, model) for cell in shown)
-            lines.append(f"{MODELS[model].label:38}{row}")
-        parts.append("\n".join(lines))
+    for title, part in (
+        ("", results.two_classes()),
+        ("several classes, ", results.several_classes()),
+        ("tuned peers, ", results.tuned()),
+    ):
+        cells = part.complete_cells()
+        for kind in part.kinds or (CLEAN,):
+            shown = [cell for cell in cells if cell.kind in (CLEAN, kind)]
+            if shown:
+                parts.append(_headline_table(title, kind, shown, part.models))
     return "\n\n".join(parts) or "Nothing has been measured yet."
+
+
+def _headline_table(title, kind, shown, models):
+    n_sets = sorted({len(cell.datasets) for cell in shown})
+    sizes = counted(n_sets[0], "set")
+    if len(n_sets) > 1:
+        sizes = f"{n_sets[0]} to {n_sets[-1]} sets"
+    noise = "clean labels" if kind == CLEAN else f"{kind} noise"
+    lines = [f"{METRICS[HEADLINE]}, {title}{noise}, mean over {sizes} (average rank)"]
+    lines.append(" " * 40 + "".join(f"{f'{cell.level} %':>14}" for cell in shown))
+    for model in models:
+        row = "".join(_headline_number(cell, model) for cell in shown)
+        lines.append(f"{EVERY_MODEL[model].label:40}{row}")
+    return "\n".join(lines)
 
 
 def _headline_number(cell, model):
@@ -79,18 +94,32 @@ def _headline_number(cell, model):
 
 def more_files(results):
     """Return the files beside the page: every score, and the main tables in Markdown."""
-    cells = results.complete_cells()
-    scores = to_csv(every_score(cells))
-    return {"tables/every_score.csv": scores, "summary.md": _markdown(results, cells)}
+    parts = [results.two_classes(), results.several_classes()]
+    cells = [cell for part in parts for cell in part.complete_cells()]
+    tuned = results.tuned().complete_cells()
+    return {
+        "tables/every_score.csv": to_csv(every_score(cells)),
+        "tables/every_tuned_score.csv": to_csv(every_score(tuned)),
+        "summary.md": _markdown(results),
+    }
 
 
-def _markdown(results, cells):
-    found, fresh = margins(cells), margins(fresh_cells(results, cells))
-    tables = [*margin_tables(found)] if found else []
-    tables += margin_tables(fresh, "fresh") if fresh else []
+def _markdown(results):
+    two, several, tuned = results.two_classes(), results.several_classes(), results.tuned()
+    cells, tuned_cells = two.complete_cells(), tuned.complete_cells()
+    tables = _leads(cells)
+    tables += _leads(reporting_cells(two, cells), "reporting")
+    tables += _leads(cells_on(cells, two.wide()), "wide")
+    tables += _leads(tuned_cells, "tuned", is_tuned)
+    tables += _leads(tuned_cells, "same", lambda model: not is_tuned(model))
+    tables += _leads(several.complete_cells(), "classes")
+    tables += detection_tables(detections(results))
+    for part, group in ((two, ""), (several, "classes")):
+        tables += [probability_table(part, score, group) for score in PROBABILITY_SCORES]
     tables += [cell_table(cell) for cell in cells]
-    tables += [time_table(results, TIME_REFERENCE), suspects_table(results)]
-    tables += [margin_details(found)] if found else []
+    tables += [cell_table(cell, "tuned") for cell in tuned_cells]
+    tables += [cell_table(cell, "classes") for cell in several.complete_cells()]
+    tables += [time_table(two, TIME_REFERENCE), time_table(tuned, TIME_REFERENCE)]
     tests = significance_table(cells, OURS, OUR_LABEL)
     tables += [tests] if tests.rows else []
     parts = [f"# {TITLE}\n\n{subtitle(results)}\n"]
@@ -99,3 +128,9 @@ def _markdown(results, cells):
         failed = [f"- `{record['key']}`: {record['error']}" for record in results.failed]
         parts.append("## Jobs that failed, scored as chance\n\n" + "\n".join(failed) + "\n")
     return "\n".join(parts)
+
+
+def _leads(cells, group="", among=None):
+    """Return the tables of our model beside the best peer, where there are both."""
+    found = margins(cells, among)
+    return [*margin_tables(found, group), margin_details(found, group)] if found else []

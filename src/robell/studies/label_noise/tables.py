@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robell.report.tables import Table
-from robell.studies.engine.score_tables import of_group, stem_of
+from robell.report.tables import MINUS, Table
+from robell.studies.engine.score_tables import ModelTable, of_group, stem_of
 from robell.studies.engine.scores import DECIMALS, METRICS, noise_name
-from robell.studies.label_noise.models import MODELS, OURS
+from robell.studies.label_noise.models import EVERY_MODEL, OURS
 
-OUR_LABEL = MODELS[OURS].label
+OUR_LABEL = EVERY_MODEL[OURS].label
+FAR_BELOW = 0.05
 
 
 @dataclass(frozen=True)
 class Margin:
-    """Our model beside the best of its peers, by one metric under one noise; place 1 is first."""
+    """Our model beside the best of some peers, by one metric under one noise; place 1 is first."""
 
     kind: str
     level: int
@@ -29,57 +30,82 @@ class Margin:
     peer_mean: float
     best_peer_rank: float
     n_datasets: int
+    error: float  # standard error over tables of the difference to that peer; NaN of one table
+    n_below: int  # tables on which ours is more than .05 below that peer
 
     @property
     def difference(self):
         """Our mean less the best peer's."""
         return self.mean - self.peer_mean
 
+    @property
+    def verdict(self):
+        """Return "level" where the difference is within one standard error, else which side."""
+        if not abs(self.difference) > self.error:
+            return "level"
+        return "ahead" if self.difference > 0 else "behind"
 
-def margins(cells):
-    """Compare our model with the best peer in every metric of the cells that have both."""
+    def __str__(self):
+        sign = MINUS if self.difference < 0 else "+"
+        error = "" if np.isnan(self.error) else f" ± {self.error:.3f}"
+        return f"{sign}{abs(self.difference):.3f}{error} ({EVERY_MODEL[self.peer].short})"
+
+
+def margins(cells, among=None):
+    """Compare our model with the best peer in every metric of the cells that have both.
+
+    ``among`` says of a model whether it is one of the peers to compare with; by default all are.
+    """
     found = []
     for cell in cells:
-        if OURS not in cell.models or len(cell.models) < 2:
-            continue
-        own = cell.models.index(OURS)
-        peers = [place for place in range(len(cell.models)) if place != own]
-        for metric in METRICS:
-            means, ranks = cell.means(metric), cell.ranks(metric)
-            best = max(peers, key=lambda place: means[place])
-            found.append(
-                Margin(
-                    cell.kind,
-                    cell.level,
-                    metric,
-                    float(means[own]),
-                    float(ranks[own]),
-                    _place(-means, own),
-                    _place(ranks, own),
-                    cell.models[best],
-                    float(means[best]),
-                    float(ranks[peers].min()),
-                    len(cell.datasets),
-                )
-            )
+        peers = [
+            place
+            for place, model in enumerate(cell.models)
+            if model != OURS and (among is None or among(model))
+        ]
+        if OURS in cell.models and peers:
+            found += [_margin(cell, metric, peers) for metric in METRICS]
     return found
 
 
-def _place(values, own):
+def _margin(cell, metric, peers):
+    own = cell.models.index(OURS)
+    means, ranks, values = cell.means(metric), cell.ranks(metric), cell.values[metric]
+    best = max(peers, key=lambda place: means[place])
+    gap = values[:, own] - values[:, best]
+    error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+    return Margin(
+        cell.kind,
+        cell.level,
+        metric,
+        float(means[own]),
+        float(ranks[own]),
+        _place(-means, own, peers),
+        _place(ranks, own, peers),
+        cell.models[best],
+        float(means[best]),
+        float(ranks[peers].min()),
+        len(cell.datasets),
+        float(error),
+        int((gap < -FAR_BELOW).sum()),
+    )
+
+
+def _place(values, own, peers):
     values = np.round(values, DECIMALS)
-    return 1 + int((values < values[own]).sum())
+    return 1 + int((values[peers] < values[own]).sum())
 
 
-def margin_tables(found, group=""):
+def margin_tables(found, group="", peers="the best peer"):
     """Return two tables, noises by metrics: our mean less the best peer's, and our places."""
     columns = ("Noise", "Sets", *METRICS.values())
     differences = Table(
         stem_of(group, "margins"),
-        f"{OUR_LABEL} less the best peer{of_group(group)}",
+        f"{OUR_LABEL} less {peers}{of_group(group)}",
         columns,
-        _wide(found, lambda margin: margin.difference),
-        caption="Difference of means; each cell has its own best peer.",
-        digits=3,
+        _wide(found, str),
+        caption="Difference of means ± its standard error over tables (which peer); each cell has "
+        "its own best peer. Within one standard error the two are level.",
     )
     places = Table(
         stem_of(group, "places"),
@@ -105,9 +131,12 @@ def margin_details(found, group=""):
             noise_name(margin.kind, margin.level),
             METRICS[margin.metric],
             margin.mean,
-            MODELS[margin.peer].label,
+            EVERY_MODEL[margin.peer].label,
             margin.peer_mean,
             margin.difference,
+            margin.error,
+            margin.verdict,
+            f"{margin.n_below} of {margin.n_datasets}",
             margin.place,
             margin.rank,
             margin.best_peer_rank,
@@ -115,30 +144,45 @@ def margin_details(found, group=""):
         )
         for margin in found
     ]
-    columns = ("Noise", "Metric", "Ours", "Best peer", "Its mean", "Difference", "Place")
+    columns = ("Noise", "Metric", "Ours", "Best peer", "Its mean", "Difference", "Standard error")
+    columns += ("Verdict", "Tables .05 below", "Place")
     columns += ("Our rank", "Best peer's rank", "Place by rank")
-    digits = (0, 0, 3, 0, 3, 3, 0, 2, 2, 0)
+    digits = (0, 0, 3, 0, 3, 3, 3, 0, 0, 0, 2, 2, 0)
     title = f"{OUR_LABEL} beside the best peer{of_group(group)}"
     return Table(stem_of(group, "margins_in_full"), title, columns, tuple(rows), digits=digits)
 
 
-def suspects_table(results):
-    """Return how well models that judge labels found the wrong ones; None where none did."""
-    found = results.suspects()
-    rows = [
-        (MODELS[model].label, noise_name(kind, level), *found[model, kind, level])
-        for model in results.models
-        for kind, level in results.cells
-        if (model, kind, level) in found
-    ]
-    if not rows:
+# -- probabilities -------------------------------------------------------------------------
+
+PROBABILITY_SCORES = {
+    "calibration_error": "Expected calibration error",
+    "log_loss": "Log loss",
+    "brier": "Brier score",
+}
+
+
+def probability_table(results, score, group=""):
+    """Return a score of probabilities of every model, noises in columns; None without any."""
+    found = results.probabilities(score)
+    if not found:
         return None
-    return Table(
-        "suspects",
-        "Wrong labels found",
-        ("Model", "Noise", "Mean average precision", "Share of wrong labels", "Jobs"),
+    models = list(dict.fromkeys(model for here, _ in found.values() for model in here))
+    rows = []
+    for model in [m for m in EVERY_MODEL if m in models]:
+        means = [
+            float(values.mean(axis=0)[here.index(model)]) if model in here else None
+            for here, values in found.values()
+        ]
+        rows.append((EVERY_MODEL[model].label, *means))
+    sizes = sorted({len(values) for _, values in found.values()})
+    n_tables = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
+    return ModelTable(
+        stem_of(group, score),
+        f"{PROBABILITY_SCORES[score]}{of_group(group)}",
+        ("Model", *(noise_name(*place) for place in found)),
         tuple(rows),
-        caption="The training rows are ranked by the quality of their labels, the worst first. "
-        "A random order would reach the share of wrong labels.",
-        digits=(0, 0, 3, 3, 0),
+        caption=f"Means over {n_tables} tables; smaller is better. Models without probabilities "
+        "are left out.",
+        digits=(0, *[3] * len(found)),
+        column_best=(None, *["min"] * len(found)),
     )
