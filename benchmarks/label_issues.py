@@ -34,7 +34,7 @@ from robell import find_label_issues
 from robell._core.tools.optional import require
 from robell.noise import flip_uniformly
 from robell.studies.engine.study import gather
-from robell.studies.label_noise.plan import SETS
+from robell.studies.label_noise.sets import SETS
 
 FOLDS = 5
 OURS = "find_label_issues"

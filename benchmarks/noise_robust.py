@@ -32,7 +32,8 @@ from robell.noise import flip_uniformly
 from robell.studies.engine.study import gather
 from robell.studies.label_noise.jobs import Split
 from robell.studies.label_noise.models import build
-from robell.studies.label_noise.plan import CLEAN, SETS, NoiseJob
+from robell.studies.label_noise.plan import CLEAN, NoiseJob
+from robell.studies.label_noise.sets import SETS
 
 LEVELS = (0, 20, 40)
 FEATURES = 20
