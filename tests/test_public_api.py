@@ -60,6 +60,8 @@ def test_public_names():
         "apply_review",
         "audit",
         "ComplexRVFLClassifier",
+        "DeepRVFLClassifier",
+        "DeepRVFLRegressor",
         "ELMClassifier",
         "ELMRegressor",
         "GranularBallRVFLClassifier",

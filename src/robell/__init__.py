@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from robell.labels.review import AppliedReview, apply_review
     from robell.models._base import BaseRVFLClassifier
     from robell.models.complex_valued import ComplexRVFLClassifier
+    from robell.models.deep import DeepRVFLClassifier, DeepRVFLRegressor
     from robell.models.granular_ball import GranularBallRVFLClassifier
     from robell.models.huber import HuberRVFLClassifier
     from robell.models.intuitionistic import IntuitionisticFuzzyRVFLClassifier
@@ -52,6 +53,8 @@ __all__ = [
     "AuditResult",
     "BaseRVFLClassifier",
     "ComplexRVFLClassifier",
+    "DeepRVFLClassifier",
+    "DeepRVFLRegressor",
     "ELMClassifier",
     "ELMRegressor",
     "GranularBallRVFLClassifier",

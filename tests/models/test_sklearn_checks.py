@@ -12,6 +12,8 @@ from sklearn.utils.estimator_checks import (
 
 from robell import (
     ComplexRVFLClassifier,
+    DeepRVFLClassifier,
+    DeepRVFLRegressor,
     ELMClassifier,
     ELMRegressor,
     GranularBallRVFLClassifier,
@@ -69,6 +71,11 @@ ESTIMATORS = [
     MultiViewRVFLClassifier(views=[slice(None), slice(0, 1)], output_bias=True),
     MultiViewRVFLClassifier(views=[slice(None), slice(0, 1)], graph="lda", graph_weight=0.1),
     MultiViewRVFLClassifier(views=[slice(0, None, 2), slice(1, None, 2)], C="loo", coupling=0.0),
+    DeepRVFLClassifier(),
+    DeepRVFLClassifier(combine="vote", normalize=False, class_weight="balanced"),
+    DeepRVFLClassifier(combine="concat", C="loo", output_bias=True),
+    DeepRVFLRegressor(),
+    DeepRVFLRegressor(combine="concat", n_layers=1, intervals=True, C="loo"),
     RVFLRegressor(),
     RVFLRegressor(C="loo", direct_link=False, intervals=True),
     ELMRegressor(),

@@ -28,6 +28,8 @@ MODELS = {
     "r2vfl": ("HuberRVFLClassifier", {}),
     "classvar": ("VarianceRVFLClassifier", {}),
     "totalvar": ("VarianceRVFLClassifier", {"variance": "total"}),
+    "edrvfl": ("DeepRVFLClassifier", {}),
+    "drvfl": ("DeepRVFLClassifier", {"combine": "concat"}),
     "rvfl_plus": ("RVFLPlusClassifier", {}),
     "krvfl_plus": ("KernelRVFLPlusClassifier", {}),
     "multiview": ("MultiViewRVFLClassifier", {}),

@@ -3,6 +3,7 @@
 # The module of each classifier. It is imported when the classifier is first used.
 CLASSIFIERS = {
     "ComplexRVFLClassifier": "robell.models.complex_valued",
+    "DeepRVFLClassifier": "robell.models.deep",
     "ELMClassifier": "robell.models.rvfl",
     "GranularBallRVFLClassifier": "robell.models.granular_ball",
     "HuberRVFLClassifier": "robell.models.huber",
@@ -19,6 +20,7 @@ CLASSIFIERS = {
 
 # Those that predict numbers.
 REGRESSORS = {
+    "DeepRVFLRegressor": "robell.models.deep",
     "ELMRegressor": "robell.models.regression",
     "RVFLRegressor": "robell.models.regression",
 }

@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 # What ``fit`` calls, and fits of rows that come in parts do not, or not with all rows at hand.
 PASSED_OVER = ("fit", "_prepare", "_fit_prepared", "_fit_weighted", "_fit_rows", "_fit_features")
+PASSED_OVER += ("_solve_system",)
 PASSED_OVER += ("_fit", "_fit_ridge", "_leaves_out", "_use_left_out", "_targets", "_class_cost")
 PASSED_OVER += ("_fit_weights", "_memberships", "_with_cost", "_fit_penalty", "_calibration")
 PASSED_OVER += ("_check_training", "_validate_training", "_importances")

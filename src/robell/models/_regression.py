@@ -83,9 +83,9 @@ class BaseRVFLRegressor(RidgeShell, FamilyRegressor):
             self.interval_residuals_ = abs(prepared.T - scores)
             self.interval_weights_ = total
 
-    def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
-        """Choose C where that is asked for, and solve (slot: ridge)."""
-        design, self.C_ = self._design(X), self.C
+    def _solve_system(self, design, T, weights, further_penalty, leave_out):
+        """Choose C where that is asked for, and solve the ridge with a free constant."""
+        self.C_ = self.C
         if self.C == "loo":
             self.C_ = float(PAPER_C[choose_C_with_constant(design, T, PAPER_C, weights)])
         return solve_with_constant(design, T, float(self.C_), weights, leave_out)

@@ -213,7 +213,11 @@ class RidgeShell:
         Of rows without twins; weights None for ones. With ``leave_out``, scores of left-out rows
         too.
         """
-        design, self.C_ = self._design(X), self.C
+        return self._solve_system(self._design(X), T, weights, further_penalty, leave_out)
+
+    def _solve_system(self, design, T, weights, further_penalty, leave_out):
+        """Choose C where that is asked for, and solve the ridge on a design matrix."""
+        self.C_ = self.C
         if self.C == "loo":
             candidates = self._C_factor * PAPER_C
             self.C_ = float(PAPER_C[choose_C(design, T, candidates, weights, further_penalty)])

@@ -27,6 +27,7 @@ from robell.models._family import FamilyRegressor
 from robell.models._own import first_foreign
 from robell.search.calibrations import Calibrations
 from robell.search.groups import SLOTS, NotShared, Unshared, last_step
+from robell.search.layers import layer_design, mean_of_layers
 from robell.search.scorers import RowScorer
 from robell.search.targets import TargetScorer, with_constant, without_means
 
@@ -235,6 +236,8 @@ def _solutions_of(model):
     """Return what finds the output weights of a group of candidates of a model."""
     if model._penalty_parameter is not None:
         return _penalty_solutions
+    if getattr(model, "combine", "concat") != "concat":
+        return _layer_solutions
     return _centred_solutions if isinstance(model, FamilyRegressor) else _nested_solutions
 
 
@@ -245,6 +248,26 @@ def _centred_solutions(model, prepared, design, T, group, widths, statistics, de
     sweep = _on_host if device is None else _on_device
     for beta, trust in sweep(_kept(behind), T, [total], 1.0 / group.C, widths - 1, device):
         yield with_constant(beta, *means), trust
+
+
+def _layer_solutions(model, prepared, design, T, group, widths, statistics, device):
+    """Yield β of networks whose layers have a ridge each, depths being the nested parameter."""
+    if model.combine == "vote":
+        raise NotShared("votes of layers are counted in every fit")
+    one_layer = np.array([widths.min() - (group.nested.min() - 1) * model._columns_per_node])
+    solutions = _centred_solutions if isinstance(model, FamilyRegressor) else _nested_solutions
+    found, trust = [], []
+    for layer in range(int(group.nested.max())):
+        of_layer = _kept(layer_design(model, design, layer))
+        ((beta, pivot),) = solutions(
+            model, prepared, of_layer, T, group, one_layer, statistics, device
+        )
+        found.append(beta[:, :, 0])
+        trust.append(pivot[:, 0])
+    yield (
+        mean_of_layers(found, group.nested, model._n_shared()),
+        np.stack([np.min(trust[:depth], axis=0) for depth in group.nested], axis=1),
+    )
 
 
 def _nested_solutions(model, prepared, design, T, group, widths, statistics, device):

@@ -12,6 +12,13 @@ POWERS_OF_TWO = (2.0 ** np.arange(-5, 6)).tolist()
 PURITIES = [1 - 0.015 * k for k in range(6)]
 PRIVILEGED = {"privileged_penalty": [10.0**k for k in range(-2, 6)]}
 COUPLINGS = [0.0, 0.25, 0.5, 0.75, 1.0]
+# Of the releases of the deep networks; depth is searched up to 10.
+DEEP = {
+    "C": [2.0**k for k in range(-6, 13, 2)],
+    "n_hidden": [256, 512, 1024],
+    "n_layers": list(range(1, 11)),
+    "activation": ["relu", "selu", "sigmoid"],
+}
 # What each model is searched over besides C, the number of nodes and the activation.
 OWN_RANGES = {
     "rvfl": {},
@@ -35,6 +42,8 @@ OWN_RANGES = {
     "totalvar": {"variance": ["total"], "variance_weight": POWERS_OF_TEN},
     "rvfl_plus": PRIVILEGED,
     "krvfl_plus": {**PRIVILEGED, "kernel_width": POWERS_OF_TWO},
+    "edrvfl": {**DEEP, "combine": ["mean"]},
+    "drvfl": {**DEEP, "combine": ["concat"]},
     "multiview": {"coupling": COUPLINGS},
     "grvfl_mv": {"coupling": COUPLINGS, "graph": ["lfda"], "graph_weight": POWERS_OF_TEN},
 }
@@ -50,10 +59,10 @@ def paper_grid(model, prefix=""):
         Which model. The ranges of the last two, which the paper does not give, are stated here:
         purities 1 - 0.015k for k = 0..5, and graph weights 10^-5..10^5. The relatives
         (``docs/family.md``) are ``"ifrvfl"``, ``"geifrvfl"``, ``"r2vfl"``, ``"classvar"``,
-        ``"totalvar"``, ``"rvfl_plus"``, ``"krvfl_plus"``, ``"multiview"`` and
-        ``"grvfl_mv"``: nodes and activations are the paper's, and the other ranges those of their
-        releases where such were found, ours where not. Privileged columns and views are yours to
-        give.
+        ``"totalvar"``, ``"rvfl_plus"``, ``"krvfl_plus"``, ``"multiview"``, ``"grvfl_mv"``,
+        ``"edrvfl"`` and ``"drvfl"``: nodes and activations are the paper's (of the last two their
+        releases'), and the other ranges those of their releases where such were found, ours where
+        not. Privileged columns and views are yours to give.
     prefix : str, default=""
         Put before every name: ``"rvflclassifier__"`` for a step of a pipeline.
 

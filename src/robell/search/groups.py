@@ -25,6 +25,7 @@ SHAREABLE += ("score_power", "threshold", "center")
 
 # What sharing goes round: it is shared only where all of these are this package's own.
 BYPASSED = ("fit", "_fit", "_fit_prepared", "_fit_weighted", "_fit_penalty", "_fit_ridge")
+BYPASSED += ("_solve_system",)
 BYPASSED += ("_leaves_out", "_use_left_out", "_calibration", "_check_new", "_output_weights")
 BYPASSED += ("_linear_scores", "_scores", "_class_scores", "decision_function", "predict")
 BYPASSED += ("predict_proba", "score")

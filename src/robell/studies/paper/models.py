@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from robell.models.complex_valued import ComplexRVFLClassifier
+from robell.models.deep import DeepRVFLClassifier
 from robell.models.granular_ball import GranularBallRVFLClassifier
 from robell.models.huber import HuberRVFLClassifier
 from robell.models.intuitionistic import IntuitionisticFuzzyRVFLClassifier
@@ -37,6 +38,7 @@ GRAPH_AND_SCORES = partial(
     IntuitionisticFuzzyRVFLClassifier, score_power=1, class_weight="ratio", graph="lda"
 )
 FEW_GRAPHS = {"model__kernel_width": ["scale"], "model__graph_weight": [1e-5, 1e-3, 1e-1, 1e1]}
+ONE_RIDGE = partial(DeepRVFLClassifier, combine="concat")
 TOTAL_VARIANCE = partial(VarianceRVFLClassifier, variance="total")
 MODELS = {
     "rvfl": Model("RVFL", RVFLClassifier, 1),
@@ -55,6 +57,9 @@ MODELS = {
     "r2vfl": Model("R2VFL", HuberRVFLClassifier, 8),
     "classvar": Model("Class-Var-RVFL", VarianceRVFLClassifier, 30),
     "totalvar": Model("Total-Var-RVFL", TOTAL_VARIANCE, 30),
+    # One width of paper_grid's three; depth is searched up to 10.
+    "edrvfl": Model("edRVFL", DeepRVFLClassifier, 2, {"model__n_hidden": [256]}),
+    "drvfl": Model("dRVFL", ONE_RIDGE, 4, {"model__n_hidden": [256]}),
     # No set has privileged columns: this is its kernel alone, and their penalty does not count.
     "krvfl_plus": Model(
         "KRVFL+", KernelRVFLPlusClassifier, 15, {"model__privileged_penalty": [1000.0]}
