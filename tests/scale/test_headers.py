@@ -36,3 +36,18 @@ def test_a_header_alone_is_read_as_it_is_with_its_rows(tmp_path, text, names):
     tables = batches.Tables(path)
     assert tables.columns == csv.read_csv(path).column_names == names
     assert [X.tolist() for X, _ in tables.batches(5)] == [[[1.0, 2.0]]]
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("a,y\n1,no\n2,\xe9\n".encode("latin-1"), "line 3"),
+        ("\xe9,y\n1,0\n2,1\n".encode("latin-1"), "in its header"),
+        ("a,y\n1,0\n2,1\n".encode("utf-32"), "in its header"),
+    ],
+)
+def test_text_of_another_encoding_is_called_that(tmp_path, text, where):
+    path = tmp_path / "table.csv"
+    path.write_bytes(text)
+    with pytest.raises(FileError, match=rf"table\.csv: is not UTF-8 text \({where}\): write it as"):
+        fit_files(RVFLClassifier(), path, "y")

@@ -364,3 +364,39 @@ def test_sets_are_gathered_and_those_that_cannot_be_had_say_why(monkeypatch, tmp
     assert tables["monk1"].X.shape == (556, 6)
     assert tables["monk1"].about["n_rows"] == 556
     assert "echocardiogram" in unavailable["echocardiogram"]
+
+
+def done(folder):
+    with Store(folder, TOY.name) as store:
+        execute(TOY, JOBS, TABLES, store)
+    return folder / "records.jsonl"
+
+
+def broken_sections(results, run, figures):
+    return [results.done[0]["outcome"]["no such thing"]]
+
+
+def test_a_mistake_in_a_study_is_not_blamed_on_its_records(tmp_path):
+    done(tmp_path)
+    with pytest.raises(KeyError, match="no such thing"):
+        write_report(replace(TOY, sections=broken_sections), tmp_path)
+
+
+def test_records_of_somebody_else_are_called_that(tmp_path):
+    path = done(tmp_path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        del line["check"]
+        line["outcome"] = {"total": 3}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(StudyError, match=r"not of the shape this study writes \(KeyError: 'sum'\)"):
+        write_report(TOY, tmp_path)
+
+
+def test_notes_of_somebody_else_are_called_that(tmp_path):
+    done(tmp_path)
+    (tmp_path / "run.json").write_text('{"summary": 7}')
+    with pytest.raises(StudyError, match=r"run\.json: not what this study writes .*; without the"):
+        write_report(TOY, tmp_path)
+    (tmp_path / "run.json").unlink()
+    assert write_report(TOY, tmp_path)[0].exists()

@@ -255,6 +255,10 @@ class _File:
     def _explained(self, error):
         """Return the first line of an error, a column called by its name."""
         text = _first_line(error)
+        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in text:
+            row = re.search(r"Row #(\d+)", text)
+            where = f" (line {row[1]})" if row else " (in its header)"
+            return f"is not UTF-8 text{where}: write it as UTF-8 first"
         if "straddling object straddles two block boundaries" in text:
             return f"a line has more than {CSV_BLOCK >> 20} MiB: this is no table of text"
         number = re.search(r"In CSV column #(\d+): ", text)

@@ -10,30 +10,63 @@ from robell.report import plots
 from robell.report.page import Callout, FigureBlock, TableBlock, literal, render
 from robell.report.tables import Table, write
 from robell.report.text import counted
-from robell.studies.engine.store import StudyError, read_records
+from robell.studies.engine.store import StudyError, all_have_checksums, read_records
+
+OTHER_SHAPE = (KeyError, TypeError, AttributeError, IndexError, ValueError)
 
 
-def write_report(study, folder):
-    """Write page, tables and figures of a study; return the page's path and the results."""
+def write_report(study, folder, run=None):
+    """Write page, tables and figures of a study; return the page's path and the results.
+
+    ``run`` is what a run notes about itself; by default it is what run.json holds.
+    """
     folder = Path(folder)
-    run = _run_of(folder)
-    records = read_records(folder).values()
-    try:
-        results = study.read(records, run)
-        sections = study.sections(results, run, FigureFolder(folder / "figures"))
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise StudyError(
-            f"{folder}: its records are not of the shape this study writes "
-            f"({type(error).__name__}: {error})"
-        ) from error
+    results, sections, files, page = _composed(study, folder, run)
     for section in sections:
         for block in _flat(section.blocks):
             if isinstance(block, TableBlock):
                 write(block.table, folder / "tables")
-    for name, text in study.files(results).items():
+    for name, text in files.items():
         write_atomically(folder / name, text)
-    page = render(study.title, study.subtitle(results), sections, footer=results.versions())
     return write_atomically(folder / study.page, page), results
+
+
+def _composed(study, folder, run):
+    """Return results, sections, more files and page of a study.
+
+    An error is a mistake of ours, and is raised as such, unless it comes of what others may have
+    written: records without our checksum, or notes on the run in a file.
+    """
+    records, notes = list(read_records(folder).values()), _run_of(folder) if run is None else run
+    try:
+        return _compose(study, folder, records, notes)
+    except OTHER_SHAPE as error:
+        what = f"({type(error).__name__}: {error})"
+        if not all_have_checksums(folder):
+            raise StudyError(
+                f"{folder}: its records are not of the shape this study writes {what}"
+            ) from error
+        if run is None and _works_without_notes(study, folder, records):
+            raise StudyError(
+                f"{folder / 'run.json'}: not what this study writes {what}; without the file, the "
+                "report is made of all records"
+            ) from error
+        raise
+
+
+def _works_without_notes(study, folder, records):
+    try:
+        _compose(study, folder, records, {})
+    except OTHER_SHAPE:
+        return False
+    return True
+
+
+def _compose(study, folder, records, run):
+    results = study.read(records, run)
+    sections = list(study.sections(results, run, FigureFolder(folder / "figures")))
+    page = render(study.title, study.subtitle(results), sections, footer=results.versions())
+    return results, sections, study.files(results), page
 
 
 def _run_of(folder):

@@ -184,6 +184,12 @@ def read_records(folder):
     return _parse(path, path.read_bytes())
 
 
+def all_have_checksums(folder):
+    """Say whether every record ends with a checksum: then nobody else has written it."""
+    lines = (Path(folder) / "records.jsonl").read_bytes().split(b"\n")[:-1]
+    return all(CHECK in line for line in lines if line.strip())
+
+
 def _parse(path, text):
     """Return the newest record of every key; half a line behind the last newline is left out."""
     records = {}

@@ -116,6 +116,7 @@ def carry_out(study, tables, unavailable, settings, out, *, command="", notes=No
             **(notes or {}),
             "summary": asdict(summary),
         }
-        write_atomically(Path(out) / "run.json", json.dumps(run, indent=1) + "\n")
-        report, results = write_report(study, out)
+        text = json.dumps(run, indent=1)
+        write_atomically(Path(out) / "run.json", text + "\n")
+        report, results = write_report(study, out, json.loads(text))
     return Outcome(study, report, results, summary, unavailable)
