@@ -1,5 +1,7 @@
 """Several views: the released block system, its two limits, leave-one-out, selectors, bad input."""
 
+from functools import reduce
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from robell._core.ridge.calibrate import fit_calibration
 from robell._core.ridge.folds import deal_out
 from robell.models import multi_view as module
 from robell.models._penalty import FOLDS
+from robell.scale.out_of_core import OutOfCoreFit
 
 TWO = [slice(0, 2), slice(2, 5)]
 THREE = [[0, 1], [1, 2, 3], [4]]  # overlapping
@@ -335,6 +338,101 @@ def test_views_are_saved_with_the_model(tmp_path):
     again = load_model(tmp_path / "model.skops")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(again.fit(X, y).coef_, model.coef_)
+
+
+# -- rows in parts ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"coupling": 0.0, "class_weight": "balanced"},
+        {"coupling": 1.0, "views": THREE, "output_bias": True},
+        {"C": "loo", "views": THREE},
+        {"C": 1e4, "output_bias": True},
+    ],
+    ids=str,
+)
+def test_streams_and_passes_give_the_model_of_all_rows(settings):
+    X, y = table(200)
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    model = clone(MODEL).set_params(**settings)
+    expected = clone(model).fit(X, y, weight)
+    streamed, job = clone(model), OutOfCoreFit(model)
+    parts = [slice(start, start + 37) for start in range(0, 200, 37)]
+    for part in parts:
+        streamed.partial_fit(X[part], y[part], [0, 1, 2], weight[part])
+    for step in job.passes():
+        step.finish(reduce(step.reduce, (step.map(X[p], y[p], weight[p]) for p in parts)))
+    for found in (streamed, job.estimator()):
+        assert found.C_ == expected.C_
+        np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(found.intercept_, expected.intercept_, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-7)
+
+
+def test_sums_alone_give_the_model_of_all_rows(monkeypatch):
+    """Where more rows were seen than are kept, and the equations want refining."""
+    monkeypatch.setattr("robell.models._streaming.RESERVOIR", 20)
+    X, y = table(300)
+    X[:, 1] = X[:, 0] + 1e-6 * X[:, 1]
+    model = clone(MODEL).set_params(C=1e5, views=[slice(0, 3), slice(2, 5)])
+    job = OutOfCoreFit(model)
+    parts = [slice(start, start + 50) for start in range(0, 300, 50)]
+    names = []
+    for step in job.passes():
+        names.append(step.name)
+        step.finish(reduce(step.reduce, (step.map(X[p], y[p]) for p in parts)))
+    assert "residuals" in names
+    expected = clone(model).fit(X, y)
+    scores = job.estimator().decision_function(X)
+    np.testing.assert_allclose(scores, expected.decision_function(X), atol=1e-8)
+
+
+def test_streams_merge_and_their_coupling_may_change():
+    X, y = table(120)
+    here, there = (
+        clone(MODEL).partial_fit(X[half], y[half], [0, 1, 2])
+        for half in (slice(0, 50), slice(50, 120))
+    )
+    expected = clone(MODEL).fit(X, y)
+    np.testing.assert_allclose(here.merge(there).coef_, expected.coef_, atol=1e-9)
+    here.set_params(coupling=1.0).partial_fit(X[:1], y[:1], sample_weight=[0])
+    expected.set_params(coupling=1.0).fit(X, y)
+    np.testing.assert_allclose(here.coef_, expected.coef_, atol=1e-9)
+    here.set_params(views=THREE)
+    with pytest.raises(ValueError, match="views was changed from"):
+        here.partial_fit(X, y)
+
+
+def test_what_needs_the_whole_table_is_refused_in_parts():
+    X, y = table()
+    with pytest.raises(ValueError, match="a graph is made of all rows at once"):
+        clone(MODEL).set_params(graph="lda").partial_fit(X, y, [0, 1, 2])
+    with pytest.raises(TypeError, match="MultiViewRVFLClassifier without a graph"):
+        OutOfCoreFit(clone(MODEL).set_params(graph="lda"))
+    with pytest.raises(ValueError, match=r"views\[0\] is a function of the table"):
+        clone(MODEL).set_params(views=[lambda X: [0]]).partial_fit(X, y, [0, 1, 2])
+    named = pd.DataFrame(X, columns=list("abcde"))
+    views = [np.array(["a", "b"]), ["c", "d", "e"]]
+    by_name = clone(MODEL).set_params(views=views)
+    for _ in range(2):
+        by_name.partial_fit(named, y, [0, 1, 2])
+    assert by_name.score(named, y) > 0.5
+
+
+def test_files_are_fitted_in_passes(tmp_path):
+    pytest.importorskip("pyarrow")
+    from robell.files import fit_files
+
+    X, y = table(120)
+    pd.DataFrame(X, columns=list("abcde")).assign(y=y).to_csv(tmp_path / "t.csv", index=False)
+    for settings in ({}, {"graph": "lda"}):  # with a graph in memory
+        model = clone(MODEL).set_params(**settings)
+        found = fit_files(clone(model), [tmp_path / "t.csv"], "y")
+        expected = clone(model).fit(X, y)
+        np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
 
 
 # -- bad input -------------------------------------------------------------------------

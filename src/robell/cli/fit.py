@@ -41,8 +41,8 @@ HELP = "fit a model to files of any size"
 DESCRIPTION = """\
 Fit a model to CSV or Parquet files, and write it to a file.
 
-rvfl, elm and robell read files of any size a few times over, a batch of rows at a time; the other
-models take files that fit in the memory given. All columns except the target must be numeric; they
+rvfl, elm, robell and multiview read files of any size a few times over, a batch of rows at a time;
+the other models take files that fit in the memory given. All columns except the target must be numeric; they
 are standardised unless --no-scale is given, and the scaling is part of the model.
 """
 EXAMPLES = """\

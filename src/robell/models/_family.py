@@ -47,6 +47,10 @@ class FamilyMember(BaseEstimator):
         with one_line_errors(name, X):
             return self._validate_new(X) if fitted_on is None else check_tensor(self, X, False)
 
+    def _takes_parts(self):
+        """Say whether the model, with its parameters, can be fitted in passes over parts."""
+        return self._capabilities.passes
+
     def _takes_tensor(self, X):
         """Say whether X is a tensor to be used where it is; refuse it where that cannot be."""
         if not uses_device(X):

@@ -190,6 +190,10 @@ class RidgeShell:
         """Return the width of the design matrix (slot: features)."""
         return int(self.output_bias) + self._direct_link * self.n_features_in_ + int(self.n_hidden)
 
+    def _blocks(self):
+        """Return how blocks of columns are fitted together, or None for one (slot: ridge)."""
+        return
+
     def _fit_weights(self, prepared):
         """Return the importance of every training row, or None for ones (slot: weights)."""
         return

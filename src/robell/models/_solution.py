@@ -154,9 +154,11 @@ class SolvedClasses(SolvedFromSums):
             sample = self._sample(state, cost)
         C = self.C
         if C == "loo":
-            errors = left_out_errors(state, cost, PAPER_C, self._features, sample.merged)
+            errors = left_out_errors(
+                state, cost, PAPER_C, self._features, sample.merged, self._blocks()
+            )
             C = float(PAPER_C[np.argmin(np.where(np.isfinite(errors), errors, np.inf))])
-        return Found(solve(state, float(C), cost), C, cost, sample)
+        return Found(solve(state, float(C), cost, self._blocks()), C, cost, sample)
 
     def _set_solution(self, state, found):
         self.C_ = found.C
@@ -165,7 +167,8 @@ class SolvedClasses(SolvedFromSums):
             self.kernel_width_ = state.frozen.means.landmarks.width
         if self.calibrate:
             X, T, weight, _ = found.sample.merged
-            scores = left_out_scores(found.solution, self._features, X, T, weight)
+            rows = (self._features, X, T, weight)
+            scores = left_out_scores(found.solution, *rows, self._blocks())
             counted = found.sample.counted * (state.sizes.sum() / found.sample.counted.sum())
             self.calibration_slope_, self.calibration_offsets_ = fit_calibration(
                 scores[found.sample.group], found.sample.T, counted

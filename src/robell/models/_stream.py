@@ -26,7 +26,7 @@ from robell.models._validation import (
 
 # What sums already taken depend on
 FIXED_PARAMETERS = ("n_hidden", "activation", "bias_scale", "output_bias", "direct_link")
-FIXED_PARAMETERS += ("kernel_width", "rho")
+FIXED_PARAMETERS += ("kernel_width", "rho", "views")
 
 
 @dataclass
@@ -151,7 +151,7 @@ class Streaming:
 
     def _require_same_stream(self, y, classes):
         for name, value in self._stream.parameters.items():
-            if getattr(self, name) != value:
+            if differ(getattr(self, name), value):
                 raise ValueError(
                     f"{name} was changed from {value!r} to {getattr(self, name)!r} between calls "
                     "of partial_fit; start anew with a clone"
@@ -192,7 +192,10 @@ class Streaming:
         mine, theirs = self._stream, other._stream
         if type(self) is not type(other) or not self._same_outcome(other):
             raise ValueError(f"merge needs two models of the same kind and {self._outcome_name}")
-        if mine.parameters != theirs.parameters or self.n_features_in_ != other.n_features_in_:
+        if (
+            differ(mine.parameters, theirs.parameters)
+            or self.n_features_in_ != other.n_features_in_
+        ):
             raise ValueError("merge needs two models of the same parameters and features")
         if mine.seed != theirs.seed:
             raise ValueError(
@@ -227,3 +230,11 @@ def weights_of_part(sample_weight, n_rows):
     if sample_weight is not None and not np.any(np.asarray(sample_weight) != 0):
         return np.zeros(n_rows)
     return check_multiplicity(sample_weight, n_rows)
+
+
+def differ(a, b):
+    """Say whether two values differ; arrays within them are compared as they are written."""
+    try:
+        return bool(a != b)
+    except ValueError:
+        return repr(a) != repr(b)

@@ -12,14 +12,22 @@ from robell._core.tools.names import did_you_mean
 def columns_of_views(views, X, n_features, names):
     """Return the places of the columns of every view, or raise one line saying what is wrong.
 
-    ``names`` are those of the columns, or None; X is only given to selectors that are functions.
+    ``names`` are those of the columns, or None; X, or None, is given to selectors that are
+    functions.
     """
     if not len(views):
         raise ValueError("views is empty: give one selector of columns at least, or None")
     found = []
     for place, view in enumerate(views):
         where = f"views[{place}]"
-        columns = _columns_of(view(X) if callable(view) else view, n_features, names, where)
+        if callable(view):
+            if X is None:
+                raise ValueError(
+                    f"{where} is a function of the table, and only parts of it are at hand: give "
+                    "columns by place or by name"
+                )
+            view = view(X)
+        columns = _columns_of(view, n_features, names, where)
         if not len(columns):
             raise ValueError(
                 f"{where} is empty: {view!r} is no column of X (n_features={n_features})"

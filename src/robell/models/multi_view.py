@@ -15,10 +15,11 @@ from robell.models._base import BaseRVFLClassifier
 from robell.models._capabilities import Capabilities
 from robell.models._penalty import WithGraph
 from robell.models._shell import PAPER_C
+from robell.models._streaming import StreamingMixin
 from robell.models._views import columns_of_views
 
 
-class MultiViewRVFLClassifier(WithGraph, BaseRVFLClassifier):
+class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
     """MvRVFL, and GRVFL-MV with a ``graph``: a network for each view of the columns.
 
     A view is a part of the columns that belong together: the sensors of one device, the questions
@@ -78,7 +79,7 @@ class MultiViewRVFLClassifier(WithGraph, BaseRVFLClassifier):
         The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    solver_ : {"primal", "dual", "svd", "lu"}
+    solver_ : {"primal", "dual", "svd", "gram", "eigen", "lu"}
         How the system was solved, as in :class:`RVFLClassifier`; with a graph by LU.
     calibration_slope_ : float
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
@@ -155,14 +156,26 @@ class MultiViewRVFLClassifier(WithGraph, BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    _capabilities = Capabilities()
+    _capabilities = Capabilities(streams=True, passes=True)
 
     def _validate_training(self, X, y):
         checked = super()._validate_training(X, y)
+        self._find_views(X)
+        return checked
+
+    def _begin(self, seed):
+        if self.graph is not None:
+            raise ValueError("a graph is made of all rows at once: call fit, or give graph=None")
+        self._find_views(None)
+        return super()._begin(seed)
+
+    def _takes_parts(self):
+        return super()._takes_parts() and self.graph is None
+
+    def _find_views(self, X):
         names = getattr(self, "feature_names_in_", None)
         views = [slice(None)] if self.views is None else self.views
         self.view_columns_ = columns_of_views(views, X, self.n_features_in_, names)
-        return checked
 
     def _fit_features(self, rows, seed):
         layers = [

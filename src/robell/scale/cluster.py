@@ -46,8 +46,8 @@ def fit(estimator, X, y, client=None, sample_weight=None):
 
     Parameters
     ----------
-    estimator : RVFLClassifier, ELMClassifier, RoBellRVFLClassifier, RVFLRegressor, \
-ELMRegressor or Pipeline
+    estimator : RVFLClassifier, ELMClassifier, RoBellRVFLClassifier, MultiViewRVFLClassifier, \
+RVFLRegressor, ELMRegressor or Pipeline
         It is not changed. A pipeline must end in one of these, and all its other steps must be
         ``StandardScaler``, whose means and variances take one more pass.
     X : dask array or dask data frame of shape (n_samples, n_features)

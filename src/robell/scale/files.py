@@ -71,7 +71,8 @@ def fit_files(estimator, paths, target, memory_limit="1GiB"):
     Parameters
     ----------
     estimator : model of robell, or Pipeline that ends in one
-        It is not changed. RVFL and ELM networks and ``RoBellRVFLClassifier`` are fitted in passes,
+        It is not changed. RVFL and ELM networks, ``RoBellRVFLClassifier`` and
+        ``MultiViewRVFLClassifier`` (without a graph) are fitted in passes,
         whatever the size of the files; all other steps of a pipeline must be ``StandardScaler``
         then. The other models take all rows at once, and files that need more than the memory
         limit are refused.
@@ -124,7 +125,7 @@ def fit_tables(estimator, tables, memory_limit):
 def _require_fit_in_parts(estimator):
     """Say whether a model is fitted in passes; raise for what cannot be, before files are read."""
     model = classifier_of(estimator)
-    in_passes = not isinstance(model, FamilyMember) or model._capabilities.passes
+    in_passes = not isinstance(model, FamilyMember) or model._takes_parts()
     if in_passes:
         OutOfCoreFit(estimator)
     return in_passes
@@ -133,7 +134,8 @@ def _require_fit_in_parts(estimator):
 def _fit_in_passes(estimator, tables, labels, sizes, memory_limit):
     n_features = len(tables.columns)
     job = OutOfCoreFit(estimator, list(sizes), n_features)
-    n_columns = 1 + n_features + int(job.classifier.n_hidden)
+    n_views = len(getattr(job.classifier, "views", None) or [None])
+    n_columns = n_views * (1 + n_features + int(job.classifier.n_hidden))
     rows = batch_rows(memory_limit, n_features, len(sizes), n_columns)
     _run_passes(job, lambda: tables.batches(rows, labels), sum(sizes.values()))
     return job.estimator(tables.columns)

@@ -167,11 +167,11 @@ def _steps(model):
             )
         *before, last = [step for _, step in model.steps]
         steps = [step for step in before if step is not None and step != "passthrough"] + [last]
-    if not (isinstance(steps[-1], FamilyMember) and steps[-1]._capabilities.passes):
+    if not (isinstance(steps[-1], FamilyMember) and steps[-1]._takes_parts()):
         raise TypeError(
             f"{type(steps[-1]).__name__} cannot be fitted in parts: give RVFLClassifier, "
-            "ELMClassifier, RoBellRVFLClassifier, RVFLRegressor or ELMRegressor, alone or as the "
-            "last step of a pipeline"
+            "ELMClassifier, RoBellRVFLClassifier, MultiViewRVFLClassifier without a graph, "
+            "RVFLRegressor or ELMRegressor, alone or as the last step of a pipeline"
         )
     require_own_fit(steps[-1], "a fit in parts")
     for step in steps[:-1]:

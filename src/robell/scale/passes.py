@@ -17,6 +17,7 @@ from robell._core.membership import frozen as frozen_steps
 from robell._core.membership.distances import require_squares
 from robell._core.membership.moments import mean_and_scatter, pool_moments
 from robell._core.membership.reservoir import row_keys
+from robell._core.ridge.blocks import residual_products
 from robell._core.ridge.state import merge
 from robell.models._stream import weights_of_part
 from robell.models._validation import ARRAY_CHECKS, one_line_errors
@@ -272,8 +273,12 @@ class ResidualPass(Pass):
         weight = weight * self._solution.weight_factor
         model, beta = self._reader.model, self._solution.beta
         T, gradient = model._target_columns(labels), np.zeros_like(beta)
+        blocks = model._blocks()
         for block, M in model._design(rows):
-            gradient += M.T @ (weight[block, None] * (T[block] - M @ beta))
+            if blocks is None:
+                gradient += M.T @ (weight[block, None] * (T[block] - M @ beta))
+            else:
+                gradient += residual_products(M, T[block], weight[block], beta, blocks)
         return gradient
 
     def reduce(self, a, b):

@@ -5,6 +5,7 @@ import itertools
 import math
 import pickle
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,6 @@ from streams import (
 )
 
 import robell._core.membership.reservoir as reservoirs
-import robell.models._streaming as streaming
 from robell._core.membership import frozen as steps
 from robell._core.membership.equations import kernel_statistics, pw_gbell, scale_kernel_width
 from robell._core.membership.reservoir import (
@@ -363,10 +363,10 @@ def test_the_chance_of_drift_is_that_of_all_orders(n, N):
         counts[sum(rank > max(order[:n]) for rank in order[n:])] += 1
     for k in range(N + 1):
         changed = {
-            "frozen": streaming.replace(state.frozen, sizes=np.array([n, 0.0])),
+            "frozen": replace(state.frozen, sizes=np.array([n, 0.0])),
             "later": np.array([float(N), 0.0]),
             "beyond": np.array([float(k), 0.0]),
         }
-        found = drift_p_values(streaming.replace(state, **changed))
+        found = drift_p_values(replace(state, **changed))
         assert found[0] == pytest.approx(counts[k:].sum() / counts.sum(), rel=1e-10)
         assert found[1] == 1.0

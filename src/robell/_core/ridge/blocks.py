@@ -31,12 +31,13 @@ from numpy.typing import NDArray
 
 from robell._core.array import add_to_diagonal
 from robell._core.layers.features import RowBlocks
-from robell._core.ridge.loo import decompose
+from robell._core.ridge.loo import Spectrum, decompose
 from robell._core.ridge.solve import (
     EPS,
     REFINE_BELOW,
     REFINEMENTS,
     RidgeSolution,
+    SPDFactor,
     factor_spd,
     normal_equations,
     require_finite,
@@ -148,38 +149,60 @@ def _solve_primal(
     factor = factor_spd(G)
     if factor is None:
         return None
-    theta, E = factor.solve(R), blocks.roots().T @ blocks.roots()
+    theta = factor.solve(R)
     for _ in range(REFINEMENTS if factor.rcond < REFINE_BELOW else 0):
         gradient = -penalty * theta
         for rows, M in design:
-            missed = w[rows, None, None] * (E @ _missed(M, theta, T[rows], blocks))
-            for v, c in enumerate(blocks.columns):
-                gradient[c] += M[:, c].T @ missed[:, v]
+            gradient += residual_products(M, T[rows], w[rows], theta, blocks)
         theta += factor.solve(gradient)
     loo = None
     if leave_out:
-        once = np.ones((design.n_columns, 1))
-        basis = np.ascontiguousarray(factor.inverse_lower.T)
-        found = _left_out(design, T, w, blocks, basis, once, theta[:, None, :])
-        loo = np.concatenate([scores[:, 0] for _, scores in found])
+        loo = left_out_scores(design, T, w, blocks, factor, theta)
     return RidgeSolution(theta, "primal", loo)
 
 
-def _missed(M: Array, theta: Array, T: Array, blocks: Blocks) -> Array:
-    """Return t_i/V - f_iv, (n, V, K)."""
-    values = [M[:, c] @ theta[c] for c in blocks.columns]
-    return np.asarray(T[:, None, :] / len(values) - np.stack(values, axis=1))
+def left_out_scores(
+    design: RowBlocks, T: Array, w: Array, blocks: Blocks, factor: SPDFactor, theta: Array
+) -> Array:
+    """Return the scores of samples left out, given a factor of G⁻¹ and the solution."""
+    basis = np.ascontiguousarray(factor.inverse_lower.T)
+    once = np.ones((basis.shape[1], 1))
+    found = _left_out(design, T, w, blocks, basis, once, theta[:, None, :])
+    return np.concatenate([scores[:, 0] for _, scores in found])
+
+
+def residual_products(M: Array, T: Array, w: Array, theta: Array, blocks: Blocks) -> Array:
+    """Return what is left of the right-hand side under a solution: Σ_i w_i m_ivᵀ E(t_i/V - f_i)."""
+    values = np.stack([M[:, c] @ theta[c] for c in blocks.columns], axis=1)
+    E = blocks.roots().T @ blocks.roots()
+    missed = w[:, None, None] * (E @ (T[:, None, :] / len(E) - values))
+    return np.vstack([M[:, c].T @ missed[:, v] for v, c in enumerate(blocks.columns)])
 
 
 def _primal_errors(
     design: RowBlocks, T: Array, w: Array, penalties: Array, blocks: Blocks
 ) -> Array:
-    values, Q, coordinates = decompose(*_equations(design, T, w, blocks))
+    return squared_errors(
+        design, T, w, w, decompose(*_equations(design, T, w, blocks)), penalties, blocks
+    )
+
+
+def squared_errors(
+    design: RowBlocks,
+    T: Array,
+    w: Array,
+    counted: Array,
+    spectrum: Spectrum,
+    penalties: Array,
+    blocks: Blocks,
+) -> Array:
+    """Return the squared leave-one-out error under each penalty, samples counted so often."""
+    values, Q, coordinates = spectrum
     inverse = 1.0 / (values[:, None] + penalties)  # (P, L)
     theta = np.einsum("pr,rl,rk->plk", Q, inverse, coordinates, optimize=True)
     errors = np.zeros(len(penalties))
     for rows, scores in _left_out(design, T, w, blocks, Q, inverse, theta):
-        errors += w[rows] @ np.square(T[rows, None, :] - scores).sum(axis=2)
+        errors += counted[rows] @ np.square(T[rows, None, :] - scores).sum(axis=2)
     return errors
 
 

@@ -54,6 +54,8 @@ from robell._core.membership.reservoir import (
     row_keys,
     settle,
 )
+from robell._core.ridge import blocks as of_blocks
+from robell._core.ridge.blocks import Blocks
 from robell._core.ridge.loo import decompose, squared_errors
 from robell._core.ridge.solve import EPS, SPDFactor, factor_spd, require_finite
 from robell._core.ridge.solve import left_out_scores as scores_without_each
@@ -284,20 +286,26 @@ class GramSolution:
     penalty: float | Array  # what was added to the diagonal; (P, 1) where not the same everywhere
 
 
-def summed_equations(state: State, class_cost: Array | None) -> tuple[Array, Array]:
-    """Return Σ_c l_c G_c and [l_1 R_1ᵀ ... l_K R_Kᵀ]."""
+def summed_equations(
+    state: State, class_cost: Array | None, blocks: Blocks | None = None
+) -> tuple[Array, Array]:
+    """Return Σ_c l_c G_c and [l_1 R_1ᵀ ... l_K R_Kᵀ], coupled where columns are blocks."""
     if class_cost is None:
-        return state.gram.sum(axis=0), state.right.T.copy()
-    return np.tensordot(class_cost, state.gram, axes=1), state.right.T * class_cost
+        G, R = state.gram.sum(axis=0), state.right.T.copy()
+    else:
+        G, R = np.tensordot(class_cost, state.gram, axes=1), state.right.T * class_cost
+    return (G, R) if blocks is None else (blocks.coupled(G), blocks.pull * R)
 
 
-def solve(state: State, C: float, class_cost: Array | None = None) -> GramSolution:
+def solve(
+    state: State, C: float, class_cost: Array | None = None, blocks: Blocks | None = None
+) -> GramSolution:
     """Solve the ridge regression of all rows seen from its sums.
 
     A system that is singular to working precision is solved over the eigenvalues it has
     numerically, as :mod:`robell._core.ridge.solve` does over singular values.
     """
-    G, R = summed_equations(state, class_cost)
+    G, R = summed_equations(state, class_cost, blocks)
     factor_of_weights = min(C, 1.0)  # for C < 1 the system is multiplied by C: 1/C may overflow
     penalty = 1.0 / C if C >= 1.0 else 1.0
     G, R = G * factor_of_weights, R * factor_of_weights
@@ -318,7 +326,12 @@ def factor_or_eigen(G: Array) -> tuple[SPDFactor, str]:
 
 
 def left_out_scores(
-    solution: GramSolution, features: Features, X: Array, T: Array, weight: Array
+    solution: GramSolution,
+    features: Features,
+    X: Array,
+    T: Array,
+    weight: Array,
+    blocks: Blocks | None = None,
 ) -> Array:
     """Return the scores of rows by the model fitted without them.
 
@@ -326,6 +339,8 @@ def left_out_scores(
     """
     w = weight * solution.weight_factor
     rows = sample_design(features, X, len(solution.beta))
+    if blocks is not None:
+        return of_blocks.left_out_scores(rows, T, w, blocks, solution.factor, solution.beta)
     return np.asarray(scores_without_each(solution.factor.leverage, solution.beta, rows, T, w))
 
 
@@ -335,17 +350,20 @@ def left_out_errors(
     candidates: Array,
     features: Features,
     sample: tuple[Array, Array, Array, Array],
+    blocks: Blocks | None = None,
 ) -> Array:
     """Return the squared leave-one-out error of a sample of rows under each candidate C.
 
     ``sample`` holds X, T and weight, as in :func:`left_out_scores`, and how often each row counts.
     """
     X, T, weight, counted = sample
-    G, R = summed_equations(state, class_cost)
+    G, R = summed_equations(state, class_cost, blocks)
     with np.errstate(over="ignore"):
         penalties = 1.0 / candidates
-    rows = sample_design(features, X, len(G))
-    return squared_errors(rows, T, weight, counted, decompose(G, R), penalties)
+    rows, spectrum = sample_design(features, X, len(G)), decompose(G, R)
+    if blocks is not None:
+        return of_blocks.squared_errors(rows, T, weight, counted, spectrum, penalties, blocks)
+    return squared_errors(rows, T, weight, counted, spectrum, penalties)
 
 
 def sample_design(features: Features, X: Array, n_columns: int) -> RowBlocks:
