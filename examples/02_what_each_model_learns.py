@@ -1,7 +1,9 @@
-"""Second example: what each of the paper's eight models learns from the same table.
+"""Second example: what each member of the family learns from the same table.
 
 Two interleaved half moons, nine to one, with one label in twenty wrong. Each panel shows one
-model's decision regions; the granular-ball models also show the balls they were fitted to.
+model's decision regions: the paper's eight, their relatives, and the one made for wrong labels. The
+granular-ball models also show the balls they were fitted to; rows that a model weighs less are
+fainter, and crosses are rows it does not count at all.
 
     python examples/02_what_each_model_learns.py --out models.png
 """
@@ -19,9 +21,16 @@ from robell import (
     ComplexRVFLClassifier,
     ELMClassifier,
     GranularBallRVFLClassifier,
+    HuberRVFLClassifier,
+    IntuitionisticFuzzyRVFLClassifier,
+    KernelRVFLPlusClassifier,
+    MultiViewRVFLClassifier,
     NeuroFuzzyRVFLClassifier,
+    NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
+    RVFLPlusClassifier,
+    VarianceRVFLClassifier,
 )
 
 MAJORITY, MINORITY = "#3b6ea5", "#d1495b"

@@ -39,6 +39,7 @@ GRAPH_AND_SCORES = partial(
 )
 FEW_GRAPHS = {"model__kernel_width": ["scale"], "model__graph_weight": [1e-5, 1e-3, 1e-1, 1e1]}
 ONE_RIDGE = partial(DeepRVFLClassifier, combine="concat")
+FEW_VARIANCES = {"model__variance_weight": [1e-2, 1.0, 1e2, 1e4]}
 TOTAL_VARIANCE = partial(VarianceRVFLClassifier, variance="total")
 MODELS = {
     "rvfl": Model("RVFL", RVFLClassifier, 1),
@@ -52,11 +53,11 @@ MODELS = {
     "robell": Model("RoBell-RVFL", RoBellRVFLClassifier, 18),
     # The relatives, which no table of the paper has: measured over repeated splits only.
     "ifrvfl": Model("IFRVFL", IntuitionisticFuzzyRVFLClassifier, 5),
-    # One kernel width and four graph weights of paper_grid's eleven each.
+    # One kernel width, and four weights of a graph or variance, of paper_grid's eleven each.
     "geifrvfl": Model("GE-IFRVFL-CIL", GRAPH_AND_SCORES, 20, FEW_GRAPHS),
     "r2vfl": Model("R2VFL", HuberRVFLClassifier, 8),
-    "classvar": Model("Class-Var-RVFL", VarianceRVFLClassifier, 30),
-    "totalvar": Model("Total-Var-RVFL", TOTAL_VARIANCE, 30),
+    "classvar": Model("Class-Var-RVFL", VarianceRVFLClassifier, 10, FEW_VARIANCES),
+    "totalvar": Model("Total-Var-RVFL", TOTAL_VARIANCE, 10, FEW_VARIANCES),
     # One width of paper_grid's three; depth is searched up to 10.
     "edrvfl": Model("edRVFL", DeepRVFLClassifier, 2, {"model__n_hidden": [256]}),
     "drvfl": Model("dRVFL", ONE_RIDGE, 4, {"model__n_hidden": [256]}),
