@@ -35,6 +35,8 @@ from robell import (
 
 MAJORITY, MINORITY = "#3b6ea5", "#d1495b"
 COMMON = {"C": 100.0, "output_bias": True, "random_state": 0}
+IF_CIL = {"score_power": 1, "class_weight": "ratio", "graph": "lda"}
+PRIVILEGED = "RVFL+"  # is also told which labels are wrong, and how: of the training rows only
 MODELS = {
     "RVFL": RVFLClassifier(**COMMON),
     "RVFLwoDL (ELM)": ELMClassifier(**COMMON),
@@ -44,6 +46,16 @@ MODELS = {
     "GB-RVFL": GranularBallRVFLClassifier(**COMMON),
     "GE-GB-RVFL": GranularBallRVFLClassifier(graph="lfda", **COMMON),
     "RoBell-RVFL": RoBellRVFLClassifier(**COMMON),
+    "IFRVFL": IntuitionisticFuzzyRVFLClassifier(**COMMON),
+    "GE-IFRVFL-CIL": IntuitionisticFuzzyRVFLClassifier(**COMMON, **IF_CIL),
+    "R2VFL, balanced": HuberRVFLClassifier(**COMMON, class_weight="balanced"),
+    "Class-Var-RVFL": VarianceRVFLClassifier(variance_weight=100.0, **COMMON),
+    "Total-Var-RVFL": VarianceRVFLClassifier(variance="total", variance_weight=100.0, **COMMON),
+    PRIVILEGED: RVFLPlusClassifier(privileged_penalty="loo", **COMMON),
+    "KRVFL+, no privileged": KernelRVFLPlusClassifier(C=100.0),
+    "MvRVFL, a view a column": MultiViewRVFLClassifier(views=[[0], [1]], **COMMON),
+    "RVFL, balanced": RVFLClassifier(class_weight="balanced", **COMMON),
+    "NoiseRobustRVFL": NoiseRobustRVFLClassifier(random_state=0),
 }
 
 
@@ -77,8 +89,22 @@ def draw_balls(axis, balls):
     axis.scatter(*balls["center"][used].T, c=colors, s=14, marker="x", linewidths=1.0)
 
 
+def draw_rows(axis, model, X, given):
+    """Draw the rows, fainter the less they weigh; a cross for those of weight zero."""
+    weight = getattr(model, "score_", getattr(model, "membership_", np.ones(len(X))))
+    faint = 0.25 if hasattr(model, "balls_") else 0.8
+    for label, color, marker in ((0, MAJORITY, "o"), (1, MINORITY, "^")):
+        rows, erased = (given == label) & (weight > 0), (given == label) & (weight == 0)
+        opaque = np.clip(faint * (0.15 + 0.85 * weight[rows]), 0, 1)
+        axis.scatter(
+            *X[rows].T, s=8 + 8 * label, c=color, marker=marker, alpha=opaque, linewidths=0
+        )
+        axis.scatter(*X[erased].T, s=12, c=color, marker="x", linewidths=0.6)
+
+
 def draw(axis, name, model, X, truth, given):
-    model.fit(X, given)
+    told = {"privileged": (given - truth)[:, None]} if name == PRIVILEGED else {}
+    model.fit(X, given, **told)
     (left, bottom), (right, top) = X.min(axis=0) - 0.25, X.max(axis=0) + 0.25
     grid = np.meshgrid(np.linspace(left, right, 220), np.linspace(bottom, top, 220))
     scores = model.decision_function(np.column_stack([g.ravel() for g in grid]))
@@ -86,14 +112,11 @@ def draw(axis, name, model, X, truth, given):
     regions = {"levels": [-np.inf, 0, np.inf], "colors": [MAJORITY, MINORITY], "alpha": 0.14}
     axis.contourf(*grid, scores, **regions)
     axis.contour(*grid, scores, levels=[0], colors="#333333", linewidths=1.2)
-    faint = 0.25 if hasattr(model, "balls_") else 0.8
-    for label, color, marker in ((0, MAJORITY, "o"), (1, MINORITY, "^")):
-        rows = given == label
-        axis.scatter(*X[rows].T, s=8 + 8 * label, c=color, marker=marker, alpha=faint, linewidths=0)
+    draw_rows(axis, model, X, given)
     if hasattr(model, "balls_"):
         draw_balls(axis, model.balls_)
     accuracy = balanced_accuracy_score(truth, model.predict(X))
-    axis.set_title(f"{name}   balanced acc. {accuracy:.2f}", fontsize=10, loc="left")
+    axis.set_title(f"{name}   {accuracy:.2f}", fontsize=10, loc="left")
     axis.set(xlim=(left, right), ylim=(bottom, top), xticks=[], yticks=[])
     return accuracy
 
@@ -104,13 +127,14 @@ def main():
     out = parser.parse_args().out
 
     X, truth, given = make_data(np.random.default_rng(1))
-    figure, axes = plt.subplots(2, 4, figsize=(14, 7.4), layout="constrained")
+    figure, axes = plt.subplots(3, 6, figsize=(18, 9.4), layout="constrained")
     print("balanced accuracy against the true labels, fitted to labels of which 5 % are wrong")
     for axis, (name, model) in zip(axes.flat, MODELS.items(), strict=True):
-        print(f"  {name:16}{draw(axis, name, model, X, truth, given):.3f}")
+        print(f"  {name:26}{draw(axis, name, model, X, truth, given):.3f}")
     figure.suptitle(
-        "450 rows of one class (blue), 50 of the other (red), one label in twenty wrong",
-        fontsize=11,
+        "450 rows of one class (blue), 50 of the other (red), one label in twenty wrong; "
+        "balanced accuracy against the true labels",
+        fontsize=12,
     )
     figure.savefig(out, dpi=110)
     print(f"saved {out}")
