@@ -15,6 +15,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from robell import (
     ComplexRVFLClassifier,
+    DeepRVFLClassifier,
     ELMClassifier,
     GranularBallRVFLClassifier,
     HuberRVFLClassifier,
@@ -85,6 +86,8 @@ def the_relatives():
         "Total-Var-RVFL": VarianceRVFLClassifier(variance="total", **common),
         "RVFL+, 10 privileged columns": RVFLPlusClassifier(**common),
         "MvRVFL, two views": MultiViewRVFLClassifier(views=[slice(0, 25), slice(25, 50)], **common),
+        "edRVFL, 3 layers": DeepRVFLClassifier(**common),
+        "dRVFL, 3 layers": DeepRVFLClassifier(combine="concat", **common),
         "NoiseRobustRVFL, 4 x 100 nodes": NoiseRobustRVFLClassifier(random_state=0),
         "RVFL, C=inf": RVFLClassifier(C=np.inf, **common),
     }

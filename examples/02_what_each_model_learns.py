@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from robell import (
     ComplexRVFLClassifier,
+    DeepRVFLClassifier,
     ELMClassifier,
     GranularBallRVFLClassifier,
     HuberRVFLClassifier,
@@ -54,7 +55,7 @@ MODELS = {
     PRIVILEGED: RVFLPlusClassifier(privileged_penalty="loo", **COMMON),
     "KRVFL+, no privileged": KernelRVFLPlusClassifier(C=100.0),
     "MvRVFL, a view a column": MultiViewRVFLClassifier(views=[[0], [1]], **COMMON),
-    "RVFL, balanced": RVFLClassifier(class_weight="balanced", **COMMON),
+    "edRVFL": DeepRVFLClassifier(**COMMON),
     "NoiseRobustRVFL": NoiseRobustRVFLClassifier(random_state=0),
 }
 
