@@ -5,13 +5,14 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 import pytest
+from searches import assert_same, both
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
-from sklearn.model_selection import GridSearchCV, ParameterGrid
+from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from robell import MultiViewRVFLClassifier, RVFLClassifier, RVFLGridSearchCV, paper_grid
+from robell import MultiViewRVFLClassifier, RVFLClassifier, paper_grid
 from robell._core.balls.graphs import graph_term
 from robell._core.ridge.calibrate import fit_calibration
 from robell._core.ridge.folds import deal_out
@@ -303,6 +304,35 @@ def test_selectors_by_type():
     assert [columns.tolist() for columns in model.view_columns_] == [[0, 1], [2, 3, 4]]
 
 
+GRID = {"coupling": [0.0, 0.5, 1.0], "C": [1e-3, 0.1, 10.0, 1e5], "n_hidden": [4, 9]}
+
+
+@pytest.mark.parametrize("views", [TWO, THREE, None], ids=["two", "three", "one"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "settings", [{}, {"output_bias": True, "class_weight": "balanced"}], ids=str
+)
+def test_a_search_over_coupling_and_c_shares_its_work(views, n_classes, settings):
+    X, y = table(90)
+    y = np.minimum(y, n_classes - 1)
+    model = clone(MODEL).set_params(views=views, **settings)
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    theirs, ours = both(model, GRID, X, y, cv=3, params={"sample_weight": weight})
+    assert_same(theirs, ours)
+    assert ours.n_shared_ > 0.7 * 72
+
+
+def test_a_search_that_cannot_share_says_why():
+    X, y = table(90)
+    scoring = {"scoring": "neg_log_loss", "cv": 3}
+    for settings, more in (({"graph": "lda"}, {"cv": 3}), ({}, scoring)):
+        theirs, ours = both(clone(MODEL).set_params(**settings), {"C": [0.1, 10.0]}, X, y, **more)
+        assert_same(theirs, ours)
+        assert ours.n_shared_ == 0
+        (reason,) = ours.not_shared_
+        assert "views" in reason
+
+
 def test_pipelines_and_searches():
     X, y = table()
     named = pd.DataFrame(X, columns=list("abcde"))
@@ -310,15 +340,10 @@ def test_pipelines_and_searches():
         StandardScaler().set_output(transform="pandas"),
         clone(MODEL).set_params(views=[["a", "b"], ["c", "d", "e"]]),
     )
-    grid = {"multiviewrvflclassifier__coupling": [0.0, 1.0]}
-    grid["multiviewrvflclassifier__C"] = [0.1, 10.0]
-    theirs, ours = (
-        kind(pipeline, grid, cv=3).fit(named, y) for kind in (GridSearchCV, RVFLGridSearchCV)
-    )
-    np.testing.assert_array_equal(
-        ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"]
-    )
-    assert ours.n_shared_ + sum(ours.not_shared_.values()) == 12
+    grid = {f"multiviewrvflclassifier__{name}": values for name, values in GRID.items()}
+    theirs, ours = both(pipeline, grid, named, y, cv=3)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ > 0
 
 
 def test_ranges_to_search():

@@ -78,6 +78,7 @@ class RidgeShell:
     _direct_link = True  # whether [x] is among the features
     _dtype = np.float64  # of the design matrix
     _C_factor = 1.0  # what C is multiplied by in the ridge
+    _is_nested = True  # whether networks that differ in the next can share their work
     _nested_parameter = "n_hidden"  # smaller networks are the first columns of larger ones
     _columns_per_node = 1  # columns that one more of these adds to the design matrix
     _weight_parameters = ()  # parameters that only the row weights depend on

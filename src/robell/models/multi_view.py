@@ -156,7 +156,9 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    _capabilities = Capabilities(streams=True, passes=True)
+    _capabilities = Capabilities(streams=True, passes=True, exact_search=True)
+    _is_nested = False  # nodes of the first view stand before the second's
+    _weight_parameters = ("coupling",)  # of the rows E½ diag(m_1 ... m_V) that a sample has
 
     def _validate_training(self, X, y):
         checked = super()._validate_training(X, y)

@@ -19,6 +19,8 @@ class Calibrations:
             raise NotShared("there are no probabilities without calibrate=True")
         if not model._leaves_out() or model._penalty_parameter is not None:
             raise NotShared(f"{type(model).__name__} is not calibrated on left-out rows so")
+        if model._blocks() is not None:
+            raise NotShared("probabilities of several views")
         if getattr(model, "combine", "concat") != "concat":
             raise NotShared("probabilities of layers that have a ridge each")
         self.model, self.prepared = model, prepared

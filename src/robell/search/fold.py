@@ -30,6 +30,7 @@ from robell.search.groups import SLOTS, NotShared, Unshared, last_step
 from robell.search.layers import layer_design, mean_of_layers
 from robell.search.scorers import RowScorer
 from robell.search.targets import TargetScorer, with_constant, without_means
+from robell.search.views import view_solutions
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
 # for each, a block at a time.
@@ -234,11 +235,23 @@ def _kept(design):
 
 def _solutions_of(model):
     """Return what finds the output weights of a group of candidates of a model."""
+    if model._blocks() is not None:
+        return _view_solutions
     if model._penalty_parameter is not None:
         return _penalty_solutions
     if getattr(model, "combine", "concat") != "concat":
         return _layer_solutions
     return _centred_solutions if isinstance(model, FamilyRegressor) else _nested_solutions
+
+
+def _view_solutions(model, prepared, design, T, group, widths, statistics, device):
+    """Yield β of several views, and how far to trust it, for every coupling."""
+    if device is not None:
+        raise NotImplementedError("views are solved on the host: use device='cpu'")
+    if model._penalty_parameter is not None:
+        raise NotShared("views with a graph are solved one by one")
+    (total,) = _total_weights(model, prepared, [{}], statistics)
+    yield from view_solutions(model, total, design, T, group)
 
 
 def _centred_solutions(model, prepared, design, T, group, widths, statistics, device):

@@ -21,7 +21,7 @@ from robell.models._family import FamilyMember
 from robell.models._own import first_foreign
 
 SHAREABLE = ("C", "n_hidden", "n_layers", "kernel_width", "rho", "graph_weight", "variance_weight")
-SHAREABLE += ("score_power", "threshold", "center")
+SHAREABLE += ("score_power", "threshold", "center", "coupling")
 
 # What sharing goes round: it is shared only where all of these are this package's own.
 BYPASSED = ("fit", "_fit", "_fit_prepared", "_fit_weighted", "_fit_penalty", "_fit_ridge")
@@ -43,6 +43,8 @@ SLOTS += (
     "_C_factor",
     "_columns_per_node",
     "_nested_parameter",
+    "_is_nested",
+    "_blocks",
     "_weight_parameters",
 )
 
@@ -169,7 +171,7 @@ def _shared_parameters(last):
         return ("C",)
     penalty = last._penalty_parameter
     own = last._weight_parameters if penalty is None else (penalty,)
-    return (*own, "C", last._nested_parameter)
+    return (*own, "C", *([last._nested_parameter] if last._is_nested else []))
 
 
 def _make_group(last, prefix, fixed, values, index, shared):

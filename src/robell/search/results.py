@@ -10,8 +10,6 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.model_selection._search import _yield_masked_array_for_each_param
 
-from robell.search.groups import Unshared
-
 TIE = 1e-9  # scores that depend on more than labels and order are known to this, relatively
 
 
@@ -57,7 +55,9 @@ class ResultTable:
             order = np.argsort(means)
             near = np.diff(means[order]) <= TIE * np.abs(means[order][1:])
             tied = np.union1d(order[1:][near], order[:-1][near])
-            self.leave(slice(None), Unshared(tied, "the mean score is another's within rounding"))
+            # What is missing already has a reason.
+            why = "the mean score is another's within rounding"
+            self.reason[tied] = np.where(self.missing[tied], self.reason[tied], why)
             self.missing[tied] = True
 
     def not_shared(self):

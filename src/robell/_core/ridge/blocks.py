@@ -39,12 +39,15 @@ from robell._core.ridge.solve import (
     RidgeSolution,
     SPDFactor,
     factor_spd,
+    invert_lower,
     normal_equations,
     require_finite,
     solve_ridge,
 )
 
 Array = NDArray[np.float64]
+
+UNREFINED_PIVOT = 1e-7
 
 
 class Blocks(NamedTuple):
@@ -236,6 +239,27 @@ def _left_out(
         missed = Q @ (np.swapaxes(Q, -1, -2) @ missed / complement)
         change = (a @ B @ N.T)[:, :, None, :] @ missed
         yield rows, np.einsum("v,nlvk->nlk", a, F) - change[:, :, 0]
+
+
+def solve_penalties(G: Array, R: Array, penalties: Array) -> tuple[Array, Array]:
+    """Return θ of (P, penalties, K), and how far to trust each: 0 where it is left to a single fit.
+
+    That is the smallest squared pivot of the Cholesky factor of G + λI over its diagonal entry.
+    """
+    theta, pivots = np.zeros((len(G), len(penalties), R.shape[1])), np.zeros(len(penalties))
+    for k, penalty in enumerate(penalties.tolist()):
+        scale = 1.0 / np.sqrt(np.diagonal(G) + penalty)
+        system = G * scale[:, None] * scale
+        np.fill_diagonal(system, 1.0)
+        try:
+            L = np.linalg.cholesky(system)
+        except np.linalg.LinAlgError:
+            continue
+        pivot = float(np.square(np.diagonal(L)).min())
+        if pivot > UNREFINED_PIVOT:  # so that the solution needs no refinement
+            root = invert_lower(L) * scale
+            theta[:, k], pivots[k] = root.T @ (root @ R), pivot
+    return theta, pivots
 
 
 # -- wide and singular systems ---------------------------------------------------------
