@@ -50,7 +50,7 @@ class Penalty(NamedTuple):
 def scatter_of(design: RowBlocks, group: Labels, n_groups: int, multiplicity: Array) -> Scatter:
     """Return S, the means and the sizes of the groups; every group must have rows."""
     share = np.zeros((design.n_rows, n_groups))
-    sizes = np.bincount(group, multiplicity, n_groups)
+    sizes = np.bincount(group, multiplicity, n_groups).astype(np.float64)
     share[np.arange(design.n_rows), group] = multiplicity / sizes[group]
     means = np.zeros((n_groups, design.n_columns))
     for rows, M in design:
