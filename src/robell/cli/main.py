@@ -19,6 +19,7 @@ from robell.cli import (
     audit,
     compare,
     datasets,
+    export,
     fit,
     predict,
     report,
@@ -39,6 +40,7 @@ COMMANDS = {
     "predict": predict,
     "audit": audit,
     "apply": apply,
+    "export": export,
 }
 
 

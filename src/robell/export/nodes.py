@@ -1,0 +1,157 @@
+"""Nodes of an ONNX graph written one after the other, all numbers in double precision.
+
+No number is multiplied by a constant right before or after a product of matrices: onnxruntime
+would make one operation of the two, and keep the constant in single precision.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class NotConvertible(ValueError):
+    """A part of a model that has no ONNX form here; the text is one line that says which."""
+
+
+class Graph:
+    """Writes nodes into what skl2onnx gives a converter; every value is known by its name."""
+
+    def __init__(self, scope, container):
+        self._scope, self._container = scope, container
+
+    def constant(self, values):
+        """Return the name of a constant: numbers as doubles, whole numbers, truth or texts."""
+        from onnx import TensorProto
+
+        values = np.asarray(values)
+        kinds = {"f": TensorProto.DOUBLE, "i": TensorProto.INT64, "u": TensorProto.INT64}
+        kinds |= {"b": TensorProto.BOOL, "U": TensorProto.STRING, "O": TensorProto.STRING}
+        kind = kinds[values.dtype.kind]
+        flat = values.ravel().tolist()
+        if kind == TensorProto.STRING:
+            flat = [str(text).encode("utf-8") for text in flat]
+        name = self._scope.get_unique_variable_name("constant")
+        self._container.add_initializer(name, kind, list(values.shape), flat)
+        return name
+
+    def node(self, kind, *inputs, domain="", version=None, **attributes):
+        """Add a node with one output; arrays and numbers among its inputs become constants."""
+        output = self._scope.get_unique_variable_name(kind.lower())
+        self._write(kind, inputs, output, domain, version, attributes)
+        return output
+
+    def give(self, value, output):
+        """Let a value be an output of the whole."""
+        self._write("Identity", [value], output, "", None, {})
+
+    def _write(self, kind, inputs, output, domain, version, attributes):
+        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        self._container.add_node(
+            kind,
+            names,
+            [output],
+            op_domain=domain,
+            op_version=version or self._version(kind),
+            name=self._scope.get_unique_operator_name(kind),
+            **attributes,
+        )
+
+    def _version(self, kind):
+        """Return the version of an operator that the graph's operator set has."""
+        from onnx.defs import get_schema
+
+        return get_schema(kind, self._container.target_opset).since_version
+
+    # -- what several models need ------------------------------------------------------
+
+    def linear(self, X, weights, bias=None):
+        """Return XW + b."""
+        product = self.node("MatMul", X, np.asarray(weights, np.float64))
+        if bias is None:
+            return product
+        return self.node("Add", product, np.asarray(bias, np.float64))
+
+    def sum(self, *values):
+        """Return the sum of values."""
+        total = values[0]
+        for value in values[1:]:
+            total = self.node("Add", total, value)
+        return total
+
+    def beside(self, *values):
+        """Return columns side by side."""
+        return values[0] if len(values) == 1 else self.node("Concat", *values, axis=1)
+
+    def columns(self, X, places):
+        """Return some columns."""
+        return self.node("Gather", X, np.asarray(places, np.int64), axis=1)
+
+    def to_double(self, X):
+        """Return numbers as doubles."""
+        from onnx import TensorProto
+
+        return self.node("Cast", X, to=TensorProto.DOUBLE)
+
+    def over(self, kind, X, keepdims=1):
+        """Return the sum, the largest or the smallest of each row."""
+        return self.node(kind, X, np.array([1]), keepdims=keepdims)
+
+    def activation(self, name, Z):
+        """Apply one of the ten activations."""
+        if callable(name) or name not in ACTIVATIONS:
+            shown = getattr(name, "__name__", name)
+            raise NotConvertible(
+                f"the activation {shown} has no ONNX form: use one of the ten real ones by name"
+            )
+        return ACTIVATIONS[name](self, Z)
+
+
+def _selu(graph, Z):
+    from robell._core.layers.activations import SELU_ALPHA, SELU_LAMBDA
+
+    low = graph.node("Exp", graph.node("Min", Z, np.float64(0.0)))
+    low = graph.node("Sub", low, np.float64(1.0))
+    low = graph.node("Mul", low, np.float64(SELU_ALPHA * SELU_LAMBDA))
+    high = graph.node("Mul", Z, np.float64(SELU_LAMBDA))
+    return graph.node("Where", graph.node("Greater", Z, np.float64(0.0)), high, low)
+
+
+def _sigmoid(graph, Z):
+    below = graph.node("Add", graph.node("Exp", graph.node("Neg", Z)), np.float64(1.0))
+    return graph.node("Reciprocal", below)
+
+
+def _hardlim(graph, Z):
+    return graph.to_double(graph.node("GreaterOrEqual", Z, np.float64(0.0)))
+
+
+def _tribas(graph, Z):
+    return _relu(graph, graph.node("Sub", np.float64(1.0), graph.node("Abs", Z)))
+
+
+def _relu(graph, Z):
+    return graph.node("Max", Z, np.float64(0.0))
+
+
+def _radbas(graph, Z):
+    return graph.node("Exp", graph.node("Neg", graph.node("Mul", Z, Z)))
+
+
+def _leaky_relu(graph, Z):
+    from robell._core.layers.activations import LEAKY_SLOPE
+
+    return graph.node("Max", Z, graph.node("Mul", Z, np.float64(LEAKY_SLOPE)))
+
+
+ACTIVATIONS = {
+    "selu": _selu,
+    "relu": _relu,
+    "sigmoid": _sigmoid,
+    "sin": lambda graph, Z: graph.node("Sin", Z),
+    "hardlim": _hardlim,
+    "tribas": _tribas,
+    "radbas": _radbas,
+    "sign": lambda graph, Z: graph.node("Sign", Z),
+    "leaky_relu": _leaky_relu,
+    "tansig": lambda graph, Z: graph.node("Tanh", Z),
+}

@@ -1,0 +1,122 @@
+"""The table encoder as a graph: numbers, dates as days, and categories; words have no ONNX form."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robell.export.nodes import NotConvertible
+from robell.report.text import said
+from robell.tables.columns import MISSING_WORDS
+from robell.tables.numbers import LARGEST, _standardised
+
+
+def encoder_inputs(encoder):
+    """Return name and kind ("number" or "text") of the columns that an encoder needs."""
+    for plan in encoder.plans_:
+        if "words" in plan:
+            raise NotConvertible(
+                f"column {said(plan['name'])} is read as text, and its words have no ONNX form: "
+                "fit the model without it to export it"
+            )
+    return [
+        (plan["name"], "number" if plan["kind"] in ("number", "date") else "text")
+        for plan in encoder.plans_
+    ]
+
+
+def encoded_columns(graph, encoder, columns):
+    """Return the encoded columns; ``columns`` gives the cells of each plan, (n, 1).
+
+    All numbers go through the graph side by side; at the end the columns are put in order.
+    """
+    encoder_inputs(encoder)
+    if not encoder.plans_:
+        raise NotConvertible("the encoder uses no column")
+    starts = np.cumsum([0, *(len(plan["names"]) for plan in encoder.plans_)])
+    parts, order, numeric = [], [], []
+    for place, plan in enumerate(encoder.plans_):
+        if plan["kind"] in ("number", "date"):
+            numeric.append(place)
+        else:
+            parts += _categories(graph, plan, columns[place])
+            order += range(starts[place], starts[place + 1])
+    if numeric:
+        plans = [encoder.plans_[place] for place in numeric]
+        cells = [graph.to_double(columns[place]) for place in numeric]
+        found, places = _numbers(graph, plans, graph.beside(*cells), starts[numeric])
+        parts, order = parts + found, order + places
+    whole = graph.beside(*parts)
+    if order == sorted(order):
+        return whole
+    return graph.columns(whole, np.argsort(order))
+
+
+def _numbers(graph, plans, values, starts):
+    """Return standardised values, where they are missing, times of day; and their places."""
+    gone = graph.node("Or", graph.node("IsNaN", values), graph.node("IsInf", values))
+    medians = np.array([[plan["median"] for plan in plans]])
+    filled = graph.node("Where", gone, medians, values)
+    parts, places = [], []
+    ends = starts.copy()  # where the next column of each plan stands
+
+    def take(having, part):
+        parts.append(part)
+        places.extend(int(ends[k]) for k in having)
+        ends[having] += 1
+
+    having = [k for k, plan in enumerate(plans) if plan["value"]]
+    if having:
+        take(having, _scaled(graph, _some(graph, filled, having, plans), plans, having))
+    having = [k for k, plan in enumerate(plans) if plan.get("missing")]
+    if having:
+        words = [_standardised(np.array([0.0, 1.0]), plans[k]["missing"]) for k in having]
+        is_there, is_gone = np.array(words).T[:, None, :]
+        take(having, graph.node("Where", _some(graph, gone, having, plans), is_gone, is_there))
+    having = [k for k, plan in enumerate(plans) if plan.get("circle")]
+    if having:
+        days, absent = (_some(graph, one, having, plans) for one in (filled, gone))
+        part = graph.node("Sub", days, graph.node("Floor", days))
+        angle = graph.node("Mul", part, np.full((1, len(having)), 2.0 * np.pi))
+        for kind in ("Sin", "Cos"):
+            take(having, graph.node("Where", absent, np.float64(0.0), graph.node(kind, angle)))
+    return parts, places
+
+
+def _some(graph, values, having, plans):
+    """Return some of the columns."""
+    return values if len(having) == len(plans) else graph.columns(values, having)
+
+
+def _scaled(graph, values, plans, having):
+    """Return values as ``tables/numbers.py`` scales them, operation by operation."""
+    for kind, name in (("Sub", "shift"), ("Div", "largest"), ("Sub", "mean"), ("Div", "deviation")):
+        constants = np.array([[plans[k]["value"][name] for k in having]])
+        values = graph.node(kind, values, constants)
+    values = graph.node("Max", values, np.float64(-LARGEST))
+    return graph.node("Min", values, np.float64(LARGEST))
+
+
+def _categories(graph, plan, cells):
+    """Yield the columns of the levels: looked up by the level's place, unseen ones at place 0."""
+    levels = list(plan["levels"])
+    n_common = len(levels) - plan["has_other"] - plan["has_missing"]
+    other = n_common + 1 if plan["has_other"] else 0
+    none = n_common + plan["has_other"] + 1 if plan["has_missing"] else 0
+    places = dict.fromkeys(("", *MISSING_WORDS), none)
+    places |= {level: place + 1 for place, level in enumerate(levels[:n_common])}
+    rows = np.vstack([np.zeros(len(levels)), np.eye(len(levels))])
+    if len(levels) == 2:
+        rows = rows[:, 1:]
+        rows[0] = plan["second"]
+    if len(levels) < 2:
+        return
+    place = graph.node(
+        "LabelEncoder",
+        graph.node("Reshape", cells, np.array([-1])),
+        domain="ai.onnx.ml",
+        version=2,
+        keys_strings=list(places),
+        values_int64s=[int(place) for place in places.values()],
+        default_int64=int(other),
+    )
+    yield graph.node("Gather", rows, place, axis=0)

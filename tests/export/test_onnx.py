@@ -1,0 +1,254 @@
+"""ONNX graphs say what the models say: the same labels, and probabilities to the last digits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
+
+import robell
+from robell._core.layers.activations import ACTIVATIONS
+from robell.cli import main
+from robell.export import to_onnx
+from robell.export.nodes import NotConvertible
+from robell.files import save_model
+from robell.models import CLASSIFIERS, REGRESSORS
+
+pytest.importorskip("skl2onnx")
+ort = pytest.importorskip("onnxruntime")
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(150, 5))
+NEW = RNG.normal(scale=1.5, size=(60, 5))
+LABELS = {
+    "two": np.where(X[:, 0] + X[:, 1] ** 2 > 1, "yes", "no"),
+    "three": np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.7, 0.7]) + 5,
+    "truth": X[:, 0] > 0.3,
+    "floats": np.where(X[:, 0] > 0.3, 2.0, -1.0),
+}
+CONVERTIBLE = sorted(set(CLASSIFIERS) - {"NoiseRobustRVFLClassifier", "ThresholdClassifier"})
+
+
+def run(model, inputs):
+    """Run the graph of a model in onnxruntime, with everything it does to graphs."""
+    session = ort.InferenceSession(to_onnx(model).SerializeToString())
+    return session.run(None, inputs if isinstance(inputs, dict) else {"X": inputs})
+
+
+def assert_same(model, rows, inputs=None, tolerance=1e-12):
+    label, probability = run(model, rows if inputs is None else inputs)
+    np.testing.assert_array_equal(label, model.predict(rows))
+    np.testing.assert_allclose(probability, model.predict_proba(rows), rtol=0, atol=tolerance)
+    assert probability.dtype == np.float64
+
+
+def estimator(name, **parameters):
+    model = getattr(robell, name)(**parameters)
+    known = model.get_params()
+    small = {"n_hidden": 12, "random_state": 0}
+    return model.set_params(**{key: value for key, value in small.items() if key in known})
+
+
+@pytest.mark.parametrize("labels", ["two", "three"])
+@pytest.mark.parametrize("name", CONVERTIBLE)
+def test_every_network_of_the_family(name, labels):
+    model = make_pipeline(StandardScaler(), estimator(name)).fit(X, LABELS[labels])
+    assert_same(model, NEW)
+
+
+@pytest.mark.parametrize("name", sorted(REGRESSORS))
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_every_regressor(name, n_targets):
+    y = X[:, :n_targets] + X[:, 3:4] ** 2
+    model = estimator(name).fit(X, y if n_targets > 1 else y[:, 0])
+    (found,) = run(model, NEW)
+    np.testing.assert_allclose(found.reshape(model.predict(NEW).shape), model.predict(NEW))
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_every_activation(activation):
+    for bias in (False, True):
+        model = robell.RVFLClassifier(12, activation, output_bias=bias, random_state=0)
+        assert_same(model.fit(X, LABELS["three"]), NEW)
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_labels_of_every_kind(labels):
+    model = robell.ELMClassifier(12, random_state=0).fit(X, LABELS[labels])
+    assert_same(model, NEW)
+
+
+def test_probabilities_near_a_tie_are_shrunk_alike():
+    model = robell.RVFLClassifier(12, random_state=0).fit(X, LABELS["three"])
+    model.calibration_offsets_ = np.array([-3.0, 1.0, 2.0])  # would overtake most rows
+    assert_same(model, NEW)
+    shrunk = model.predict_proba(NEW).argmax(axis=1)
+    assert (model.classes_[shrunk] == model.predict(NEW)).all()
+
+
+def test_without_probabilities_there_are_scores():
+    model = robell.RVFLClassifier(12, calibrate=False, random_state=0).fit(X, LABELS["three"])
+    label, scores = run(model, NEW)
+    np.testing.assert_allclose(scores, model.decision_function(NEW))
+    np.testing.assert_array_equal(label, model.predict(NEW))
+
+
+@pytest.mark.parametrize("encoding", ["phase", "cartesian", "circular", "pair"])
+@pytest.mark.parametrize("augmented", [False, True])
+def test_complex_layers_in_real_arithmetic(encoding, augmented):
+    options = {"encoding": encoding, "augmented": augmented, "output_bias": augmented}
+    model = robell.ComplexRVFLClassifier(12, random_state=0, **options)
+    assert_same(model.fit(X, LABELS["two"]), NEW)
+
+
+@pytest.mark.parametrize("combine", ["mean", "vote", "concat"])
+@pytest.mark.parametrize("labels", ["two", "three"])
+def test_deep_networks(combine, labels):
+    model = robell.DeepRVFLClassifier(12, combine=combine, output_bias=True, random_state=0)
+    assert_same(model.fit(X, LABELS[labels]), NEW)
+
+
+def test_streams_end_in_the_same_graph():
+    model = robell.RVFLClassifier(12, random_state=0)
+    for rows in np.array_split(np.arange(150), 3):
+        model.partial_fit(X[rows], LABELS["two"][rows], classes=["no", "yes"])
+    assert_same(model, NEW)
+
+
+# -- tables ----------------------------------------------------------------------------------
+
+
+def raw_table(n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    frame.insert(1, "town", rng.choice(["Oslo", "Rome", "Kyiv"], n))
+    frame["paid"] = rng.choice(["yes", "no"], n)
+    frame["when"] = rng.uniform(19_000, 20_000, n).round(3)
+    frame.loc[rng.random(n) < 0.2, "b"] = np.nan
+    frame.loc[rng.random(n) < 0.1, "town"] = None
+    return frame
+
+
+def inputs_of(frame, names):
+    feed = {}
+    for name in names:
+        column = frame[name]
+        is_text = column.dtype.kind not in "fi"
+        feed[name] = (column.fillna("") if is_text else column).to_numpy()[:, None]
+        feed[name] = feed[name].astype(object if is_text else np.float64)
+    return feed
+
+
+def test_the_table_encoder_of_numbers_dates_and_categories():
+    frame, new = raw_table(), raw_table(60, 1)
+    new.loc[0, "town"], new.loc[1, "paid"] = "Bonn", "perhaps"  # levels it has not seen
+    new.loc[2, "a"] = np.inf
+    as_dates = [
+        one.assign(when=pd.to_datetime(one["when"], unit="D").dt.round("s")) for one in (frame, new)
+    ]
+    y = np.where(frame["a"] > 0, "x", "y")
+    model = make_pipeline(robell.TableEncoder(), robell.RVFLClassifier(12, random_state=0))
+    model.fit(as_dates[0].assign(constant=1), y)
+    assert {note.kind for note in model[0].notes_} == {"number", "date", "category", "left out"}
+    days = (as_dates[1]["when"] - pd.Timestamp("1970-01-01")) / pd.Timedelta("1D")
+    feed = inputs_of(new.assign(when=days), ["a", "town", "b", "c", "paid", "when"])
+    assert_same(model, as_dates[1].assign(constant=1), feed)
+
+
+def test_the_table_encoder_of_an_array():
+    rows = X.copy()
+    rows[::7, 1] = np.nan
+    model = make_pipeline(robell.TableEncoder(), robell.ELMClassifier(12, random_state=0))
+    assert_same(model.fit(rows, LABELS["two"]), NEW)
+
+
+def test_words_have_no_form_and_the_column_is_named():
+    frame = raw_table()
+    frame["remark"] = [f"word{k % 30} and more {k}" for k in range(150)]
+    model = make_pipeline(robell.TableEncoder(), robell.ELMClassifier(12, random_state=0))
+    with pytest.raises(NotConvertible, match="column 'remark' is read as text") as caught:
+        to_onnx(model.fit(frame, LABELS["two"]))
+    assert "\n" not in str(caught.value)
+
+
+def test_transformers_of_scikit_learn_before_the_network():
+    frame, new = raw_table(), raw_table(60, 1)
+    frame, new = frame.fillna({"town": "Rome"}), new.fillna({"town": "Rome"})
+    columns = ColumnTransformer(
+        [
+            ("n", make_pipeline(SimpleImputer(), StandardScaler()), ["a", "b"]),
+            ("c", OneHotEncoder(sparse_output=False), ["town", "paid"]),
+        ]
+    )
+    model = make_pipeline(columns, robell.RVFLClassifier(12, random_state=0))
+    model.fit(frame, LABELS["two"])
+    assert_same(model, new, inputs_of(new, ["a", "b", "town", "paid"]))
+    rows = X.copy()
+    rows[::7, 1] = np.nan
+    steps = [SimpleImputer(strategy="median"), PCA(3), robell.ELMClassifier(12, random_state=0)]
+    assert_same(make_pipeline(*steps).fit(rows, LABELS["three"]), NEW)
+
+
+# -- what cannot be converted ------------------------------------------------------------------
+
+
+def sine(Z):
+    return np.sin(Z)
+
+
+class Cubes(robell.BaseRVFLClassifier):
+    def _fit_features(self, rows, seed):
+        pass
+
+    def _features(self, X):
+        return X**3
+
+    def _n_columns(self):
+        return self.n_features_in_
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (robell.RVFLClassifier(5, sine), "the activation sine has no ONNX form"),
+        (robell.ComplexRVFLClassifier(5, "complex_tanh"), "the activation complex_tanh has no"),
+        (Cubes(), "Cubes has a _features of its own|Unable to find a shape calculator"),
+        (make_pipeline(SplineTransformer(), robell.ELMClassifier(5)), "SplineTransformer"),
+        (
+            make_pipeline(SimpleImputer(add_indicator=True), robell.ELMClassifier(5)),
+            "SimpleImputer has an ONNX form for numbers and NaN alone",
+        ),
+    ],
+)
+def test_a_part_without_a_form_is_named_in_one_line(model, message):
+    rows = X.copy()
+    if "SimpleImputer" in str(model):
+        rows[0, 0] = np.nan
+    with pytest.raises(NotConvertible, match=message) as caught:
+        to_onnx(model.fit(rows, LABELS["two"]))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_command_writes_a_graph_or_nothing(tmp_path, capsys):
+    model = make_pipeline(StandardScaler(), robell.RVFLClassifier(12, random_state=0))
+    save_model(model.fit(X, LABELS["two"]), tmp_path / "m.skops")
+    out = tmp_path / "m.onnx"
+    arguments = ["export", str(tmp_path / "m.skops"), "--onnx"]
+    assert main([*arguments, str(out)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == str(out)
+    label, probability = ort.InferenceSession(str(out)).run(None, {"X": NEW})
+    np.testing.assert_array_equal(label, model.predict(NEW))
+    np.testing.assert_allclose(probability, model.predict_proba(NEW))
+    assert main([*arguments, str(out)]) == 0  # an earlier graph
+    (tmp_path / "mine.onnx").write_text("mine")
+    there = sorted(tmp_path.iterdir())
+    for bad in ("mine.onnx", "m.skops", "none/m.onnx"):
+        assert main([*arguments, str(tmp_path / bad)]) == 1
+    encoder = make_pipeline(robell.TableEncoder(), robell.ELMClassifier(5, random_state=0))
+    frame = raw_table().assign(remark=[f"word{k % 30} and more {k}" for k in range(150)])
+    save_model(encoder.fit(frame, LABELS["two"]), tmp_path / "m.skops")
+    assert main([*arguments, str(tmp_path / "new.onnx")]) == 1
+    assert capsys.readouterr().err.count("\n") == 4
+    assert sorted(tmp_path.iterdir()) == there
