@@ -1,5 +1,7 @@
 """Class-Var-RVFL and Total-Var-RVFL: closed forms, what they amount to, rows left out exactly."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from oracles_relatives import penalised, scatter_loop
@@ -12,6 +14,7 @@ from robell import RVFLClassifier, VarianceRVFLClassifier
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.scatter import scatter_of
 from robell.models._shell import PAPER_C
+from robell.scale.out_of_core import OutOfCoreFit
 
 KINDS = ("class", "total")
 
@@ -253,3 +256,51 @@ def test_the_search_shares(rng, kind):
     theirs, ours = both(model, grid, X, y, cv=3, scoring="accuracy")
     assert_same_search(theirs, ours)
     assert ours.n_shared_ == 36
+
+
+# -- streams and passes --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("C", [3.0, "loo"])
+def test_streams_and_passes_end_with_the_model_of_all_rows(rng, kind, C):
+    X, y = clouds(rng, (60, 25, 9))
+    X[3] = X[4]
+    count = rng.integers(0, 4, len(y))
+    model = VarianceRVFLClassifier(
+        9, C=C, variance=kind, variance_weight=20.0, class_weight="ratio", random_state=0
+    )
+    whole = clone(model).fit(X, y, sample_weight=count)
+    stream, other = clone(model), clone(model)
+    for part in np.array_split(np.arange(len(y)), 4):
+        (stream if part[0] < 40 else other).partial_fit(
+            X[part], y[part], classes=[0, 1, 2], sample_weight=count[part]
+        )
+    stream.merge(other)
+    passes = OutOfCoreFit(clone(model))
+    parts = [(X[i::5], y[i::5], count[i::5]) for i in range(5)]
+    for step in passes.passes():
+        step.finish(reduce(step.reduce, (step.map(*part) for part in parts)))
+    for found in (stream, passes.estimator()):
+        assert found.C_ == whole.C_
+        np.testing.assert_allclose(found.coef_, whole.coef_, atol=1e-9)
+        np.testing.assert_allclose(found.predict_proba(X), whole.predict_proba(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_passes_refine_what_is_ill_conditioned(rng, kind, monkeypatch):
+    """Without a sample that holds all rows, by residuals of the rows and the whole penalty."""
+    monkeypatch.setattr("robell.scale.out_of_core.REFINE_BELOW", 1.0)
+    X, y = clouds(rng, (60, 25))
+    model = VarianceRVFLClassifier(
+        40, C=1e4, variance=kind, variance_weight=5.0, calibrate=False, random_state=0
+    )
+    passes = OutOfCoreFit(clone(model))
+    names = []
+    for step in passes.passes():
+        names.append(step.name)
+        step.finish(reduce(step.reduce, (step.map(X[i::3], y[i::3]) for i in range(3))))
+    assert len(names) >= 4
+    found, whole = passes.estimator(), clone(model).fit(X, y)
+    scale = np.abs(whole.coef_).max()
+    np.testing.assert_allclose(found.coef_, whole.coef_, atol=1e-9 * scale)

@@ -41,9 +41,10 @@ HELP = "fit a model to files of any size"
 DESCRIPTION = """\
 Fit a model to CSV or Parquet files, and write it to a file.
 
-rvfl, elm, robell and multiview read files of any size a few times over, a batch of rows at a time;
-the other models take files that fit in the memory given. All columns except the target must be
-numeric; they are standardised unless --no-scale is given, and the scaling is part of the model.
+rvfl, elm, robell, classvar, totalvar and multiview read files of any size a few times over, a batch
+of rows at a time; the other models take files that fit in the memory given. All columns except the
+target must be numeric; they are standardised unless --no-scale is given, and the scaling is part of
+the model.
 """
 EXAMPLES = """\
 examples:

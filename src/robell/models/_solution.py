@@ -166,14 +166,17 @@ class SolvedClasses(SolvedFromSums):
         if state.frozen is not None:
             self.kernel_width_ = state.frozen.means.landmarks.width
         if self.calibrate:
-            X, T, weight, _ = found.sample.merged
-            rows = (self._features, X, T, weight)
-            scores = left_out_scores(found.solution, *rows, self._blocks())
+            scores = self._scores_of_sample(state, found)
             counted = found.sample.counted * (state.sizes.sum() / found.sample.counted.sum())
             self.calibration_slope_, self.calibration_offsets_ = fit_calibration(
                 scores[found.sample.group], found.sample.T, counted
             )
         self._set_output_weights(found.solution.beta)
+
+    def _scores_of_sample(self, state, found):
+        """Return the scores of the merged rows kept by the model fitted without each."""
+        X, T, weight, _ = found.sample.merged
+        return left_out_scores(found.solution, self._features, X, T, weight, self._blocks())
 
     def _sample(self, state, cost):
         """Return the rows kept, their weights in the sums, and what they stand for."""

@@ -10,23 +10,28 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.array import one_hot, sum_by_group
 from robell._core.layers.features import RowBlocks
+from robell._core.membership.reservoir import settle
 from robell._core.ridge.scatter import (
     LeftOut,
     Penalty,
     choose_scatter_C,
     scatter_of,
+    scatter_of_sums,
     times,
     whitening,
 )
 from robell._core.ridge.solve import solve_ridge
+from robell._core.ridge.state import solve, summed_equations
 from robell._core.ridge.twins import find_twins
 from robell.models._base import BaseRVFLClassifier
 from robell.models._capabilities import Capabilities
 from robell.models._penalty import OwnPenalty
 from robell.models._shell import PAPER_C
+from robell.models._solution import Found
+from robell.models._streaming import StreamingMixin
 
 
-class VarianceRVFLClassifier(OwnPenalty, BaseRVFLClassifier):
+class VarianceRVFLClassifier(StreamingMixin, OwnPenalty, BaseRVFLClassifier):
     """Class-Var-RVFL and Total-Var-RVFL: scores that vary little within classes, or at all.
 
     The penalty of the ridge regression holds, besides the size of the output weights, the variance
@@ -78,7 +83,7 @@ class VarianceRVFLClassifier(OwnPenalty, BaseRVFLClassifier):
         The C used.
     intercept_ : ndarray of shape (n_classes,)
         Output bias; zeros unless ``output_bias``.
-    solver_ : {"primal", "dual", "svd"}
+    solver_ : {"primal", "dual", "svd", "gram", "eigen"}
         How the system was solved, as in :class:`RVFLClassifier`.
     calibration_slope_ : float
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
@@ -152,7 +157,7 @@ class VarianceRVFLClassifier(OwnPenalty, BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    _capabilities = Capabilities(exact_search=True)
+    _capabilities = Capabilities(streams=True, passes=True, exact_search=True)
     _penalty_parameter = "variance_weight"
 
     def _groups(self, rows):
@@ -192,3 +197,47 @@ class VarianceRVFLClassifier(OwnPenalty, BaseRVFLClassifier):
         if self.calibrate and scores is None:
             scores = self._scores_of_folds(prepared, total)
         super()._use_left_out(prepared, total, scores)
+
+    # -- streams and passes ----------------------------------------------------------------
+
+    def _solve_from_sums(self, state):
+        """Solve the whitened sums; sums, counts and products of each class hold its scatter."""
+        self._require_penalty()
+        cost, sample = self._class_cost_of(state.sizes), None
+        penalty, R, whitened = self._whitened(state)
+        if self._needs_sample():
+            sample = self._sample(state, cost)
+            left_out = self._left_out(state, cost, sample)
+        C = self.C
+        if C == "loo":
+            C = float(PAPER_C[choose_scatter_C(left_out, PAPER_C, sample.merged[3])])
+        found = solve(whitened, float(C), cost)
+        factor = replace(found.factor, inverse_lower=found.factor.inverse_lower @ R.T)
+        matrix = penalty.weight * penalty.scatter.matrix + np.eye(len(R))
+        solution = replace(
+            found, beta=R @ found.beta, factor=factor, penalty=found.penalty * matrix
+        )
+        return Found(solution, C, cost, sample)
+
+    def _whitened(self, state):
+        """Return the penalty of the rows seen, R, and their sums times R."""
+        total = self.variance == "total"
+        scatter = scatter_of_sums(state.gram, state.right, state.sizes, total)
+        penalty = Penalty(float(self.variance_weight), scatter, np.empty(0))
+        R = whitening(penalty)
+        return penalty, R, replace(state, gram=R.T @ state.gram @ R, right=state.right @ R)
+
+    def _left_out(self, state, cost, sample):
+        """Return what leaves rows of the sample out."""
+        penalty, R, whitened = self._whitened(state)
+        kept, n_groups = settle(state.reservoir), len(penalty.scatter.sizes)
+        group = kept.labels if self.variance == "class" else np.zeros_like(kept.labels)
+        counts = one_hot(group, n_groups) * kept.weight[:, None]
+        X, T, weight, _ = sample.merged
+        if not isinstance(sample.group, slice):
+            counts = sum_by_group(counts, sample.group, len(X))
+        design, equations = times(self._design(X), R), summed_equations(whitened, cost)
+        return LeftOut(design, T, weight, penalty._replace(counts=counts), R, equations)
+
+    def _scores_of_sample(self, state, found):
+        return self._left_out(state, found.cost, found.sample).scores(float(found.C))

@@ -71,11 +71,11 @@ def fit_files(estimator, paths, target, memory_limit="1GiB"):
     Parameters
     ----------
     estimator : model of robell, or Pipeline that ends in one
-        It is not changed. RVFL and ELM networks, ``RoBellRVFLClassifier`` and
-        ``MultiViewRVFLClassifier`` (without a graph) are fitted in passes,
-        whatever the size of the files; all other steps of a pipeline must be ``StandardScaler``
-        then. The other models take all rows at once, and files that need more than the memory
-        limit are refused.
+        It is not changed. RVFL and ELM networks, ``RoBellRVFLClassifier``,
+        ``VarianceRVFLClassifier`` and ``MultiViewRVFLClassifier`` (without a graph) are fitted in
+        passes, whatever the size of the files; all other steps of a pipeline must be
+        ``StandardScaler`` then. The other models take all rows at once, and files that need more
+        than the memory limit are refused.
     paths : path-like or list of path-like
         Files, folders of files, or patterns as ``"data/part-*.parquet"``. All files must have the
         same columns, in any order; all but the target must be numeric.

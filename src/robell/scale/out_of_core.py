@@ -126,8 +126,7 @@ class OutOfCoreFit:
             return
         for _ in range(REFINEMENTS):
             residual = yield from _result(ResidualPass(reader, state.frozen, found.cost, solution))
-            gradient = residual - solution.penalty * solution.beta
-            beta = solution.beta + solution.factor.solve(gradient)
+            beta = solution.beta + solution.factor.solve(residual - solution.shrinkage())
             solution = replace(solution, beta=beta)
         model._set_solution(state, found._replace(solution=solution))
         self._done = True
@@ -170,8 +169,9 @@ def _steps(model):
     if not (isinstance(steps[-1], FamilyMember) and steps[-1]._takes_parts()):
         raise TypeError(
             f"{type(steps[-1]).__name__} cannot be fitted in parts: give RVFLClassifier, "
-            "ELMClassifier, RoBellRVFLClassifier, MultiViewRVFLClassifier without a graph, "
-            "RVFLRegressor or ELMRegressor, alone or as the last step of a pipeline"
+            "ELMClassifier, RoBellRVFLClassifier, VarianceRVFLClassifier, "
+            "MultiViewRVFLClassifier without a graph, RVFLRegressor or ELMRegressor, alone or as "
+            "the last step of a pipeline"
         )
     require_own_fit(steps[-1], "a fit in parts")
     for step in steps[:-1]:

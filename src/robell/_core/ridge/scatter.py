@@ -77,15 +77,38 @@ def times(design: RowBlocks, matrix: Array) -> RowBlocks:
     return RowBlocks(lambda rows: design._make_rows(rows) @ matrix, design.n_rows, matrix.shape[1])
 
 
+def scatter_of_sums(gram: Array, right: Array, sizes: Array, total: bool) -> Scatter:
+    """Return the scatter of classes, or of all rows, from sums over the rows of each class.
+
+    ``gram`` holds Σω_i m_iᵀm_i, ``right`` Σω_i m_i and ``sizes`` Σω_i of each class.
+    """
+    if total:
+        gram, right, sizes = (sums.sum(axis=0)[None] for sums in (gram, right, sizes))
+    share = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
+    means = share[:, None] * right
+    matrix = np.tensordot(share, gram, axes=1) - means.T @ means
+    return Scatter(0.5 * (matrix + matrix.T), means, sizes)
+
+
 class LeftOut:
     """Scores of left-out rows under every C, from one decomposition.
 
-    ``design`` and ``means`` are whitened; w None stands for ones.
+    ``design`` is whitened by R, and so are the ``equations`` MᵀWM and MᵀWT: those of its rows where
+    None. w None stands for ones.
     """
 
-    def __init__(self, design: RowBlocks, T: Array, w: Array | None, penalty: Penalty, R: Array):
+    def __init__(
+        self,
+        design: RowBlocks,
+        T: Array,
+        w: Array | None,
+        penalty: Penalty,
+        R: Array,
+        equations: tuple[Array, Array] | None = None,
+    ):
         self.T, self.w = T, np.ones(design.n_rows) if w is None else w
-        self.spectrum: Spectrum = decompose(*normal_equations(design, T, self.w))
+        equations = equations or normal_equations(design, T, self.w)
+        self.spectrum: Spectrum = decompose(*equations)
         self.design = design
         self.means = penalty.scatter.means @ R @ self.spectrum.Q  # in the eigenvectors' basis
         sizes, counts = penalty.scatter.sizes, penalty.counts
@@ -146,11 +169,15 @@ class LeftOut:
         return np.asarray(of_v[:, 0] + correction)
 
 
-def choose_scatter_C(left_out: LeftOut, candidates: Array) -> int:
-    """Return the place of the candidate C with the smallest weighted squared error left out."""
+def choose_scatter_C(left_out: LeftOut, candidates: Array, counted: Array | None = None) -> int:
+    """Return the place of the candidate C with the smallest squared error of rows left out.
+
+    Rows are counted by their weight, or as often as ``counted`` says.
+    """
+    counted = left_out.w if counted is None else counted
     errors = np.empty(len(candidates))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         for k, C in enumerate(candidates.tolist()):
             residual: Any = left_out.T - left_out.scores(C)
-            errors[k] = left_out.w @ np.square(residual).sum(axis=1)
+            errors[k] = counted @ np.square(residual).sum(axis=1)
     return place_of_smallest(errors, 1.0 / candidates)

@@ -283,7 +283,14 @@ class GramSolution:
     method: str  # "gram", or "eigen" where the system was singular to working precision
     factor: SPDFactor
     weight_factor: float  # what row weights were multiplied by
-    penalty: float | Array  # what was added to the diagonal; (P, 1) where not the same everywhere
+    # What was added to the diagonal, (P, 1) where not the same everywhere; or the matrix added.
+    penalty: float | Array
+
+    def shrinkage(self) -> Array:
+        """Return the gradient of the penalty at the output weights."""
+        if isinstance(self.penalty, np.ndarray) and self.penalty.shape[1] > 1:
+            return np.asarray(self.penalty @ self.beta)
+        return np.asarray(self.penalty * self.beta)
 
 
 def summed_equations(
