@@ -304,13 +304,17 @@ def test_selectors_by_type():
     assert [columns.tolist() for columns in model.view_columns_] == [[0, 1], [2, 3, 4]]
 
 
-GRID = {"coupling": [0.0, 0.5, 1.0], "C": [1e-3, 0.1, 10.0, 1e5], "n_hidden": [4, 9]}
+GRID = {"coupling": [0.0, 0.5, 1.0], "C": [1e-3, 0.1, 1e5], "n_hidden": [4, 9]}
 
 
-@pytest.mark.parametrize("views", [TWO, THREE, None], ids=["two", "three", "one"])
-@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
-    "settings", [{}, {"output_bias": True, "class_weight": "balanced"}], ids=str
+    ("views", "n_classes", "settings"),
+    [
+        (TWO, 2, {}),
+        (THREE, 3, {"output_bias": True, "class_weight": "balanced"}),
+        (None, 2, {"output_bias": True}),
+    ],
+    ids=["two", "three", "one"],
 )
 def test_a_search_over_coupling_and_c_shares_its_work(views, n_classes, settings):
     X, y = table(90)
@@ -319,7 +323,7 @@ def test_a_search_over_coupling_and_c_shares_its_work(views, n_classes, settings
     weight = np.random.default_rng(0).integers(0, 3, len(y))
     theirs, ours = both(model, GRID, X, y, cv=3, params={"sample_weight": weight})
     assert_same(theirs, ours)
-    assert ours.n_shared_ > 0.7 * 72
+    assert ours.n_shared_ > 0.7 * 54
 
 
 def test_a_search_that_cannot_share_says_why():

@@ -17,6 +17,7 @@ from robell import (
     paper_grid,
 )
 from robell._core.ridge.calibrate import fit_calibration
+from robell.cli import main
 from robell.models import privileged as module
 
 PLUS = RVFLPlusClassifier(8, privileged_penalty=2.0, random_state=0)
@@ -358,6 +359,71 @@ def test_ranges_to_search(name, model, size):
     assert grid["privileged_penalty"] == module.PENALTIES.tolist()
     for key, values in grid.items():
         clone(model).set_params(**{key: values[0]})._validate_params()
+
+
+@pytest.fixture
+def past(tmp_path):
+    """A file with two columns that will not be known."""
+    X, Z, y = tables()
+    table = pd.DataFrame(np.hstack([X, Z]), columns=["a", "b", "c", "d", "cost", "days"])
+    table.assign(y=np.array(["low", "mid", "high"])[y]).to_csv(tmp_path / "t.csv", index=False)
+    return tmp_path / "t.csv", table, np.array(["low", "mid", "high"])[y]
+
+
+@each_model
+@pytest.mark.parametrize("scaled", [False, True])
+def test_columns_of_files_may_be_privileged(past, model, scaled):
+    pytest.importorskip("pyarrow")
+    from robell.files import fit_files
+
+    path, table, y = past
+    X, Z = table[["a", "b", "c", "d"]], table[["cost", "days"]]
+    estimator = make_pipeline(StandardScaler(), clone(model)) if scaled else clone(model)
+    found = fit_files(estimator, path, "y", privileged=["cost", "days"])
+    if scaled:
+        X = StandardScaler().fit_transform(X)
+        found = found[-1]
+    expected = clone(model).fit(X, y, privileged=Z)
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-9)
+    assert found.n_features_in_ == 4
+
+
+def test_the_command_takes_privileged_columns(past, capsys):
+    pytest.importorskip("skops")
+    from robell.files import load_model
+
+    path, table, y = past
+    out, predicted = path.parent / "m.skops", path.parent / "p.csv"
+    fit = ["fit", str(path), "--target", "y", "--out", str(out), "--no-scale"]
+    chosen = ["--model", "krvfl_plus", "--privileged", "cost", "--privileged", "days"]
+    assert main([*fit, *chosen]) == 0
+    assert "60 rows, 4 features" in capsys.readouterr().out
+    expected = KernelRVFLPlusClassifier().fit(table.iloc[:, :4], y, privileged=table.iloc[:, 4:])
+    np.testing.assert_allclose(load_model(out).coef_, expected.coef_, atol=1e-9)
+    table.iloc[:, :4].to_csv(path, index=False)  # the others are not known any more
+    assert main(["predict", str(out), str(path), "--out", str(predicted), "--quiet"]) == 0
+    found = pd.read_csv(predicted)["prediction"]
+    np.testing.assert_array_equal(found, expected.predict(table.iloc[:, :4]))
+
+
+@pytest.mark.parametrize(
+    ("model", "names", "match"),
+    [
+        ("rvfl_plus", ["costs"], "no column 'costs' to be privileged; did you mean 'cost'"),
+        ("rvfl", ["cost"], "RVFLClassifier has no use for privileged columns"),
+        ("krvfl_plus", ["a", "b", "c", "d", "cost", "days"], "all columns are privileged"),
+        ("rvfl_plus", ["y"], "no column 'y' to be privileged"),
+    ],
+)
+def test_the_command_refuses_other_columns_in_one_line(past, capsys, model, names, match):
+    pytest.importorskip("skops")
+    out = past[0].parent / "m.skops"
+    fit = ["fit", str(past[0]), "--target", "y", "--out", str(out), "--model", model]
+    assert main([*fit, *(part for name in names for part in ("--privileged", name))]) == 1
+    error = capsys.readouterr().err.strip()
+    assert match in error
+    assert "\n" not in error
+    assert not out.exists()
 
 
 # -- bad input -------------------------------------------------------------------------

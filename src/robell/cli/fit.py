@@ -50,6 +50,7 @@ EXAMPLES = """\
 examples:
   robell fit big.parquet --target y --out model.skops
   robell fit table.csv --target y --out model.skops --model noise_robust
+  robell fit past.csv --target y --out model.skops --model rvfl_plus --privileged outcome_cost
   robell fit part-1.csv part-2.csv --target label --out model.skops --memory 500MB
   robell fit data/ --target y --out model.skops --model robell --param C=10 \\
       --param n_hidden=200 --param kernel_width=scale --seed 1
@@ -75,6 +76,14 @@ def add_arguments(command):
         type=_parameter,
         metavar="NAME=VALUE",
         help="a parameter of the model, such as C=10; may be given again",
+    )
+    command.add_argument(
+        "--privileged",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="a column that prediction will not have, for rvfl_plus and krvfl_plus; may be given "
+        "again",
     )
     command.add_argument("--seed", type=int, default=0, help="of the random layer (default 0)")
     command.add_argument("--no-scale", action="store_true", help="take the columns as they are")
@@ -104,14 +113,14 @@ def run(options, arguments):
     check_output(options.out, find_files(options.data), None if options.force else is_model_file)
     estimator = _estimator(options)
     tables = Tables(options.data, options.target)
-    model, sizes = fit_tables(estimator, tables, memory_left(options.memory))
+    model, sizes = fit_tables(estimator, tables, memory_left(options.memory), options.privileged)
     save_model(model, options.out)
     if not options.quiet:
         counts = ", ".join(f"{shortened(str(k))}: {count:,}" for k, count in sizes.items())
         kind = "text" if any(isinstance(label, str) for label in sizes) else "numbers"
         print(
             f"{MODELS[options.model][0]} of {sum(sizes.values()):,} rows, "
-            f"{len(tables.columns)} features; rows of each class: {counts}; labels read as {kind}"
+            f"{model.n_features_in_} features; rows of each class: {counts}; labels read as {kind}"
         )
     print(options.out)
     return OK

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone, is_regressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from robell._core.tools.files import FileError, check_output, parse_bytes, written_whole
+from robell._core.tools.names import did_you_mean
 from robell._core.tools.progress import Progress
 from robell.models._family import FamilyMember, FamilyRegressor
+from robell.models.privileged import PrivilegedMixin
 from robell.report.text import spreadsheet_safe
 from robell.scale.batches import Tables
 from robell.scale.model_files import classifier_of, named_rows, names_of
@@ -65,7 +68,7 @@ def _require_memory(memory_limit, classifier, n_rows, n_features, n_classes):
 # -- fit -------------------------------------------------------------------------------
 
 
-def fit_files(estimator, paths, target, memory_limit="1GiB"):
+def fit_files(estimator, paths, target, memory_limit="1GiB", privileged=()):
     """Fit an estimator to CSV or Parquet files of any size.
 
     Parameters
@@ -84,6 +87,9 @@ def fit_files(estimator, paths, target, memory_limit="1GiB"):
     memory_limit : int or str, default="1GiB"
         How much the fit may take in addition to what the process holds already, as bytes or as
         ``"2GiB"``. Too little for one batch of rows is an error.
+    privileged : sequence of str, default=()
+        Columns that prediction will not have, for ``RVFLPlusClassifier`` and
+        ``KernelRVFLPlusClassifier``.
 
     Returns
     -------
@@ -106,20 +112,40 @@ def fit_files(estimator, paths, target, memory_limit="1GiB"):
     """
     if isinstance(classifier_of(estimator), FamilyRegressor):
         return fit_targets(estimator, paths, target, memory_limit)
-    return fit_tables(estimator, Tables(paths, target), memory_limit)[0]
+    return fit_tables(estimator, Tables(paths, target), memory_limit, privileged)[0]
 
 
-def fit_tables(estimator, tables, memory_limit):
+def fit_tables(estimator, tables, memory_limit, privileged=()):
     """Do what :func:`fit_files` does; return the model and how often each label occurs."""
     in_passes = _require_fit_in_parts(estimator)
+    _require_privileged(estimator, tables, privileged)
     labels, sizes = tables.labels()
     if len(sizes) < 2:
         raise FileError(
             f"column {tables.target!r} holds one class only, {next(iter(sizes))!r}: "
             "at least two are needed"
         )
-    fit = _fit_in_passes if in_passes else _fit_in_memory
-    return fit(estimator, tables, labels, sizes, memory_limit), sizes
+    if in_passes:
+        return _fit_in_passes(estimator, tables, labels, sizes, memory_limit), sizes
+    return _fit_in_memory(estimator, tables, labels, sizes, memory_limit, privileged), sizes
+
+
+def _require_privileged(estimator, tables, privileged):
+    """Raise where privileged columns are not in the files, or the model has no use for them."""
+    if isinstance(privileged, str):
+        raise FileError(f"privileged must be a list of columns; got {privileged!r}")
+    for name in privileged:
+        if name not in tables.columns:
+            near = did_you_mean(str(name), tables.columns)
+            raise FileError(f"{tables.files[0].path}: no column {name!r} to be privileged{near}")
+    model = classifier_of(estimator)
+    if len(privileged) and not isinstance(model, PrivilegedMixin):
+        raise FileError(
+            f"{type(model).__name__} has no use for privileged columns: give RVFLPlusClassifier or "
+            "KernelRVFLPlusClassifier (rvfl_plus, krvfl_plus), or leave them out of the files"
+        )
+    if len(set(privileged)) == len(tables.columns):
+        raise FileError("all columns are privileged: none is left to predict from")
 
 
 def _require_fit_in_parts(estimator):
@@ -154,12 +180,19 @@ def _run_passes(job, batches, n_rows):
         step.finish(total)
 
 
-def _fit_in_memory(estimator, tables, labels, sizes, memory_limit):
+def _fit_in_memory(estimator, tables, labels, sizes, memory_limit, privileged=()):
     n_rows = sum(sizes.values())
     classifier = classifier_of(estimator)
     _require_memory(memory_limit, classifier, n_rows, len(tables.columns), len(sizes))
     ((X, y),) = tables.batches(n_rows, labels)
-    return clone(estimator).fit(named_rows(X, tables.columns), y)
+    if not privileged:
+        return clone(estimator).fit(named_rows(X, tables.columns), y)
+    own = [name for name in tables.columns if name not in privileged]
+    places = [tables.columns.index(name) for name in dict.fromkeys(privileged)]
+    steps = estimator.steps if isinstance(estimator, Pipeline) else []
+    given = {f"{steps[-1][0]}__privileged" if steps else "privileged": X[:, places]}
+    X = X[:, [tables.columns.index(name) for name in own]]
+    return clone(estimator).fit(named_rows(X, own), y, **given)
 
 
 def fit_targets(estimator, paths, target, memory_limit):
