@@ -6,6 +6,7 @@ from searches import FAMILY, table
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
+import robell
 from robell import (
     ELMClassifier,
     GranularBallRVFLClassifier,
@@ -48,6 +49,24 @@ def test_no_penalty_is_the_pseudo_inverse(name, n_hidden):
     if name != "gegb":
         np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("n_hidden", [4, 80], ids=["tall", "wide"])
+@pytest.mark.parametrize("name", [n for n in robell.__all__ if n.endswith(("fier", "ssor"))])
+def test_every_member_with_a_C_takes_it(name, n_hidden):
+    X, y = table(n_rows=50)
+    kind = getattr(robell, name)
+    known = kind().get_params()
+    if "C" not in known:
+        assert name == "NoiseRobustRVFLClassifier"
+        return
+    more = {"n_hidden": n_hidden, "random_state": 0}
+    model = kind(C=np.inf, **{key: value for key, value in more.items() if key in known})
+    target = X @ np.arange(1.0, 7.0) if name.endswith("Regressor") else y
+    model.fit(X, target)
+    assert np.isfinite(model.predict(X).astype(float)).all()
+    if n_hidden > len(X) and hasattr(model, "hidden_weights_") and not hasattr(model, "balls_"):
+        assert model.score(X, target) > 0.8  # nothing holds it back from the training rows
 
 
 def test_with_a_graph_the_smallest_is_measured_by_the_graph_too():

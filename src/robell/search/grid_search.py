@@ -45,10 +45,11 @@ class RVFLGridSearchCV(GridSearchCV):
 
     A drop-in: the same constructor, attributes, candidate order, scores, ranks and refit. For the
     estimators of this package, bare or as the last step of a ``Pipeline``, candidates that differ
-    in ``C``, ``n_hidden``, and RoBell's ``kernel_width`` and ``rho`` share their work exactly: the
-    paper's grid of 66,550 candidates takes seconds. Accuracy, balanced accuracy, G-mean, F1, ROC
-    AUC and average precision are computed for many candidates at once, for regressors R² and the
-    mean squared, root mean squared and absolute errors; any other scorer works too.
+    in ``C``, ``n_hidden``, and what row weights (RoBell's ``kernel_width`` and ``rho``) or a
+    penalty (``graph_weight``) depend on share their work exactly: the paper's grid of 66,550
+    candidates takes seconds. Accuracy, balanced accuracy, G-mean, F1, ROC AUC and average precision
+    are computed for many candidates at once, for regressors R² and the mean squared, root mean
+    squared and absolute errors; any other scorer works too.
 
     What cannot be shared is fitted one by one by scikit-learn; ``not_shared_`` says why. A subclass
     that overrides more than slots, or a pipeline that is not scikit-learn's own, is announced by a
