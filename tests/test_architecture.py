@@ -13,7 +13,7 @@ PACKAGE = ROOT / "src" / "robell"
 
 # Each room may import itself and the rooms before it.
 ROOMS = ["_core", "metrics", "report", "tables", "datasets", "models", "search", "scale", "labels"]
-ROOMS += ["export", "studies", "cli"]
+ROOMS += ["export", "decisions", "studies", "cli"]
 # Thin public addresses, and the room whose names each passes on.
 ADDRESSES = {"dask": "scale", "files": "scale", "noise": "labels"}
 CORE = {"numpy", "scipy"}

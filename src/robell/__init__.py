@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from robell.models import CLASSIFIERS, REGRESSORS
 
 if TYPE_CHECKING:
+    from robell.decisions.run import FitResult, fit_table
     from robell.labels.audit import AuditResult, audit
     from robell.labels.issues import LabelIssues, find_label_issues
     from robell.labels.review import AppliedReview, apply_review
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from robell.models.regression import ELMRegressor, RVFLRegressor
     from robell.models.robell import RoBellRVFLClassifier, pw_gbell_membership
     from robell.models.rvfl import ELMClassifier, RVFLClassifier
+    from robell.models.thresholded import ThresholdClassifier
     from robell.models.variance import VarianceRVFLClassifier
     from robell.search import RVFLGridSearchCV, paper_grid
     from robell.studies.own.study import compare
@@ -37,13 +39,16 @@ _HOMES = {
     "AppliedReview": "robell.labels.review",
     "AuditResult": "robell.labels.audit",
     "BaseRVFLClassifier": "robell.models._base",
+    "FitResult": "robell.decisions.run",
     "LabelIssues": "robell.labels.issues",
     "RVFLGridSearchCV": "robell.search",
-    "apply_review": "robell.labels.review",
     "TableEncoder": "robell.tables.encoder",
+    "ThresholdClassifier": "robell.models.thresholded",
+    "apply_review": "robell.labels.review",
     "audit": "robell.labels.audit",
     "compare": "robell.studies.own.study",
     "find_label_issues": "robell.labels.issues",
+    "fit_table": "robell.decisions.run",
     "paper_grid": "robell.search",
     "pw_gbell_membership": "robell.models.robell",
 }
@@ -57,6 +62,7 @@ __all__ = [
     "DeepRVFLRegressor",
     "ELMClassifier",
     "ELMRegressor",
+    "FitResult",
     "GranularBallRVFLClassifier",
     "HuberRVFLClassifier",
     "IntuitionisticFuzzyRVFLClassifier",
@@ -71,12 +77,14 @@ __all__ = [
     "RVFLRegressor",
     "RoBellRVFLClassifier",
     "TableEncoder",
+    "ThresholdClassifier",
     "VarianceRVFLClassifier",
     "__version__",
     "apply_review",
     "audit",
     "compare",
     "find_label_issues",
+    "fit_table",
     "paper_grid",
     "pw_gbell_membership",
 ]

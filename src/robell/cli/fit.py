@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import argparse
 import ast
+import shlex
+import sys
 from pathlib import Path
 
 from robell._core.tools.optional import require
-from robell.cli.options import NOTHING_WRITTEN, OK, OptionError, add_files, add_force, known
+from robell.cli.options import (
+    NOTHING_WRITTEN,
+    OK,
+    OptionError,
+    add_files,
+    add_force,
+    add_text,
+    known,
+    share,
+    whole,
+)
 
 # Each model as its class and what of its parameters is different.
 MODELS = {
@@ -36,26 +48,32 @@ MODELS = {
     "grvfl_mv": ("MultiViewRVFLClassifier", {"graph": "lfda"}),
 }
 PROGRAM = 256 << 20  # bytes of the program itself, where they cannot be asked for
+SEEDS = (1 << 32) - 1  # the largest
 
-HELP = "fit a model to files of any size"
+HELP = "fit a model to a raw table, and say what it is worth"
 DESCRIPTION = """\
 Fit a model to CSV or Parquet files, and write it to a file.
 
-rvfl, elm, robell, classvar, totalvar and multiview read files of any size a few times over, a batch
-of rows at a time; the other models take files that fit in the memory given. All columns except the
-target must be numeric; they are standardised unless --no-scale is given, and the scaling is part of
-the model.
+Text, dates, missing cells and numbers as people write them are taken as they come. Every row is
+predicted once by a model that has not seen it: by these predictions the threshold is chosen, and
+two files beside the model, NAME-fit.html and NAME-fit.json, say what a decision by it means.
+
+With --plain all columns except the target must be numbers, and there is no report; rvfl (the
+default then), elm, robell, classvar, totalvar and multiview read files of any size a few times over,
+a batch of rows at a time; the other models take files that fit in the memory given.
 """
 EXAMPLES = """\
 examples:
-  robell fit big.parquet --target y --out model.skops
-  robell fit table.csv --target y --out model.skops --model noise_robust
-  robell fit past.csv --target y --out model.skops --model rvfl_plus --privileged outcome_cost
-  robell fit part-1.csv part-2.csv --target label --out model.skops --memory 500MB
-  robell fit data/ --target y --out model.skops --model robell --param C=10 \\
+  robell fit claims.csv --target fraud --out model.skops
+  robell fit claims.csv --target fraud --out model.skops --cost-fn 500 --cost-fp 20
+  robell fit claims.csv --target fraud --out model.skops --budget 5% --ignore claim_no
+  robell fit big.parquet --target y --out model.skops --plain --memory 500MB
+  robell fit past.csv --target y --out model.skops --plain --model rvfl_plus --privileged cost
+  robell fit data/ --target y --out model.skops --plain --model robell --param C=10 \\
       --param n_hidden=200 --param kernel_width=scale --seed 1
 """
 WHEN_STOPPED = NOTHING_WRITTEN
+RAW_ONLY = ("cost_fn", "cost_fp", "precision", "recall", "budget", "positive", "report")
 
 
 def expected_errors():
@@ -68,7 +86,9 @@ def add_arguments(command):
     add_files(command)
     command.add_argument("--target", required=True, metavar="COLUMN", help="the column of labels")
     command.add_argument("--out", required=True, type=Path, metavar="FILE", help="model.skops")
-    command.add_argument("--model", choices=list(MODELS), default="rvfl", help="default: rvfl")
+    command.add_argument(
+        "--model", choices=list(MODELS), help="default: noise_robust; with --plain: rvfl"
+    )
     command.add_argument(
         "--param",
         action="append",
@@ -85,17 +105,62 @@ def add_arguments(command):
         help="a column that prediction will not have, for rvfl_plus and krvfl_plus; may be given "
         "again",
     )
-    command.add_argument("--seed", type=int, default=0, help="of the random layer (default 0)")
+    seed = whole(0, SEEDS)
+    command.add_argument("--seed", type=seed, default=0, help="of all that is random (default 0)")
     command.add_argument("--no-scale", action="store_true", help="take the columns as they are")
+    command.add_argument(
+        "--plain", action="store_true", help="numbers only, files of any size, no report"
+    )
+    _add_threshold(command)
+    _add_table(command)
     add_force(command)
+
+
+def _add_threshold(command):
+    group = command.add_argument_group("threshold (of two classes; default: the best F1)")
+    group.add_argument("--cost-fn", type=float, metavar="COST", help="of a positive that is missed")
+    group.add_argument("--cost-fp", type=float, metavar="COST", help="of a false alarm")
+    group.add_argument("--precision", type=share, metavar="SHARE", help="the least, such as 80%%")
+    group.add_argument("--recall", type=share, metavar="SHARE", help="the least")
+    group.add_argument(
+        "--budget", type=share, metavar="SHARE", help="of rows that can be checked, such as 5%%"
+    )
+    group.add_argument(
+        "--positive", metavar="LABEL", help="the class looked for (default: the smaller one)"
+    )
+    group.add_argument(
+        "--labels",
+        choices=["given", "corrected"],
+        default="given",
+        help="what counts as positive: labels as given, or how probable each class is (default "
+        "given)",
+    )
+
+
+def _add_table(command):
+    group = command.add_argument_group("table and report")
+    group.add_argument(
+        "--ignore", nargs="+", default=[], metavar="COLUMN", help="columns not to learn from"
+    )
+    group.add_argument(
+        "--classes", action="store_true", help="a target of several numbers holds classes"
+    )
+    group.add_argument(
+        "--keep-spelling",
+        action="store_true",
+        help="labels that differ only in capitals or spaces are different classes",
+    )
+    add_text(group)
+    group.add_argument(
+        "--report", metavar="PREFIX", help="the beginning of the names of page and JSON"
+    )
+    group.add_argument("--no-report", action="store_true", help="write the model only")
 
 
 def _parameter(text):
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    if value == "inf":  # which Python has no literal for
-        return name, float(value)
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
@@ -103,13 +168,76 @@ def _parameter(text):
 
 
 def run(options, arguments):
-    """Fit, and write the model."""
+    """Fit, and write the model and its report."""
+    options.model = options.model or ("rvfl" if options.plain else "noise_robust")
+    if options.plain:
+        return _run_plain(options)
+    from robell._core.tools.files import check_output
+    from robell.decisions.data import table_files
+    from robell.decisions.output import is_fit_file, report_paths, write_report
+    from robell.decisions.run import fit_table
+    from robell.scale.model_files import is_model_file, save_model
+
+    paths = () if options.no_report else report_paths(options.out, options.report)
+    with table_files(options.data) as files:
+        check_output(options.out, files, None if options.force else is_model_file)
+        for path in paths:
+            check_output(path, files, None if options.force else is_fit_file)
+        result = fit_table(
+            files,
+            options.target,
+            estimator=_estimator(options),
+            positive=options.positive,
+            cost_fn=options.cost_fn,
+            cost_fp=options.cost_fp,
+            precision=options.precision,
+            recall=options.recall,
+            budget=options.budget,
+            labels=options.labels,
+            drop=options.ignore,
+            classes=options.classes,
+            keep_spelling=options.keep_spelling,
+            encoding=options.encoding,
+            delimiter=options.delimiter,
+            memory=memory_left(options.memory),
+            random_state=options.seed,
+        )
+    save_model(result.model, options.out)
+    source = str(options.data[0]) if len(options.data) == 1 else None
+    if paths:
+        command = shlex.join(["robell", *arguments])
+        write_report(result, *paths, command=command, source=source)
+    if not options.quiet:
+        _say(result, source)
+    for path in (options.out, *paths):
+        print(path)
+    return OK
+
+
+def _say(result, source):
+    """Print what was found; what was left out, and what to beware of, on standard error."""
+    from robell.decisions.summary import cautions, lines
+    from robell.report.text import said
+
+    left_out = [note for note in result.encoder.notes_ if note.kind == "left out"]
+    if left_out:
+        why = [f"{said(note.name)} {note.done.removeprefix('left out: ')}" for note in left_out[:3]]
+        more = f"; and {len(left_out) - 3:,} more, see the report" if len(left_out) > 3 else ""
+        print(f"robell: columns left out: {'; '.join(why)}{more}", file=sys.stderr)
+    for text in (*result.notes, *cautions(result)):
+        print(f"robell: {text}", file=sys.stderr)
+    print("\n".join(lines(result, source)))
+
+
+def _run_plain(options):
+    """Fit columns of numbers as they are, in passes where the model can, and write the model."""
     from robell._core.tools.files import check_output
     from robell.report.text import shortened
     from robell.scale.batches import Tables, find_files
     from robell.scale.files import fit_tables
     from robell.scale.model_files import is_model_file, save_model
 
+    _require_plain(options)
     check_output(options.out, find_files(options.data), None if options.force else is_model_file)
     estimator = _estimator(options)
     tables = Tables(options.data, options.target)
@@ -126,16 +254,26 @@ def run(options, arguments):
     return OK
 
 
+def _require_plain(options):
+    """Refuse options that a plain fit would pass over."""
+    given = [name for name in RAW_ONLY if getattr(options, name) is not None]
+    given += [name for name in ("ignore", "classes", "keep_spelling", "no_report", "delimiter")
+              if getattr(options, name)]  # fmt: skip
+    given += ["labels"] if options.labels != "given" else []
+    given += ["encoding"] if options.encoding != "utf-8" else []
+    if given:
+        name = given[0].replace("_", "-")
+        raise OptionError(f"--plain fits numbers as they are: it takes no --{name}")
+
+
 def _estimator(options):
     """Return the model asked for, behind a scaler where it needs one."""
     import robell
 
     name, different = MODELS[options.model]
     kind = getattr(robell, name)
-    parameters = kind().get_params()
-    known([given for given, _ in options.param], parameters, "parameter")
-    seed = {"random_state": options.seed} if "random_state" in parameters else {}
-    model = kind(**{**seed, **different, **dict(options.param)})
+    known([given for given, _ in options.param], kind().get_params(), "parameter")
+    model = kind(**{"random_state": options.seed, **different, **dict(options.param)})
     if options.no_scale or model._capabilities.scales_inputs:
         return model
     from sklearn.pipeline import make_pipeline

@@ -55,6 +55,18 @@ def whole(least, most=None):
     return parse
 
 
+def share(text):
+    """Return a share from 0 to 1, also written as a percentage, as argparse wants it."""
+    number = text.strip().removesuffix("%")
+    try:
+        value = float(number) / (100.0 if number != text.strip() else 1.0)
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share, such as 5% or 0.05")
+    return value
+
+
 def size(text):
     """Return a number of bytes, as argparse wants it."""
     try:

@@ -6,18 +6,31 @@ import sys
 from pathlib import Path
 
 from robell.cli.fit import expected_errors, memory_left
-from robell.cli.options import NOTHING_WRITTEN, OK, add_files, add_force
+from robell.cli.options import (
+    NOTHING_WRITTEN,
+    OK,
+    OptionError,
+    add_files,
+    add_force,
+    add_text,
+    whole,
+)
 
 HELP = "classify the rows of files of any size"
 DESCRIPTION = """\
 Classify the rows of CSV or Parquet files of any size with a model of robell fit.
 
 The columns the model was fitted to are taken by name, in any order; others are ignored, and said.
-A row is written for each row read, in their order.
+A row is written for each row read, in their order. The threshold that fit has chosen is applied.
+
+--explain adds the columns that moved each row most: their values, and by how much each changed the
+log-odds of the class looked for, against a typical row (Shapley values: exact for noise_robust,
+whose columns act alone or in pairs, close for other models).
 """
 EXAMPLES = """\
 examples:
   robell predict model.skops new.csv --out predictions.csv
+  robell predict model.skops new.csv --out predictions.csv --proba --explain
   robell predict model.skops new-*.parquet --out predictions.parquet --proba
 """
 WHEN_STOPPED = NOTHING_WRITTEN
@@ -30,29 +43,83 @@ def add_arguments(command):
     add_files(command)
     command.add_argument("--out", required=True, type=Path, metavar="FILE", help=".csv or .parquet")
     command.add_argument("--proba", action="store_true", help="write probabilities too")
+    command.add_argument(
+        "--explain",
+        type=whole(1),
+        nargs="?",
+        const=3,
+        default=0,
+        metavar="N",
+        help="name the N columns that moved each row most (default 3)",
+    )
+    add_text(command)
     add_force(command)
 
 
 def run(options, arguments):
     """Predict, and write the predictions."""
     from robell._core.tools.files import check_output
-    from robell.report.text import shortened
-    from robell.scale.batches import find_files
-    from robell.scale.files import is_prediction_file, predict_tables, tables_for
+    from robell.decisions.data import table_files
+    from robell.decisions.predict import reads_raw_rows
+    from robell.scale.files import is_prediction_file
     from robell.scale.model_files import load_model
 
     is_ours = None if options.force else is_prediction_file
-    check_output(options.out, [options.model, *find_files(options.data)], is_ours)
-    memory = memory_left(options.memory)
-    model = load_model(options.model, memory)
-    tables = tables_for(model, options.data)
-    if tables.extra and not options.quiet:
-        names = ", ".join(shortened(name) for name in tables.extra[:5]) + (
-            ", ..." if len(tables.extra) > 5 else ""
+    with table_files(options.data) as files:
+        check_output(options.out, [options.model, *files], is_ours)
+        memory = memory_left(options.memory)
+        model = load_model(options.model, memory)
+        if reads_raw_rows(model):
+            return _run_raw(options, model, files)
+        return _run_plain(options, model, files, memory)
+
+
+def _run_raw(options, model, files):
+    """Predict raw rows, as fit has read them."""
+    from robell.decisions.predict import predict_raw
+    from robell.report.text import said
+
+    text = {"encoding": options.encoding, "delimiter": options.delimiter}
+    found = predict_raw(
+        model, files, options.out, proba=options.proba, explain=options.explain, text=text
+    )
+    if not options.quiet:
+        _say_ignored(found.extra)
+        odd = [f"{said(name, 30)} {n:,}" for name, n in found.unknown.most_common(5) if n]
+        if odd:
+            text = "cells that the fit would not have understood, by column"
+            print(f"robell: {text}: {', '.join(odd)}", file=sys.stderr)
+        sizes = [f"{said(str(name), 20)} {n:,}" for name, n in found.classes.most_common(5)]
+        print(f"{found.n_rows:,} rows predicted: {', '.join(sizes)}")
+    print(options.out)
+    return OK
+
+
+def _run_plain(options, model, files, memory):
+    """Predict rows of numbers by a model without a reader of its own."""
+    from robell.scale.files import predict_tables, tables_for
+
+    if options.explain or options.delimiter or options.encoding != "utf-8":
+        raise OptionError(
+            "the model was fitted to plain numbers: --explain, --encoding and --delimiter are for "
+            "models of raw tables"
         )
-        print(f"robell: columns the model does not know are ignored: {names}", file=sys.stderr)
+    tables = tables_for(model, files)
+    if not options.quiet:
+        _say_ignored(tables.extra)
     n_rows = predict_tables(model, tables, options.out, options.proba, memory)
     if not options.quiet:
         print(f"{n_rows:,} rows predicted")
     print(options.out)
     return OK
+
+
+def _say_ignored(extra):
+    from robell.report.text import shortened
+
+    if extra:
+        names = ", ".join(shortened(name) for name in extra[:5])
+        more = ", ..." if len(extra) > 5 else ""
+        print(
+            f"robell: columns the model does not know are ignored: {names}{more}", file=sys.stderr
+        )

@@ -32,7 +32,7 @@ def predict_unseen(X, codes, n_classes, random_state):
     Equal rows are hidden together: a row must not be recognised by its copy.
     """
     rng = np.random.default_rng(random_state)
-    checked = _stratified_sample(codes, CHECKED_ROWS, rng)
+    checked = stratified_sample(codes, CHECKED_ROWS, rng)
     X, codes = X[checked], codes[checked]
     n_folds = FOLDS if len(codes) <= FOLDED_ROWS else 2
     folds = deal_out(X, codes, n_folds, rng)
@@ -54,7 +54,7 @@ def areas_of(likely, codes):
     return np.array(areas), np.sqrt((n + 1) / (12.0 * counts * (n - counts)))
 
 
-def _stratified_sample(codes, most, rng):
+def stratified_sample(codes, most, rng):
     """Return places of at most so many rows, every class by its share, with five rows at least."""
     if len(codes) <= most:
         return np.arange(len(codes))

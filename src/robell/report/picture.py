@@ -59,9 +59,16 @@ class Picture:
         """Draw a rectangle."""
         self._add("rect", x=x, y=y, width=width, height=height, fill=fill, stroke=stroke)
 
-    def line(self, x1, y1, x2, y2):
+    def line(self, x1, y1, x2, y2, colour=MUTED):
         """Draw a rule."""
-        self._add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=MUTED)
+        self._add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour)
+
+    def curve(self, points, colour=CALM, width=2.0, dashes="none"):
+        """Draw a line through points."""
+        path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        self._add(
+            "path", d=path, fill="none", stroke=colour, stroke_width=width, stroke_dasharray=dashes
+        )
 
     def dots(self, points, colour, shape, size, opacity):
         """Draw marks of one kind as one path."""

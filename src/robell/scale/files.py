@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from robell._core.tools.files import FileError, check_output, parse_bytes, written_whole
 from robell._core.tools.names import did_you_mean
+from robell._core.tools.optional import require
 from robell._core.tools.progress import Progress
 from robell.models._family import FamilyMember, FamilyRegressor
 from robell.models.privileged import PrivilegedMixin
@@ -291,7 +292,6 @@ def tables_for(model, paths):
 
 def predict_tables(model, tables, out, proba, memory_limit):
     """Do what :func:`predict_files` does, given the files as the model sees them."""
-    check_output(out, [file.path for file in tables.files])
     if proba and not hasattr(model, "predict_proba"):
         why = "predicts numbers" if is_regressor(model) else "was fitted with calibrate=False"
         raise ValueError(f"the model has no probabilities: it {why}")
@@ -299,10 +299,10 @@ def predict_tables(model, tables, out, proba, memory_limit):
     n_classes = 1 if is_regressor(model) else len(model.classes_)
     rows = batch_rows(memory_limit, n_features, n_classes, n_features)
     names, written = names_of(model), 0
+    inputs = [file.path for file in tables.files]
     with (
         Progress(tables.count() or 1, "predict") as bar,
-        written_whole(out) as temporary,
-        _writer(temporary, out, model, proba) as write,
+        prediction_file(out, inputs, model, proba) as write,
     ):
         for X, _ in tables.batches(rows):
             named = X if names is None else named_rows(X, names)
@@ -314,7 +314,19 @@ def predict_tables(model, tables, out, proba, memory_limit):
 
 
 @contextmanager
-def _writer(path, out, model, proba):
+def prediction_file(out, inputs, model, proba=False, more=()):
+    """Give a function that appends predictions to a file, which appears when it is complete.
+
+    It takes labels, probabilities or None, and for each name in ``more`` a list of texts.
+    """
+    require("pyarrow.parquet", "files")
+    check_output(out, inputs)
+    with written_whole(out) as temporary, _writer(temporary, out, model, proba, more) as write:
+        yield write
+
+
+@contextmanager
+def _writer(path, out, model, proba, more):
     """Give a function that appends predictions to a file; the format is that of the name."""
     import pyarrow
     from pyarrow import csv, parquet
@@ -324,13 +336,16 @@ def _writer(path, out, model, proba):
         raise FileError(f"{out}: predictions are written to .csv or .parquet files")
     columns_of = _columns_of_targets if is_regressor(model) else _columns_of_classes
     schema, as_columns = columns_of(model, suffix == ".csv", proba)
+    for name in more:
+        schema = schema.append(pyarrow.field(name, pyarrow.string()))
     writing = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
     with writing(str(path), schema) as writer:
 
-        def write(predicted, probability):
+        def write(predicted, probability, *texts):
             columns = as_columns(predicted)
             if probability is not None:
                 columns += [pyarrow.array(column) for column in probability.T]
+            columns += [pyarrow.array(column, pyarrow.string()) for column in texts]
             writer.write_table(pyarrow.table(columns, schema=schema))
 
         yield write

@@ -35,6 +35,7 @@ from robell.scale.model_parts import ModelVersionWarning, check_parts, checked_i
 # Of foreign types a model file may hold scikit-learn's own, which skops knows, and these.
 OWN_TYPES = [f"{home}.{name}" for name, home in (CLASSIFIERS | REGRESSORS).items()]
 OWN_TYPES += ["robell.tables.encoder.TableEncoder"]
+OWN_TYPES += ["robell.models.thresholded.ThresholdClassifier"]
 # Functions and types of scikit-learn's transformers that are data, or only compute with data.
 OWN_TYPES += [
     "numpy.dtype",

@@ -125,12 +125,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, y: Any) -> TableEncoder:
         columns = self._columns(X, reset=True)
-        return self._fit_columns(columns, np.arange(len(columns[0])) + 1, self.delimiter, y)
+        return self._learn(columns, np.arange(len(columns[0])) + 1, self.delimiter, y)
 
     def _fit_columns(
         self, columns: list[Column], rows: NDArray[Any], delimiter: str, y: Any
     ) -> TableEncoder:
         """Learn from columns as they were read; ``rows`` are their rows' numbers in the file."""
+        self.delimiter = delimiter
+        self.n_features_in_ = len(columns)
+        self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
+        return self._learn(columns, rows, delimiter, y)
+
+    def _learn(
+        self, columns: list[Column], rows: NDArray[Any], delimiter: str, y: Any
+    ) -> TableEncoder:
         codes = _codes(y, len(rows)) if self.leaks == "drop" else None
         self.plans_, self._notes, centres = [], [], []
         for place, column in enumerate(columns):

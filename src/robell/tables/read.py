@@ -9,6 +9,7 @@ import numbers
 import os
 import tempfile
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -50,29 +51,43 @@ def read_table(
         _refuse_text_options("a data frame", encoding, delimiter)
         return _read_frame(source, max_rows, seed, budget)
     path = Path(source)
-    try:
-        if path.is_dir():
-            raise FileError(f"{path}: is a folder; give one file")
-        if path.is_fifo():
-            with tempfile.TemporaryDirectory() as folder:
-                copy = copy_pipe(path, Path(folder) / path.name)
-                how = {"encoding": encoding, "delimiter": delimiter, "budget": budget}
-                return read_table(copy, target, **how, max_rows=max_rows, seed=seed)
-        if path.exists() and not path.is_file():
-            raise FileError(f"{path}: is a device, not a file")
-        with path.open("rb") as file:
-            magic = file.read(4)
-        if magic == b"PAR1":
-            _refuse_text_options(f"{path}: Parquet", encoding, delimiter)
+    if path.is_fifo():
+        with tempfile.TemporaryDirectory() as folder, readable(path):
+            copy = copy_pipe(path, Path(folder) / path.name)
+            how = {"encoding": encoding, "delimiter": delimiter, "budget": budget}
+            return read_table(copy, target, **how, max_rows=max_rows, seed=seed)
+    with readable(path):
+        if is_parquet(path, encoding, delimiter):
             return _read_parquet(path, max_rows, seed, budget)
-        _refuse_other_formats(path, magic, encoding)
         return read_csv(path, target, encoding, delimiter, max_rows, seed, budget)
+
+
+@contextmanager
+def readable(path):
+    """Turn what may go wrong with a file into one line that names it."""
+    try:
+        yield
     except FileNotFoundError:
         raise FileError(f"{path}: there is no such file") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FileError(f"{path}: the gzip file is damaged ({one_line(error)})") from error
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or one_line(error)})") from error
+
+
+def is_parquet(path, encoding="utf-8", delimiter=None):
+    """Say whether a file is Parquet rather than text; raise where it can be neither."""
+    if path.is_dir():
+        raise FileError(f"{path}: is a folder; give one file")
+    if path.exists() and not path.is_file():
+        raise FileError(f"{path}: is a device, not a file")
+    with path.open("rb") as file:
+        magic = file.read(4)
+    if magic == b"PAR1":
+        _refuse_text_options(f"{path}: Parquet", encoding, delimiter)
+        return True
+    _refuse_other_formats(path, magic, encoding)
+    return False
 
 
 def _refuse_text_options(what, encoding, delimiter):
@@ -113,7 +128,7 @@ def _read_parquet(path, max_rows, seed, budget):
                 inside = places[(places >= start) & (places < start + batch.num_rows)] - start
                 taken = batch.take(pyarrow.array(inside))
                 for column, array in zip(values, taken.columns, strict=True):
-                    column.extend(_values(array))
+                    column.extend(arrow_values(array))
                 start += batch.num_rows
     except pyarrow.ArrowException as error:
         raise FileError(f"{path}: {one_line(error)}") from error
@@ -123,7 +138,7 @@ def _read_parquet(path, max_rows, seed, budget):
     return RawTable(path.name, columns, places + 1, None, n_rows, "Parquet")
 
 
-def _values(array):
+def arrow_values(array):
     """Return the values of an Arrow array; times that Python cannot hold as text."""
     try:
         return array.to_pylist()

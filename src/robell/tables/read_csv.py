@@ -6,6 +6,10 @@ import codecs
 import csv
 import gzip
 import io
+from contextlib import contextmanager
+from itertools import islice
+
+import numpy as np
 
 from robell._core.tools.files import FileError
 from robell._core.tools.progress import Progress
@@ -20,19 +24,79 @@ LONGEST_LINE = 1 << 24  # characters; a longer line means that the file is not a
 
 def read_csv(path, target, encoding, delimiter, max_rows, seed, budget):
     """Read a text file, gzipped or not; None as delimiter: find it from the first lines."""
-    if delimiter is not None:
-        _require_delimiter(delimiter)
+    delimiter = find_delimiter(path, target, encoding, delimiter)
+    sample = None
+    for line, record in records_of(path, encoding, delimiter):
+        if sample is None:
+            names = require_names(path, record)
+            sample = Sample(row_limit(max_rows, len(names)), len(names), seed)
+        else:
+            sample.offer(line, record)
+            if sample.n_bytes > budget.limit:
+                break
+    budget.hold(path.name, sample.n_bytes)
+    rows, lines, cells = sample.sorted()
+    columns = tuple(Column(name, column) for name, column in zip(names, cells, strict=True))
+    how = f"text, its cells set apart by {_called(delimiter)}"
+    return RawTable(path.name, columns, rows, lines, sample.seen, how, delimiter)
+
+
+def csv_parts(path, target, encoding, delimiter, n_rows):
+    """Yield the rows of a text file in their order, at most so many at a time, as RawTables."""
+    delimiter = find_delimiter(path, target, encoding, delimiter)
+    records = records_of(path, encoding, delimiter)
+    names = require_names(path, next(records)[1])
+    how = f"text, its cells set apart by {_called(delimiter)}"
+    start = 0
+    while part := list(islice(records, n_rows)):
+        cells = zip(*(record for _, record in part), strict=True)
+        columns = tuple(
+            Column(name, list(map(str.strip, column)))
+            for name, column in zip(names, cells, strict=True)
+        )
+        rows, lines = np.arange(len(part)) + start + 1, np.array([line for line, _ in part])
+        yield RawTable(path.name, columns, rows, lines, len(part), how, delimiter)
+        start += len(part)
+
+
+def records_of(path, encoding, delimiter):
+    """Yield the header and every row of a text file, each with the line it begins at."""
+    progress = Progress(max(1, path.stat().st_size), "reading")
+    with _decodable(path, encoding), _open_text(path, encoding) as stream, progress:
+        reader = csv.reader(_lines(path, stream, progress), delimiter=delimiter, strict=True)
+        yield from _equally_long(path, _numbered(path, reader), delimiter)
+
+
+@contextmanager
+def _decodable(path, encoding):
+    """Say where a text is not in its encoding, in one line."""
     try:
-        delimiter = delimiter or _find_delimiter(path, target, encoding)
-        progress = Progress(max(1, path.stat().st_size), "reading")
-        with _open_text(path, encoding) as stream, progress:
-            return _read_records(path, stream, delimiter, max_rows, seed, progress, budget)
+        yield
     except UnicodeDecodeError as error:
         raise _undecodable(path, encoding) from error
     except UnicodeError as error:  # a missing byte-order mark
         raise FileError(f"{path}: is not {encoding} text ({one_line(error)})") from error
     except LookupError:
         raise FileError(f"there is no text encoding {encoding!r}") from None
+
+
+def _equally_long(path, records, delimiter):
+    """Yield the records; raise where one has another number of cells, or there is no row."""
+    line, header = next(records, (0, []))
+    if not header:
+        raise FileError(f"{path}: the file is empty")
+    yield line, header
+    n_cells, n_rows = len(header), 0
+    for line, record in records:
+        if len(record) != n_cells:
+            raise FileError(
+                f"{path}: line {line:,} has {len(record)} cells, the header {n_cells}"
+                f" (cells are taken to be set apart by {_called(delimiter)})"
+            )
+        n_rows += 1
+        yield line, record
+    if not n_rows:
+        raise FileError(f"{path}: there is a header and no row below it")
 
 
 def _require_delimiter(delimiter):
@@ -88,9 +152,15 @@ def _undecodable(path, encoding):
     )
 
 
-def _find_delimiter(path, target, encoding):
-    """Return the sign that splits the first lines into equally many cells, best with the target."""
-    with _open_text(path, encoding) as stream:
+def find_delimiter(path, target, encoding, delimiter=None):
+    """Return the delimiter given, or what splits the first lines into equally many cells.
+
+    A sign by which the target is one of the columns is preferred.
+    """
+    if delimiter is not None:
+        _require_delimiter(delimiter)
+        return delimiter
+    with _decodable(path, encoding), _open_text(path, encoding) as stream:
         head = stream.read(SNIFFED)
     if not head.strip():
         raise FileError(f"{path}: the file is empty")
@@ -109,33 +179,6 @@ def _find_delimiter(path, target, encoding):
             found = any(name.strip() == target for name in records[0])
             scores[delimiter] = (found, sizes.count(sizes[0]) / len(sizes), sizes[0])
     return max(scores, key=scores.get) if scores else ","
-
-
-def _read_records(path, stream, delimiter, max_rows, seed, progress, budget):
-    """Read the rows, keeping a uniform sample where there are too many."""
-    reader = csv.reader(_lines(path, stream, progress), delimiter=delimiter, strict=True)
-    records = _numbered(path, reader)
-    _, header = next(records, (0, []))
-    if not header:
-        raise FileError(f"{path}: the file is empty")
-    names = require_names(path, header)
-    sample = Sample(row_limit(max_rows, len(names)), len(names), seed)
-    for line, record in records:
-        if len(record) != len(names):
-            raise FileError(
-                f"{path}: line {line:,} has {len(record)} cells, the header {len(names)}"
-                f" (cells are taken to be set apart by {_called(delimiter)})"
-            )
-        sample.offer(line, record)
-        if sample.n_bytes > budget.limit:
-            break
-    budget.hold(path.name, sample.n_bytes)
-    if not sample.seen:
-        raise FileError(f"{path}: there is a header and no row below it")
-    rows, lines, cells = sample.sorted()
-    columns = tuple(Column(name, column) for name, column in zip(names, cells, strict=True))
-    how = f"text, its cells set apart by {_called(delimiter)}"
-    return RawTable(path.name, columns, rows, lines, sample.seen, how, delimiter)
 
 
 def _lines(path, stream, progress):

@@ -13,12 +13,12 @@ from robell._core.tools.files import FileError
 from robell.tables.raw import require_names
 from robell.tables.read_csv import (
     _codec,
-    _find_delimiter,
     _lines,
     _numbered,
     _open_bytes,
     _open_text,
     _undecodable,
+    find_delimiter,
 )
 
 
@@ -37,7 +37,7 @@ class TextTable:
     def __init__(self, path, target=None, encoding="utf-8", delimiter=None):
         self.path, self.encoding = path, encoding
         with self._readable():
-            self.delimiter = delimiter or _find_delimiter(path, target, encoding)
+            self.delimiter = find_delimiter(path, target, encoding, delimiter)
         self.header = next(self._records())
         self.names = require_names(path, self.header.cells)
 

@@ -1,0 +1,196 @@
+"""The rows to fit: read from files or a frame, encoded, with labels and what is to be said."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from robell._core.tools.files import FileError, copy_pipe
+from robell.report.text import counted, said
+from robell.scale.batches import find_files
+from robell.tables.encoder import TableEncoder
+from robell.tables.numerals import number, plain_number
+from robell.tables.read import read_table
+from robell.tables.read_parts import read_tables, table_parts
+from robell.tables.sample import MAX_ROWS, sample_places
+from robell.tables.target import find_column, read_labels
+
+MOST_COLUMNS = 2_000  # of numbers, categories spread out
+COPIES = 5  # of the encoded table that a fit holds at its peak
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Rows to fit: numbers, labels as places among `classes`, and what became of the rest.
+
+    `n_rows` counts the rows of the source; `notes` are lines about rows and labels.
+    """
+
+    name: str
+    target: str
+    encoder: TableEncoder
+    X: np.ndarray
+    codes: np.ndarray
+    classes: np.ndarray
+    n_rows: int
+    notes: tuple[str, ...]
+
+
+@contextmanager
+def table_files(paths):
+    """Give the files that paths, folders and patterns name; what comes by a pipe as a copy."""
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    files = []
+    with ExitStack() as stack:
+        for path in map(Path, given):
+            if path.is_fifo():
+                folder = stack.enter_context(TemporaryDirectory(prefix="robell-"))
+                files.append(copy_pipe(path, Path(folder) / path.name))
+            elif path.is_file() or not (path.is_dir() or any(c in "*?[" for c in str(path))):
+                files.append(path)
+            else:
+                files += find_files([path])
+        if not files:
+            raise FileError("no file was given")
+        yield list(dict.fromkeys(files))
+
+
+def read_training(data, target, *, drop=(), text=None, classes=False, keep_spelling=False,
+                  memory=2 << 30, seed=0):  # fmt: skip
+    """Read the rows to fit from files or a data frame; see :func:`robell.decisions.run.fit_table`.
+
+    ``text`` are the encoding and the delimiter of text files, ``memory`` is what may be used.
+    """
+    text = text or {}
+    if hasattr(data, "columns"):
+        table = read_table(data, max_rows=len(data) or 1, seed=seed)
+        return _training(table, None, target, drop, classes, keep_spelling, text, memory, seed)
+    with table_files(data) as files:
+        how = {"encoding": "utf-8", "delimiter": None} | text
+        table = read_tables(files, target, **how, max_rows=MAX_ROWS, seed=seed)
+        return _training(table, files, target, drop, classes, keep_spelling, text, memory, seed)
+
+
+def _training(table, files, target, drop, classes, keep_spelling, text, memory, seed):
+    place = find_column(table, target)
+    drop = _dropped(table, drop, target)
+    labels = read_labels(table, place, keep_spelling=keep_spelling)
+    _require_classes(table, target, labels, classes)
+    kept = table.take(labels.kept)
+    columns = [c for k, c in enumerate(kept.columns) if k != place and c.name not in drop]
+    if not columns:
+        raise FileError(f"{table.name}: there is no column besides the target to learn from")
+    encoder = TableEncoder()._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
+    _require_columns(table, encoder)
+    notes = _notes(labels)
+    if len(table.rows) == table.n_rows:
+        X, codes = encoder._transform_columns(columns), labels.codes
+    else:
+        cells = kept.columns[place].cells
+        meant = dict(zip(cells, labels.codes.tolist(), strict=True))
+        n_most = max(1, int(memory) // (8 * COPIES * len(encoder.centre_)))
+        X, codes = _read_all(files, encoder, target, meant, table.n_rows, n_most, text, seed)
+        notes.append(f"columns were learnt from a random sample of {len(table.rows):,} rows")
+        if n_most < table.n_rows:
+            notes.append(
+                f"{table.n_rows:,} rows need more memory than was given: a random sample of "
+                f"{len(X):,} was fitted"
+            )
+    return Training(
+        table.name, target, encoder, X, codes, typed_classes(labels.classes), table.n_rows,
+        tuple(notes),
+    )  # fmt: skip
+
+
+def _dropped(table, drop, target):
+    """Return the names of columns to leave out; raise where there is no such column."""
+    drop = (drop,) if isinstance(drop, str) else tuple(drop)
+    for name in drop:
+        if find_column(table, name) == find_column(table, target):
+            raise FileError(f"{said(target)} is the target: it cannot be left out")
+    return set(drop)
+
+
+def _require_classes(table, target, labels, are_classes):
+    """Raise where a few different numbers may be measured rather than classes."""
+    values = [number(label) for label in labels.classes]
+    if are_classes or len(values) <= 2 or None in values:
+        return
+    shown = ", ".join(labels.classes[:5]) + (", ..." if len(values) > 5 else "")
+    raise FileError(
+        f"{table.name}: column {said(target)} holds {len(values)} different numbers ({shown}): if "
+        "they are classes, say so:",
+        parameter="classes",
+    )
+
+
+def _require_columns(table, encoder):
+    if not encoder.plans_:
+        notes = encoder.notes_
+        reasons = "; ".join(f"{said(note.name, 30)} {note.done}" for note in notes[:3])
+        more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""
+        raise FileError(f"{table.name}: no column is left to learn from: {reasons}{more}")
+    if len(encoder.centre_) > MOST_COLUMNS:
+        raise FileError(
+            f"{table.name}: {len(encoder.centre_):,} columns once categories are spread out; at "
+            f"most {MOST_COLUMNS:,} are taken: leave some out with",
+            parameter="drop",
+        )
+
+
+def _notes(labels):
+    notes = [f"label {said(b, 20)} taken as {said(a, 20)}" for a, b in labels.alike[:3]]
+    if missing := sum(labels.unlabelled.values()):
+        notes.append(f"{counted(missing, 'row')} without a label left out")
+    if labels.set_aside:
+        small = ", ".join(f"{said(name, 20)} ({n})" for name, n in labels.set_aside.items())
+        notes.append(f"classes of fewer than five rows left out: {small[:200]}")
+    return notes
+
+
+def typed_classes(classes):
+    """Return the classes as predictions give them: whole numbers where all are, else text."""
+    values = [plain_number(label) for label in classes]
+    whole = all(v is not None and abs(v) < 2**63 for v in values)
+    if whole and all("." not in label for label in classes):
+        return np.array([int(value) for value in values])
+    return np.array(classes)
+
+
+def _read_all(files, encoder, target, meant, n_rows, n_most, text, seed):
+    """Read the files again, a part at a time: the encoded rows that have a known label."""
+    names = encoder.feature_names_in_
+    chosen = None if n_rows <= n_most else sample_places(n_rows, n_most, seed)
+    X = np.empty((min(n_rows, n_most), len(encoder.centre_)))
+    codes, filled, start = np.empty(len(X), np.intp), 0, 0
+    for part in (part for path in files for part in table_parts(path, target, **text)):
+        n_part = len(part.rows)
+        if chosen is not None:
+            inside = chosen[(chosen >= start) & (chosen < start + n_part)] - start
+            part = part.take(inside)
+        start += n_part
+        cells = label_cells(part.columns[find_column(part, target)])
+        known = np.flatnonzero([cell in meant for cell in cells])
+        part = part.take(known)
+        of_name = {column.name: column for column in part.columns}
+        there = slice(filled, filled + len(known))
+        if there.stop > len(X):
+            raise FileError(f"{part.name}: the file was changed while it was read")
+        X[there] = encoder._transform_columns([of_name[name] for name in names])
+        codes[there] = [meant[cells[k]] for k in known]
+        filled = there.stop
+    return X[:filled], codes[:filled]
+
+
+def label_cells(column):
+    """Return labels as text, also those of a source that holds numbers."""
+    if column.cells is not None:
+        return column.cells
+    from robell.tables.raw import number_cell
+
+    return [None if v != v else number_cell(v) for v in column.values.tolist()]

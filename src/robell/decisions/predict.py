@@ -1,0 +1,109 @@
+"""Predictions of raw rows from files: a part at a time, with reasons where they are wanted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robell._core.tools.files import FileError
+from robell._core.tools.names import did_you_mean
+from robell.decisions.reasons import contributions, log_odds
+from robell.report.text import said, shortened, spreadsheet_safe
+from robell.scale.files import prediction_file
+from robell.tables.encoder import TableEncoder
+from robell.tables.raw import number_cell
+from robell.tables.read_parts import table_parts
+
+SHOWN_VALUE = 30  # characters of a cell among the reasons
+
+
+@dataclass
+class Predicted:
+    """What was predicted: rows, rows of each class, columns passed over, cells not understood."""
+
+    n_rows: int = 0
+    classes: Counter = field(default_factory=Counter)
+    extra: list = field(default_factory=list)
+    unknown: Counter = field(default_factory=Counter)
+
+
+def reads_raw_rows(model):
+    """Say whether a model begins with a reader of raw tables."""
+    return bool(getattr(model, "steps", None)) and isinstance(model.steps[0][1], TableEncoder)
+
+
+def predict_raw(model, files, out, *, proba=False, explain=0, text=None):
+    """Predict the rows of files by a pipeline that begins with a TableEncoder; write them.
+
+    ``explain`` is the number of columns named for each row; ``text`` are the encoding and the
+    delimiter of text files. Returns a Predicted.
+    """
+    encoder, rest = model.steps[0][1], model[1:]
+    if proba and not hasattr(rest, "predict_proba"):
+        raise ValueError("the model has no probabilities: it was fitted with calibrate=False")
+    names, found = encoder.feature_names_in_.tolist(), Predicted()
+    more = ("reasons",) if explain else ()
+    with prediction_file(out, files, model, proba, more) as write:
+        for path in files:
+            for part in table_parts(path, **(text or {})):
+                columns = _chosen(part, names, found)
+                used = encoder._used(columns)
+                for one in used:
+                    found.unknown[one.name] += one.unknown
+                X = np.hstack([np.empty((len(part.rows), 0)), *(one.matrix for one in used)])
+                labels = rest.predict(X)
+                likely = rest.predict_proba(X) if proba else None
+                why = [_reasons(rest, encoder, X, columns, labels, explain)] if explain else []
+                write(labels, likely, *why)
+                found.n_rows += len(labels)
+                found.classes.update(labels.tolist())
+    return found
+
+
+def _chosen(part, names, found):
+    """Return the columns of the fit by their names; raise where some are not there."""
+    of_name = {column.name: column for column in part.columns}
+    gone = [name for name in names if name not in of_name]
+    if gone:
+        shown = ", ".join(said(name, 30) for name in gone[:5]) + (", ..." if len(gone) > 5 else "")
+        near = did_you_mean(gone[0], [*of_name], quote=said) if len(gone) == 1 else ""
+        raise FileError(f"{part.name}: there is no column {shown}, which the model needs{near}")
+    if not found.n_rows:
+        found.extra = [name for name in of_name if name not in set(names)]
+    return [of_name[name] for name in names]
+
+
+def _reasons(model, encoder, X, columns, labels, n_named):
+    """Return for each row the columns that moved it most, with their values and by how much.
+
+    Of two classes, the log-odds of the positive one; of more, those of the class predicted.
+    """
+    groups = encoder.groups_
+    last = model.steps[-1][1]
+    classes = np.asarray(last.classes_)
+    if len(classes) == 2:
+        place = int(getattr(last, "positive_", classes[-1]) == classes[-1])
+        places = np.full(len(X), place)
+    else:
+        places = np.searchsorted(classes, labels)
+    phi = np.empty((len(X), len(groups)))
+    for place in np.unique(places):
+        rows = places == place
+        score = log_odds(model, place)
+        phi[rows] = contributions(score, X[rows], encoder.centre_, list(groups.values()))
+    of_name = {column.name: column for column in columns}
+    used = [(name, of_name[name]) for name in groups]
+    order = np.argsort(-np.abs(phi), axis=1, kind="stable")[:, :n_named]
+    texts = []
+    for row, best in enumerate(order):
+        parts = [f"{_value(*used[j], row)} ({phi[row, j]:+.2f})" for j in best if phi[row, j]]
+        texts.append(spreadsheet_safe("; ".join(parts)))
+    return texts
+
+
+def _value(name, column, row):
+    cell = number_cell(column.values[row]) if column.cells is None else column.cells[row]
+    shown = shortened(cell or "(missing)", SHOWN_VALUE)
+    return f"{shortened(name, SHOWN_VALUE)} = {'(missing)' if shown == 'nan' else shown}"

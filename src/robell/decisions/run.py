@@ -1,0 +1,263 @@
+"""``fit_table``: from a raw table to a model that decides, and what it is worth."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from robell._core.tools.progress import Progress
+from robell.decisions.assess import Assessment, assess, calibration_of, decide
+from robell.decisions.data import Training, read_training
+from robell.decisions.heldout import hold_out
+from robell.decisions.threshold import rule_of
+from robell.labels.judge import judge_labels
+from robell.models.noise_robust import NoiseRobustRVFLClassifier
+from robell.models.thresholded import ThresholdClassifier
+from robell.report.text import said
+
+LONG = 10.0  # seconds from which on an estimate is printed
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """A model fitted to a raw table, and what held-out rows say about it.
+
+    Attributes
+    ----------
+    model : Pipeline
+        A :class:`TableEncoder` and a :class:`ThresholdClassifier`: it takes raw rows.
+    assessment : Assessment
+        Performance on held-out rows, with intervals; thresholds in rows; columns that matter.
+    n_rows, n_fitted : int
+        Rows of the source, and rows that were fitted.
+    suspects : int
+        Rows whose label is probably wrong, of those that were judged.
+    n_judged : int
+        Rows whose labels were judged.
+    noise_rate : float
+        Estimated share of wrong labels.
+    noise_matrix : ndarray of shape (n_classes, n_classes)
+        ``[i, j]``: estimated share of the rows of true class i that are labelled j.
+    corrected : bool
+        Whether threshold and probabilities count probable labels instead of those given.
+    notes : tuple of str
+        What was done to rows and labels.
+    name, target : str
+        The file's name, and the column of labels.
+    """
+
+    model: Pipeline
+    assessment: Assessment
+    n_rows: int
+    n_fitted: int
+    suspects: int
+    n_judged: int
+    noise_rate: float
+    noise_matrix: np.ndarray
+    corrected: bool
+    notes: tuple[str, ...]
+    name: str
+    target: str
+    class_sizes: tuple[int, ...] = ()
+    seed: int = 0
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The class labels."""
+        return np.asarray(self.model.classes_)
+
+    @property
+    def encoder(self) -> Any:
+        """The reader of raw rows."""
+        return self.model[0]
+
+    def __repr__(self) -> str:
+        return f"FitResult({self.name!r}, {self.n_fitted:,} rows, target {self.target!r})"
+
+
+def fit_table(
+    data: Any,
+    target: str,
+    *,
+    estimator: Any = None,
+    positive: Any = None,
+    cost_fn: float | None = None,
+    cost_fp: float | None = None,
+    precision: float | None = None,
+    recall: float | None = None,
+    budget: float | None = None,
+    labels: str = "given",
+    drop: Any = (),
+    classes: bool = False,
+    keep_spelling: bool = False,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    memory: int = 2 << 30,
+    random_state: int = 0,
+) -> FitResult:
+    """Fit a classifier to a raw table, measure it on held-out rows, and choose its threshold.
+
+    Every row is predicted once by a model that has not seen it; by these predictions probabilities
+    are calibrated, the threshold is chosen and everything in the result is measured. Then the model
+    is fitted to all rows.
+
+    Parameters
+    ----------
+    data : path-like, list of path-like, or data frame
+        CSV (also gzipped) or Parquet files, folders of them, or a frame of pandas or polars.
+    target : str
+        The column of labels.
+    estimator : classifier, default=None
+        It gets encoded rows; ``NoiseRobustRVFLClassifier`` when None.
+    positive : label, default=None
+        Of two classes, the one that is looked for; the smaller one when None.
+    cost_fn, cost_fp : float, default=None
+        What a missed positive and a false alarm cost; a row is then flagged where that pays.
+    precision, recall, budget : float, default=None
+        Choose the threshold by the least precision, the least recall, or the largest share of rows
+        to be flagged. Without any of these, the best F1.
+    labels : {"given", "corrected"}, default="given"
+        What counts as positive where threshold and probabilities are measured: the labels as they
+        are given, or the probabilities of the true classes, given rows and labels. Wrong labels
+        make a good model look worse by the former.
+    drop : iterable of str, default=()
+        Columns not to learn from.
+    classes : bool, default=False
+        Whether a target of more than two different numbers holds classes.
+    keep_spelling : bool, default=False
+        Whether labels that differ only in capitals or spaces are different classes.
+    encoding, delimiter : str
+        Of text files; the delimiter is found out when None.
+    memory : int, default=2 GiB
+        Bytes that the fit may take; of a table that needs more, a random sample is fitted.
+    random_state : int, default=0
+        Seed of all that is random.
+
+    Returns
+    -------
+    result : FitResult
+        The model, what it is worth, and what was done to the table.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from robell import fit_table
+    >>> rng = np.random.default_rng(0)
+    >>> kind = np.repeat(["ham", "spam"], [300, 60])
+    >>> size = np.round(rng.normal(np.where(kind == "spam", 3.0, 0.0)), 2)
+    >>> table = pd.DataFrame({"size": size, "sent": rng.choice(["mon", "sun"], 360), "kind": kind})
+    >>> result = fit_table(table, "kind", recall=0.9)
+    >>> bool(result.assessment.decision.recall.value > 0.8)
+    True
+    >>> sorted(set(result.model.predict(table)))
+    ['ham', 'spam']
+    """
+    rule = rule_of(cost_fn, cost_fp, precision, recall, budget)
+    if labels not in ("given", "corrected"):
+        raise ValueError(f"labels must be 'given' or 'corrected', got {labels!r}")
+    text = {} if hasattr(data, "columns") else {"encoding": encoding, "delimiter": delimiter}
+    training = read_training(
+        data, target, drop=drop, text=text, classes=classes, keep_spelling=keep_spelling,
+        memory=memory, seed=random_state,
+    )  # fmt: skip
+    place = _positive_place(training, positive, rule)
+    model = NoiseRobustRVFLClassifier(random_state=random_state) if estimator is None else estimator
+    return _fit(training, model, place, rule, labels == "corrected", random_state)
+
+
+def _positive_place(training: Training, positive: Any, rule: Any) -> int:
+    """Return the place of the class looked for among the classes."""
+    names = training.classes.tolist()
+    if len(names) > 2:
+        if positive is not None or rule.kind != "f1":
+            raise ValueError(
+                f"{training.name}: a threshold is for two classes, and column "
+                f"{said(training.target)} has {len(names)}"
+            )
+        return 1
+    if positive is None:
+        sizes = np.bincount(training.codes, minlength=2)
+        return int(sizes[1] <= sizes[0])
+    found = [k for k, name in enumerate(names) if str(name) == str(positive).strip()]
+    if not found:
+        shown = " and ".join(said(str(name)) for name in names)
+        raise ValueError(f"there is no class {said(str(positive))}; there are {shown}")
+    return found[0]
+
+
+def _fit(training: Training, model: Any, place: int, rule: Any, corrected: bool, seed: int) -> Any:
+    names = [str(name) for name in training.classes.tolist()]
+    held = hold_out(model, training.X, training.codes, len(names), seed)
+    fitted = _fit_all(training, model, held)
+    judge = _judge(fitted, training, held, seed)
+    probability, noise = judge.probability, judge.noise_matrix
+    decision = None
+    if len(names) == 2:
+        decision = decide(held, names, place, rule, noise, probability, corrected, seed)
+    slope, offsets = calibration_of(held, noise if corrected else None)
+    threshold = 0.5 if decision is None else decision.threshold
+    final = ThresholdClassifier(
+        model, threshold=threshold, slope=slope, offsets=offsets,
+        positive=None if decision is None else training.classes[place].item(),
+    )._keep(fitted)  # fmt: skip
+    groups = training.encoder.groups_
+    return FitResult(
+        model=Pipeline([("table", training.encoder), ("model", final)]),
+        assessment=assess(held, training.X, names, decision, place, groups, seed),
+        n_rows=training.n_rows,
+        n_fitted=len(training.codes),
+        suspects=int(judge.suspect.sum()),
+        n_judged=len(judge.suspect),
+        noise_rate=float(judge.noise_rate),
+        noise_matrix=noise,
+        corrected=corrected,
+        notes=training.notes,
+        name=training.name,
+        target=training.target,
+        class_sizes=tuple(np.bincount(training.codes, minlength=len(names)).tolist()),
+        seed=seed,
+    )
+
+
+def _fit_all(training: Training, model: Any, held: Any) -> Any:
+    """Fit the model to all rows; of a long fit, say before how long it will take."""
+    from sklearn.base import clone
+
+    n_rows = len(training.codes)
+    share = n_rows / max(1, len(held.codes) * (1 - 1 / len(held.models)))
+    estimate = held.seconds * share
+    if estimate > LONG and Progress.enabled:
+        text = f"robell: fitting {n_rows:,} rows x {training.X.shape[1]} columns"
+        print(f"{text}, about {estimate:.0f} seconds", file=sys.stderr, flush=True)
+    start = time.perf_counter()
+    fitted = clone(model).fit(training.X, training.classes[training.codes])
+    if estimate > LONG and Progress.enabled:
+        took = time.perf_counter() - start
+        print(f"robell: fitted in {took:.0f} seconds", file=sys.stderr, flush=True)
+    return fitted
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """What is known about labels: probabilities of the held-out rows' true classes, and noise."""
+
+    probability: np.ndarray
+    noise_matrix: np.ndarray
+    noise_rate: float
+    suspect: np.ndarray
+
+
+def _judge(fitted: Any, training: Training, held: Any, seed: int) -> _Judged:
+    """Judge the labels: by the fitted model where it does so itself, else by one that does."""
+    if isinstance(fitted, NoiseRobustRVFLClassifier):
+        likely = fitted.label_probability_
+        suspect = likely.argmax(axis=1) != training.codes
+        return _Judged(likely[held.places], fitted.noise_matrix_, fitted.noise_rate_, suspect)
+    X = training.X[held.places]
+    found = judge_labels(X, held.codes, random_state=seed)
+    return _Judged(found.probability, found.noise_matrix, found.noise_rate, found.suspect)
