@@ -27,7 +27,6 @@ from odd_files import CELLS, LABELS, MODELS, PACKED, PARQUET, SPECIAL, STUDIES, 
 
 STATUSES = (0, 1, 2, 3, 130)
 MEMORY = 6 << 30
-OUTPUTS = ("out.skops", "out.csv", "out.parquet", "out-audit.html", "out-audit.csv")
 FIT = ("--target", "y", "--out", "out.skops", "--quiet", "--param", "n_hidden=10")
 STUDY_OPTIONS = {
     "robustness": (
@@ -56,12 +55,15 @@ def _all_file_jobs():
             recipe = f"{source}/{name}"
             found.append((recipe, ("audit", data, "--target", "y", "--out", "out"), False))
             found.append((recipe, ("fit", data, *FIT), True))
+            found.append((recipe, ("fit", data, *FIT, "--plain"), True))
             if source != "labels":
                 predict = ("predict", "model.skops", data, "--out", "out.csv", "--proba")
-                found.append((recipe, predict, False))
+                found.append((recipe, (*predict, "--explain"), False))
+                found.append((recipe, ("predict", "plain.skops", *predict[2:]), False))
     for name in MODELS:
         out = ("--out", "out.csv", "--quiet")
-        found.append((f"model/{name}", ("predict", "model.skops", "good.csv", *out), False))
+        for model in ("model.skops", "plain.skops"):
+            found.append((f"model/{name}", ("predict", model, "good.csv", *out), False))
     for name in STUDIES:
         found.append((f"study/{name}", ("report", "study"), False))
         resume = ("robustness", *STUDY_OPTIONS["robustness"], "--jobs", "1", "--quiet")
@@ -192,7 +194,9 @@ def make_bases(folder):
     os.chdir(folder)
     Path("good.csv").write_text(table(), encoding="utf-8")
     arguments = ["fit", "good.csv", *FIT[:3], "model.skops", *FIT[4:]]
-    assert main(arguments) == 0
+    assert main([*arguments, "--no-report"]) == 0
+    arguments[5] = "plain.skops"
+    assert main([*arguments, "--plain"]) == 0
     study = ["robustness", *STUDY_OPTIONS["robustness"], "--jobs", "1", "--quiet"]
     assert main([*study, "--out", "study"]) == 0
 
@@ -200,7 +204,7 @@ def make_bases(folder):
 def fill(job, folder, bases):
     """Put the files of a job into its folder."""
     source, _, name = job.recipe.partition("/")
-    for file in ("good.csv", "model.skops"):
+    for file in ("good.csv", "model.skops", "plain.skops"):
         shutil.copy(bases / file, folder / file)
     if source in ("text", "packed"):
         suffix = "csv.gz" if source == "packed" else "csv"
@@ -213,8 +217,9 @@ def fill(job, folder, bases):
     elif source in ("parquet", "special"):
         (PARQUET if source == "parquet" else SPECIAL)[name](folder)
     elif source == "model":
-        path = folder / "model.skops"
-        path.write_bytes(MODELS[name](path.read_bytes()))
+        for file in ("model.skops", "plain.skops"):
+            path = folder / file
+            path.write_bytes(MODELS[name](path.read_bytes()))
     elif source == "study":
         shutil.copytree(bases / "study", folder / "study")
         STUDIES[name](folder / "study")
@@ -401,7 +406,7 @@ def find_wrong(job, status, out, err, hung, before, after):
 
 def _wrong_files(job, status, before, after):
     command = job.arguments[0]
-    ours = {"predict": {"old-predictions.csv"}, "fit": {"model.skops"}}.get(command, set())
+    ours = {"predict": {"old-predictions.csv"}, "fit": {"model.skops", "plain.skops"}}.get(command, set())
     if command in (*STUDY_OPTIONS, "report"):
         before = {k: v for k, v in before.items() if not k.startswith("study")}
     for path, was in before.items():

@@ -41,7 +41,7 @@ def test_fit_and_predict(capsys, frame, table, tmp_path):
     model, out = tmp_path / "m.skops", tmp_path / "p.csv"
     status, printed, err = run(
         capsys, "fit", table, "--target", "y", "--out", model,
-        "--param", "C=10", "--param", "n_hidden=30", "--param", "activation=tansig",
+        "--param", "C=10", "--param", "n_hidden=30", "--param", "activation=tansig", "--plain",
     )  # fmt: skip
     sizes = frame["y"].value_counts()
     line = f"RVFLClassifier of 3,000 rows, 4 features; rows of each class: 0: {sizes[0]:,}, 1: "
@@ -62,7 +62,7 @@ def test_fit_and_predict(capsys, frame, table, tmp_path):
     assert pd.read_csv(out).shape == (3000, 3)
     assert run(
         capsys, "fit", table, "--target", "y", "--out", model, "--model", "elm", "--seed", 3,
-        "--no-scale", "--quiet", "--memory", "1GiB",
+        "--no-scale", "--quiet", "--memory", "1GiB", "--plain",
     ) == (0, f"{model}\n", "")  # fmt: skip
     assert isinstance(load_model(model), ELMClassifier)
     assert load_model(model).random_state == 3
@@ -73,7 +73,7 @@ def test_fit_and_predict(capsys, frame, table, tmp_path):
     [
         (["--target", "z"], "there is no column 'z'"),
         (["--param", "n_hiden=3"], "there is no parameter 'n_hiden'; did you mean 'n_hidden'"),
-        (["--param", "C=-1"], "'C' parameter of RVFLClassifier must be"),
+        (["--model", "rvfl", "--param", "C=-1"], "'C' parameter of RVFLClassifier must be"),
         (["--memory", "1MiB"], "the program alone takes"),
         (["--out", "nowhere/model.skops"], "there is no folder nowhere"),
         (["--out", "."], "is a folder"),
@@ -97,10 +97,10 @@ def test_wrong_usage(capsys, wrong):
 
 
 def test_an_interruption_writes_nothing(capsys, table, tmp_path, monkeypatch):
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("robell.scale.files.fit_tables", interrupted)
+    monkeypatch.setattr("robell.decisions.run.fit_table", interrupted)
     assert run(capsys, "fit", table, "--target", "y", "--out", tmp_path / "m.skops") == (
         130,
         "",
@@ -116,7 +116,7 @@ def test_a_model_without_passes_is_fitted_in_memory(capsys, frame, table, tmp_pa
     model = tmp_path / "m.skops"
     status, out, err = run(
         capsys, "fit", table, "--target", "y", "--out", model, "--model", "noise_robust",
-        "--param", "n_hidden=10",
+        "--param", "n_hidden=10", "--plain",
     )  # fmt: skip
     assert (status, err) == (0, "")
     assert out.startswith("NoiseRobustRVFLClassifier of 3,000 rows, 4 features; ")
@@ -130,7 +130,7 @@ def test_a_model_without_passes_is_fitted_in_memory(capsys, frame, table, tmp_pa
 
 def test_a_table_too_large_for_a_fit_in_memory_is_refused(capsys, table, tmp_path, monkeypatch):
     monkeypatch.setattr("robell.cli.fit.memory_left", lambda limit: 60 << 20)
-    arguments = ["fit", table, "--target", "y", "--out", tmp_path / "m.skops", "--model"]
+    arguments = ["fit", table, "--target", "y", "--out", tmp_path / "m.skops", "--plain", "--model"]
     status, out, err = run(capsys, *arguments, "noise_robust")
     assert (status, out) == (1, "")
     assert "NoiseRobustRVFLClassifier takes all rows at once, not in passes: 3,000 rows" in err

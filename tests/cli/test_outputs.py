@@ -22,7 +22,7 @@ import robell
 from robell.cli import main
 from robell.files import FileError, load_model
 
-FIT = ("--target", "y", "--param", "n_hidden=5", "--quiet")
+FIT = ("--target", "y", "--param", "n_hidden=5", "--plain", "--quiet")
 
 
 @pytest.fixture

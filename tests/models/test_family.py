@@ -94,7 +94,7 @@ def test_the_command_fits_and_predicts(table, tmp_path, capsys, model):
     data, out, predicted = (str(tmp_path / name) for name in ("t.csv", "m.skops", "p.csv"))
     name, parameters = MODELS[model]
     expected = short(name, **parameters).fit(X, y)
-    fit = ["fit", data, "--target", "y", "--out", out, "--model", model]
+    fit = ["fit", data, "--target", "y", "--out", out, "--model", model, "--plain"]
     if "n_hidden" in expected.get_params():
         fit += ["--param", "n_hidden=7"]
     assert main([*fit, "--no-scale", "--quiet"]) == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import ast
 import shlex
-import sys
 from pathlib import Path
 
 from robell._core.tools.optional import require
@@ -17,6 +16,7 @@ from robell.cli.options import (
     add_force,
     add_text,
     known,
+    say,
     share,
     whole,
 )
@@ -178,9 +178,11 @@ def run(options, arguments):
     from robell.decisions.run import fit_table
     from robell.scale.model_files import is_model_file, save_model
 
-    paths = () if options.no_report else report_paths(options.out, options.report)
     with table_files(options.data) as files:
         check_output(options.out, files, None if options.force else is_model_file)
+        nowhere = options.out.exists() and not options.out.is_file()  # the null device
+        is_wanted = not options.no_report and (options.report or not nowhere)
+        paths = report_paths(options.out, options.report) if is_wanted else ()
         for path in paths:
             check_output(path, files, None if options.force else is_fit_file)
         result = fit_table(
@@ -223,9 +225,9 @@ def _say(result, source):
     if left_out:
         why = [f"{said(note.name)} {note.done.removeprefix('left out: ')}" for note in left_out[:3]]
         more = f"; and {len(left_out) - 3:,} more, see the report" if len(left_out) > 3 else ""
-        print(f"robell: columns left out: {'; '.join(why)}{more}", file=sys.stderr)
+        say(f"columns left out: {'; '.join(why)}{more}")
     for text in (*result.notes, *cautions(result)):
-        print(f"robell: {text}", file=sys.stderr)
+        say(text)
     print("\n".join(lines(result, source)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from robell._core.tools.files import parse_bytes
@@ -73,6 +74,12 @@ def size(text):
         return parse_bytes(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def say(text):
+    """Print a line on standard error; where that cannot be written, the result still counts."""
+    with suppress(OSError):
+        print(f"robell: {text}", file=sys.stderr)
 
 
 def add_quiet(command, what):

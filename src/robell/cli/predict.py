@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from robell.cli.fit import expected_errors, memory_left
@@ -13,6 +12,7 @@ from robell.cli.options import (
     add_files,
     add_force,
     add_text,
+    say,
     whole,
 )
 
@@ -88,7 +88,7 @@ def _run_raw(options, model, files):
         odd = [f"{said(name, 30)} {n:,}" for name, n in found.unknown.most_common(5) if n]
         if odd:
             text = "cells that the fit would not have understood, by column"
-            print(f"robell: {text}: {', '.join(odd)}", file=sys.stderr)
+            say(f"{text}: {', '.join(odd)}")
         sizes = [f"{said(str(name), 20)} {n:,}" for name, n in found.classes.most_common(5)]
         print(f"{found.n_rows:,} rows predicted: {', '.join(sizes)}")
     print(options.out)
@@ -120,6 +120,4 @@ def _say_ignored(extra):
     if extra:
         names = ", ".join(shortened(name) for name in extra[:5])
         more = ", ..." if len(extra) > 5 else ""
-        print(
-            f"robell: columns the model does not know are ignored: {names}{more}", file=sys.stderr
-        )
+        say(f"columns the model does not know are ignored: {names}{more}")

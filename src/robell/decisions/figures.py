@@ -5,7 +5,8 @@ from __future__ import annotations
 from robell.report.picture import ALARM, CALM, INK, MUTED, RULE, Picture, label
 
 SIZE = 300  # of the square in which curves are drawn
-LEFT, TOP, BELOW = 48, 12, 44
+LEFT, TOP, BELOW = 52, 12, 44
+ENDS = (0.04, 0.08, 0.2, 0.4, 0.6, 0.8, 1.0)  # of the axes of a calibration curve
 WIDTH = 460
 MOST_COLUMNS = 15
 
@@ -13,7 +14,7 @@ MOST_COLUMNS = 15
 class _Axes:
     """A square from 0 to 1 in both directions, with names for both."""
 
-    def __init__(self, name, title, about, across, up, most=1.0):
+    def __init__(self, name, title, about, across, most=1.0):
         size = (LEFT + SIZE + 20, TOP + SIZE + BELOW)
         self.picture, self.most = Picture(f"fit-{name}", *size, title, about), most
         for step in range(5):
@@ -23,7 +24,6 @@ class _Axes:
             self.picture.text(LEFT - 6, y + 4, _tick(value), "end", fill=MUTED)
             self.picture.text(x, TOP + SIZE + 17, _tick(value), "middle", fill=MUTED)
         self.picture.text(LEFT + SIZE / 2, TOP + SIZE + 37, across, "middle")
-        self.picture.text(LEFT + 6, TOP + 14, up)
 
     def at(self, x, y):
         """Return where a point of the square stands in the picture."""
@@ -46,7 +46,7 @@ def precision_recall(decision):
     """Draw precision over recall, with the chosen point."""
     recall, precision, _ = decision.point
     about = f"At the chosen threshold precision is {precision:.2f} and recall {recall:.2f}"
-    axes = _Axes("pr", "Precision and recall", about, "found of all positives (recall)", "")
+    axes = _Axes("pr", "Precision and recall", about, "found of all positives (recall)")
     axes.curve([(0, decision.share), (1, decision.share)], colour=MUTED, width=1.0, dashes="4 4")
     axes.curve([(r, p) for r, p, _ in decision.points])
     axes.dot(recall, precision)
@@ -57,7 +57,7 @@ def roc(decision):
     """Draw the share of positives found over the share of false alarms, with the chosen point."""
     recall, _, false = decision.point
     about = f"At the chosen threshold {recall:.2f} are found with {false:.2f} false alarms"
-    axes = _Axes("roc", "ROC curve", about, "negatives flagged (false alarms)", "")
+    axes = _Axes("roc", "ROC curve", about, "negatives flagged (false alarms)")
     axes.curve([(0, 0), (1, 1)], colour=MUTED, width=1.0, dashes="4 4")
     axes.curve([(f, r) for r, _, f in decision.points])
     axes.dot(false, recall)
@@ -67,9 +67,10 @@ def roc(decision):
 def calibration(decision):
     """Draw the share of positives over the probability, for groups of equally many rows."""
     bins = [(p, share) for p, share, _ in decision.bins]
-    most = min(1.0, 1.1 * max(max(pair) for pair in bins) or 1.0)
+    largest = max(max(pair) for pair in bins)
+    most = next(end for end in ENDS if end >= largest or end == 1.0)
     about = "; ".join(f"{p:.3f}: {share:.3f}" for p, share in bins)
-    axes = _Axes("calibration", "Calibration", about, "mean probability of a group", "", most)
+    axes = _Axes("calibration", "Calibration", about, "mean probability of a group", most)
     axes.curve([(0, 0), (most, most)], colour=MUTED, width=1.0, dashes="4 4")
     axes.curve(bins)
     for p, share in bins:

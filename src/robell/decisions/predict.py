@@ -10,6 +10,7 @@ import numpy as np
 from robell._core.tools.files import FileError
 from robell._core.tools.names import did_you_mean
 from robell.decisions.reasons import contributions, log_odds
+from robell.models.thresholded import ThresholdClassifier
 from robell.report.text import said, shortened, spreadsheet_safe
 from robell.scale.files import prediction_file
 from robell.tables.encoder import TableEncoder
@@ -53,13 +54,21 @@ def predict_raw(model, files, out, *, proba=False, explain=0, text=None):
                 for one in used:
                     found.unknown[one.name] += one.unknown
                 X = np.hstack([np.empty((len(part.rows), 0)), *(one.matrix for one in used)])
-                labels = rest.predict(X)
-                likely = rest.predict_proba(X) if proba else None
+                labels, likely = _predicted(rest, X, proba)
                 why = [_reasons(rest, encoder, X, columns, labels, explain)] if explain else []
                 write(labels, likely, *why)
                 found.n_rows += len(labels)
                 found.classes.update(labels.tolist())
     return found
+
+
+def _predicted(model, X, proba):
+    """Return labels and, where they are wanted, probabilities; rows are scored once for both."""
+    last = model.steps[-1][1]
+    if isinstance(last, ThresholdClassifier):
+        likely = model.predict_proba(X)
+        return last.labels_for(likely), likely if proba else None
+    return model.predict(X), model.predict_proba(X) if proba else None
 
 
 def _chosen(part, names, found):

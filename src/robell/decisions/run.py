@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from robell._core.tools.progress import Progress
@@ -226,20 +227,15 @@ def _fit(training: Training, model: Any, place: int, rule: Any, corrected: bool,
 
 def _fit_all(training: Training, model: Any, held: Any) -> Any:
     """Fit the model to all rows; of a long fit, say before how long it will take."""
-    from sklearn.base import clone
-
     n_rows = len(training.codes)
     share = n_rows / max(1, len(held.codes) * (1 - 1 / len(held.models)))
     estimate = held.seconds * share
     if estimate > LONG and Progress.enabled:
-        text = f"robell: fitting {n_rows:,} rows x {training.X.shape[1]} columns"
-        print(f"{text}, about {estimate:.0f} seconds", file=sys.stderr, flush=True)
-    start = time.perf_counter()
-    fitted = clone(model).fit(training.X, training.classes[training.codes])
-    if estimate > LONG and Progress.enabled:
-        took = time.perf_counter() - start
-        print(f"robell: fitted in {took:.0f} seconds", file=sys.stderr, flush=True)
-    return fitted
+        shape = f"{n_rows:,} rows x {training.X.shape[1]} columns"
+        with suppress(OSError):
+            text = f"robell: fitting {shape}, about {estimate:.0f} seconds"
+            print(text, file=sys.stderr, flush=True)
+    return clone(model).fit(training.X, training.classes[training.codes])
 
 
 @dataclass(frozen=True, eq=False)

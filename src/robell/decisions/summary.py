@@ -72,8 +72,8 @@ def suspects_line(result, source=None):
     """Return the line about labels that are probably wrong, with the command to look closer."""
     where = shlex.join([source or result.name, "--target", result.target])
     judged = f" of {result.n_judged:,} judged" if result.n_judged < result.n_fitted else ""
-    count = counted(result.suspects, "label")
-    looks = "looks" if result.suspects == 1 else "look"
+    count = counted(result.suspects, "label") if result.suspects else "No label"
+    looks = "looks" if result.suspects < 2 else "look"
     return f"{count}{judged} {looks} wrong; look closer: robell audit {where}"
 
 

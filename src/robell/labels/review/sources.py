@@ -6,7 +6,7 @@ from robell._core.tools.files import FileError
 from robell._core.tools.optional import require
 from robell.labels.review.rows import TextTable, open_to_write
 from robell.tables.raw import RawTable, one_line, require_names
-from robell.tables.read import ARROW_ROWS, _cell, _values
+from robell.tables.read import ARROW_ROWS, _cell, arrow_values
 from robell.tables.target import find_column
 
 PARQUET = (".parquet", ".pq")
@@ -95,7 +95,7 @@ class ParquetSource:
         """Yield the cells of each row as text."""
         with self._readable(), self._parquet.ParquetFile(self.path) as file:
             for batch in file.iter_batches(ARROW_ROWS, use_threads=False):
-                columns = [[_cell(v)[1] for v in _values(array)] for array in batch.columns]
+                columns = [[_cell(v)[1] for v in arrow_values(array)] for array in batch.columns]
                 yield from (list(row) for row in zip(*columns, strict=True))
 
     def where(self, place):
@@ -111,7 +111,7 @@ class ParquetSource:
             table = self._parquet.read_table(self.path)
             column = table.column(self.target)
             known = {}
-            for place, value in enumerate(_values(column.combine_chunks())):
+            for place, value in enumerate(arrow_values(column.combine_chunks())):
                 known.setdefault(_cell(value)[1], place)
             source = np.arange(table.num_rows)
             for place, label in labels.items():
