@@ -406,7 +406,9 @@ def find_wrong(job, status, out, err, hung, before, after):
 
 def _wrong_files(job, status, before, after):
     command = job.arguments[0]
-    ours = {"predict": {"old-predictions.csv"}, "fit": {"model.skops", "plain.skops"}}.get(command, set())
+    ours = {"predict": {"old-predictions.csv"}, "fit": {"model.skops", "plain.skops"}}.get(
+        command, set()
+    )
     if command in (*STUDY_OPTIONS, "report"):
         before = {k: v for k, v in before.items() if not k.startswith("study")}
     for path, was in before.items():

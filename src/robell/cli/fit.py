@@ -176,10 +176,10 @@ def run(options, arguments):
     from robell.decisions.data import table_files
     from robell.decisions.output import is_fit_file, report_paths, write_report
     from robell.decisions.run import fit_table
-    from robell.scale.model_files import is_model_file, save_model
+    from robell.scale.model_files import check_model_output
 
     with table_files(options.data) as files:
-        check_output(options.out, files, None if options.force else is_model_file)
+        check_model_output(options.out, files, options.force)
         nowhere = options.out.exists() and not options.out.is_file()  # the null device
         is_wanted = not options.no_report and (options.report or not nowhere)
         paths = report_paths(options.out, options.report) if is_wanted else ()
@@ -204,7 +204,7 @@ def run(options, arguments):
             memory=memory_left(options.memory),
             random_state=options.seed,
         )
-    save_model(result.model, options.out)
+    result.save(options.out)
     source = str(options.data[0]) if len(options.data) == 1 else None
     if paths:
         command = shlex.join(["robell", *arguments])

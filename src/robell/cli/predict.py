@@ -24,8 +24,8 @@ The columns the model was fitted to are taken by name, in any order; others are 
 A row is written for each row read, in their order. The threshold that fit has chosen is applied.
 
 --explain adds the columns that moved each row most: their values, and by how much each changed the
-log-odds of the class looked for, against a typical row (Shapley values: exact for noise_robust,
-whose columns act alone or in pairs, close for other models).
+log-odds of the class looked for, against a typical row (Shapley values, exact where columns act
+alone or in pairs, close to them otherwise).
 """
 EXAMPLES = """\
 examples:
@@ -78,13 +78,23 @@ def _run_raw(options, model, files):
     """Predict raw rows, as fit has read them."""
     from robell.decisions.predict import predict_raw
     from robell.report.text import said
+    from robell.scale.model_files import model_info
 
     text = {"encoding": options.encoding, "delimiter": options.delimiter}
+    described = model_info(options.model).get("columns", ())
     found = predict_raw(
-        model, files, options.out, proba=options.proba, explain=options.explain, text=text
+        model,
+        files,
+        options.out,
+        proba=options.proba,
+        explain=options.explain,
+        text=text,
+        described=described,
     )
     if not options.quiet:
         _say_ignored(found.extra)
+        for line in found.drift:
+            say(line)
         odd = [f"{said(name, 30)} {n:,}" for name, n in found.unknown.most_common(5) if n]
         if odd:
             text = "cells that the fit would not have understood, by column"

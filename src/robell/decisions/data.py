@@ -21,6 +21,7 @@ from robell.tables.sample import MAX_ROWS, sample_places
 from robell.tables.target import find_column, read_labels
 
 MOST_COLUMNS = 2_000  # of numbers, categories spread out
+DESCRIBED_ROWS = 20_000
 COPIES = 5  # of the encoded table that a fit holds at its peak
 
 
@@ -28,7 +29,8 @@ COPIES = 5  # of the encoded table that a fit holds at its peak
 class Training:
     """Rows to fit: numbers, labels as places among `classes`, and what became of the rest.
 
-    `n_rows` counts the rows of the source; `notes` are lines about rows and labels.
+    `n_rows` counts the rows of the source; `notes` are lines about rows and labels; `columns` hold
+    raw cells of some rows, by which the columns are described.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Training:
     classes: np.ndarray
     n_rows: int
     notes: tuple[str, ...]
+    columns: list
 
 
 @contextmanager
@@ -103,8 +106,13 @@ def _training(table, files, target, drop, classes, keep_spelling, text, memory, 
             )
     return Training(
         table.name, target, encoder, X, codes, typed_classes(labels.classes), table.n_rows,
-        tuple(notes),
+        tuple(notes), [column.take(_some(len(column))) for column in columns],
     )  # fmt: skip
+
+
+def _some(n_rows):
+    """Return the places of at most so many rows as describe a table, evenly spaced."""
+    return np.linspace(0, n_rows - 1, min(n_rows, DESCRIBED_ROWS)).astype(int)
 
 
 def _dropped(table, drop, target):

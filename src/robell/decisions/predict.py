@@ -13,21 +13,27 @@ from robell.decisions.reasons import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
 from robell.report.text import said, shortened, spreadsheet_safe
 from robell.scale.files import prediction_file
+from robell.tables.drift import DriftMeter
 from robell.tables.encoder import TableEncoder
 from robell.tables.raw import number_cell
 from robell.tables.read_parts import table_parts
 
+METERED = 4_096  # rows of a part by which drift is measured, evenly spaced
 SHOWN_VALUE = 30  # characters of a cell among the reasons
 
 
 @dataclass
 class Predicted:
-    """What was predicted: rows, rows of each class, columns passed over, cells not understood."""
+    """What was predicted: rows, rows of each class, columns passed over, cells not understood.
+
+    `drift` are lines about columns that are not as they were in training.
+    """
 
     n_rows: int = 0
     classes: Counter = field(default_factory=Counter)
     extra: list = field(default_factory=list)
     unknown: Counter = field(default_factory=Counter)
+    drift: list = field(default_factory=list)
 
 
 def reads_raw_rows(model):
@@ -35,21 +41,24 @@ def reads_raw_rows(model):
     return bool(getattr(model, "steps", None)) and isinstance(model.steps[0][1], TableEncoder)
 
 
-def predict_raw(model, files, out, *, proba=False, explain=0, text=None):
+def predict_raw(model, files, out, *, proba=False, explain=0, text=None, described=()):
     """Predict the rows of files by a pipeline that begins with a TableEncoder; write them.
 
     ``explain`` is the number of columns named for each row; ``text`` are the encoding and the
-    delimiter of text files. Returns a Predicted.
+    delimiter of text files; ``described`` what the model's file says about its columns. Returns a
+    Predicted.
     """
     encoder, rest = model.steps[0][1], model[1:]
     if proba and not hasattr(rest, "predict_proba"):
         raise ValueError("the model has no probabilities: it was fitted with calibrate=False")
     names, found = encoder.feature_names_in_.tolist(), Predicted()
-    more = ("reasons",) if explain else ()
+    more, meter = ("reasons",) if explain else (), DriftMeter(list(described))
     with prediction_file(out, files, model, proba, more) as write:
         for path in files:
             for part in table_parts(path, **(text or {})):
                 columns = _chosen(part, names, found)
+                some = np.linspace(0, len(part.rows) - 1, min(len(part.rows), METERED)).astype(int)
+                meter.add([column.take(some) for column in columns])
                 used = encoder._used(columns)
                 for one in used:
                     found.unknown[one.name] += one.unknown
@@ -59,6 +68,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, text=None):
                 write(labels, likely, *why)
                 found.n_rows += len(labels)
                 found.classes.update(labels.tolist())
+    found.drift = meter.result().lines if described else []
     return found
 
 

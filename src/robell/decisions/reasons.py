@@ -5,9 +5,9 @@ mean of the encoded training rows:
 
     phi_j = 1/2 [ f(x) - f(x with j from r) ] + 1/2 [ f(r with j from x) - f(r) ].
 
-This is Shapley's value, exactly, where columns act alone or in pairs, as in the nodes of
-``NoiseRobustRVFLClassifier``, which have two inputs each: then Σ_j phi_j = f(x) - f(r). For models
-in which more columns act together, it is the mean of the first and the last term of Shapley's sum.
+This is Shapley's value, exactly, where columns act alone or in pairs, and then Σ_j phi_j =
+f(x) - f(r). Where more columns act together, it is the mean of the first and the last term of
+Shapley's sum, and the phi_j add up to the difference nearly.
 """
 
 from __future__ import annotations

@@ -50,6 +50,12 @@ class FitResult:
         What was done to rows and labels.
     name, target : str
         The file's name, and the column of labels.
+    class_sizes : tuple of int
+        Rows of each class that were fitted.
+    seed : int
+        The seed of all that was random.
+    training : Training
+        The rows that were fitted, encoded.
     """
 
     model: Pipeline
@@ -66,6 +72,7 @@ class FitResult:
     target: str
     class_sizes: tuple[int, ...] = ()
     seed: int = 0
+    training: Training | None = None
 
     @property
     def classes(self) -> np.ndarray:
@@ -76,6 +83,28 @@ class FitResult:
     def encoder(self) -> Any:
         """The reader of raw rows."""
         return self.model[0]
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file, with what is known about it, and its card beside it.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, such as ``model.skops``.
+        """
+        from robell.scale.model_files import save_model
+
+        training, decision = self.training, self.assessment.decision
+        about = {"held-out rows": self.assessment.n_held_out}
+        if decision is not None:
+            about["average precision"] = round(decision.average_precision.value, 4)
+            about["area under the ROC curve"] = round(decision.roc_area.value, 4)
+            about["precision"] = round(decision.precision.value, 4)
+            about["recall"] = round(decision.recall.value, 4)
+        else:
+            about["accuracy"] = round(self.assessment.accuracy.value, 4)
+        labels = self.classes[training.codes]
+        save_model(self.model, path, X=training.columns, y=labels, about=about)
 
     def __repr__(self) -> str:
         return f"FitResult({self.name!r}, {self.n_fitted:,} rows, target {self.target!r})"
@@ -222,6 +251,7 @@ def _fit(training: Training, model: Any, place: int, rule: Any, corrected: bool,
         target=training.target,
         class_sizes=tuple(np.bincount(training.codes, minlength=len(names)).tolist()),
         seed=seed,
+        training=training,
     )
 
 

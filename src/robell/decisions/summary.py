@@ -44,9 +44,10 @@ def interval(measured, form="{:.3f}"):
 def cautions(result):
     """Return what a person must know before using the model."""
     decision, found = result.assessment.decision, []
+    by_aim = decision is not None and decision.rule.kind in ("cost", "recall")
     if decision is not None and decision.flagged.value > OFTEN * max(decision.share, 1e-9):
         flagged = decision.flagged.value
-        if flagged > 0.5 or decision.precision.value < 0.5 * decision.recall.value:
+        if flagged > 0.5 or (not by_aim and decision.precision.value < 0.5 * decision.recall.value):
             found.append(
                 f"At this threshold {percent(flagged)} of all rows are called "
                 f"{said(decision.positive, 30)}, and {percent(decision.share)} are: most alarms "

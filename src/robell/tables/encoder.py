@@ -35,8 +35,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     given ``y``, columns that repeat it are left out.
 
     ===========  =================================================================================
-    a number     standardised; missing cells get the median, and where more than 5 % are missing
-                 one more column says where
+    a number     standardised, long tails drawn in; missing cells get the median, and where more
+                 than 5 % are missing one more column says where
     a date       the same, in days; where there are times, two columns hold the time of day
     a category   a column of 0 and 1 for each of its commonest levels; rarer levels, and those that
                  come later, are taken together, missing cells are a level of their own

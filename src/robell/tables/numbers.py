@@ -7,6 +7,7 @@ import numpy as np
 from robell.report.text import counted, number_text
 
 INDICATED = 0.05  # share of missing cells above which one more column says where they were
+LONG_TAIL = 6.0  # standard deviations
 LARGEST = 1e100  # standard deviations that a number may be away; beyond, products overflow
 CIRCLE = ("sine of the time of day", "cosine of the time of day")
 
@@ -34,7 +35,10 @@ def learn_numbers(name, values, how, is_date):
     if n_missing:
         shown = "the middle date" if is_date else f"the median, {number_text(plan['median'])}"
         done.append(f"missing cells filled with {shown}")
-    plan["value"] = _learn_scale(np.where(gone, plan["median"], values))
+    plan["tails"] = None if is_date else _learn_tails(known, plan["median"])
+    if plan["tails"]:
+        done.append("long tails drawn in")
+    plan["value"] = _learn_scale(_drawn_in(np.where(gone, plan["median"], values), plan["tails"]))
     if n_missing > INDICATED * len(values) or known.min() == known.max():
         plan["missing"] = _learn_scale(gone.astype(float))
         if plan["missing"]:
@@ -65,13 +69,40 @@ def apply_numbers(plan, values):
     values = np.where(np.isinf(values), np.nan, values)
     gone = np.isnan(values)
     filled = np.where(gone, plan["median"], values)
-    parts = [_standardised(filled, plan["value"])] if plan["value"] else []
+    drawn = _drawn_in(filled, plan["tails"])
+    parts = [_standardised(drawn, plan["value"])] if plan["value"] else []
     if plan.get("missing"):
         parts.append(_standardised(gone.astype(float), plan["missing"]))
     if plan.get("circle"):
         angle = 2.0 * np.pi * (filled % 1.0)
         parts += [np.where(gone, 0.0, np.sin(angle)), np.where(gone, 0.0, np.cos(angle))]
     return values, np.column_stack(parts)
+
+
+def _learn_tails(known, median):
+    """Return centre and width of numbers with long tails, None for others.
+
+    Long are tails that reach farther than so many standard deviations from the mean: such a
+    deviation is that of a few rows, and leaves next to no room for all others.
+    """
+    largest = float(np.abs(known).max()) or 1.0
+    scaled = known / largest
+    deviation = float(scaled.std())
+    if np.abs(scaled - scaled.mean()).max() <= LONG_TAIL * deviation or deviation < 1e-12:
+        return None
+    low, high = np.percentile(scaled, [25, 75])
+    width = (high - low) / 2 or float(np.abs(scaled - median / largest).mean())
+    return [median, width * largest] if width * largest > 0 else None
+
+
+def _drawn_in(values, tails):
+    """Return asinh((v - centre) / width): nearly linear within the width, logarithmic beyond."""
+    if tails is None:
+        return values
+    centre, width = tails
+    with np.errstate(over="ignore"):
+        scaled = values / width - centre / width
+    return np.arcsinh(np.clip(scaled, -1e300, 1e300))
 
 
 def _median(known):

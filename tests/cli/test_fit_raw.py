@@ -1,0 +1,123 @@
+"""``robell fit`` and ``robell predict`` on raw tables, as a person would use them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("skops")
+
+from robell.cli import main
+from robell.files import load_model
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    fraud = rng.random(600) < 0.2
+    pd.DataFrame(
+        {
+            "case": [f"C{k:05d}" for k in range(600)],
+            "amount": [f"{v:,.2f}" for v in np.exp(rng.normal(5 + 2 * fraud))],
+            "day": pd.date_range("2024-01-01", periods=600).strftime("%d.%m.%Y"),
+            "country": rng.choice(["DE", "FR", ""], 600),
+            "fraud": np.where(fraud, "=yes", "no"),
+        }
+    ).to_csv("claims.csv", index=False)
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    capsys.readouterr()
+    status = main([str(argument) for argument in arguments])
+    return status, *capsys.readouterr()
+
+
+FIT = ("fit", "claims.csv", "--target", "fraud", "--out", "m.skops", "--param", "n_hidden=10")
+
+
+def test_from_a_raw_table_to_predictions_with_reasons(capsys, here):
+    status, out, err = run(capsys, *FIT, "--budget", "10%")
+    assert status == 0
+    assert "columns left out: 'case'" in err
+    assert "Of 1,000 rows like these you would check " in out
+    assert "robell audit claims.csv --target fraud" in out
+    assert out.splitlines()[-3:] == ["m.skops", "m-fit.html", "m-fit.json"]
+    report = json.loads((here / "m-fit.json").read_text())
+    model = load_model("m.skops")
+    assert model[1].threshold_ == report["held_out"]["decision"]["threshold"]
+    status, out, err = run(
+        capsys, "predict", "m.skops", "claims.csv", "--out", "p.csv", "--proba", "--explain", "2"
+    )
+    assert status == 0
+    assert "columns the model does not know are ignored: fraud" in err
+    rows = pd.read_csv("p.csv")
+    assert list(rows.columns) == ["prediction", "probability_=yes", "probability_no", "reasons"]
+    flagged = rows["probability_=yes"] >= model[1].threshold_
+    assert (flagged == (rows["prediction"] == "'=yes")).all()
+    assert 0.05 < flagged.mean() < 0.15
+    assert rows["reasons"].str.count(";").eq(1).all()
+    assert rows["reasons"][flagged].str.startswith("amount = ").mean() > 0.9
+    columns = pd.read_csv("claims.csv").iloc[:, ::-1]  # another order, cells of another type
+    columns.assign(more=1).to_parquet("other.parquet")
+    assert run(capsys, "predict", "m.skops", "other.parquet", "--out", "q.csv")[0] == 0
+    assert pd.read_csv("q.csv")["prediction"].equals(rows["prediction"])
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--recall", "0.9", "--budget", "5%"], "give one"),
+        (["--positive", "maybe"], "there is no class 'maybe'"),
+        (["--ignore", "amont"], "did you mean 'amount'"),
+        (["--ignore", "fraud"], "is the target"),
+        (["--report", "nowhere/x"], "there is no folder nowhere"),
+        (["--report", "taken"], "was not written by this command"),
+        (["--plain", "--budget", "5%"], "it takes no --budget"),
+        (["--plain"], "column 'case' is not numeric"),
+    ],
+)
+def test_one_line_and_nothing_written(capsys, here, more, message):
+    (here / "taken.html").write_text("mine")
+    before = sorted(path.name for path in here.iterdir())
+    status, out, err = run(capsys, *FIT, *more)
+    assert (status, out) == (1, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert sorted(path.name for path in here.iterdir()) == before
+
+
+def test_new_rows_that_do_not_fit(capsys, here):
+    assert run(capsys, *FIT, "--no-report", "--quiet") == (0, "m.skops\n", "")
+    new = pd.read_csv("claims.csv")
+    new.drop(columns="amount").to_csv("n.csv", index=False)
+    status, _, err = run(capsys, "predict", "m.skops", "n.csv", "--out", "p.csv")
+    assert status == 1
+    assert "there is no column 'amount', which the model needs" in err
+    new.assign(amount="much", country="XX").to_csv("n.csv", index=False)
+    status, _, err = run(capsys, "predict", "m.skops", "n.csv", "--out", "p.csv")
+    assert status == 0
+    assert "'amount' 600" in err
+    assert len(pd.read_csv("p.csv")) == 600
+
+
+def test_an_earlier_report_is_replaced_and_another_file_is_not(capsys, here):
+    assert run(capsys, *FIT, "--quiet")[0] == 0
+    assert run(capsys, *FIT, "--quiet")[0] == 0
+    (here / "m-fit.json").write_text("{}")
+    assert run(capsys, *FIT, "--quiet")[0] == 1
+    assert run(capsys, *FIT, "--quiet", "--force")[0] == 0
+
+
+def test_a_plain_model_refuses_what_only_raw_ones_do(capsys, here):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=90), "b": rng.normal(size=90)})
+    frame.assign(y=(frame["a"] > 0).astype(int)).to_csv("n.csv", index=False)
+    plain = ["fit", "n.csv", "--target", "y", "--out", "n.skops", "--plain", "--quiet"]
+    assert run(capsys, *plain)[0] == 0
+    status, _, err = run(capsys, "predict", "n.skops", "n.csv", "--out", "p.csv", "--explain")
+    assert status == 1
+    assert "models of raw tables" in err

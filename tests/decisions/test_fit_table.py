@@ -1,0 +1,249 @@
+"""``fit_table``: honest measures, thresholds kept, reasons that add up, and odd tables."""
+
+import json
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from robell import NoiseRobustRVFLClassifier, RVFLClassifier, ThresholdClassifier, fit_table
+from robell.decisions.output import write_report
+from robell.decisions.page import fit_page
+from robell.decisions.reasons import contributions, log_odds
+from robell.decisions.summary import as_json, cautions, in_rows, lines
+
+
+@parametrize_with_checks(
+    [
+        ThresholdClassifier(),
+        ThresholdClassifier(NoiseRobustRVFLClassifier(10, random_state=0), slope=0.7),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def frauds(n=900, seed=0, signal=1.5):
+    rng = np.random.default_rng(seed)
+    fraud = rng.random(n) < 0.15
+    return pd.DataFrame(
+        {
+            "case_id": np.arange(n),
+            "amount": [f"{v:,.2f}" for v in np.exp(rng.normal(5 + signal * fraud))],
+            "country": rng.choice(["DE", "FR", "NG", ""], n),
+            "age": np.where(rng.random(n) < 0.2, np.nan, rng.normal(50 - 8 * signal * fraud, 10)),
+            "paid": rng.choice(["31.12.2024", "01.02.2025"], n),
+            "fraud": np.where(fraud, "yes", "no"),
+        }
+    )
+
+
+SMALL = NoiseRobustRVFLClassifier(15, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return fit_table(frauds(), "fraud", estimator=SMALL)
+
+
+def test_what_is_promised_holds_for_new_rows(result):
+    decision = result.assessment.decision
+    new = frauds(6000, seed=1)
+    p = result.model.predict_proba(new.drop(columns="fraud"))[:, 1]
+    positive, flagged = (
+        new["fraud"] == "yes",
+        result.model.predict(new.drop(columns="fraud")) == "yes",
+    )
+    np.testing.assert_array_equal(flagged, p >= decision.threshold)
+    assert decision.positive == "yes"
+    assert decision.precision.low < positive[flagged].mean() < decision.precision.high + 0.05
+    assert decision.recall.low - 0.05 < flagged[positive].mean() < decision.recall.high + 0.05
+    assert abs(p.mean() - positive.mean()) < 0.02  # calibrated on the whole
+
+
+def test_pure_noise_is_called_that():
+    table = frauds(500, signal=0.0)
+    found = fit_table(table, "fraud", estimator=SMALL)
+    area = found.assessment.decision.roc_area
+    assert area.low < 0.5 < area.high + 0.03
+    with pytest.raises(ValueError, match=r"no threshold has a precision of 0\.99"):
+        fit_table(table, "fraud", estimator=SMALL, precision=0.99)
+    if area.low <= 0.5:
+        assert any("better than chance" in text for text in cautions(found))
+
+
+def test_columns_that_matter_are_named_first(result):
+    names = [one.name for one in result.assessment.importances]
+    assert set(names[:2]) == {"amount", "age"}
+    assert "case_id" not in names
+    assert result.encoder.notes_[0].kind == "left out"
+
+
+def of_pairs(X):
+    """Return a sum of terms of one column and of two."""
+    return X[:, 0] ** 3 + np.exp(X[:, 1]) * X[:, 2] - np.abs(X[:, 3] - X[:, 4]) + X[:, 0] * X[:, 4]
+
+
+def test_reasons_are_the_mean_over_all_orders_of_columns():
+    """Shapley's sum itself, over every order of four columns, the slow way."""
+    rng = np.random.default_rng(0)
+    x, typical, groups = rng.normal(size=5), rng.normal(size=5), [[0], [1, 3], [2], [4]]
+    expected, orders = np.zeros(4), list(permutations(range(4)))
+    for order in orders:
+        row = typical.copy()
+        for j in order:
+            before = of_pairs(row[None])[0]
+            row[groups[j]] = x[groups[j]]
+            expected[j] += (of_pairs(row[None])[0] - before) / len(orders)
+    phi = contributions(of_pairs, x[None], typical, groups)[0]
+    np.testing.assert_allclose(phi, expected, atol=1e-12)
+    whole = of_pairs(x[None]) - of_pairs(typical[None])
+    np.testing.assert_allclose(phi.sum(), whole[0], atol=1e-12)
+
+
+def test_reasons_of_a_model_nearly_add_up(result):
+    table = frauds(200, seed=2).drop(columns="fraud")
+    encoder, model = result.model[0], result.model[1]
+    X, groups = encoder.transform(table), list(encoder.groups_.values())
+    score = log_odds(model, 1)
+    phi = contributions(score, X, encoder.centre_, groups)
+    whole = score(X) - score(encoder.centre_[None])[0]
+    assert np.abs(phi.sum(axis=1) - whole).mean() < 0.25 * np.abs(whole).mean()
+    assert np.corrcoef(phi.sum(axis=1), whole)[0, 1] > 0.95
+    same = np.tile(encoder.centre_, (3, 1))
+    np.testing.assert_allclose(contributions(score, same, encoder.centre_, groups), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("aim", "measure", "least", "most"),
+    [
+        ({"recall": 0.9}, "recall", 0.82, 1.0),
+        ({"precision": 0.7}, "precision", 0.55, 1.0),
+        ({"budget": 0.1}, "flagged", 0.07, 0.13),
+    ],
+)
+def test_an_aim_is_met_on_rows_that_had_no_say(aim, measure, least, most):
+    found = fit_table(frauds(), "fraud", estimator=SMALL, **aim).assessment.decision
+    assert least <= getattr(found, measure).value <= most
+
+
+def test_costs_set_the_threshold(result):
+    dear = fit_table(frauds(), "fraud", estimator=SMALL, cost_fn=20, cost_fp=1)
+    assert dear.assessment.decision.threshold == pytest.approx(1 / 21)
+    assert dear.assessment.decision.recall.value > result.assessment.decision.recall.value
+
+
+def two_heaps(n, seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n) < 0.4
+    table = pd.DataFrame(rng.normal(np.where(truth, 1.3, -1.3)[:, None], 1.0, (n, 3)))
+    return table.rename(columns=str), truth
+
+
+def test_probable_labels_count_where_asked():
+    table, truth = two_heaps(1200, 0)
+    flipped = np.random.default_rng(0).random(len(table)) < 0.2
+    noisy = table.assign(kind=np.where(flipped ^ truth, "yes", "no"))
+    given = fit_table(noisy, "kind", positive="yes", estimator=SMALL)
+    assert any("labels look wrong" in text for text in cautions(given))
+    corrected = fit_table(noisy, "kind", positive="yes", estimator=SMALL, labels="corrected")
+    new, truth = two_heaps(3000, 1)
+    errors = [
+        np.mean((found.model.predict_proba(new)[:, 1] - truth) ** 2) for found in (corrected, given)
+    ]
+    assert errors[0] < 0.7 * errors[1]
+    assert corrected.corrected
+    assert given.suspects > 100
+    measured = corrected.assessment.decision
+    assert measured.precision.value > given.assessment.decision.precision.value + 0.1
+
+
+def test_other_models_are_calibrated_and_thresholded_too():
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(StandardScaler(), RVFLClassifier(20, random_state=0))
+    found = fit_table(frauds(), "fraud", estimator=model)
+    assert found.assessment.decision.roc_area.value > 0.8
+    assert found.assessment.decision.calibration_error < 0.08
+    assert lines(found)[0].startswith("RVFLClassifier of 900 rows, 4 columns")
+
+
+def test_several_classes():
+    rng = np.random.default_rng(0)
+    k = rng.integers(0, 3, 600)
+    table = pd.DataFrame(
+        {"a": rng.normal(k), "b": rng.normal(-k), "kind": np.array(list("xyz"))[k]}
+    )
+    found = fit_table(table, "kind", estimator=SMALL)
+    assert found.assessment.decision is None
+    assert [one.name for one in found.assessment.scores] == ["x", "y", "z"]
+    assert np.sum(found.assessment.confusion) == 600
+    assert "predicted right" in in_rows(found)
+    assert "</html>" in fit_page(found)
+    with pytest.raises(ValueError, match="a threshold is for two classes"):
+        fit_table(table, "kind", estimator=SMALL, recall=0.9)
+
+
+def test_page_and_json_say_the_same(result, tmp_path):
+    write_report(result, tmp_path / "a.html", tmp_path / "a.json", command="robell fit <x>")
+    page = (tmp_path / "a.html").read_text()
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert found == json.loads(json.dumps(as_json(result, "robell fit <x>")))
+    assert found["in_rows"].split("&")[0].split("'")[0] in page.replace("&#x27;", "'")
+    assert "robell fit &lt;x&gt;" in page
+    for name in ("Precision and recall", "ROC curve", "Calibration", "Columns that matter"):
+        assert f">{name}</title>" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"fraud": np.arange(900) % 5}, "holds 5 different numbers"),
+        ({"fraud": np.arange(900) / 7}, "looks continuous"),
+        ({"fraud": "yes"}, "is constant"),
+        ({"fraud": None}, "holds no label"),
+    ],
+)
+def test_targets_that_are_no_two_classes(change, message):
+    with pytest.raises(ValueError, match=message):
+        fit_table(frauds().assign(**change), "fraud", estimator=SMALL)
+
+
+def test_numbers_are_classes_where_that_is_said():
+    found = fit_table(
+        frauds().assign(fraud=np.arange(900) % 3), "fraud", estimator=SMALL, classes=True
+    )
+    assert found.classes.tolist() == [0, 1, 2]
+
+
+def test_odd_columns_and_labels():
+    table = frauds().assign(
+        lists=[[k] for k in range(900)],
+        nothing=np.nan,
+        levels=[f"level {k}" for k in np.random.default_rng(0).integers(0, 10_000, 900)],
+        when=pd.date_range("2024-01-01", periods=900, freq="h", tz="Europe/Berlin"),
+        verdict=frauds()["fraud"],
+    )
+    table.loc[:40, "fraud"] = table["fraud"][:41].str.upper()
+    found = fit_table(table, "fraud", estimator=SMALL)
+    assert found.classes.tolist() == ["no", "yes"]
+    assert any("taken as" in note for note in found.notes)
+    left_out = {note.name for note in found.encoder.notes_ if note.kind == "left out"}
+    assert {"case_id", "lists", "nothing", "verdict"} <= left_out
+
+
+def test_a_table_larger_than_the_sample_is_read_again(tmp_path, monkeypatch):
+    frauds(700).to_csv(tmp_path / "a.csv", index=False)
+    frauds(500, seed=1).to_csv(tmp_path / "b.csv", index=False)
+    whole = fit_table([tmp_path / "a.csv", tmp_path / "b.csv"], "fraud", estimator=SMALL)
+    assert (whole.n_rows, whole.n_fitted) == (1200, 1200)
+    monkeypatch.setattr("robell.decisions.data.MAX_ROWS", 400)
+    again = fit_table([tmp_path / "a.csv", tmp_path / "b.csv"], "fraud", estimator=SMALL)
+    assert (again.n_rows, again.n_fitted) == (1200, 1200)
+    assert any("random sample of 400" in note for note in again.notes)
+    small = fit_table(tmp_path / "a.csv", "fraud", estimator=SMALL, memory=8 * 5 * 8 * 500)
+    assert small.n_fitted < 700
+    assert any("need more memory" in note for note in small.notes)
