@@ -172,6 +172,8 @@ def run(options, arguments):
     options.model = options.model or ("rvfl" if options.plain else "noise_robust")
     if options.plain:
         return _run_plain(options)
+    if options.privileged:
+        raise OptionError("--privileged is for columns of numbers: it needs --plain")
     from robell._core.tools.files import check_output
     from robell.decisions.data import table_files
     from robell.decisions.output import is_fit_file, report_paths, write_report
