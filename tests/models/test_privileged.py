@@ -394,7 +394,7 @@ def test_the_command_takes_privileged_columns(past, capsys):
 
     path, table, y = past
     out, predicted = path.parent / "m.skops", path.parent / "p.csv"
-    fit = ["fit", str(path), "--target", "y", "--out", str(out), "--no-scale"]
+    fit = ["fit", str(path), "--target", "y", "--out", str(out), "--no-scale", "--plain"]
     chosen = ["--model", "krvfl_plus", "--privileged", "cost", "--privileged", "days"]
     assert main([*fit, *chosen]) == 0
     assert "60 rows, 4 features" in capsys.readouterr().out
@@ -418,7 +418,7 @@ def test_the_command_takes_privileged_columns(past, capsys):
 def test_the_command_refuses_other_columns_in_one_line(past, capsys, model, names, match):
     pytest.importorskip("skops")
     out = past[0].parent / "m.skops"
-    fit = ["fit", str(past[0]), "--target", "y", "--out", str(out), "--model", model]
+    fit = ["fit", str(past[0]), "--target", "y", "--out", str(out), "--plain", "--model", model]
     assert main([*fit, *(part for name in names for part in ("--privileged", name))]) == 1
     error = capsys.readouterr().err.strip()
     assert match in error

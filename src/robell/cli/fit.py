@@ -59,8 +59,8 @@ predicted once by a model that has not seen it: by these predictions the thresho
 two files beside the model, NAME-fit.html and NAME-fit.json, say what a decision by it means.
 
 With --plain all columns except the target must be numbers, and there is no report; rvfl (the
-default then), elm, robell, classvar, totalvar and multiview read files of any size a few times over,
-a batch of rows at a time; the other models take files that fit in the memory given.
+default then), elm, robell, classvar, totalvar and multiview read files of any size a few times
+over, a batch of rows at a time; the other models take files that fit in the memory given.
 """
 EXAMPLES = """\
 examples:
