@@ -161,6 +161,8 @@ def _parameter(text):
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    if value == "inf":  # which Python has no literal for
+        return name, float(value)
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
@@ -276,8 +278,10 @@ def _estimator(options):
 
     name, different = MODELS[options.model]
     kind = getattr(robell, name)
-    known([given for given, _ in options.param], kind().get_params(), "parameter")
-    model = kind(**{"random_state": options.seed, **different, **dict(options.param)})
+    parameters = kind().get_params()
+    known([given for given, _ in options.param], parameters, "parameter")
+    seed = {"random_state": options.seed} if "random_state" in parameters else {}
+    model = kind(**{**seed, **different, **dict(options.param)})
     if options.no_scale or model._capabilities.scales_inputs:
         return model
     from sklearn.pipeline import make_pipeline
