@@ -508,6 +508,24 @@ def test_names_that_x_does_not_have_are_refused_in_one_line(views, match):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("C", [5e-324, 1e300, np.inf, "loo"])
+def test_values_at_the_edges_give_finite_answers(C):
+    X, y = table(30)
+    few = np.repeat(np.arange(3), 10)
+    for rows in (X, X[few], 0.0 * X):
+        for n_hidden in (2, 40):
+            model = clone(MODEL).set_params(C=C, n_hidden=n_hidden).fit(rows, y)
+            assert np.isfinite(model.predict_proba(rows)).all()
+
+
+@pytest.mark.parametrize("graph", [None, "lda", "lfda"])
+def test_rows_too_large_are_refused_in_one_line(graph):
+    X, y = table()
+    with pytest.raises(ValueError, match=r"overflow|too large") as error:
+        clone(MODEL).set_params(graph=graph).fit(1e160 * X, y)
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("coupling", [-0.1, 1.1, np.nan])
 def test_a_coupling_beyond_one_is_refused(coupling):
     """Beyond it the objective has no minimum."""

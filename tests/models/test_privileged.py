@@ -488,6 +488,28 @@ def test_copies_with_other_labels_are_harmless_to_kernels(C):
             np.testing.assert_allclose(joint[:6], scores[30:], atol=1e-9)
 
 
+@pytest.mark.parametrize("C", [5e-324, 1e300, np.inf, "loo"])
+@each_model
+def test_values_at_the_edges_give_finite_answers(model, C):
+    X, Z, y = tables(30)
+    few = np.repeat(np.arange(3), 10)
+    for rows, columns in [(X, Z), (X[few], Z[few]), (0.0 * X, Z), (X, 0.0 * Z), (X, 1e300 * Z)]:
+        fitted = clone(model).set_params(C=C).fit(rows, y, privileged=columns)
+        assert np.isfinite(fitted.predict_proba(rows)).all()
+    for penalty in (1e-300, 1e300):
+        fitted = clone(model).set_params(privileged_penalty=penalty).fit(X, y, privileged=Z)
+        assert np.isfinite(fitted.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("width", [5e-324, 1e-200, 1e200, 1e308])
+def test_kernels_of_any_width(width):
+    X, Z, y = tables(30)
+    model = clone(KERNEL).set_params(kernel_width=width).fit(X, y, privileged=Z)
+    constant = 0.0 if width < 1 else 1.0
+    expected = X @ X.T + np.where(np.eye(30, dtype=bool), 1.0, constant)
+    np.testing.assert_allclose(model._features(X), expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("value", [0.0, -1.0, "best"])
 def test_parameters_are_checked(value):
     X, _, y = tables()

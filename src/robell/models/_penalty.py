@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robell._core.balls.graphs import graph_term
+from robell._core.membership.distances import require_squares
 from robell._core.ridge.folds import deal_out
 from robell.models._validation import TrainingRows
 
@@ -52,6 +53,7 @@ class WithGraph(OwnPenalty):
         return None if self.graph is None else "graph_weight"
 
     def _penalty_term(self, M, rows):
+        require_squares(M)
         return graph_term(M, rows.labels, self.graph, rows.multiplicity)
 
     def _fit_penalty(self, design, rows):

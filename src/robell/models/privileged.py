@@ -22,6 +22,7 @@ from robell.models._validation import check_privileged
 
 PENALTIES = np.array([10.0**k for k in range(-2, 6)])  # what privileged_penalty="loo" chooses from
 KERNEL_ROWS = 20_000  # a kernel of all pairs of more rows takes gigabytes, and hours
+SMALLEST_WIDTH = 1e-150  # whose square is a number; beyond, all kernel values are 0 or 1
 STUDENT = np.array([1.0, 0.0])  # of the inputs' block and the privileged one, the first predicts
 
 
@@ -433,7 +434,7 @@ def _linear_and_gaussian(X, Y, width):
     shift = Y.mean(axis=0)  # distances stay, and rounding shrinks with the norms
     K = squared_distances(X - shift, Y - shift)
     with np.errstate(over="ignore", under="ignore"):
-        K /= -max(width**2, np.finfo(float).tiny)
+        K /= -(min(max(width, SMALLEST_WIDTH), 1.0 / SMALLEST_WIDTH) ** 2)
         np.exp(K, out=K)
         K += X @ Y.T
     return K
