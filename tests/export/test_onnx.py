@@ -14,7 +14,7 @@ from robell._core.layers.activations import ACTIVATIONS
 from robell.cli import main
 from robell.export import to_onnx
 from robell.export.nodes import NotConvertible
-from robell.files import save_model
+from robell.files import load_model, save_model
 from robell.models import CLASSIFIERS, REGRESSORS
 
 pytest.importorskip("skl2onnx")
@@ -155,6 +155,45 @@ def test_the_table_encoder_of_numbers_dates_and_categories():
     days = (as_dates[1]["when"] - pd.Timestamp("1970-01-01")) / pd.Timedelta("1D")
     feed = inputs_of(new.assign(when=days), ["a", "town", "b", "c", "paid", "when"])
     assert_same(model, as_dates[1].assign(constant=1), feed)
+
+
+def test_long_tails_are_drawn_in_alike():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"pay": np.exp(rng.normal(0, 3, 300)), "a": rng.normal(size=300)})
+    model = make_pipeline(robell.TableEncoder(), robell.RVFLClassifier(12, random_state=0))
+    model.fit(frame, frame["a"] > 0)
+    assert model[0].plans_[0]["tails"] is not None
+    pay = [0.0, 1e-9, -3.0, 1e5, 1e80, -1e120, 1e308, np.nan, float(model[0].plans_[0]["median"])]
+    new = pd.DataFrame({"pay": pay, "a": np.linspace(-1, 1, len(pay))})
+    assert_same(model, new, inputs_of(new, ["pay", "a"]), 1e-11)
+
+
+@pytest.mark.parametrize("labels", ["two", "three"])
+@pytest.mark.parametrize("slope", [None, 3.0])
+def test_a_threshold_on_calibrated_probabilities(labels, slope):
+    inner = robell.RVFLClassifier(12, random_state=0)
+    y = LABELS[labels]
+    offsets = None if slope is None else np.linspace(0.5, -0.5, len(np.unique(y)))
+    options = {"slope": slope, "offsets": offsets}
+    for positive in (None, np.unique(y)[0]) if labels == "two" else (None,):
+        model = robell.ThresholdClassifier(inner, threshold=0.2, positive=positive, **options)
+        assert_same(model.fit(X, y), NEW)
+        assert (model.predict(NEW) != inner.fit(X, y).predict(NEW)).any() or labels == "three"
+
+
+def test_what_robell_fit_writes_can_be_exported(tmp_path, capsys):
+    raw_table(400).assign(label=lambda one: np.where(one["a"] > 0.5, "yes", "no")).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    model = ["fit", str(tmp_path / "t.csv"), "--target", "label", "--model", "rvfl"]
+    assert main([*model, "--out", str(tmp_path / "m.skops"), "--recall", "0.9"]) == 0
+    assert main(["export", str(tmp_path / "m.skops"), "--onnx", str(tmp_path / "m.onnx")]) == 0
+    new = raw_table(50, 3)
+    session = ort.InferenceSession(str(tmp_path / "m.onnx"))
+    found = session.run(None, inputs_of(new, [one.name for one in session.get_inputs()]))
+    fitted = load_model(tmp_path / "m.skops")
+    np.testing.assert_array_equal(found[0], fitted.predict(new))
+    np.testing.assert_allclose(found[1], fitted.predict_proba(new), rtol=0, atol=1e-12)
 
 
 def test_the_table_encoder_of_an_array():

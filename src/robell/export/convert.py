@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from robell import __version__
@@ -26,6 +27,7 @@ from robell.export.networks import (
 from robell.export.nodes import Graph, NotConvertible
 from robell.export.tables import encoded_columns, encoder_inputs
 from robell.models import CLASSIFIERS, REGRESSORS
+from robell.models.thresholded import ThresholdClassifier
 from robell.tables.encoder import TableEncoder
 
 OPSET = 18  # of ONNX; newer ones add nothing that the graphs need
@@ -47,7 +49,8 @@ def register_converters():
         return
     options = {"zipmap": [True, False, "columns"], "nocl": [True, False]}
     options |= {"output_class_labels": [True, False]}
-    for name, home in CLASSIFIERS.items():
+    wrapper = {"ThresholdClassifier": "robell.models.thresholded"}
+    for name, home in (CLASSIFIERS | wrapper).items():
         kind = getattr(import_module(home), name)
         skl2onnx.update_registered_converter(
             kind, f"Robell{name}", _classifier_shapes, _convert_classifier, options=options
@@ -134,14 +137,57 @@ def _convert_regressor(scope, operator, container):
 
 def labels_and_probabilities(graph, model, X):
     """Return the places of the predicted classes, and probabilities (scores if there are none)."""
-    require_own(model)
-    if not is_network(model):
-        raise NotConvertible(f"{type(model).__name__} has no ONNX form")
-    scores = of_both(graph, network_scores(graph, model, X), len(model.classes_))
+    model, X = _through_steps(graph, model, X)
+    if isinstance(model, ThresholdClassifier):
+        return _by_threshold(graph, model, X)
+    scores = class_scores(graph, model, X)
     best = graph.node("ArgMax", scores, axis=1, keepdims=0)
     if not hasattr(model, "calibration_slope_"):
         return best, scores
     return best, calibrated(graph, scores, model)
+
+
+def _through_steps(graph, model, X):
+    """Return the last step of a pipeline within a classifier, and the rows that it is given."""
+    if not isinstance(model, Pipeline):
+        return model, X
+    for _, step in model.steps[:-1]:
+        if not isinstance(step, StandardScaler):
+            raise NotConvertible(f"{type(step).__name__} behind a threshold has no ONNX form")
+        if step.mean_ is not None and step.with_mean:
+            X = graph.node("Sub", X, step.mean_)
+        if step.scale_ is not None:
+            X = graph.node("Div", X, step.scale_)
+    return model.steps[-1][1], X
+
+
+def class_scores(graph, model, X):
+    """Return one score a class; of two classes 0 and the difference."""
+    model, X = _through_steps(graph, model, X)
+    require_own(model)
+    if not is_network(model):
+        raise NotConvertible(f"{type(model).__name__} has no ONNX form")
+    return of_both(graph, network_scores(graph, model, X), len(model.classes_))
+
+
+def _by_threshold(graph, model, X):
+    """Return the positive class where its probability reaches the threshold."""
+    require_own(model)
+    n_classes = len(model.classes_)
+    if model.slope is None:
+        probability = labels_and_probabilities(graph, model.estimator_, X)[1]
+    else:
+        offsets = np.zeros(n_classes) if model.offsets is None else np.asarray(model.offsets, float)
+        logits = class_scores(graph, model.estimator_, X)
+        logits = graph.node("Mul", logits, np.full((1, n_classes), float(model.slope)))
+        logits = graph.node("Add", logits, offsets[None, :])
+        probability = graph.node("Softmax", logits, axis=1)
+    if n_classes > 2:
+        return graph.node("ArgMax", probability, axis=1, keepdims=0), probability
+    place = int(model.positive_ == model.classes_[-1])
+    chance = graph.node("Gather", probability, np.array(place), axis=1)
+    flagged = graph.node("GreaterOrEqual", chance, np.float64(model.threshold_))
+    return graph.node("Where", flagged, np.array(place), np.array(1 - place)), probability
 
 
 def to_onnx(model):

@@ -9,6 +9,8 @@ from robell.report.text import said
 from robell.tables.columns import MISSING_WORDS
 from robell.tables.numbers import LARGEST, _standardised
 
+FAR_OUT = 1e100  # from where on asinh is a logarithm to the last digit, and squares may overflow
+
 
 def encoder_inputs(encoder):
     """Return name and kind ("number" or "text") of the columns that an encoder needs."""
@@ -64,9 +66,13 @@ def _numbers(graph, plans, values, starts):
         places.extend(int(ends[k]) for k in having)
         ends[having] += 1
 
-    having = [k for k, plan in enumerate(plans) if plan["value"]]
-    if having:
-        take(having, _scaled(graph, _some(graph, filled, having, plans), plans, having))
+    for is_long in (False, True):
+        having = [k for k, plan in enumerate(plans) if plan["value"]]
+        having = [k for k in having if bool(plans[k].get("tails")) == is_long]
+        if having:
+            known = _some(graph, filled, having, plans)
+            known = _drawn_in(graph, known, plans, having) if is_long else known
+            take(having, _scaled(graph, known, plans, having))
     having = [k for k, plan in enumerate(plans) if plan.get("missing")]
     if having:
         words = [_standardised(np.array([0.0, 1.0]), plans[k]["missing"]) for k in having]
@@ -85,6 +91,21 @@ def _numbers(graph, plans, values, starts):
 def _some(graph, values, having, plans):
     """Return some of the columns."""
     return values if len(having) == len(plans) else graph.columns(values, having)
+
+
+def _drawn_in(graph, values, plans, having):
+    """Return asinh((v - centre) / width): log(|x| + √(x² + 1)) of its size, log 2|x| far out."""
+    centre, width = np.array([plans[k]["tails"] for k in having]).T[:, None, :]
+    scaled = graph.node("Sub", graph.node("Div", values, width), centre / width)
+    size = graph.node("Min", graph.node("Abs", scaled), np.float64(1e300))
+    near = graph.node("Min", size, np.float64(FAR_OUT))
+    root = graph.node("Mul", near, near)
+    root = graph.node("Sqrt", graph.node("Add", root, np.float64(1.0)))
+    inner = graph.node("Log", graph.node("Add", near, root))
+    outer = graph.node("Add", graph.node("Log", size), np.float64(np.log(2.0)))
+    is_far = graph.node("Greater", size, np.float64(FAR_OUT))
+    found = graph.node("Where", is_far, outer, inner)
+    return graph.node("Mul", found, graph.node("Sign", scaled))
 
 
 def _scaled(graph, values, plans, having):
