@@ -42,6 +42,7 @@ from robell._core.ridge.solve import (
     invert_lower,
     normal_equations,
     require_finite,
+    solve_general,
     solve_ridge,
 )
 
@@ -102,10 +103,7 @@ def solve_blocks(
         penalty = 1.0 / C
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if further_penalty is not None:
-            J, U = _stacked(design, T, weight, blocks)
-            stack = RowBlocks(lambda rows: J[rows], *J.shape)
-            C_stacked = np.inf if penalty == 0.0 else 1.0 / penalty
-            return solve_ridge(stack, U, C_stacked, None, False, further_penalty)
+            return _solve_penalised(design, T, weight, penalty, blocks, further_penalty)
         if _is_tall(design, blocks):
             solution = _solve_primal(design, T, weight, penalty, leave_out, blocks)
         else:
@@ -113,6 +111,21 @@ def solve_blocks(
         if solution is None:
             solution = _solve_svd(design, T, weight, penalty, leave_out, blocks)
     return solution
+
+
+def _solve_penalised(
+    design: RowBlocks, T: Array, w: Array, penalty: float, blocks: Blocks, further_penalty: Array
+) -> RidgeSolution:
+    """Solve with a further penalty Q, not necessarily symmetric; C may be infinite."""
+    if penalty > 0.0:
+        G, R = _equations(design, T, w, blocks)
+        G += penalty * further_penalty
+        add_to_diagonal(G, penalty)
+        theta, _, method = solve_general(G, R)
+        return RidgeSolution(theta, method, None)
+    J, U = _stacked(design, T, w, blocks)
+    stack = RowBlocks(lambda rows: J[rows], *J.shape)
+    return solve_ridge(stack, U, np.inf, None, False, further_penalty)
 
 
 def left_out_errors(

@@ -314,6 +314,16 @@ def _solve_lu(
     G, R = normal_equations(design, T, w)
     G += penalty * further_penalty
     add_to_diagonal(G, penalty)
+    beta, inverse, method = solve_general(G, R)
+    loo = None
+    if leave_out:
+        # The same identity as in the symmetric case: it only needs a change of rank one.
+        loo = left_out_scores(lambda M: np.einsum("ij,ij->i", M @ inverse, M), beta, design, T, w)
+    return RidgeSolution(beta, method, loo)
+
+
+def solve_general(G: AnyArray, R: AnyArray) -> tuple[AnyArray, AnyArray, str]:
+    """Return G⁻¹R, G⁻¹ and how they were found: G need not be symmetric, and may be singular."""
     method = "lu"
     try:
         inverse = np.linalg.inv(G)
@@ -324,11 +334,7 @@ def _solve_lu(
     beta = inverse @ R
     for _ in range(REFINEMENTS if method == "lu" else 0):
         beta = beta + inverse @ (R - G @ beta)
-    loo = None
-    if leave_out:
-        # The same identity as in the symmetric case: it only needs a change of rank one.
-        loo = left_out_scores(lambda M: np.einsum("ij,ij->i", M @ inverse, M), beta, design, T, w)
-    return RidgeSolution(beta, method, loo)
+    return beta, inverse, method
 
 
 def left_out_scores(
