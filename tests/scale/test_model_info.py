@@ -338,6 +338,14 @@ def test_drift_is_the_same_in_parts_and_from_any_source(trained, tmp_path):
     np.testing.assert_allclose([o.index for o in found.moved], [o.index for o in whole.moved])
 
 
+def test_missing_columns_are_named_with_what_may_be_meant():
+    from robell.tables.drift import missing_columns
+
+    assert missing_columns(["a", "town"], ["town", "a", "b"]) == ""
+    found = missing_columns(["amount", "town", *"uvwxyz"], ["Amount", "b"])
+    assert found == "'amount' (did you mean 'Amount'?), 'town', 'u', 'v', 'w', ..."
+
+
 def test_missing_cells_and_empty_tables(trained):
     info, frame = trained
     gone = describe_drift(info, frame.assign(a=np.nan))

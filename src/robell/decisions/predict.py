@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robell._core.tools.files import FileError
-from robell._core.tools.names import did_you_mean
 from robell.decisions.reasons import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
-from robell.report.text import said, shortened, spreadsheet_safe
+from robell.report.text import shortened, spreadsheet_safe
 from robell.scale.files import prediction_file
-from robell.tables.drift import DriftMeter
+from robell.tables.drift import REORDERED, DriftMeter, missing_columns
 from robell.tables.encoder import TableEncoder
 from robell.tables.raw import number_cell
 from robell.tables.read_parts import table_parts
@@ -68,7 +67,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, text=None, describ
                 write(labels, likely, *why)
                 found.n_rows += len(labels)
                 found.classes.update(labels.tolist())
-    found.drift = meter.result().lines if described else []
+    found.drift += meter.result().lines if described else []
     return found
 
 
@@ -84,13 +83,12 @@ def _predicted(model, X, proba):
 def _chosen(part, names, found):
     """Return the columns of the fit by their names; raise where some are not there."""
     of_name = {column.name: column for column in part.columns}
-    gone = [name for name in names if name not in of_name]
-    if gone:
-        shown = ", ".join(said(name, 30) for name in gone[:5]) + (", ..." if len(gone) > 5 else "")
-        near = did_you_mean(gone[0], [*of_name], quote=said) if len(gone) == 1 else ""
-        raise FileError(f"{part.name}: there is no column {shown}, which the model needs{near}")
+    if gone := missing_columns(names, of_name):
+        raise FileError(f"{part.name}: there is no column {gone}, which the model needs")
     if not found.n_rows:
         found.extra = [name for name in of_name if name not in set(names)]
+        if [name for name in of_name if name in set(names)] != list(names):
+            found.drift = [REORDERED]
     return [of_name[name] for name in names]
 
 

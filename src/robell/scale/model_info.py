@@ -168,8 +168,8 @@ def describe_drift(info, X):
     >>> describe_drift(info, X).lines
     []
     >>> X["mean area"] /= 100
-    >>> print(*describe_drift(info, X.tail(100)).lines)
-    column 'mean area' has moved far since training: median 5.11, 551 before
+    >>> print(describe_drift(info, X.tail(100)).moved[0].how)
+    median 5.11, 551 before, about 0.009 times the usual size; another unit?
     """
     meter = DriftMeter(info.get("columns", []))
     meter.add(columns_of(X))

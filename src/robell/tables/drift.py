@@ -18,6 +18,8 @@ MOVED, MOVED_FAR = 0.25, 1.0  # population stability index; the usual words for 
 LEAST_ROWS = 30  # below, nothing is said about distributions
 UNREADABLE = 0.2  # share of cells from which on a column is of another kind
 FAR_OUTSIDE = 0.5  # share of values from which on a column is far outside its training range
+ANOTHER_UNIT = 8.0  # times the usual size, or one part in so many
+REORDERED = "the columns stand in another order than in training: they are taken by name"
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Drift:
         if self.extra:
             found.append(f"columns the model does not know are ignored: {_named(self.extra)}")
         if self.reordered:
-            found.append("the columns stand in another order than in training: taken by name")
+            found.append(REORDERED)
         found += [f"column {said(one.name)} {one.how}" for one in self.other_kind]
         found += [f"column {said(one.name)} {one.how}" for one in self.far_outside]
         for one in self.moved[:5]:
@@ -83,10 +85,16 @@ def _named(names):
 
 
 def missing_columns(known, names):
-    """Return the columns that are not there, each with what may be meant, for an error message."""
-    gone = [name for name in known if name not in set(names)]
-    near = [f"{said(name, 30)}{did_you_mean(name, list(names), quote=said)}" for name in gone[:5]]
-    return ", ".join(near) + (", ..." if len(gone) > 5 else "")
+    """Return the columns that are not there, each with what may be meant, or "" if all are."""
+    there = list(names)
+    gone = [name for name in known if name not in set(there)]
+    shown = []
+    for name in gone[:5]:
+        near = did_you_mean(name, there, quote=said)
+        shown.append(
+            said(name, 30) + (f" ({near.removeprefix('; ').rstrip('?')}?)" if near else "")
+        )
+    return ", ".join(shown) + (", ..." if len(gone) > 5 else "")
 
 
 def column_profile(plan, column):
@@ -258,13 +266,19 @@ class _Counter:
         if self.profile["kind"] == "date":
             return "lies far outside the dates of the training"
         low, high = number_text(self._edges[0]), number_text(self._edges[-1])
-        before = self.profile["size"]
-        ratio = self._middle(1) / before if before else 0.0
-        times = f", about {number_text(ratio)} times the usual size" if ratio > 0 else ""
+        times = f", {self._times()}" if self._ratio() > 0 else ""
         return (
             f"lies far outside its training range ({low} to {high}): its median is "
             f"{number_text(self._middle(0))}{times}; another unit?"
         )
+
+    def _ratio(self):
+        """Return how many times as large the numbers are as in training, 0 if that is not known."""
+        before = self.profile["size"]
+        return self._middle(1) / before if before else 0.0
+
+    def _times(self):
+        return f"about {number_text(self._ratio())} times the usual size"
 
     def _how(self):
         """Say what has changed most: missing cells, new levels, or the middle of the values."""
@@ -280,4 +294,7 @@ class _Counter:
         if self.profile["kind"] == "date":
             return "later dates" if q[-2] > 0.1 else "other dates"
         now, earlier = number_text(self._middle(0)), number_text(self.profile["median"])
-        return f"median {now}, {earlier} before"
+        ratio = self._ratio()
+        is_other = ratio >= ANOTHER_UNIT or 0 < ratio <= 1 / ANOTHER_UNIT
+        unit = f", {self._times()}; another unit?" if is_other else ""
+        return f"median {now}, {earlier} before{unit}"
