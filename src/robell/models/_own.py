@@ -14,9 +14,12 @@ PASSED_OVER += ("_fit_weights", "_memberships", "_with_cost", "_fit_penalty", "_
 PASSED_OVER += ("_check_training", "_validate_training", "_importances")
 
 
-def require_own_fit(estimator, what):
-    """Raise where an estimator has a method of its own that a fit in parts would not call."""
-    if method := first_foreign(estimator, PASSED_OVER):
+def require_own_fit(estimator, what, called=()):
+    """Raise where an estimator has a method of its own that a fit in parts would not call.
+
+    ``called`` names those of the methods that this one does call.
+    """
+    if method := first_foreign(estimator, [name for name in PASSED_OVER if name not in called]):
         raise TypeError(
             f"{type(estimator).__name__} has a {method} of its own, which {what} would not call: "
             "fit it in memory"

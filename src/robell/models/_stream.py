@@ -102,7 +102,7 @@ class Streaming:
         if uses_device(X):
             raise TypeError("partial_fit takes arrays, not tensors: give X.cpu()")
         self._require_penalty()
-        require_own_fit(self, "partial_fit")
+        require_own_fit(self, "partial_fit", called=("_fit_features",))
         model, first = self, "_stream" not in vars(self)
         if first:  # on a copy: rows that cannot be used leave nothing behind
             model = copy(self)
