@@ -48,7 +48,7 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/comparison.py
 	$(BIN)/python benchmarks/coefficients.py
 	$(BIN)/python benchmarks/fit_predict.py
-	$(BIN)/python benchmarks/family.py
+	$(BIN)/python benchmarks/privileged_and_views.py
 	$(BIN)/python benchmarks/membership.py
 	$(BIN)/python benchmarks/granular.py
 	$(BIN)/python benchmarks/search.py

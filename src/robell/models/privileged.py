@@ -277,7 +277,7 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 
     The kernel of two rows is their product, for the direct links, plus a Gaussian one. Without
     privileged columns this is kernel ridge regression on class indicators. All pairs of rows are
-    held, six times over: a second for 2,000 rows; about 12 minutes and 19 GB for 20,000, the most
+    held, six times over: a second for 2,000 rows; about 11 minutes and 19 GB for 20,000, the most
     it takes.
 
     Parameters
