@@ -34,8 +34,8 @@ reproduce: $(STAMP)
 	$(BIN)/robell reproduce --offline --out results/study $(ARGS)
 
 # The label noise study; goes on where it was stopped. The usual peers on the reporting tables take
-# about an hour on two cores; ARGS="--peers all" adds tuned peers, half an hour more. Without ARGS,
-# or with --peers, the extra "peers" is installed first (XGBoost, CatBoost, explainable boosting).
+# about 5,000 CPU-seconds; ARGS="--peers all" adds tuned peers, 2,000 more. Without ARGS, or with
+# --peers, the extra "peers" is installed first (XGBoost, CatBoost, explainable boosting).
 robustness: $(STAMP)
 	$(if $(or $(if $(ARGS),,all),$(findstring --peers,$(ARGS))),$(BIN)/python -m pip install --quiet --editable ".[peers]")
 	$(BIN)/robell robustness --offline --out results/robustness $(ARGS)

@@ -71,6 +71,13 @@ def test_without_parameters_it_is_log_loss_and_q_bounds_what_one_row_can_pull():
     assert abs(robust[0]) < 1e-4  # and is let go
 
 
+def test_sure_rows_have_finite_derivatives_in_single_precision_too():
+    for scores in (np.array([-200.0, -20.0, 20.0, 200.0]), np.array([[200.0, -200.0, 0.0]] * 4)):
+        for label in (0, 1):
+            found = RobustFocalLoss()(np.full(4, label), scores.astype(np.float32))
+            assert np.isfinite(found).all()
+
+
 def test_xgboost_is_trained_by_it():
     pytest.importorskip("xgboost")
     for n_classes in (2, 3):

@@ -35,7 +35,8 @@ class RobustFocalLoss:
 
     def __call__(self, labels, scores):
         """Return gradient and curvature: of one score a row (two classes) or of one a class."""
-        labels = np.asarray(labels)
+        # In single precision, as XGBoost has them, 1 - p would be 0 too soon.
+        labels, scores = np.asarray(labels), np.asarray(scores, dtype=np.float64)
         if np.ndim(scores) == 1:
             sign = 2.0 * labels - 1.0
             p = _inside(expit(sign * scores))
