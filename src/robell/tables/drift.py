@@ -90,7 +90,7 @@ def missing_columns(known, names):
     gone = [name for name in known if name not in set(there)]
     shown = []
     for name in gone[:5]:
-        near = did_you_mean(name, there, quote=said)
+        near = did_you_mean(name, there, said, 0.75)
         shown.append(
             said(name, 30) + (f" ({near.removeprefix('; ').rstrip('?')}?)" if near else "")
         )
