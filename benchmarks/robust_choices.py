@@ -1,306 +1,202 @@
-"""What was tried for NoiseRobustRVFLClassifier, each change alone, on the sets it was chosen on.
+"""NoiseRobustRVFLClassifier, changes of it, and untuned peers on the tables it was chosen on.
 
-None of these sets is one of the 34 of ``robell robustness``, and the seeds are others too. Sets
-that are not here (some need a data directory) are left out and named. Prints one line a variant:
-means over sets, seeds and noise levels, and over the levels one by one.
+    python benchmarks/robust_choices.py --variants "as it is" "no cleaning"
+    python benchmarks/robust_choices.py --levels 0 20 --kinds symmetric --seeds 2
+
+Prints the means over tables of every metric at each kind and level of noise: of the variants, of
+the best peer in each cell, and the lead of the first variant with its standard error over tables.
+Peers' figures are kept in ``--cache`` and not computed again.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import json
+import time
 import warnings
 from contextlib import ExitStack
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+from choosing_tables import FEWEST_COLUMNS_OF_WIDE, SEVERAL, TWO_CLASSES, split, table
 from joblib import Parallel, delayed
-from sklearn import datasets as bundled
-from sklearn.metrics import average_precision_score, roc_auc_score
-from sklearn.model_selection import train_test_split
+from robust_variants import VARIANTS
+from scipy.special import expit, softmax
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+    log_loss,
+    roc_auc_score,
+)
 from threadpoolctl import threadpool_limits
 
-import robell.models.noise_robust as module
-from robell import NoiseRobustRVFLClassifier
-from robell._core.labels import noise as label_noise
-from robell.datasets import DatasetUnavailable, load
-from robell.noise import flip_uniformly
+from robell.metrics import expected_calibration_error, g_mean_score
+from robell.studies.label_noise.models import build
 
-SETS = [
-    "abalone-17_vs_7-8-9-10",
-    "car-vgood",
-    "ecoli-0-1-4-7_vs_2-3-5-6",
-    "ecoli-0-1-4-7_vs_5-6",
-    "ecoli-0-3-4-7_vs_5-6",
-    "ecoli-0_vs_1",
-    "glass-0-1-5_vs_2",
-    "glass4",
-    "iris0",
-    "kddcup-guess_passwd_vs_satan",
-    "kr-vs-k-one_vs_fifteen",
-    "new-thyroid2",
-    "poker-8-9_vs_5",
-    "shuttle-2_vs_5",
-    "winequality-red-8_vs_6",
-    "winequality-white-3_vs_7",
-    "yeast-0-2-5-6_vs_3-7-8-9",
-    "yeast-0-3-5-9_vs_7-8",
-    "yeast-0-5-6-7-9_vs_4",
-    "yeast-1-2-8-9_vs_7",
-    "yeast-1_vs_7",
-    "yeast-2_vs_8",
-    "yeast6",
-    "cleve",
-    "cmc",
-    "congressional_voting",
-    "conn_bench_sonar_mines_rocks",
-    "heart_hungarian",
-    "heart-stat",
-    "ionosphere",
-    "oocytes_merluccius_nucleus_4d",
-    "monk1",
-    "monk3",
-    "echocardiogram",
-    "page-blocks0",
+PEERS = ["logistic", "svc", "forest", "balanced_forest", "lightgbm", "rvfl_balanced"]
+METRICS = ["balanced acc.", "G-mean", "F1", "ROC AUC", "avg. prec.", "calibration", "log loss"]
+SMALLER_IS_BETTER = {"calibration", "log loss"}
+SYMMETRIC = [("symmetric", level) for level in (0, 10, 20, 30, 40)]
+BOUNDARY = [
+    (f"boundary ({how})", level) for how in ("logistic", "nearest", "forest") for level in (10, 30)
 ]
-BUNDLED = {  # set -> class that is the minority
-    "breast_cancer": 0,
-    "wine 0": 0,
-    "wine 2": 2,
-    "digits 3": 3,
-    "digits 8": 8,
-}
-LEVELS = (0, 5, 10, 20, 30, 40)
-MOST_ROWS = 3500
-
-
-def table(name):
-    if name in BUNDLED:
-        X, y = getattr(bundled, f"load_{name.split()[0]}")(return_X_y=True)
-        return X, (y == BUNDLED[name]).astype(int)
-    found = load(name, os.environ.get("ROBELL_DATA_DIR"), download=False)
-    chosen = np.random.default_rng(0).permutation(len(found.y))[:MOST_ROWS]
-    y = found.y[chosen]
-    return found.X[chosen], (y == np.argmin(np.bincount(y))).astype(int)
-
-
-class Reweighted(NoiseRobustRVFLClassifier):
-    """Rows weighted by their quality, or dropped, instead of targets replaced."""
-
-    power = 1.0
-    drop = False
-
-    def _fit_rounds(self, rows):
-        layers, quality = module._fit_layers, np.ones(len(rows.X))
-
-        def weighted(designs, targets, multiplicity):
-            given = np.zeros_like(targets)
-            given[np.arange(len(given)), rows.labels] = 1.0
-            if np.array_equal(targets, given):
-                return layers(designs, given, multiplicity)
-            quality[:] = targets[np.arange(len(given)), rows.labels]
-            weight = np.where(quality < 0.5, 1e-3, 1.0) if self.drop else quality**self.power
-            return layers(designs, given, np.maximum(weight, 1e-3))
-
-        with patch.object(module, "_fit_layers", weighted):
-            return super()._fit_rounds(rows)
-
-
-class WeightedByQuality(Reweighted):
-    """Weights are the probability that the label is right."""
-
-    power = 1.0
-
-
-class WeightedBySquaredQuality(Reweighted):
-    """Weights are its square."""
-
-    power = 2.0
-
-
-class WithoutSuspects(Reweighted):
-    """Suspects keep next to no weight."""
-
-    drop = True
-
-
-class LargerPenalty(NoiseRobustRVFLClassifier):
-    """The penalty one step beyond that of the smallest error."""
-
-    def _fit_rounds(self, rows):
-        fit = module.fit_centred_ridge
-
-        def one_step_more(design, T, w, share, penalties):
-            place = fit(design, T, w, share, penalties).place
-            return fit(design, T, w, share, penalties[min(place + 1, len(penalties) - 1), None])
-
-        with patch.object(module, "fit_centred_ridge", one_step_more):
-            return super()._fit_rounds(rows)
-
-
-def balanced_shares(scores, Z, weight):
-    """Predict where the class is likelier than its share: s = 0 of the balanced fit."""
-    return np.bincount(scores.argmax(axis=1), weight, scores.shape[1]) / weight.sum()
-
-
-def free_matrix(scores, labels, weight, rate):
-    """Noise rates by maximum likelihood, with slope and offsets, instead of by anchors."""
-    n_classes = scores.shape[1]
-    N = np.full((n_classes, n_classes), 0.1 / (n_classes - 1))
-    np.fill_diagonal(N, 0.9)
-    for _ in range(10):
-        link = label_noise.fit_link(scores, labels, weight, N)
-        Z = label_noise.posterior(link.probability(scores), labels, N)
-        counts = np.stack([Z[labels == c].sum(axis=0) for c in range(n_classes)], axis=1)
-        N = (counts + 1.0) / (counts + 1.0).sum(axis=1, keepdims=True)
-    return N
-
-
-def own_rates(trust):
-    """Believe the rates of smaller classes by a fixed part instead of by what anchors show."""
-
-    def matrix(scores, labels, weight, rate):
-        N = label_noise.noise_matrix(scores, labels, weight, rate)
-        counts = np.bincount(labels, weight, len(N))
-        margin = label_noise.margins(scores)
-        for c in np.flatnonzero(counts < counts.max()):
-            sizes = np.array(label_noise.OWN_SHARES) * counts[c]
-            own = label_noise.anchor_rate(margin[:, c], labels != c, weight, sizes, 0.45)
-            N[c] = max(rate, rate + trust * (own - rate)) / (len(N) - 1)
-            N[c, c] = 1.0 - N[c, [k for k in range(len(N)) if k != c]].sum()
-        return N
-
-    return (module, "noise_matrix", matrix)
-
-
-# name -> (estimator, what is replaced)
-VARIANTS = {
-    "as it is": (NoiseRobustRVFLClassifier(), []),
-    "no cleaning": (NoiseRobustRVFLClassifier(n_rounds=0), []),
-    "two rounds": (NoiseRobustRVFLClassifier(n_rounds=2), []),
-    "three rounds": (NoiseRobustRVFLClassifier(n_rounds=3), []),
-    "weights = quality": (WeightedByQuality(), []),
-    "weights = quality squared": (WeightedBySquaredQuality(), []),
-    "suspects dropped": (WithoutSuspects(), []),
-    "cleaned in full at any rate": (
-        NoiseRobustRVFLClassifier(),
-        [(module, "FULL_CLEANING_RATE", 1e-9)],
-    ),
-    "noise rates by likelihood": (
-        NoiseRobustRVFLClassifier(),
-        [(module, "noise_matrix", free_matrix)],
-    ),
-    "one noise rate for all classes": (NoiseRobustRVFLClassifier(), [own_rates(0.0)]),
-    "own rates believed in full": (NoiseRobustRVFLClassifier(), [own_rates(1.0)]),
-    "groups of anchors from 5 % on": (
-        NoiseRobustRVFLClassifier(),
-        [(label_noise, "ANCHOR_SHARES", (0.05, 0.1, *label_noise.ANCHOR_SHARES))],
-    ),
-    "threshold of the balanced fit": (
-        NoiseRobustRVFLClassifier(),
-        [(module, "nearest_centroid_shares", balanced_shares), (module, "PRIOR_SHARE", 0.0)],
-    ),
-    "threshold: centroids alone": (NoiseRobustRVFLClassifier(), [(module, "PRIOR_SHARE", 0.0)]),
-    "threshold: half the class shares": (
-        NoiseRobustRVFLClassifier(),
-        [(module, "PRIOR_SHARE", 0.5)],
-    ),
-    "dense nodes": (
-        NoiseRobustRVFLClassifier(),
-        [(module, "INPUTS_PER_NODE", 10**6), (module, "WEIGHT_SCALE", 2.0)],
-    ),
-    "one input a node": (NoiseRobustRVFLClassifier(), [(module, "INPUTS_PER_NODE", 1)]),
-    "three inputs a node": (NoiseRobustRVFLClassifier(), [(module, "INPUTS_PER_NODE", 3)]),
-    "input weights halved": (NoiseRobustRVFLClassifier(), [(module, "WEIGHT_SCALE", 2.0)]),
-    "input weights doubled": (NoiseRobustRVFLClassifier(), [(module, "WEIGHT_SCALE", 8.0)]),
-    "four sigmoid layers": (
-        NoiseRobustRVFLClassifier(),
-        [(module, "ACTIVATIONS", ("sigmoid",) * 4)],
-    ),
-    "one relu layer of 400": (
-        NoiseRobustRVFLClassifier(n_hidden=400),
-        [(module, "ACTIVATIONS", ("relu",))],
-    ),
-    "50 nodes a layer": (NoiseRobustRVFLClassifier(n_hidden=50), []),
-    "200 nodes a layer": (NoiseRobustRVFLClassifier(n_hidden=200), []),
-    "one penalty step more": (LargerPenalty(), []),
+ONE_SIDED = [("one class", 30), ("other class", 5)]
+CELLS = {
+    "two": SYMMETRIC + BOUNDARY + ONE_SIDED,
+    "several": [("symmetric", level) for level in (0, 20, 40)],
 }
 
 
-def scores_of(name, seed, level, variants, rows):
-    X, y = rows
+def figures(model, X, y):
+    """Return the seven metrics of a fitted model."""
+    classes = np.arange(y.max() + 1)
+    predicted = model.predict(X)
+    try:
+        P = model.predict_proba(X)
+    except AttributeError:  # SVC: a sigmoid of its scores, as good as it has
+        scores = model.decision_function(X)
+        P = softmax(scores, axis=1) if scores.ndim == 2 else np.c_[expit(-scores), expit(scores)]
+    full = np.full((len(y), len(classes)), 1e-12)
+    full[:, model.classes_] = P
+    full /= full.sum(axis=1, keepdims=True)
+    found = [
+        balanced_accuracy_score(y, predicted),
+        g_mean_score(y, predicted),
+        f1_score(y, predicted, average="binary" if len(classes) == 2 else "macro"),
+        roc_auc_score(y, P[:, 1]) if len(classes) == 2 else np.nan,
+        average_precision_score(y, P[:, 1]) if len(classes) == 2 else np.nan,
+        expected_calibration_error(y, full[:, 1] if len(classes) == 2 else full, labels=classes),
+        log_loss(y, full, labels=classes),
+    ]
+    return [float(value) for value in found]
+
+
+def judge(name, several, kind, level, seed, models):
+    """Return the metrics of several models in one cell, and the CPU time of their fits."""
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        train, test, given, truth = train_test_split(
-            X, y, test_size=0.3, stratify=y, random_state=seed
-        )
-        noisy, flipped = flip_uniformly(given, level / 100, seed)
-        found = []
-        for label in variants:
-            model, replaced = VARIANTS[label]
+        X, noisy, true, X_test, y_test = split(name, several, kind, level, seed)
+        found = {}
+        for label in models:
             with ExitStack() as stack:
-                for where, what, value in replaced:
-                    stack.enter_context(patch.object(where, what, value))
-                model = model.set_params(random_state=seed).fit(train, noisy)
-                score, predicted = model.decision_function(test), model.predict(test)
-            hit = predicted[truth == 1].mean()
-            spared = 1 - predicted[truth == 0].mean()
-            f1 = 2 * (predicted * truth).sum() / max(predicted.sum() + truth.sum(), 1)
-            found.append(
-                [
-                    (hit + spared) / 2,
-                    np.sqrt(hit * spared),
-                    f1,
-                    roc_auc_score(truth, score),
-                    average_precision_score(truth, score),
-                    average_precision_score(flipped, -model.sample_quality_) if level else np.nan,
-                ]
-            )
-    return level, found
+                if label in PEERS:
+                    model = build(label, seed, noisy)
+                else:
+                    model, replaced = VARIANTS[label]
+                    model.set_params(random_state=seed)
+                    for where, what, value in replaced:
+                        stack.enter_context(patch.object(where, what, value))
+                start = time.process_time()
+                model.fit(X, noisy)
+                seconds = time.process_time() - start
+                found[label] = [*figures(model, X_test, y_test), flips_found(model, noisy, true)]
+                found[label].append(seconds)
+    return found
+
+
+def flips_found(model, noisy, true):
+    """Return the average precision of the wrong labels by quality, where a model judges labels."""
+    if not hasattr(model, "sample_quality_") or not (noisy != true).any():
+        return np.nan
+    return float(average_precision_score(noisy != true, -model.sample_quality_))
+
+
+def measure(cells, models, jobs, cache):
+    """Return {model: array (cells, metrics)}; what the cache holds is not computed again."""
+    path = cache and Path(cache)
+    known = json.loads(path.read_text()) if path and path.exists() else {}
+    keys = ["|".join(map(str, cell)) for cell in cells]
+
+    def missing(key):
+        return [m for m in models if m not in PEERS or f"{m}|{key}" not in known]
+
+    answers = Parallel(jobs, batch_size=4)(
+        delayed(judge)(*cell, missing(key))
+        for cell, key in zip(cells, keys, strict=True)
+        if missing(key)
+    )
+    answers = iter(answers)
+    found = {m: [] for m in models}
+    for key in keys:
+        new = next(answers) if missing(key) else {}
+        for m in models:
+            found[m].append(new[m] if m in new else known[f"{m}|{key}"])
+        known |= {f"{m}|{key}": values for m, values in new.items() if m in PEERS}
+    if path:
+        path.write_text(json.dumps(known))
+    return {m: np.array(values, float) for m, values in found.items()}
+
+
+def show(title, cells, found, variants, peers):
+    """Print a table a metric: variants and the best peer by kind and level of noise."""
+    kinds = list(dict.fromkeys(cell[2:4] for cell in cells))
+    names = np.array([cell[0] for cell in cells])
+    print(f"\n## {title}: {len(set(names))} tables")
+    print(f"{'':24}" + "".join(f"{kind.replace('boundary ', 'b')[:9]:>11}" for kind, _ in kinds))
+    print(f"{'':24}" + "".join(f"{level:>10}%" for _, level in kinds))
+    for m, metric in enumerate([*METRICS, "flips found", "seconds"]):
+        if all(np.isnan(found[v][:, m]).all() for v in variants):
+            continue
+        print(metric)
+        masks = [np.array([cell[2:4] == kind for cell in cells]) for kind in kinds]
+        for v in variants:
+            print(f"  {v:22}" + "".join(f"{np.nanmean(found[v][k, m]):11.4f}" for k in masks))
+        if peers and m < len(METRICS):
+            show_best_peer(metric, m, masks, names, found, variants[0], peers)
+    print(f"CPU ms: {', '.join(f'{v} {1e3 * np.median(found[v][:, -1]):.0f}' for v in found)}")
+
+
+def show_best_peer(metric, m, masks, names, found, ours, peers):
+    """Print the best peer's mean in each cell, and our lead with its error over tables."""
+    sign = -1.0 if metric in SMALLER_IS_BETTER else 1.0
+    best = [max(peers, key=lambda p, k=k: sign * np.nanmean(found[p][k, m])) for k in masks]
+    pairs = list(zip(best, masks, strict=True))
+    print(f"  {'best peer':22}" + "".join(f"{np.nanmean(found[p][k, m]):11.4f}" for p, k in pairs))
+    print(f"  {'':22}" + "".join(f"{p[:10]:>11}" for p in best))
+    cells = []
+    for p, k in pairs:
+        gap = sign * (found[ours] - found[p])[:, m]
+        of_table = [np.nanmean(gap[k & (names == name)]) for name in np.unique(names)]
+        error = np.nanstd(of_table, ddof=1) / np.sqrt(len(of_table))
+        cells.append(f"{f'{np.nanmean(of_table):+.3f}±{error:.3f}':>11}")
+    print(f"  {'lead':22}" + "".join(cells))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=-1)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument("--parts", nargs="+", choices=CELLS, default=list(CELLS))
+    parser.add_argument("--kinds", nargs="+", help="beginnings of kinds of noise")
+    parser.add_argument("--levels", nargs="+", type=int)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--cache", help="a file that keeps the peers' figures")
     options = parser.parse_args()
-    tables, missing = {}, []
-    for name in [*SETS, *BUNDLED]:
-        try:
-            tables[name] = table(name)
-        except DatasetUnavailable:
-            missing.append(name)
-    print(f"{len(tables)} sets; not here: {', '.join(missing) or 'none'}")
-    found = Parallel(options.jobs)(
-        delayed(scores_of)(name, seed, level, options.variants, rows)
-        for name, rows in tables.items()
-        for seed in range(100, 100 + options.seeds)
-        for level in LEVELS
-    )
-    levels = np.array([level for level, _ in found])
-    values = np.array([scores for _, scores in found])
-    by_level = np.stack(
-        [
-            np.nanmean(values[levels == level], axis=0)
-            if level
-            else values[levels == level].mean(axis=0)
-            for level in LEVELS
+    peers = [] if options.no_peers else PEERS
+    for part in options.parts:
+        several = part == "several"
+        cells = [
+            (name, several, kind, level, seed)
+            for name in (SEVERAL if several else TWO_CLASSES)
+            for kind, level in CELLS[part]
+            for seed in range(100, 100 + options.seeds)
+            if not options.kinds or kind.startswith(tuple(options.kinds))
+            if not options.levels or level in options.levels
         ]
-    )
-    print(
-        "| variant | balanced accuracy | G-mean | F1 | ROC AUC | average precision | flips found |"
-    )
-    print("|---|---|---|---|---|---|---|")
-    for k, label in enumerate(options.variants):
-        cells = " | ".join(f"{v:.4f}" for v in np.nanmean(by_level[:, k], axis=0))
-        print(f"| {label} | {cells} |")
-    for m, metric in enumerate(
-        ("balanced accuracy", "G-mean", "F1", "ROC AUC", "average precision")
-    ):
-        print(f"{metric} at {', '.join(map(str, LEVELS))} %")
-        for k, label in enumerate(options.variants):
-            print(f"  {label:34s}", " ".join(f"{v:.3f}" for v in by_level[:, k, m]))
+        found = measure(cells, [*options.variants, *peers], options.jobs, options.cache)
+        show(f"{part} classes", cells, found, options.variants, peers)
+        wide = np.array(
+            [table(*cell[:2])[0].shape[1] >= FEWEST_COLUMNS_OF_WIDE for cell in cells], bool
+        )
+        if wide.any() and not several:
+            kept = {m: values[wide] for m, values in found.items()}
+            of_wide = [cell for cell, is_wide in zip(cells, wide, strict=True) if is_wide]
+            show("wide tables", of_wide, kept, options.variants, peers)
 
 
 if __name__ == "__main__":

@@ -80,3 +80,18 @@ def _numbered(order: Any, same: Any, X: Any) -> Twins:
 def is_real(X: Any) -> bool:
     """Say whether X holds real numbers."""
     return "complex" not in str(X.dtype)
+
+
+def distinct_rows(X: Any) -> Twins:
+    """Return the groups of equal rows in an order of their own, however the rows were given.
+
+    What is drawn at random among the groups is then the same for the same rows: repeated, weighted
+    or in another order.
+    """
+    twins = find_twins(X)
+    first, group = (np.arange(len(X)),) * 2 if twins is None else twins
+    direction = np.random.default_rng(1).uniform(1.0, 2.0, X.shape[1])
+    order = np.argsort(X[first] @ direction, kind="stable")
+    rank = np.empty(len(order), np.intp)
+    rank[order] = np.arange(len(order))
+    return Twins(first[order], rank[group])
