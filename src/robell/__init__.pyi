@@ -416,17 +416,28 @@ class NoiseRobustRVFLClassifier:
     hidden_bias_: NDArray[Any]
     hidden_weights_: NDArray[Any]
     intercept_: NDArray[Any]
+    kernel_width_: float
     label_probability_: NDArray[Any]
+    landmark_weights_: NDArray[Any]
+    landmarks_: NDArray[Any]
+    leaf_values_: NDArray[Any]
+    link_matrix_: NDArray[Any]
+    link_offsets_: NDArray[Any]
     mean_: NDArray[Any]
+    member_weights_: NDArray[Any]
     n_features_in_: int
     n_suspects_: int
     noise_matrix_: NDArray[Any]
     noise_rate_: float
-    offsets_: NDArray[Any]
+    operating_points_: NDArray[Any]
     sample_quality_: NDArray[Any]
     scale_: NDArray[Any]
-    slope_: float
-    def __init__(self, n_hidden: int = ..., *, n_rounds: int = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    split_columns_: Any
+    split_thresholds_: Any
+    threshold_: float
+    thresholds_: NDArray[Any]
+    def __init__(self, n_hidden: int = ..., *, n_rounds: int = ..., probability: str = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
+    def choose_threshold(self, *, cost_fn: float | None = ..., cost_fp: float | None = ..., precision: float | None = ..., recall: float | None = ..., budget: float | None = ...) -> Self: ...
     def decision_function(self, X: ArrayLike) -> NDArray[Any]: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = ...) -> Self: ...
     def get_metadata_routing(self) -> Any: ...

@@ -11,34 +11,64 @@ import pytest
 import skops.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import softmax
+from scipy.special import logit, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import balanced_accuracy_score, roc_auc_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from robell import NoiseRobustRVFLClassifier, RoBellRVFLClassifier, RVFLClassifier
+from robell._core.labels.cuts import CLEAN_PRIOR_SHARE, PRIOR_SHARE
+from robell._core.labels.link import EM_STEPS, EM_TOLERANCE, LAST_EM_STEPS, PRIOR
 from robell._core.labels.noise import (
     ANCHOR_SHARES,
-    EM_STEPS,
-    EM_TOLERANCE,
     FEWEST_ANCHORS,
     LARGEST_OWN_RATE,
     LARGEST_RATE,
     OWN_SHARES,
-    PRIOR,
     SMALLEST_REMAINDER,
 )
 from robell._core.layers import features
 from robell._core.layers.activations import ACTIVATIONS as FUNCTIONS
+from robell._core.layers.kernels import SMALLEST_EIGENVALUE
+from robell._core.layers.trees import forest_scores, grow_forest
+from robell._core.ridge import members
+from robell._core.ridge.members import (
+    ACTIVATIONS,
+    INPUTS_PER_NODE,
+    PENALTIES,
+    WEIGHT_SCALE,
+    WEIGHTS,
+)
+from robell._core.ridge.twins import distinct_rows
+from robell.metrics import expected_calibration_error
 from robell.models import noise_robust as module
+from robell.models._validation import draw_seed
 from robell.noise import flip_from_class, flip_uniformly
 
 seeds = st.integers(0, 2**32 - 1)
-FITTED = ("coef_", "intercept_", "offsets_", "slope_", "C_", "mean_", "scale_")
+FITTED = (
+    "coef_",
+    "intercept_",
+    "landmarks_",
+    "landmark_weights_",
+    "split_columns_",
+    "leaf_values_",
+    "link_matrix_",
+    "link_offsets_",
+    "C_",
+    "mean_",
+    "scale_",
+)
 JUDGED = ("noise_matrix_", "noise_rate_", "class_prior_")
 
 
@@ -71,12 +101,13 @@ def assert_same(first, second, names=FITTED + JUDGED, atol=1e-7):
 # -- a slow literal twin -------------------------------------------------------------
 
 
-def twin_layers(X, model):
-    """Return [X H] of every activation, a row and a node at a time."""
+def twin_designs(X, model):
+    """Return the columns of the four ridges, a row and a node at a time."""
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
     designs = []
-    for k, name in enumerate(module.ACTIVATIONS):
+    for k, name in enumerate(ACTIVATIONS):
         rows = []
-        for x in (X - X.mean(axis=0)) / X.std(axis=0):
+        for x in Z:
             nodes = range(k * model.n_hidden, (k + 1) * model.n_hidden)
             hidden = [
                 FUNCTIONS[name](np.array([x @ model.hidden_weights_[:, d] + model.hidden_bias_[d]]))
@@ -84,7 +115,17 @@ def twin_layers(X, model):
             ]
             rows.append(np.r_[x, np.concatenate(hidden)])
         designs.append(np.array(rows))
-    return designs
+    landmarks = model.landmarks_
+
+    def kernel(a, b):
+        return np.exp(-np.square(a - b).sum() / X.shape[1])
+
+    K = np.array([[kernel(a, b) for b in landmarks] for a in landmarks])
+    values, Q = np.linalg.eigh(K)
+    kept = values > SMALLEST_EIGENVALUE * values[-1]
+    whitening = Q[:, kept] / np.sqrt(values[kept])
+    designs.append(np.array([[kernel(z, b) for b in landmarks] for z in Z]) @ whitening)
+    return [*designs, Z]
 
 
 def twin_ridge(M, t, w, penalty):
@@ -93,15 +134,18 @@ def twin_ridge(M, t, w, penalty):
     return np.linalg.solve(design.T @ np.diag(w) @ design + penalties, design.T @ (w * t))
 
 
-def twin_fit(designs, t):
-    """Fit each network to the second class's target at its best penalty, by refits alone."""
-    n = len(t)
-    share = t.mean()
+def twin_fit(designs, t, weights, tree_seed):
+    """Fit each ridge to the second class's target at its best penalty, by refits alone.
+
+    Return the mean of the members for the rows themselves, and for the rows left out. The trees
+    have a twin of their own.
+    """
+    n, share = len(t), t.mean()
     w = t / (2 * share) + (1 - t) / (2 * (1 - share))
-    solutions, scores = [], np.zeros(n)
-    for M in designs:
+    fitted, left_out_mean = np.zeros(n), np.zeros(n)
+    for M, weight in zip(designs, weights[[0, 1, 2, 4]]):
         best = None
-        for penalty in module.PENALTIES * n:
+        for penalty in PENALTIES * n:
             left_out = np.empty(n)
             for i in range(n):
                 others = np.arange(n) != i
@@ -110,13 +154,18 @@ def twin_fit(designs, t):
             error = w @ (t - left_out) ** 2
             if best is None or error <= best[0]:
                 best = error, penalty, left_out
-        solutions.append(twin_ridge(M, t, w, best[1]))
-        scores += best[2] / len(designs)
-    return solutions, scores
+        solution = twin_ridge(M, t, w, best[1])
+        fitted += weight * (solution[0] + M @ solution[1:])
+        left_out_mean += weight * best[2]
+    order = distinct_rows(designs[-1]).first
+    X = designs[-1][order]
+    forest, scores = grow_forest(X, t[order, None], w[order], tree_seed)
+    left_out_mean[order] += weights[3] * scores[:, 0]
+    return fitted + weights[3] * forest_scores(designs[-1], forest)[:, 0], left_out_mean
 
 
 def twin_anchor_rate(certainty, wrong, sizes, largest):
-    order = sorted(range(len(certainty)), key=lambda i: (-certainty[i], wrong[i]))
+    order = sorted(range(len(certainty)), key=lambda i: -certainty[i])
     rates = [largest]
     for size in sizes:
         size = min(max(size, FEWEST_ANCHORS), len(order))
@@ -158,9 +207,10 @@ def twin_posterior(slope, offset, scores, labels, N):
     return p, joint[1] / joint.sum(axis=0)
 
 
-def twin_link(scores, labels, N, log_slope=PRIOR.log_slope, offset=0.0):
+def twin_link(scores, labels, N, n_steps=LAST_EM_STEPS):
     """Take Newton steps on the expected log-likelihood of one slope and one offset."""
-    for _ in range(EM_STEPS):
+    log_slope, offset = PRIOR.log_slope, 0.0
+    for _ in range(n_steps):
         p, z = twin_posterior(np.exp(log_slope), offset, scores, labels, N)
         s = np.exp(log_slope) * (2 * scores - 1)
         v = p * (1 - p)
@@ -173,10 +223,10 @@ def twin_link(scores, labels, N, log_slope=PRIOR.log_slope, offset=0.0):
         log_slope, offset = log_slope - step[0], offset - step[1]
         if np.abs(step).max() < EM_TOLERANCE:
             break
-    return log_slope, offset
+    return np.exp(log_slope), offset
 
 
-def twin_threshold(scores, z, prior_share):
+def twin_cut(scores, z, prior_share):
     """Return the difference of scores that the share of rows asked for lies above."""
     means = [np.average(scores, weights=1 - z), np.average(scores, weights=z)]
     nearer = np.abs(scores - means[1]) < np.abs(scores - means[0])
@@ -193,38 +243,45 @@ def test_fit_is_that_of_a_literal_twin(n_rows, rate, n_rounds):
     X, y = clusters(n_rows, separation=2.0, seed=n_rows, shares=[0.65, 0.35])
     y, _ = flip_uniformly(y, rate, 0)
     model = fit(X, y, n_hidden=4, n_rounds=n_rounds)
-    designs = twin_layers(X, model)
-    solutions, scores = twin_fit(designs, y.astype(float))
+    designs = twin_designs(X, model)
+    tree_seed = int(np.random.SeedSequence(draw_seed(0)).generate_state(4)[3])
+    weights = WEIGHTS / WEIGHTS.sum()
+    output, scores = twin_fit(designs, y.astype(float), weights, tree_seed)
     common, N = twin_noise(scores, y)
-    link = twin_link(scores, y, N)
+    cleaning = min(1.0, common / module.FULL_CLEANING_RATE)
+    slope, offset = twin_link(scores, y, N, EM_STEPS)
     for _ in range(n_rounds):
-        _, z = twin_posterior(np.exp(link[0]), link[1], scores, y, N)
-        cleaning = min(1.0, common / module.FULL_CLEANING_RATE)
-        solutions, scores = twin_fit(designs, y + cleaning * (z - y))
-        link = twin_link(scores, y, N, *link)
-    slope = np.exp(link[0])
-    _, z = twin_posterior(slope, link[1], scores, y, N)
-    threshold = twin_threshold(scores, z, module.PRIOR_SHARE)
-    output = np.mean([s[0] + M @ s[1:] for M, s in zip(designs, solutions)], axis=0)
-    expected = slope * (2 * output - 1 - threshold)
-    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-6, atol=1e-6)
+        _, z = twin_posterior(slope, offset, scores, y, N)
+        weights = WEIGHTS * [1, 1, 1, 1, cleaning]
+        weights /= weights.sum()
+        output, scores = twin_fit(designs, y + cleaning * (z - y), weights, tree_seed)
+        slope, offset = twin_link(scores, y, N)
+    _, z = twin_posterior(slope, offset, scores, y, N)
     np.testing.assert_allclose(model.label_probability_[:, 1], z, atol=1e-6)
     np.testing.assert_allclose(model.sample_quality_, np.where(y == 1, z, 1 - z), atol=1e-6)
-    assert model.slope_ == pytest.approx(slope, rel=1e-6)
     for c in (0, 1):
         of_class = np.column_stack([1 - z, z])[:, c]
         row = [of_class[y == label].sum() / of_class.sum() for label in (0, 1)]
         np.testing.assert_allclose(model.noise_matrix_[c], row, atol=1e-6)
+    # Probabilities are fitted under the common rate alone; the cut is that of the ranks.
+    even = np.array([[1 - common, common], [common, 1 - common]])
+    slope, offset = twin_link(scores, y, even)
+    odds = slope * (2 * output - 1) + offset
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-odds)), atol=1e-6)
+    prior_share = CLEAN_PRIOR_SHARE + cleaning * (PRIOR_SHARE - CLEAN_PRIOR_SHARE)
+    cut = slope * twin_cut(scores, z, prior_share) + offset
+    assert model.threshold_ == pytest.approx(1 / (1 + np.exp(-cut)), abs=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), odds - cut, rtol=1e-6, atol=1e-5)
 
 
 def test_every_node_looks_at_two_inputs_of_its_own():
     X, y = clusters(60)
     model = fit(X, y, n_hidden=30)
     used = model.hidden_weights_ != 0
-    assert used.shape == (5, 120)
-    assert (used.sum(axis=0) == module.INPUTS_PER_NODE).all()
+    assert used.shape == (5, 60)
+    assert (used.sum(axis=0) == INPUTS_PER_NODE).all()
     assert (used.sum(axis=1) > 0).all()
-    bound = module.WEIGHT_SCALE / np.sqrt(module.INPUTS_PER_NODE)
+    bound = WEIGHT_SCALE / np.sqrt(INPUTS_PER_NODE)
     assert np.abs(model.hidden_weights_).max() <= bound
     assert -1 <= model.hidden_bias_.min() < -0.8 < 0.8 < model.hidden_bias_.max() <= 1
     assert model.hidden_weights_.min() < -0.8 * bound < 0.8 * bound < model.hidden_weights_.max()
@@ -263,22 +320,29 @@ def test_attributes_are_what_they_say(seed, n_rows, n_classes, rate, separation)
     # Shares of the labels, from those of the true classes and the noise
     shares = np.bincount(place) / n_rows
     np.testing.assert_allclose(model.class_prior_ @ model.noise_matrix_, shares, atol=1e-9)
-    assert model.slope_ > 0
-    assert np.isin(np.round(np.log10(n_rows * model.C_)), -np.log10(module.PENALTIES)).all()
+    assert np.isfinite(model.link_matrix_).all()
+    if n_classes == 2:
+        assert model.link_matrix_[0, 0] > 0
+    assert np.isin(np.round(np.log10(n_rows * model.C_)), -np.log10(PENALTIES)).all()
 
 
-@given(seeds, st.integers(2, 4))
-def test_predictions_agree_with_scores_and_probabilities(seed, n_classes):
+@given(seeds, st.integers(2, 4), st.sampled_from(["frequency", "balanced"]))
+def test_predictions_agree_with_scores_and_probabilities(seed, n_classes, probability):
     X, y = clusters(60, n_classes, 1.5, seed)
-    model = fit(X, y, n_hidden=5)
+    model = fit(X, y, n_hidden=5, probability=probability)
     P, scores = model.predict_proba(X), model.decision_function(X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(model.predict(X), model.classes_[P.argmax(axis=1)])
-    if n_classes == 2:
+    if len(model.classes_) == 2:
         assert scores.shape == (60,)
-        np.testing.assert_allclose(P[:, 1], 1 / (1 + np.exp(-scores)))
+        np.testing.assert_array_equal(model.predict(X), model.classes_[(scores >= 0).astype(int)])
+        np.testing.assert_array_equal(P[:, 1] >= model.threshold_, scores >= 0)
+        np.testing.assert_allclose(logit(P[:, 1]), scores + logit(model.threshold_), atol=1e-6)
     else:
-        np.testing.assert_allclose(P, softmax(scores, axis=1))
+        np.testing.assert_array_equal(model.predict(X), model.classes_[scores.argmax(axis=1)])
+        np.testing.assert_allclose(P, softmax(scores + np.log(model.thresholds_), axis=1))
+    if probability == "balanced":
+        likeliest = model.classes_[P.argmax(axis=1)]
+        np.testing.assert_array_equal(model.predict(X), likeliest)
 
 
 def test_predictions_do_not_depend_on_the_rows_beside_them(noisy, monkeypatch):
@@ -295,7 +359,7 @@ def test_predictions_do_not_depend_on_the_rows_beside_them(noisy, monkeypatch):
 def test_blocks_and_what_is_kept_of_them_change_nothing(noisy, monkeypatch, kept_numbers):
     reference = fit(*noisy)
     monkeypatch.setattr(features, "BLOCK_ELEMENTS", 1)
-    monkeypatch.setattr(module, "KEPT_NUMBERS", kept_numbers)
+    monkeypatch.setattr(members, "KEPT_NUMBERS", kept_numbers)
     assert_same(fit(*noisy), reference)
 
 
@@ -352,7 +416,7 @@ def test_swapped_classes_mirror_the_fit(noisy):
     """The threshold is between two rows; counted from the other side it may be one row further."""
     X, y = noisy
     model, mirrored = fit(X, y), fit(X, 1 - y)
-    assert_same(model, mirrored, ("slope_", "C_", "noise_rate_"))
+    assert_same(model, mirrored, ("link_matrix_", "C_", "noise_rate_"))
     np.testing.assert_allclose(mirrored.coef_, model.coef_[:, ::-1], atol=1e-9)
     np.testing.assert_allclose(mirrored.intercept_, model.intercept_[::-1], atol=1e-9)
     np.testing.assert_allclose(mirrored.noise_matrix_, model.noise_matrix_[::-1, ::-1], atol=1e-9)
@@ -637,7 +701,7 @@ def test_rows_too_far_away_are_refused_rather_than_guessed(distance):
     model = fit(X, y, n_hidden=5)
     far = np.full((1, 5), distance)
     with np.errstate(over="ignore"):
-        overflows = not np.isfinite(model.slope_ * model._class_scores(far)).all()
+        overflows = not np.isfinite(model._class_scores(far) @ model.link_matrix_).all()
     if overflows:
         with pytest.raises(ValueError, match="overflow"):
             model.predict_proba(far)
@@ -685,3 +749,114 @@ def test_bad_input_is_refused_in_one_line(noisy):
 def test_bad_parameters_are_refused_by_name(noisy, parameters):
     message = refusal(NoiseRobustRVFLClassifier(**parameters).fit, *noisy)
     assert next(iter(parameters)) in message
+
+
+# -- probabilities and thresholds ----------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Training rows with a fifth of the labels wrong, true labels, and 3,000 rows unseen."""
+    X, y = clusters(4000, separation=2.0, seed=5, shares=[0.92, 0.08])
+    noisy, _ = flip_uniformly(y[:1000], 0.2, 1)
+    return X[:1000], noisy, y[:1000], X[1000:], y[1000:]
+
+
+def test_probabilities_are_frequencies_of_the_true_classes(rare):
+    X, noisy, _, X_test, y_test = rare
+    model = fit(X, noisy)
+    P = model.predict_proba(X_test)[:, 1]
+    assert P.mean() == pytest.approx(y_test.mean(), abs=0.03)
+    assert expected_calibration_error(y_test, P) < 0.04
+    balanced = fit(X, noisy, probability="balanced")
+    assert expected_calibration_error(y_test, balanced.predict_proba(X_test)) > 0.06
+    np.testing.assert_array_equal(model.predict(X_test), balanced.predict(X_test))
+    assert balanced.threshold_ == 0.5
+    assert balanced_accuracy_score(y_test, model.predict(X_test)) > 0.8
+
+
+def test_predict_is_scikit_learns_own_cut_at_that_threshold(rare):
+    X, noisy, _, X_test, _ = rare
+    model = fit(X, noisy)
+    fixed = FixedThresholdClassifier(
+        FrozenEstimator(model), threshold=model.threshold_, response_method="predict_proba"
+    )
+    np.testing.assert_array_equal(fixed.fit(X, noisy).predict(X_test), model.predict(X_test))
+
+
+def test_thresholds_asked_for_hold_on_unseen_rows(rare):
+    X, noisy, _, X_test, y_test = rare
+    model = fit(X, noisy)
+    default = model.threshold_
+
+    def outcome(**asked):
+        predicted = model.choose_threshold(**asked).predict(X_test)
+        precision = precision_score(y_test, predicted, zero_division=1.0)
+        return recall_score(y_test, predicted), precision, predicted.mean()
+
+    assert outcome(recall=0.9)[0] > 0.8
+    assert outcome(precision=0.8)[1] > 0.65
+    assert outcome(budget=0.05)[2] == pytest.approx(0.05, abs=0.02)
+    assert outcome(cost_fn=50, cost_fp=1)[0] > outcome(cost_fn=1, cost_fp=50)[0] + 0.2
+    assert outcome(precision=1.0)[2] < 0.05
+    assert fit(X, noisy).threshold_ == default
+
+
+def test_costs_cut_where_a_probability_of_their_ratio_would(rare):
+    """Expected costs are equal where P = cost_fp / (cost_fn + cost_fp), if P are frequencies."""
+    X, noisy, *_ = rare
+    for ratio in (1 / 3, 1 / 11):
+        model = fit(X, noisy).choose_threshold(cost_fn=1 / ratio - 1, cost_fp=1)
+        assert model.threshold_ == pytest.approx(ratio, abs=0.15)
+
+
+def test_thresholds_are_refused_in_one_line(noisy):
+    model = fit(*noisy, n_hidden=5)
+    assert "give cost_fn and cost_fp, or one of" in refusal(model.choose_threshold)
+    assert "or one of" in refusal(model.choose_threshold, cost_fn=1.0)
+    assert "or one of" in refusal(model.choose_threshold, recall=0.5, budget=0.5)
+    assert "or one of" in refusal(model.choose_threshold, recall=0.5, cost_fn=1, cost_fp=1)
+    for bad in (0, -0.5, 1.5, np.nan, "half", True):
+        assert "recall must be a number, in (0, 1]" in refusal(model.choose_threshold, recall=bad)
+    assert "cost_fp must be" in refusal(model.choose_threshold, cost_fn=1, cost_fp=0)
+    assert "not fitted" in refusal(NoiseRobustRVFLClassifier().choose_threshold, recall=0.5)
+    X, y = clusters(60, 3)
+    assert "set thresholds_" in refusal(fit(X, y, n_hidden=5).choose_threshold, recall=0.5)
+
+
+def test_thresholds_of_several_classes_may_be_set():
+    X, y = clusters(300, 3, 1.0)
+    model = fit(X, y, n_hidden=5)
+    before = np.bincount(model.predict(X), minlength=3)
+    model.thresholds_ = model.thresholds_ * [1.0, 5.0, 1.0]
+    after = np.bincount(model.predict(X), minlength=3)
+    assert after[1] < before[1]
+
+
+# -- stated limits -------------------------------------------------------------------
+
+
+def test_sixty_classes():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(60), 10)
+    X = rng.normal(size=(60, 8))[y] * 3 + 0.3 * rng.normal(size=(600, 8))
+    model = fit(X, flip_uniformly(y, 0.1, 0)[0])
+    assert model.score(X, y) > 0.8
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_ten_thousand_columns_more_than_rows():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 10_000))
+    X[:, :50] += 2.0 * y[:, None]
+    model = fit(X[:40], y[:40])
+    assert model.score(X[40:], y[40:]) > 0.7
+
+
+def test_beyond_one_half_the_model_is_mirrored():
+    X, y = clusters(400, separation=5.0)
+    labels, _ = flip_uniformly(y, 0.8, 0)
+    model = fit(X, labels)
+    assert model.score(X, y) < 0.1
+    assert model.noise_rate_ < 0.5

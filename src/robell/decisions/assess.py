@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robell._core.labels.noise import posterior
+from robell._core.labels.link import posterior
 from robell.decisions.heldout import calibrate, cross_calibrated
 from robell.decisions.measures import (
     Measured,

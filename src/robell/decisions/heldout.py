@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from robell._core.array import one_hot
-from robell._core.labels.noise import fit_link
+from robell._core.labels.link import fit_slope
 from robell._core.ridge.calibrate import fit_calibration
 from robell._core.tools.progress import Progress
 from robell.labels.unseen import deal_out, stratified_sample
@@ -84,7 +84,8 @@ def calibrate(scores, codes, noise=None):
     weight = np.ones(len(codes))
     if noise is None:
         return fit_calibration(scores, one_hot(codes, scores.shape[1]), weight)
-    return fit_link(scores, codes, weight, noise)
+    link = fit_slope(scores, codes, weight, noise)
+    return float(link.matrix[0, 0]), link.offsets
 
 
 def cross_calibrated(held, noise=None):

@@ -2,83 +2,86 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import logit, softmax
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.array import one_hot
+from robell._core.labels.cuts import cut_for_share, operating_points, predicted_share
+from robell._core.labels.link import class_shares, fit_link, fit_slope, posterior
 from robell._core.labels.noise import (
     common_rate,
-    fit_link,
+    even_noise,
     joint_matrix,
-    nearest_centroid_shares,
     noise_matrix,
     noise_rates,
-    offsets_for_shares,
-    posterior,
     wrong_share,
 )
-from robell._core.layers.features import RowBlocks, draw_sparse_layer, hidden_output, rows_per_block
+from robell._core.layers.features import rows_per_block
+from robell._core.layers.kernels import KernelLayer
 from robell._core.layers.standardise import column_scales
-from robell._core.ridge.loo import fit_centred_ridge
-from robell._core.ridge.twins import find_twins
-from robell.models._capabilities import Capabilities
-from robell.models._family import (
-    FamilyClassifier,
-    of_both_classes,
-    require_finite_scores,
+from robell._core.layers.trees import Forest, Splits
+from robell._core.ridge.members import (
+    WEIGHTS,
+    Drawn,
+    Network,
+    as_network,
+    designs_of,
+    draw_members,
+    fit_members,
+    network_scores,
 )
+from robell._core.ridge.twins import distinct_rows
+from robell.models._capabilities import Capabilities
+from robell.models._family import FamilyClassifier, require_finite_scores
+from robell.models._thresholds import ThresholdChoice
 from robell.models._validation import draw_seed
 
-# Four layers of different kinds rather than one: their errors differ, the mean of their scores
-# errs less.
-ACTIVATIONS = ("relu", "radbas", "tansig", "sin")
-INPUTS_PER_NODE = 2  # of a table's columns few act together: such nodes beat dense ones
-WEIGHT_SCALE = 4.0
-PENALTIES = 10.0 ** np.arange(-6, 3)  # times the number of rows
-# Targets are cleaned in full from this rate of wrong labels on, below it in proportion: where
-# hardly any label is wrong, most rows that look wrong are merely unusual.
+# From this rate of wrong labels on targets are cleaned in full and the linear member counts in
+# full, below it in proportion: where hardly any label is wrong, most rows that look wrong are
+# merely unusual.
 FULL_CLEANING_RATE = 0.1
-PRIOR_SHARE = 0.25  # weight of the estimated class shares in how often a class is predicted
-KEPT_NUMBERS = 1 << 24  # the outputs of a layer, 128 MiB, are kept between rounds up to here
+LARGEST_ODDS = 30.0  # of a threshold, as a logarithm: beyond it probabilities are 0 and 1
+SMALLEST_THRESHOLD = 1e-15  # where thresholds set by hand are 0 or 1
 
 
-class _Fit(NamedTuple):
-    """One round's layers, fitted."""
-
-    betas: list
-    intercepts: list
-    scores: np.ndarray  # leave-one-out, the mean over the layers, (A, K)
-    penalties: np.ndarray
-
-
-class NoiseRobustRVFLClassifier(FamilyClassifier):
+class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     """Random vector functional link network for imbalanced tables with wrong labels.
 
-    Four small networks are fitted in closed form, with all classes given the same weight. Their
-    leave-one-out scores, also in closed form, show how many labels are wrong and which: the label
-    of each row is replaced by the probabilities of the classes, given the row and its label, and
-    the networks are fitted again to these. Nothing needs tuning, and inputs need no scaling.
+    Five small models of different kinds (two random layers, a kernel, trees, a linear one) are
+    fitted with all classes given the same weight, and averaged. Their left-out scores show how
+    many labels are wrong and which: the label of each row is replaced by the probabilities of the
+    classes, given the row and its label, and all are fitted again to these. Nothing needs tuning,
+    and inputs need no scaling.
 
     Parameters
     ----------
     n_hidden : int, default=100
-        Nodes of each of the four hidden layers (relu, radbas, tansig, sin). More take longer and
-        gain little.
+        Nodes of each of the two hidden layers (relu, sin). More take longer and gain little.
     n_rounds : int, default=1
-        How often the networks are fitted again to cleaned targets. 0 fits them to the labels as
+        How often the members are fitted again to cleaned targets. 0 fits them to the labels as
         given; the quality of the labels is estimated in any case. More than 1 changes little.
+    probability : {"frequency", "balanced"}, default="frequency"
+        What ``predict_proba`` returns: how often each class occurs among rows like the one given,
+        at the estimated true shares of the classes; or the same as if the predicted class were
+        always the likeliest. ``predict`` is the same either way.
     random_state : int, RandomState instance or None, default=None
-        Seed of the hidden layers.
+        Seed of everything that is drawn.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    threshold_ : float
+        Only for two classes: ``predict`` returns ``classes_[1]`` where its probability is at least
+        this. It may be set, by hand or by ``choose_threshold``.
+    thresholds_ : ndarray of shape (n_classes,)
+        Only for more classes: ``predict`` returns the class with the largest probability divided
+        by its threshold. They may be set.
     sample_quality_ : ndarray of shape (n_samples,)
         Probability that the label of each training row is right, in the order of the rows. It can
         serve as ``sample_weight`` of another estimator.
@@ -94,21 +97,36 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
         Estimated share of wrong labels.
     class_prior_ : ndarray of shape (n_classes,)
         Estimated true shares of the classes.
-    hidden_weights_ : ndarray of shape (n_features_in_, 4 * n_hidden)
+    operating_points_ : ndarray of shape (n_points, 4)
+        Only for two classes: thresholds, and of each the share of rows predicted ``classes_[1]``,
+        recall and precision, estimated from left-out scores and corrected for wrong labels.
+    hidden_weights_ : ndarray of shape (n_features_in_, 2 * n_hidden)
         Weights of the hidden layers, one layer after the other, for standardised inputs; every
         node is connected to two inputs.
-    hidden_bias_ : ndarray of shape (4 * n_hidden,)
+    hidden_bias_ : ndarray of shape (2 * n_hidden,)
         Their biases.
-    coef_ : ndarray of shape (n_features_in_ + 4 * n_hidden, n_classes)
-        Output weights of the mean of the four networks: of the inputs, then of the nodes.
+    coef_ : ndarray of shape (n_features_in_ + 2 * n_hidden, n_classes)
+        Output weights of the inputs, then of the nodes, in the mean of the members.
     intercept_ : ndarray of shape (n_classes,)
         Output bias.
+    landmarks_ : ndarray of shape (n_landmarks, n_features_in_)
+        Standardised training rows, up to 200, that the kernel is centred on.
+    landmark_weights_ : ndarray of shape (n_landmarks, n_classes)
+        Their output weights.
+    kernel_width_ : float
+        The kernel is exp(-squared distance / width).
+    split_columns_, split_thresholds_ : ndarrays of shape (n_trees, depth)
+        Of each level of each tree the column that is compared with the threshold.
+    leaf_values_ : ndarray of shape (n_trees, 2 ** depth, n_classes)
+        Values of the leaves.
+    member_weights_ : ndarray of shape (5,)
+        Weights of the members in the mean: relu, sin, kernel, trees, linear.
     C_ : ndarray of shape (4,)
-        Weight of the errors against the size of the output weights in each network, chosen by
-        leave-one-out error.
-    slope_ : float
+        Weight of the errors against the size of the output weights in the members that are ridge
+        regressions (relu, sin, kernel, linear), chosen by leave-one-out error.
+    link_matrix_ : ndarray of shape (n_classes, n_classes)
         What the scores are multiplied by to give log-probabilities.
-    offsets_ : ndarray of shape (n_classes,)
+    link_offsets_ : ndarray of shape (n_classes,)
         What is added to them for each class.
     mean_ : ndarray of shape (n_features_in_,)
         Means of the inputs.
@@ -155,12 +173,14 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
     _parameter_constraints = {
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
         "n_rounds": [Interval(Integral, 0, None, closed="left")],
+        "probability": [StrOptions({"frequency", "balanced"})],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_hidden=100, *, n_rounds=1, random_state=None):
+    def __init__(self, n_hidden=100, *, n_rounds=1, probability="frequency", random_state=None):
         self.n_hidden = n_hidden
         self.n_rounds = n_rounds
+        self.probability = probability
         self.random_state = random_state
 
     # -- fit --------------------------------------------------------------------------
@@ -187,10 +207,9 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
         self.classes_, rows = given.classes, given.rows()
         self.mean_, self.scale_ = column_scales(rows.X, rows.multiplicity)
         rows = rows._replace(X=self._standardise(rows.X))
-        self._draw_layers()
-        scores, N, link = self._fit_rounds(rows)
+        scores, rate, N, link = self._fit_rounds(rows)
         Z = posterior(link.probability(scores), rows.labels, N)
-        self._fit_decision(scores, Z, link, rows.multiplicity)
+        self._fit_decision(scores, Z, rows, rate)
         self._judge_labels(given, Z, N, link)
         return self
 
@@ -198,64 +217,74 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
         with np.errstate(over="ignore"):
             return (X - self.mean_) / self.scale_
 
-    def _draw_layers(self):
-        seed = draw_seed(self.random_state)
-        layers = [
-            draw_sparse_layer(
-                self.n_features_in_, int(self.n_hidden), INPUTS_PER_NODE, WEIGHT_SCALE, child
-            )
-            for child in np.random.SeedSequence(seed).generate_state(len(ACTIVATIONS))
-        ]
-        self.hidden_weights_ = np.hstack([weights for weights, _ in layers])
-        self.hidden_bias_ = np.concatenate([bias for _, bias in layers])
-
-    def _layer(self, X, k):
-        """Return the output of the hidden layer k for standardised rows."""
-        nodes = slice(k * int(self.n_hidden), (k + 1) * int(self.n_hidden))
-        weights, bias = self.hidden_weights_[:, nodes], self.hidden_bias_[nodes]
-        return hidden_output(X, weights, bias, ACTIVATIONS[k])
-
     def _fit_rounds(self, rows):
         """Fit, clean the targets, fit again; return the last scores, the noise and the link."""
-        given, twins = one_hot(rows.labels, len(self.classes_)), find_twins(rows.X)
-        X = rows.X if twins is None else rows.X[twins.first]  # equal rows are left out together
-        n_columns = self.n_features_in_ + int(self.n_hidden)
-        designs = [
-            RowBlocks(
-                lambda block, k=k: np.hstack([X[block], self._layer(X[block], k)]),
-                len(X),
-                n_columns,
-                keep=len(X) * n_columns <= KEPT_NUMBERS,
-            )
-            for k in range(len(ACTIVATIONS))
-        ]
-        fit = _fit_layers(designs, given, rows.multiplicity, twins)
-        rate = common_rate(fit.scores, rows.labels, rows.multiplicity)
-        N = noise_matrix(fit.scores, rows.labels, rows.multiplicity, rate)
+        _, labels, multiplicity = rows
+        given, distinct = one_hot(labels, len(self.classes_)), distinct_rows(rows.X)
+        X = rows.X[distinct.first]  # equal rows are left out together
+        drawn = draw_members(X, int(self.n_hidden), draw_seed(self.random_state))
+        fit_balanced = partial(
+            _fit_balanced, X, designs_of(X, drawn), drawn, distinct, multiplicity
+        )
+        weights = WEIGHTS / WEIGHTS.sum()
+        members, scores = fit_balanced(given, weights)
+        rate = common_rate(scores, labels, multiplicity)
+        N = noise_matrix(scores, labels, multiplicity, rate)
+        link = fit_slope(scores, labels, multiplicity, N)
         cleaning = min(1.0, rate / FULL_CLEANING_RATE)
-        link = fit_link(fit.scores, rows.labels, rows.multiplicity, N)
         for _ in range(int(self.n_rounds)):
-            Z = posterior(link.probability(fit.scores), rows.labels, N)
-            fit = _fit_layers(designs, given + cleaning * (Z - given), rows.multiplicity, twins)
-            link = fit_link(fit.scores, rows.labels, rows.multiplicity, N, link)
-        self._keep_mean(fit)
-        self.C_ = 1.0 / fit.penalties
-        return fit.scores, N, link
+            Z = posterior(link.probability(scores), labels, N)
+            weights = WEIGHTS * np.array([1.0, 1.0, 1.0, 1.0, cleaning])
+            weights /= weights.sum()
+            members, scores = fit_balanced(given + cleaning * (Z - given), weights)
+            link = fit_link(scores, labels, multiplicity, N)
+        self._store(drawn, members, weights)
+        return scores, rate, N, link
 
-    def _keep_mean(self, fit):
-        """Store the mean of the networks as one network."""
-        n, n_features = len(ACTIVATIONS), self.n_features_in_
-        inputs = sum(beta[:n_features] for beta in fit.betas)
-        self.coef_ = np.vstack([inputs, *(beta[n_features:] for beta in fit.betas)]) / n
-        self.intercept_ = sum(fit.intercepts) / n
+    def _store(self, drawn, members, weights):
+        """Store the mean of the members as one model."""
+        network = as_network(members, drawn, weights)
+        is_half = len(self.classes_) == 2
+        self.hidden_weights_, self.hidden_bias_ = drawn.hidden_weights, drawn.hidden_bias
+        self.coef_ = _both(network.coef, is_half, 0.0)
+        self.intercept_ = _both(network.intercept + network.forest.mean, is_half, 1.0)
+        self.landmarks_, self.kernel_width_ = drawn.kernel.landmarks, drawn.kernel.width
+        self.landmark_weights_ = _both(network.landmark_weights, is_half, 0.0)
+        self.split_columns_, self.split_thresholds_ = network.forest.splits
+        self.leaf_values_ = _both(network.forest.values, is_half, 0.0)
+        self.member_weights_ = weights
+        self.C_ = np.array([1.0 / ridge.penalty for ridge in members.ridges])
 
-    def _fit_decision(self, scores, Z, link, multiplicity):
-        """Choose offsets by how often each class should be predicted."""
+    def _fit_decision(self, scores, Z, rows, rate):
+        """Fit the probabilities, and choose where to cut them.
+
+        Probabilities are fitted under the common noise rate alone: in a table with right labels a
+        small class's own rate, taken from few rows, moves them further than it mends.
+        """
+        multiplicity, n_classes = rows.multiplicity, len(self.classes_)
+        N = even_noise(np.full(n_classes, rate))
         self.class_prior_ = multiplicity @ Z / multiplicity.sum()
-        shares = (1.0 - PRIOR_SHARE) * nearest_centroid_shares(scores, Z, multiplicity)
-        shares += PRIOR_SHARE * self.class_prior_
-        self.slope_ = link.slope
-        self.offsets_ = link.slope * offsets_for_shares(scores, multiplicity, shares)
+        link = fit_link(scores, rows.labels, multiplicity, N)
+        if n_classes == 2:
+            cleaning = min(1.0, rate / FULL_CLEANING_RATE)
+            share = predicted_share(scores, Z, multiplicity, cleaning)
+            cut = cut_for_share(scores[:, 1] - scores[:, 0], multiplicity, share)
+            odds = np.clip(link.logits(np.array([[0.0, cut]])), -LARGEST_ODDS, LARGEST_ODDS)
+            thresholds = softmax(odds[0])
+        else:
+            thresholds = link.shares
+        if self.probability == "balanced":
+            link = link._replace(offsets=link.offsets - np.log(thresholds))
+            thresholds = np.full(n_classes, 1.0 / n_classes)
+        self.link_matrix_, self.link_offsets_ = link.matrix, link.offsets
+        for name in ("threshold_", "thresholds_", "operating_points_"):
+            vars(self).pop(name, None)
+        if n_classes == 2:
+            self.threshold_ = float(thresholds[1])
+            P = link.probability(scores)[:, 1]
+            self.operating_points_ = operating_points(P, Z, multiplicity)
+        else:
+            self.thresholds_ = thresholds
 
     def _judge_labels(self, given, Z, N, link):
         """Store what the fit says about every label given, rows of weight 0 included."""
@@ -281,24 +310,36 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
 
     def _class_scores(self, X):
         """Score rows of the table, a block at a time."""
+        kernel = KernelLayer(self.landmarks_, np.empty((0, 0)), self.kernel_width_)
+        drawn = Drawn(self.hidden_weights_, self.hidden_bias_, kernel, 0)
+        splits = Splits(self.split_columns_, self.split_thresholds_)
+        forest = Forest(splits, self.leaf_values_, np.zeros(len(self.classes_)), 0.0)
+        network = Network(self.coef_, self.intercept_, self.landmark_weights_, forest)
         scores = np.empty((len(X), len(self.classes_)))
-        step = rows_per_block(len(self.coef_))
+        step = rows_per_block(len(self.coef_) + len(self.landmarks_))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for start in range(0, len(X), step):
                 block = self._standardise(X[start : start + step])
-                hidden = [self._layer(block, k) for k in range(len(ACTIVATIONS))]
-                scores[start : start + step] = np.hstack([block, *hidden]) @ self.coef_
-        return scores + self.intercept_
+                scores[start : start + step] = network_scores(block, drawn, network)
+        return scores
+
+    def _log_probability(self, X):
+        """Return log-probabilities of the classes, up to a constant of each row."""
+        X = self._check_new(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            logits = self._class_scores(X) @ self.link_matrix_ + self.link_offsets_
+        require_finite_scores(logits)
+        return logits
 
     def _scores(self, X):
-        X = self._check_new(X)
-        with np.errstate(over="ignore"):
-            odds = self.slope_ * self._class_scores(X) + self.offsets_
-        require_finite_scores(odds)
-        return odds[:, 1:] - odds[:, :1] if len(self.classes_) == 2 else odds
+        logits = self._log_probability(X)
+        if len(self.classes_) == 2:
+            cut = np.clip(self.threshold_, SMALLEST_THRESHOLD, 1.0 - SMALLEST_THRESHOLD)
+            return logits[:, 1:] - logits[:, :1] - logit(cut)
+        return logits - np.log(self.thresholds_)
 
     def decision_function(self, X):
-        """Return the log-odds of the classes, as if all classes were equally frequent.
+        """Return by how much the log-odds of the classes exceed those of the thresholds.
 
         Parameters
         ----------
@@ -308,12 +349,17 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes the second's less the first's; otherwise one score a class.
+            For two classes the log-odds of the second less those of ``threshold_``; otherwise one
+            score a class, the log-probability less that of its threshold.
         """
         return super().decision_function(X)
 
     def predict_proba(self, X):
-        """Return the probabilities of the classes, as if all classes were equally frequent.
+        """Return the probabilities of the classes.
+
+        By default they are frequencies: of the rows given .3, three in ten should be of the class,
+        if the classes are as frequent there as the model estimates they truly are in the training
+        rows. With ``probability="balanced"`` the predicted class is always the likeliest.
 
         Parameters
         ----------
@@ -323,36 +369,42 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
         Returns
         -------
         probability : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``; the predicted class has the largest.
+            In the order of ``classes_``.
         """
-        return softmax(of_both_classes(self._scores(X)), axis=1)
+        return softmax(self._log_probability(X), axis=1)
+
+    def predict(self, X):
+        """Return the class whose probability reaches its threshold.
+
+        Two classes: ``classes_[1]`` where its probability is at least ``threshold_``. More: the
+        class with the largest probability divided by its entry of ``thresholds_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted class labels.
+        """
+        P = self.predict_proba(X)
+        if len(self.classes_) == 2:
+            return self.classes_[(P[:, 1] >= self.threshold_).astype(np.intp)]
+        return self.classes_[(P / self.thresholds_).argmax(axis=1)]
 
 
-def _fit_layers(designs, targets, multiplicity, twins):
-    """Fit every layer to the same targets, soft or not, with classes of equal weight."""
-    total = multiplicity.sum()
-    n_classes = targets.shape[1]
-    shares = np.maximum(multiplicity @ targets / total, 0.5 / total)
-    weights = multiplicity * (targets @ (1.0 / (n_classes * shares)))
-    if twins is not None:
-        weights, targets = twins.merge(weights, targets)
+def _fit_balanced(X, designs, drawn, distinct, multiplicity, targets, member_weights):
+    """Fit every member, classes weighted equally; return them and the left-out mean scores."""
+    total, n_classes = multiplicity.sum(), targets.shape[1]
+    weights = multiplicity * (targets @ (1.0 / (n_classes * class_shares(targets, multiplicity))))
+    weights, targets = distinct.merge(weights, targets)
     # The scores of two classes add up to one: one of them is enough.
     first = 1 if n_classes == 2 else 0
-    fits = [
-        fit_centred_ridge(design, targets[:, first:], weights, PENALTIES * total)
-        for design in designs
-    ]
-    scores = sum(fit.loo_scores for fit in fits) / len(fits)
-    if twins is not None:
-        scores = scores[twins.group]
-    if first:
-        scores = np.hstack([1.0 - scores, scores])
-    return _Fit(
-        [_both(fit.beta, first, 0.0) for fit in fits],
-        [_both(fit.intercept, first, 1.0) for fit in fits],
-        scores,
-        np.array([PENALTIES[fit.place] * total for fit in fits]),
-    )
+    members = fit_members(X, designs, drawn, targets[:, first:], weights, total)
+    scores = members.mean_scores(member_weights)[distinct.group]
+    return members, _both(scores, first, 1.0)
 
 
 def _both(values, is_half, total):

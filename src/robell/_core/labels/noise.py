@@ -1,24 +1,13 @@
-"""How many labels are wrong, and which, estimated from leave-one-out scores.
+"""How many labels are wrong, estimated from leave-one-out scores.
 
-Each row has a given label y; its true class z is not known. The label depends on the true class
-alone, by the matrix N_zy = P(y | z), and the true class on the scores s of the row:
-
-    P(z | s) = exp(a s_z + b_z) / Σ_k exp(a s_k + b_k),       P(z | s, y) ∝ P(z | s) N_zy.
-
-N is estimated from anchors, the rows whose scores leave the least doubt about their class. Slope
-and offsets are then fitted by expectation maximisation with N fixed, because a likelihood that may
-choose N as well takes hard rows for wrong ones.
+N_zy = P(y | z), how often a row of class z is labelled y, comes from anchors: the rows whose
+scores leave the least doubt about their class. Those of them with another label are wrong ones.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
-
-from robell._core.ridge.calibrate import SlopePrior, contrasts, log_odds, newton_step
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -33,22 +22,6 @@ LARGEST_RATE = 0.47  # beyond one half, right and wrong labels would change plac
 LARGEST_OWN_RATE = 0.45
 # A class is never left with less than this part of the rows that carry its label.
 SMALLEST_REMAINDER = 0.1
-
-PRIOR = SlopePrior(log_slope=1.5, precision=1.0)
-LOG_SLOPES = -3.0, 5.0  # the least and the largest
-EM_STEPS = 25
-EM_TOLERANCE = 1e-3
-
-
-class Link(NamedTuple):
-    """P(z | s): one slope, and an offset a class."""
-
-    slope: float
-    offsets: Array
-
-    def probability(self, scores: Array) -> Array:
-        """Return P(z | s) for every row."""
-        return np.asarray(softmax(self.slope * scores + self.offsets, axis=1))
 
 
 def margins(scores: Array) -> Array:
@@ -67,9 +40,11 @@ def anchor_rate(
     standard error added, since small groups have few by luck more often; the smallest of these
     counts, ``largest`` at the most.
     """
-    order = np.lexsort((wrong, -margin))
-    rows = np.concatenate([[0.0], np.cumsum(weight[order])])
-    others = np.concatenate([[0.0], np.cumsum(weight[order] * wrong[order])])
+    order = np.argsort(-margin, kind="stable")
+    # Equal margins, as of equal rows, come in as one: none of them is the more certain.
+    last = np.append(np.flatnonzero(np.diff(margin[order])), len(order) - 1)
+    rows = np.append(0.0, np.cumsum(weight[order])[last])
+    others = np.append(0.0, np.cumsum(weight[order] * wrong[order])[last])
     size = np.minimum(np.maximum(sizes, FEWEST_ANCHORS), rows[-1])
     rate = np.interp(size, rows, others) / size
     # never less than the error of a share seen as one half of one row in `size`
@@ -141,87 +116,3 @@ def noise_rates(joint: Array) -> Array:
 def wrong_share(joint: Array) -> float:
     """Return 1 - Σ_z J_zz / Σ_zy J_zy, the share of all rows whose label is wrong."""
     return float(1.0 - np.trace(joint) / joint.sum())
-
-
-def posterior(prior: Array, labels: Labels, N: Array) -> Array:
-    """Return P(z | s, y) from P(z | s) and the given labels."""
-    return _posterior(prior.T, N[:, labels]).T
-
-
-def _posterior(prior: Array, likelihood: Array) -> Array:
-    joint = prior * likelihood
-    joint /= np.maximum(joint.sum(axis=0), 1e-300)
-    return joint
-
-
-def fit_link(
-    scores: Array, labels: Labels, weight: Array, N: Array, start: Link | None = None
-) -> Link:
-    """Fit slope and offsets by expectation maximisation, one Newton step in each round.
-
-    Maximises Σ_i w_i log Σ_z P(z | s_i) N_zy_i, with a prior on log a that keeps a positive.
-    """
-    # Sums over a few classes are sums of long vectors in this order, which is fast.
-    contrast, likelihood = np.ascontiguousarray(contrasts(scores)), N[:, labels]
-    theta = np.concatenate([[PRIOR.log_slope], np.zeros(len(contrast))])
-    if start is not None:
-        theta = np.concatenate([[np.log(start.slope)], start.offsets[1:] - start.offsets[0]])
-    # Where one row weighs more than 1e16 others the rounding of their sum is more than 1e-6.
-    ridge = max(1e-6, 1e-12 * float(weight.sum()))
-    for _ in range(EM_STEPS):
-        P = softmax(np.vstack([np.zeros(len(labels)), log_odds(theta, contrast)]), axis=0)
-        target = _posterior(P, likelihood)
-        step, _ = newton_step(theta, contrast, P[1:], target[1:], weight, PRIOR, ridge)
-        step = np.clip(step, -1.0, 1.0)
-        theta = theta - step
-        theta[0] = np.clip(theta[0], *LOG_SLOPES)
-        if np.abs(step).max() < EM_TOLERANCE:
-            break
-    return Link(float(np.exp(theta[0])), np.concatenate([[0.0], theta[1:]]))
-
-
-def nearest_centroid_shares(scores: Array, Z: Array, weight: Array) -> Array:
-    """Return the share of the rows nearest, by their scores, to the mean of each class.
-
-    Class means are of the scores weighted by Z = P(z | s, y): of the true classes, as far as known.
-    """
-    counts = np.maximum(weight @ Z, 1e-12)
-    means = (Z * weight[:, None]).T @ scores / counts[:, None]
-    nearest = (scores @ means.T - 0.5 * np.square(means).sum(axis=1)).argmax(axis=1)
-    return np.asarray(np.bincount(nearest, weight, scores.shape[1]) / weight.sum())
-
-
-def offsets_for_shares(scores: Array, weight: Array, shares: Array) -> Array:
-    """Return offsets o such that argmax_k s_k + o_k is class k for these shares of the rows.
-
-    Two classes: o from the quantile of the difference of the scores. More: the offsets of classes
-    predicted too often are lowered, of the others raised, by less and less.
-    """
-    n_classes = scores.shape[1]
-    offsets = np.zeros(n_classes)
-    if n_classes == 2:
-        offsets[1] = -_upper_quantile(scores[:, 1] - scores[:, 0], weight, float(shares[1]))
-        return offsets
-    spread = float(np.sqrt(np.average(np.square(margins(scores)).mean(axis=1), weights=weight)))
-    best, smallest = offsets.copy(), np.inf
-    for step in range(100):
-        chosen = (scores + offsets).argmax(axis=1)
-        found = np.bincount(chosen, weight, n_classes) / weight.sum()
-        miss = float(np.abs(found - shares).sum())
-        if miss < smallest:
-            best, smallest = offsets.copy(), miss
-        offsets += spread / (4.0 + 0.2 * step) * np.log((shares + 0.01) / (found + 0.01))
-    return np.asarray(best - best[0])
-
-
-def _upper_quantile(values: Array, weight: Array, share: float) -> float:
-    """Return a threshold that this share of the weight lies above, between two values."""
-    ordered = -np.sort(-values)
-    above = np.cumsum(weight[np.argsort(-values, kind="stable")])
-    place = int(np.searchsorted(above, share * above[-1] * (1.0 + 1e-12), side="right"))
-    place = min(place, len(values) - 1)
-    # Copies of a row stay on one side.
-    tie = 1e-9 * (ordered[0] - ordered[-1])
-    while place > 0 and ordered[place - 1] - ordered[place] <= tie:
-        place -= 1
-    return float(ordered[0] if place == 0 else 0.5 * (ordered[place - 1] + ordered[place]))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
 SMALLEST_EIGENVALUE = 1e-6  # of the largest: directions below it are rounding
 
 
@@ -32,18 +33,13 @@ def fit_kernel_layer(X: Array, n_landmarks: int, seed: int) -> KernelLayer:
     """Make the layer from rows X, all different, in an order of their own; columns standardised."""
     drawn = np.random.default_rng(seed).permutation(len(X))[:n_landmarks]
     landmarks = X[np.sort(drawn)]
-    width = max(1.0, float((np.ptp(X, axis=0) > 0).sum()))
-    values, Q = np.linalg.eigh(_kernel(landmarks, landmarks, width))
+    width = max(1.0, float((np.ptp(X, axis=0) > SMALLEST_RANGE).sum()))
+    values, Q = np.linalg.eigh(radial(landmarks, landmarks, width))
     kept = values > SMALLEST_EIGENVALUE * values[-1]
     return KernelLayer(landmarks, Q[:, kept] / np.sqrt(values[kept]), width)
 
 
-def kernel_output(X: Array, layer: KernelLayer) -> Array:
-    """Return h of every row."""
-    return _kernel(X, layer.landmarks, layer.width) @ layer.whitening
-
-
-def _kernel(X: Array, landmarks: Array, width: float) -> Array:
+def radial(X: Array, landmarks: Array, width: float) -> Array:
     """Return exp(-|x - l|²/width), (n, m)."""
     squares = np.square(X).sum(axis=1)[:, None] + np.square(landmarks).sum(axis=1)
     squares -= 2.0 * (X @ landmarks.T)

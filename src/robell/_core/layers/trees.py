@@ -28,10 +28,11 @@ Places = NDArray[np.intp]
 N_TREES = 40
 DEPTH = 6
 SPLITS_DRAWN = 12  # on every level of a tree
-MOST_ROWS = 4096  # that a tree is grown on
+MOST_ROWS = 2048  # that a tree is grown on
 SHRINKAGES = (1.0, 4.0, 16.0, 64.0)  # λ, in rows
 MOST_DIRECTIONS = 3  # of the targets that a level looks at: random ones where classes are more
 SAME_SHARE = 1e-9  # of a column's range: values nearer to each other are not cut apart
+SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
 MOST_NUMBERS = 1 << 22  # that growing takes at a time
 
 
@@ -40,6 +41,10 @@ class Splits(NamedTuple):
 
     columns: Places  # (T, D)
     thresholds: Array  # (T, D)
+
+    def of(self, trees: slice) -> Splits:
+        """Return the splits of some of the trees."""
+        return Splits(self.columns[trees], self.thresholds[trees])
 
 
 class Forest(NamedTuple):
@@ -62,7 +67,8 @@ class Cuts(NamedTuple):
 def find_cuts(X: Array) -> Cuts:
     """Return where the columns of X can be cut."""
     values = np.sort(X, axis=0)
-    step = np.diff(values, axis=0) > SAME_SHARE * (values[-1] - values[0])
+    spread = values[-1] - values[0]
+    step = (np.diff(values, axis=0) > SAME_SHARE * spread) & (spread > SMALLEST_RANGE)
     starts = np.zeros(values.shape, np.intp)
     starts[1:] = np.where(step, np.arange(1, len(values))[:, None], 0)
     first = np.where(step.any(axis=0), step.argmax(axis=0) + 1, 0) if len(step) else starts[0]
@@ -102,7 +108,7 @@ def forest_scores(X: Array, forest: Forest) -> Array:
     total = np.zeros((len(X), n_targets))
     for of_tree in place:
         total += flat[of_tree]
-    return total / n_trees + forest.mean
+    return np.asarray(total / n_trees + forest.mean)
 
 
 def grow_forest(X: Array, targets: Array, weight: Array, seed: int) -> tuple[Forest, Array]:
@@ -114,8 +120,9 @@ def grow_forest(X: Array, targets: Array, weight: Array, seed: int) -> tuple[For
     rng = np.random.default_rng(seed)
     n, n_targets = targets.shape
     size = min(MOST_ROWS, max(1, n // 2))
-    bags = np.stack([rng.permutation(n)[:size] for _ in range(N_TREES)])
-    cuts = find_cuts(X[np.sort(rng.permutation(n)[:MOST_ROWS])])
+    bags = np.stack([rng.choice(n, size, replace=False, shuffle=False) for _ in range(N_TREES)])
+    looked_at = rng.choice(n, min(n, 2 * MOST_ROWS), replace=False, shuffle=False)
+    cuts = find_cuts(X[looked_at])
     drawn = draw_splits(cuts, (N_TREES, DEPTH, SPLITS_DRAWN), rng)
     directions = rng.standard_normal((N_TREES, DEPTH, n_targets, MOST_DIRECTIONS))
     if n_targets <= MOST_DIRECTIONS:
@@ -125,10 +132,13 @@ def grow_forest(X: Array, targets: Array, weight: Array, seed: int) -> tuple[For
     rows = np.hstack([relative[:, None], relative[:, None] * (targets - mean)])
     step = max(1, MOST_NUMBERS // (size * SPLITS_DRAWN * (1 + directions.shape[3])))
     grown = [
-        _grow(X, rows, bags[some], Splits(*(part[some] for part in drawn)), directions[some])
+        _grow(X, rows, bags[some], drawn.of(some), directions[some])
         for some in (slice(start, start + step) for start in range(0, N_TREES, step))
     ]
-    splits = Splits(*(np.concatenate(part) for part in zip(*(s for s, _ in grown), strict=True)))
+    splits = Splits(
+        np.concatenate([found.columns for found, _ in grown]),
+        np.concatenate([found.thresholds for found, _ in grown]),
+    )
     sums = [np.concatenate(level) for level in zip(*(level for _, level in grown), strict=True)]
     values, scores, shrinkage = _shrink(X, rows, bags, splits, sums)
     return Forest(splits, values, mean, shrinkage), scores + mean
@@ -142,6 +152,7 @@ def _grow(
     kept = Splits(np.zeros((len(bags), DEPTH), np.intp), np.full((len(bags), DEPTH), np.inf))
     node, sums = np.zeros(bags.shape, np.intp), []
     in_bag = rows[bags].reshape(bags.size, -1)  # (t m, 1 + K)
+    first_cell = X.shape[1] * bags
     for level in range(DEPTH + 1):
         n_nodes = len(bags) << level
         place = (node + (trees << level)[:, None]).ravel()
@@ -151,14 +162,17 @@ def _grow(
         if level == DEPTH:
             break
         column, threshold = drawn.columns[:, level], drawn.thresholds[:, level]
-        right = X[bags[:, :, None], column[:, None, :]] > threshold[:, None, :]  # (t, m, splits)
+        cells = first_cell[:, :, None] + column[:, None, :]  # of X in one row: the fastest way
+        right = X.ravel().take(cells) > threshold[:, None, :]  # (t, m, splits)
         seen = rows[bags, 1:] @ directions[:, level]  # (t, m, directions)
         seen = np.concatenate([rows[bags, :1], seen], axis=2)
         sides = (seen[:, :, :, None] * right[:, :, None, :]).reshape(bags.size, -1)
         of_right = (members @ sides).reshape(n_nodes, seen.shape[2], -1)
         total = (members @ seen.reshape(bags.size, -1))[:, :, None]
         gain = _explained(of_right) + _explained(total - of_right)
-        best = gain.reshape(len(bags), -1, gain.shape[1]).sum(axis=1).argmax(axis=1)
+        gain = gain.reshape(len(bags), -1, gain.shape[1]).sum(axis=1)
+        # The first of those that are equal up to rounding: often splits divide the rows alike.
+        best = (gain >= gain.max(axis=1, keepdims=True) * (1.0 - SAME_SHARE)).argmax(axis=1)
         kept.columns[:, level] = column[trees, best]
         kept.thresholds[:, level] = threshold[trees, best]
         node = 2 * node + right[trees, :, best]
@@ -185,7 +199,8 @@ def _shrink(
         value = np.zeros((n_trees, 1, width - 1))
         for level in sums[1:]:
             above = np.repeat(value, 2, axis=1)
-            value = above + (level[:, :, 1:] - level[:, :, :1] * above) / (level[:, :, :1] + shrinkage)
+            total, sums_of_node = level[:, :, :1], level[:, :, 1:]
+            value = above + (sums_of_node - total * above) / (total + shrinkage)
         flat, scores = value.reshape(-1, width - 1), np.zeros(target.shape)
         for of_tree, counted in zip(place, left_out, strict=True):
             scores += flat[of_tree] * counted[:, None]

@@ -29,7 +29,7 @@ from robell._core.ridge.solve import EPS, normal_equations, require_finite, solv
 
 Array = NDArray[np.float64]
 
-SMALLEST_COMPLEMENT = 1e-6  # of a leverage, where scores are kept: a row that decides its own
+SMALLEST_COMPLEMENT = 1e-10  # of a leverage, where scores are kept: below it is rounding
 
 
 class Spectrum(NamedTuple):
@@ -162,14 +162,18 @@ class CentredRidge(NamedTuple):
     intercept: Array  # (K,)
     loo_scores: Array  # (A, K)
     place: int  # of the penalty
+    penalty: float
 
 
-def fit_centred_ridge(design: RowBlocks, T: Array, w: Array, penalties: Array) -> CentredRidge:
+def fit_centred_ridge(
+    design: RowBlocks, T: Array, w: Array, penalties: Array, basis: Array | None = None
+) -> CentredRidge:
     """Fit at the penalty with the smallest weighted squared leave-one-out error.
 
-    Of equal errors the larger penalty wins. Arguments as those of ``solve_ridge``.
+    Of equal errors the larger penalty wins. Arguments as those of ``solve_ridge``. With a basis V
+    the columns are those of MV, which is never made, and beta is Vβ; M must be tall then.
     """
-    centre, spectrum = _eigenbasis(design, T, w)
+    centre, spectrum = _eigenbasis(design, T, w, basis)
     scores = np.empty((design.n_rows, len(penalties), T.shape[1]))
     errors = np.zeros(len(penalties))
     for rows, residual in left_out_residuals(design, T, w, spectrum, penalties, centre):
@@ -179,10 +183,13 @@ def fit_centred_ridge(design: RowBlocks, T: Array, w: Array, penalties: Array) -
     values, Q, coordinates = spectrum
     beta = Q @ ((1.0 / (values + penalties[place]))[:, None] * coordinates)
     intercept = centre.targets - centre.rows @ beta
-    return CentredRidge(beta, intercept, np.ascontiguousarray(scores[:, place]), place)
+    left_out = np.ascontiguousarray(scores[:, place])
+    return CentredRidge(beta, intercept, left_out, place, float(penalties[place]))
 
 
-def _eigenbasis(design: RowBlocks, T: Array, w: Array) -> tuple[Centre, Spectrum]:
+def _eigenbasis(
+    design: RowBlocks, T: Array, w: Array, basis: Array | None = None
+) -> tuple[Centre, Spectrum]:
     """Return the means, and the spectrum of the centred problem.
 
     Wide systems have at most A eigenvalues that are not zero: those of ÃÃᵀ, Ã = W½(M - μ), whose
@@ -190,7 +197,7 @@ def _eigenbasis(design: RowBlocks, T: Array, w: Array) -> tuple[Centre, Spectrum
     """
     total = float(w.sum())
     target_mean = w @ T / total
-    if design.n_rows < design.n_columns:
+    if basis is None and design.n_rows < design.n_columns:
         M = design.whole()
         centre = Centre(w @ M / total, target_mean, total)
         root = np.sqrt(w)[:, None]
@@ -214,4 +221,7 @@ def _eigenbasis(design: RowBlocks, T: Array, w: Array) -> tuple[Centre, Spectrum
         raise ValueError("the hidden layer or the inputs overflow")
     centre = Centre(products[:P, P] / total, target_mean, total)
     G = products[:P, :P] - total * np.outer(centre.rows, centre.rows)
-    return centre, decompose(G, products[:P, P + 1 :])
+    if basis is None:
+        return centre, decompose(G, products[:P, P + 1 :])
+    spectrum = decompose(basis.T @ G @ basis, basis.T @ products[:P, P + 1 :])
+    return centre, spectrum._replace(Q=basis @ spectrum.Q)

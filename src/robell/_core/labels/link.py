@@ -1,0 +1,138 @@
+"""P(z | s): the true class of a row from its scores, although labels may be wrong.
+
+Each row has a given label y; its true class z is not known. The label depends on the true class
+alone, by the matrix N_zy = P(y | z), and the true class on the scores s of the row:
+
+    P(z | s) = softmax(s A + b)_z,       P(z | s, y) ∝ P(z | s) N_zy.
+
+N is held fixed (``noise.py``), because a likelihood that may choose N as well takes hard rows for
+wrong ones. For two classes A is one slope, and slope and offsets are fitted by expectation
+maximisation. For more it is a full matrix: regression on indicators hides a class that lies
+between two others, and no offset can bring it back. A and b are then a logistic regression of the
+probabilities P(z | s, y) on the scores, classes balanced, with a small ridge.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from robell._core.ridge.calibrate import SlopePrior, contrasts, log_odds, newton_step
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+PRIOR = SlopePrior(log_slope=1.5, precision=1.0)
+LOG_SLOPES = -3.0, 5.0  # the least and the largest
+EM_STEPS = 25
+LAST_EM_STEPS = 12  # few steps from the prior: later ones find fewer wrong labels
+EM_TOLERANCE = 1e-3
+FULL_ROUNDS = 2  # of label probabilities and the full link in turn
+FULL_RIDGE = 1.0  # for scores of unit spread
+FULL_STEPS = 60
+FULL_TOLERANCE = 1e-3
+
+
+class Link(NamedTuple):
+    """P(z | s) = softmax(s A + b), where the classes have these shares."""
+
+    matrix: Array  # (K, K)
+    offsets: Array  # (K,)
+    shares: Array  # (K,)
+
+    def logits(self, scores: Array) -> Array:
+        """Return s A + b for every row."""
+        return np.asarray(scores @ self.matrix + self.offsets)
+
+    def probability(self, scores: Array) -> Array:
+        """Return P(z | s) for every row."""
+        return np.asarray(softmax(self.logits(scores), axis=1))
+
+
+def posterior(prior: Array, labels: Labels, N: Array) -> Array:
+    """Return P(z | s, y) from P(z | s) and the given labels."""
+    return _posterior(prior.T, N[:, labels]).T
+
+
+def _posterior(prior: Array, likelihood: Array) -> Array:
+    joint = prior * likelihood
+    joint /= np.maximum(joint.sum(axis=0), 1e-300)
+    return joint
+
+
+def class_shares(Z: Array, weight: Array) -> Array:
+    """Return the shares of the true classes, half a row each at least."""
+    total = weight.sum()
+    return np.asarray(np.maximum(weight @ Z / total, 0.5 / total))
+
+
+def fit_link(scores: Array, labels: Labels, weight: Array, N: Array) -> Link:
+    """Fit the link under the noise N: one slope for two classes, a full matrix for more."""
+    link = fit_slope(scores, labels, weight, N, LAST_EM_STEPS)
+    if scores.shape[1] == 2:
+        return link
+    slope = float(link.matrix[0, 0])
+    for _ in range(FULL_ROUNDS):
+        Z = posterior(link.probability(scores), labels, N)
+        link = fit_full(scores, Z, weight, slope)
+    return link
+
+
+def fit_slope(
+    scores: Array, labels: Labels, weight: Array, N: Array, n_steps: int = EM_STEPS
+) -> Link:
+    """Fit one slope, and offsets, by expectation maximisation, one Newton step in each round.
+
+    Maximises Σ_i w_i log Σ_z P(z | s_i) N_zy_i, with a prior on log a that keeps a positive.
+    """
+    # Sums over a few classes are sums of long vectors in this order, which is fast.
+    contrast, likelihood = np.ascontiguousarray(contrasts(scores)), N[:, labels]
+    theta = np.concatenate([[PRIOR.log_slope], np.zeros(len(contrast))])
+    # Where one row weighs more than 1e16 others the rounding of their sum is more than 1e-6.
+    ridge = max(1e-6, 1e-12 * float(weight.sum()))
+    for _ in range(n_steps):
+        P = softmax(np.vstack([np.zeros(len(labels)), log_odds(theta, contrast)]), axis=0)
+        target = _posterior(P, likelihood)
+        step, _ = newton_step(theta, contrast, P[1:], target[1:], weight, PRIOR, ridge)
+        step = np.clip(step, -1.0, 1.0)
+        theta = theta - step
+        theta[0] = np.clip(theta[0], *LOG_SLOPES)
+        if np.abs(step).max() < EM_TOLERANCE:
+            break
+    return Link(
+        np.exp(theta[0]) * np.eye(len(theta)),
+        np.concatenate([[0.0], theta[1:]]),
+        class_shares(target.T, weight),
+    )
+
+
+def fit_full(scores: Array, Z: Array, weight: Array, slope: float) -> Link:
+    """Fit A and b to label probabilities Z, classes balanced; return the link at their shares.
+
+    Minimises Σ_i w_i Σ_k Z_ik/(K p_k) log 1/P_k(s_i) + ½ ridge |A - aI|², p the class shares and a
+    the one slope, by Newton's method with the bound ½ MᵀWM of the Hessian (Böhning), which never
+    overshoots. The slope keeps A from turning the scores of pure noise round.
+    """
+    n_classes, share = scores.shape[1], class_shares(Z, weight)
+    counts = weight[:, None] * Z / (n_classes * share)
+    of_row = counts.sum(axis=1)
+    mean = weight @ scores / weight.sum()
+    spread = np.sqrt(weight @ np.square(scores - mean).mean(axis=1) / weight.sum())
+    spread = float(spread) if spread > 1e-12 else 1.0
+    M = np.hstack([(scores - mean) / spread, np.ones((len(scores), 1))])
+    penalty = np.append(np.full(n_classes, FULL_RIDGE), 1e-6 * weight.sum())
+    inverse = np.linalg.inv(0.5 * (M * of_row[:, None]).T @ M + np.diag(penalty))
+    centre = np.vstack([slope * spread * np.eye(n_classes), np.zeros(n_classes)])
+    theta = centre.copy()
+    for _ in range(FULL_STEPS):
+        P = softmax(M @ theta, axis=1)
+        gradient = M.T @ (of_row[:, None] * P - counts) + penalty[:, None] * (theta - centre)
+        step = inverse @ gradient
+        theta -= step
+        if np.abs(step).max() < FULL_TOLERANCE:
+            break
+    A = theta[:-1] / spread
+    return Link(A, theta[-1] - mean @ A + np.log(share), share)

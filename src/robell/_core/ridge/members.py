@@ -1,0 +1,149 @@
+"""Five small models of different kinds, fitted to the same targets; their weighted mean.
+
+    relu, sin   ridge on [x h], h a sparse random layer: each node looks at two columns
+    kernel      ridge on radial functions around some of the rows (``layers/kernels.py``)
+    trees       small trees that see the targets (``layers/trees.py``)
+    linear      ridge on x
+
+Their errors differ, so that their mean errs less than any of them. All give the score that a row
+would have had if it had been left out. Rows are distinct and in an order of their own
+(``distinct_rows``); a ridge sees them only through sums over rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robell._core.layers.features import RowBlocks, draw_sparse_layer, hidden_output
+from robell._core.layers.kernels import KernelLayer, fit_kernel_layer, radial
+from robell._core.layers.trees import Forest, forest_scores, grow_forest
+from robell._core.ridge.loo import CentredRidge, fit_centred_ridge
+
+Array = NDArray[np.float64]
+
+ACTIVATIONS = ("relu", "sin")
+INPUTS_PER_NODE = 2  # of a table's columns few act together: such nodes beat dense ones
+WEIGHT_SCALE = 4.0
+N_LANDMARKS = 200
+PENALTIES: Array = 10.0 ** np.arange(-6.0, 3.0)  # times the number of rows
+# relu, sin, kernel, trees, linear. Weights from left-out errors were no better than these.
+WEIGHTS = np.array([1.0, 1.0, 2.0, 2.0, 1.0])
+KEPT_NUMBERS = 1 << 26  # columns made, 512 MiB, are kept between rounds up to here
+
+
+class Drawn(NamedTuple):
+    """What is drawn without looking at labels."""
+
+    hidden_weights: Array  # (B, 2 D)
+    hidden_bias: Array  # (2 D,)
+    kernel: KernelLayer
+    tree_seed: int
+
+    def hidden(self, X: Array, k: int) -> Array:
+        """Return the output of the sparse layer k."""
+        size = len(self.hidden_bias) // len(ACTIVATIONS)
+        nodes = slice(k * size, (k + 1) * size)
+        return np.asarray(
+            hidden_output(X, self.hidden_weights[:, nodes], self.hidden_bias[nodes], ACTIVATIONS[k])
+        )
+
+
+class Members(NamedTuple):
+    """The members, fitted, and the left-out scores of each, (5, n, K)."""
+
+    ridges: list[CentredRidge]  # relu, sin, kernel, linear
+    forest: Forest
+    scores: Array
+
+    def mean_scores(self, weights: Array) -> Array:
+        """Return the left-out scores of the weighted mean."""
+        return np.tensordot(weights, self.scores, 1)
+
+
+class Network(NamedTuple):
+    """The weighted mean of the members as one model: all that is needed to score rows."""
+
+    coef: Array  # (B + 2 D, K)
+    intercept: Array  # (K,)
+    landmark_weights: Array  # (m, K)
+    forest: Forest  # its values and mean already weighted
+
+
+def draw_members(X: Array, n_hidden: int, seed: int) -> Drawn:
+    """Draw everything that does not depend on labels for distinct rows X."""
+    *of_layers, of_kernel, of_trees = np.random.SeedSequence(seed).generate_state(
+        len(ACTIVATIONS) + 2
+    )
+    layers = [
+        draw_sparse_layer(X.shape[1], n_hidden, INPUTS_PER_NODE, WEIGHT_SCALE, child)
+        for child in of_layers
+    ]
+    return Drawn(
+        np.hstack([weights for weights, _ in layers]),
+        np.concatenate([bias for _, bias in layers]),
+        fit_kernel_layer(X, N_LANDMARKS, int(of_kernel)),
+        int(of_trees),
+    )
+
+
+def designs_of(X: Array, drawn: Drawn) -> list[RowBlocks]:
+    """Return the columns of the four ridges, a block of rows at a time."""
+    n_columns, n_nodes = X.shape[1], len(drawn.hidden_bias) // len(ACTIVATIONS)
+    landmarks, _, width = drawn.kernel
+    made: list[tuple[Callable[[Array], Array], int]] = [
+        (lambda x: np.hstack([x, drawn.hidden(x, 0)]), n_columns + n_nodes),
+        (lambda x: np.hstack([x, drawn.hidden(x, 1)]), n_columns + n_nodes),
+        (lambda x: radial(x, landmarks, width), len(landmarks)),
+    ]
+    keep = len(X) * sum(n for _, n in made) <= KEPT_NUMBERS
+
+    def blocks(make: Callable[[Array], Array], width: int) -> RowBlocks:
+        return RowBlocks(lambda rows: make(X[rows]), len(X), width, keep=keep)
+
+    linear = RowBlocks(lambda rows: X[rows], len(X), n_columns)
+    return [*(blocks(make, width) for make, width in made), linear]
+
+
+def fit_members(
+    X: Array, designs: list[RowBlocks], drawn: Drawn, targets: Array, weight: Array, total: float
+) -> Members:
+    """Fit every member to the same targets, soft or not; ``total`` is the number of rows given."""
+    bases = None, None, drawn.kernel.whitening, None
+    ridges = [
+        fit_centred_ridge(design, targets, weight, PENALTIES * total, basis)
+        for design, basis in zip(designs, bases, strict=True)
+    ]
+    forest, of_trees = grow_forest(X, targets, weight, drawn.tree_seed)
+    *nonlinear, linear = (ridge.loo_scores for ridge in ridges)
+    return Members(ridges, forest, np.stack([*nonlinear, of_trees, linear]))
+
+
+def as_network(members: Members, drawn: Drawn, weights: Array) -> Network:
+    """Return the weighted mean of the members as one model."""
+    n_columns = len(drawn.hidden_weights)
+    relu, sin, kernel, linear = members.ridges
+    of_relu, of_sin, of_kernel, of_trees, of_linear = weights
+    inputs = of_relu * relu.beta[:n_columns] + of_sin * sin.beta[:n_columns]
+    inputs = inputs + of_linear * linear.beta
+    nodes = [of_relu * relu.beta[n_columns:], of_sin * sin.beta[n_columns:]]
+    intercept = of_relu * relu.intercept + of_sin * sin.intercept + of_kernel * kernel.intercept
+    forest = members.forest
+    return Network(
+        np.vstack([inputs, *nodes]),
+        intercept + of_linear * linear.intercept,
+        of_kernel * kernel.beta,
+        forest._replace(values=of_trees * forest.values, mean=of_trees * forest.mean),
+    )
+
+
+def network_scores(X: Array, drawn: Drawn, network: Network) -> Array:
+    """Score standardised rows."""
+    hidden = [drawn.hidden(X, k) for k in range(len(ACTIVATIONS))]
+    scores = np.hstack([X, *hidden]) @ network.coef
+    kernel = radial(X, drawn.kernel.landmarks, drawn.kernel.width)
+    scores += kernel @ network.landmark_weights
+    return np.asarray(scores + forest_scores(X, network.forest) + network.intercept)

@@ -1,0 +1,166 @@
+"""Trees and kernels of the classifier for wrong labels: slow literal twins, and known truths."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robell._core.layers import trees
+from robell._core.layers.kernels import fit_kernel_layer, radial
+from robell._core.layers.trees import (
+    DEPTH,
+    N_TREES,
+    SHRINKAGES,
+    SPLITS_DRAWN,
+    draw_splits,
+    find_cuts,
+    forest_scores,
+    grow_forest,
+    leaves_of,
+)
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def draw(seed, n_rows, n_columns, n_targets):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_columns))
+    X[:, 0] = np.round(X[:, 0])
+    targets = rng.random((n_rows, n_targets)) + (X[:, :1] > 0)
+    return X, targets, rng.uniform(0.5, 2.0, n_rows)
+
+
+def literal_tree(X, t, w, rows, columns, thresholds, directions, shrinkage):
+    """Grow one tree on some rows, a node and a row at a time; return a function of one row."""
+    paths = dict.fromkeys(rows, ())
+    splits = []
+    for level in range(DEPTH):
+        gains = []
+        for column, threshold in zip(columns[level], thresholds[level]):
+            gain = 0.0
+            for node in set(paths.values()):
+                for side in (False, True):
+                    here = [
+                        i for i in rows if paths[i] == node and (X[i, column] > threshold) == side
+                    ]
+                    total = sum((w[i] * t[i] @ directions[level] for i in here), 0.0)
+                    gain += np.sum(np.square(total)) / (sum(w[i] for i in here) + 1.0)
+            gains.append(gain)
+        best = next(k for k, gain in enumerate(gains) if gain >= max(gains) * (1 - 1e-9))
+        splits.append((columns[level][best], thresholds[level][best]))
+        for i in rows:
+            paths[i] += (bool(X[i, splits[-1][0]] > splits[-1][1]),)
+
+    def value(x):
+        path = tuple(bool(x[column] > threshold) for column, threshold in splits)
+        found = np.zeros(t.shape[1])
+        for level in range(1, DEPTH + 1):
+            here = [i for i in rows if paths[i][:level] == path[:level]]
+            total = sum(w[i] for i in here)
+            sums = sum((w[i] * t[i] for i in here), np.zeros(t.shape[1]))
+            found = found + (sums - total * found) / (total + shrinkage)
+        return found
+
+    return value
+
+
+@pytest.mark.parametrize("n_targets", [1, 2, 4])
+def test_the_forest_is_that_of_a_literal_twin(n_targets, monkeypatch):
+    monkeypatch.setattr(trees, "N_TREES", 5)
+    X, targets, weight = draw(n_targets, 24, 3, n_targets)
+    forest, scores = grow_forest(X, targets, weight, 7)
+    # What is drawn, in the same order
+    rng = np.random.default_rng(7)
+    bags = [rng.choice(24, 12, replace=False, shuffle=False) for _ in range(5)]
+    cuts = find_cuts(X[rng.choice(24, 24, replace=False, shuffle=False)])
+    drawn = draw_splits(cuts, (5, DEPTH, SPLITS_DRAWN), rng)
+    directions = rng.standard_normal((5, DEPTH, n_targets, 3))
+    if n_targets <= 3:
+        directions = np.broadcast_to(np.eye(n_targets), (5, DEPTH, n_targets, n_targets))
+    w = weight / weight.mean()
+    mean = np.average(targets, axis=0, weights=w)
+    t = targets - mean
+    best = None
+    for shrinkage in SHRINKAGES:
+        grown = [
+            literal_tree(X, t, w, bag, *(part[k] for part in (*drawn, directions)), shrinkage)
+            for k, bag in enumerate(bags)
+        ]
+        left_out = np.zeros_like(t)
+        for i in range(24):
+            values = [tree(X[i]) for tree, bag in zip(grown, bags) if i not in bag]
+            left_out[i] = np.mean(values, axis=0) if values else 0.0
+        error = w @ np.square(t - left_out).sum(axis=1)
+        if best is None or error < best[0]:
+            best = error, shrinkage, grown, left_out
+    assert forest.shrinkage == best[1]
+    np.testing.assert_allclose(scores, best[3] + mean, atol=1e-9)
+    expected = [mean + np.mean([tree(x) for tree in best[2]], axis=0) for x in X]
+    np.testing.assert_allclose(forest_scores(X, forest), expected, atol=1e-9)
+
+
+def test_growing_a_few_trees_at_a_time_changes_nothing(monkeypatch):
+    X, targets, weight = draw(0, 60, 4, 2)
+    forest, scores = grow_forest(X, targets, weight, 0)
+    monkeypatch.setattr(trees, "MOST_NUMBERS", 1)
+    again, same = grow_forest(X, targets, weight, 0)
+    np.testing.assert_array_equal(forest.values, again.values)
+    np.testing.assert_array_equal(scores, same)
+
+
+@settings(max_examples=20)
+@given(seeds, st.integers(2, 40), st.integers(1, 4))
+def test_left_out_scores_have_not_seen_their_row(seed, n_rows, n_columns):
+    """With splits and shrinkage the same, another target of a row leaves its own score alone."""
+    X, targets, weight = draw(seed, n_rows, n_columns, 1)
+    forest, scores = grow_forest(X, targets, weight, seed)
+    assert np.isfinite(scores).all()
+    assert forest.values.shape == (N_TREES, 1 << DEPTH, 1)
+    assert (leaves_of(X, forest.splits) < 1 << DEPTH).all()
+    inside = targets.min() - 1e-9, targets.max() + 1e-9
+    assert (scores >= inside[0]).all()
+    assert (scores <= inside[1]).all()
+
+
+def test_honest_scores_of_pure_noise_say_nothing():
+    rng = np.random.default_rng(0)
+    X, targets = rng.normal(size=(400, 5)), rng.integers(0, 2, (400, 1)).astype(float)
+    forest, scores = grow_forest(X, targets, np.ones(400), 0)
+    assert np.corrcoef(scores[:, 0], targets[:, 0])[0, 1] < 0.15
+    assert np.corrcoef(forest_scores(X, forest)[:, 0], targets[:, 0])[0, 1] > 0.15  # it remembers
+    assert forest.shrinkage == max(SHRINKAGES)
+
+
+def test_a_checkerboard_is_learnt():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (600, 2))
+    targets = (X[:, :1] > 0) ^ (X[:, 1:] > 0)
+    _, scores = grow_forest(X, targets.astype(float), np.ones(600), 0)
+    assert ((scores > 0.5) == targets).mean() > 0.85
+
+
+@given(seeds, st.integers(1, 30))
+def test_cuts_lie_between_two_values_of_their_column(seed, n_rows):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, 3, n_rows), rng.normal(size=n_rows), np.ones(n_rows)])
+    columns, thresholds = draw_splits(find_cuts(X), (40,), rng)
+    varying = [c for c in (0, 1) if len(np.unique(X[:, c])) > 1]
+    if not varying:
+        assert np.isinf(thresholds).all()
+        return
+    assert set(columns) <= set(varying)
+    for column, threshold in zip(columns, thresholds):
+        assert X[:, column].min() < threshold < X[:, column].max()
+        assert not (X[:, column] == threshold).any()
+
+
+@given(seeds, st.integers(1, 40), st.integers(1, 5))
+def test_the_whitened_kernel_is_the_kernel_of_the_landmarks(seed, n_rows, n_columns):
+    X = np.random.default_rng(seed).normal(size=(n_rows, n_columns))
+    landmarks, whitening, width = fit_kernel_layer(X, 15, seed)
+    assert len(landmarks) == min(15, n_rows)
+    assert (landmarks[:, None] == X).all(axis=2).any(axis=1).all()
+    H = radial(landmarks, landmarks, width) @ whitening
+    exact = [[np.exp(-np.square(a - b).sum() / width) for b in landmarks] for a in landmarks]
+    np.testing.assert_allclose(H @ H.T, exact, atol=1e-4)
+    assert width == (n_columns if n_rows > 1 else 1)
