@@ -25,6 +25,7 @@ Layers = list[tuple[Any, Any]]  # weights and biases, normalisation folded in
 KEPT_ELEMENTS = 1 << 26  # numbers of hidden outputs kept; beyond, they are made again
 # A deviation below this share of what a sum may reach is the rounding of a constant one.
 CONSTANT = 1e-13
+BOUNDED = ("sigmoid", "sin", "hardlim", "tribas", "radbas", "sign", "tansig")  # by 1
 
 
 def draw_chain(
@@ -40,7 +41,10 @@ def draw_chain(
 
 def preactivation(X: Any, H: Any | None, U: Any) -> Any:
     """Return [X H]U."""
-    return X @ U if H is None else X @ U[: X.shape[1]] + H @ U[X.shape[1] :]
+    Z = X @ U[: X.shape[1]]
+    if H is not None:
+        Z += H @ U[X.shape[1] :]
+    return Z
 
 
 def hidden_outputs(X: Any, layers: Layers, activation: str | Activation) -> Iterator[Any]:
@@ -84,7 +88,7 @@ def normalise(
             x, H = in_double_precision(X[rows]), None
             if layer:
                 H = kept[layer - 1][rows] if kept else _last(hidden_outputs(x, layers, activation))
-                reach = max(reach, _largest(H))
+                reach = max(reach, 1.0 if activation in BOUNDED else _largest(H))
             Z = preactivation(x, H, U)
             moments = _pooled(moments, _moments(Z, weight[rows]))
             if kept:
@@ -93,7 +97,8 @@ def normalise(
         scale = _deviation(moments, reach * abs(U).sum(0))
         layers.append((U / scale, b - moments[1] / scale))
         for rows in blocks if kept else []:
-            Z = kept[layer][rows] / scale  # type: ignore[index]
+            Z = kept[layer][rows]  # type: ignore[index]
+            Z /= scale
             Z += layers[-1][1]
             kept[layer][rows] = apply_activation(activation, Z)  # type: ignore[index]
     return layers, kept
