@@ -148,6 +148,17 @@ def test_the_graph_model_is_the_compact_form(rng):
     assert np.abs(released - model.coef_).max() > 0.01
 
 
+def test_small_C_leaves_the_sums_of_weighted_rows(rng):
+    X, y = clouds(rng)
+    model = IntuitionisticFuzzyRVFLClassifier(
+        9, C=1e-10, graph_weight=0.3, random_state=0, **GRAPHS
+    ).fit(X, y)
+    M, T = model._features(X), np.eye(2)[y]
+    weight = np.array([15 / 40, 1.0])[y] * model.score_
+    limit = np.linalg.solve(np.eye(M.shape[1]) + 0.3 * lda_term(M, y), (M.T * weight) @ T)
+    np.testing.assert_allclose(model.coef_ / 1e-10, limit, rtol=1e-6, atol=1e-7)
+
+
 def test_without_weight_the_graph_is_no_graph(rng):
     X, y = clouds(rng)
     plain = IntuitionisticFuzzyRVFLClassifier(9, random_state=0).fit(X, y)

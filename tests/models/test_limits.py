@@ -190,3 +190,17 @@ def test_streams_weigh_as_fit_does_and_start_with_one_class(kind, rng):
     model.partial_fit(X[40:], y[40:])
     np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-10)
     np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-7)
+
+
+def test_weights_by_class_are_penalties_by_class_and_the_dual_form(rng):
+    """W1 of weighted ELM is "balanced" with another C; C_c = C(1 - n_c/A) are weights."""
+    X, y = rng.normal(size=(60, 3)), np.repeat([0, 1, 2], [35, 20, 5])
+    sizes = np.bincount(y)
+    balanced = RVFLClassifier(9, C=2.0, class_weight="balanced", random_state=0).fit(X, y)
+    w1 = RVFLClassifier(9, C=2.0 * 60 / 3, class_weight=dict(enumerate(1 / sizes)), random_state=0)
+    np.testing.assert_allclose(w1.fit(X, y).coef_, balanced.coef_, atol=1e-11)
+    model = RVFLClassifier(9, C=2.0, class_weight="complement", random_state=0).fit(X, y)
+    M, T = model._features(X), np.eye(3)[y]
+    C_of_class = 2.0 * (1 - sizes / 60)
+    dual = M.T @ np.linalg.solve(M @ M.T + np.diag(1 / C_of_class[y]), T)
+    np.testing.assert_allclose(model.coef_, dual, atol=1e-10)

@@ -10,9 +10,11 @@ from robell.metrics import g_mean_score, sensitivity_score, specificity_score
 from robell.studies.engine.execute import execute
 from robell.studies.engine.jobs import Rows, seed_of
 from robell.studies.engine.store import Store, StudyError, read_records
+from robell.studies.paper.comparison import printed_cells
 from robell.studies.paper.jobs import Cell, run_job
 from robell.studies.paper.models import MODELS
 from robell.studies.paper.plan import Job, plan_jobs
+from robell.studies.paper.printed import MODELS as PRINTED
 from robell.studies.paper.printed import NOISE_DATASETS, NOISE_LEVELS
 from robell.studies.paper.protocols import folds, paper_split, repeated_split
 from robell.studies.paper.results import Results, scores_of
@@ -75,6 +77,18 @@ def test_the_whole_plan_of_the_papers_sets():
         ("sensitivity", "paper"): 3 * 3,
     }
     assert len({job.key for job in jobs}) == len(jobs)
+
+
+def test_relatives_run_over_repeated_splits_alone():
+    tables = {"cmc": table("cmc")}
+    relatives = [model for model in MODELS if model not in PRINTED]
+    assert {"ifrvfl", "geifrvfl", "r2vfl", "classvar", "totalvar"} <= set(relatives)
+    jobs = plan_jobs(tables, "table1", MODELS, ["paper", "repeated"], 1)
+    assert {job.model for job in jobs if job.protocol == "paper"} == set(PRINTED)
+    assert {job.model for job in jobs if job.protocol == "repeated"} == set(MODELS)
+    with pytest.raises(StudyError, match="prints nothing of: protocol repeated"):
+        plan_jobs(tables, "table1", relatives, ["paper"])
+    assert np.isnan(printed_cells(["cmc"], ["rvfl", "ifrvfl"])).tolist() == [[False, True]]
 
 
 def test_the_clean_cells_of_the_noise_are_those_of_table_one():
