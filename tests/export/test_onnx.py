@@ -28,7 +28,6 @@ LABELS = {
     "truth": X[:, 0] > 0.3,
     "floats": np.where(X[:, 0] > 0.3, 2.0, -1.0),
 }
-CONVERTIBLE = sorted(set(CLASSIFIERS) - {"NoiseRobustRVFLClassifier", "ThresholdClassifier"})
 
 
 def run(model, inputs):
@@ -52,7 +51,7 @@ def estimator(name, **parameters):
 
 
 @pytest.mark.parametrize("labels", ["two", "three"])
-@pytest.mark.parametrize("name", CONVERTIBLE)
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
 def test_every_network_of_the_family(name, labels):
     model = make_pipeline(StandardScaler(), estimator(name)).fit(X, LABELS[labels])
     assert_same(model, NEW)
@@ -108,6 +107,19 @@ def test_complex_layers_in_real_arithmetic(encoding, augmented):
 def test_deep_networks(combine, labels):
     model = robell.DeepRVFLClassifier(12, combine=combine, output_bias=True, random_state=0)
     assert_same(model.fit(X, LABELS[labels]), NEW)
+
+
+@pytest.mark.parametrize("labels", ["two", "three"])
+@pytest.mark.parametrize("probability", ["frequency", "balanced"])
+def test_the_classifier_for_wrong_labels_and_its_thresholds(labels, probability):
+    model = robell.NoiseRobustRVFLClassifier(20, probability=probability, random_state=0)
+    assert_same(model.fit(X, LABELS[labels]), NEW)
+    wrapped = robell.ThresholdClassifier(model, threshold=0.3, slope=1.5).fit(X, LABELS[labels])
+    assert_same(wrapped, NEW)
+    if labels == "two":
+        before = model.predict(NEW)
+        assert_same(model.choose_threshold(recall=0.99), NEW)
+        assert (model.predict(NEW) != before).any()
 
 
 def test_streams_end_in_the_same_graph():
@@ -185,8 +197,15 @@ def test_what_robell_fit_writes_can_be_exported(tmp_path, capsys):
     raw_table(400).assign(label=lambda one: np.where(one["a"] > 0.5, "yes", "no")).to_csv(
         tmp_path / "t.csv", index=False
     )
-    model = ["fit", str(tmp_path / "t.csv"), "--target", "label", "--model", "rvfl"]
-    assert main([*model, "--out", str(tmp_path / "m.skops"), "--recall", "0.9"]) == 0
+    model = [
+        "fit",
+        str(tmp_path / "t.csv"),
+        "--target",
+        "label",
+        "--out",
+        str(tmp_path / "m.skops"),
+    ]
+    assert main([*model, "--recall", "0.9"]) == 0
     assert main(["export", str(tmp_path / "m.skops"), "--onnx", str(tmp_path / "m.onnx")]) == 0
     new = raw_table(50, 3)
     session = ort.InferenceSession(str(tmp_path / "m.onnx"))

@@ -25,8 +25,10 @@ from robell.export.networks import (
     require_own,
 )
 from robell.export.nodes import Graph, NotConvertible
+from robell.export.noise_robust import noise_robust_parts
 from robell.export.tables import encoded_columns, encoder_inputs
 from robell.models import CLASSIFIERS, REGRESSORS
+from robell.models.noise_robust import NoiseRobustRVFLClassifier
 from robell.models.thresholded import ThresholdClassifier
 from robell.tables.encoder import TableEncoder
 
@@ -140,6 +142,9 @@ def labels_and_probabilities(graph, model, X):
     model, X = _through_steps(graph, model, X)
     if isinstance(model, ThresholdClassifier):
         return _by_threshold(graph, model, X)
+    if isinstance(model, NoiseRobustRVFLClassifier):
+        require_own(model)
+        return noise_robust_parts(graph, model, X)[1:]
     scores = class_scores(graph, model, X)
     best = graph.node("ArgMax", scores, axis=1, keepdims=0)
     if not hasattr(model, "calibration_slope_"):
@@ -165,6 +170,8 @@ def class_scores(graph, model, X):
     """Return one score a class; of two classes 0 and the difference."""
     model, X = _through_steps(graph, model, X)
     require_own(model)
+    if isinstance(model, NoiseRobustRVFLClassifier):
+        return noise_robust_parts(graph, model, X)[0]
     if not is_network(model):
         raise NotConvertible(f"{type(model).__name__} has no ONNX form")
     return of_both(graph, network_scores(graph, model, X), len(model.classes_))
