@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from robell import ELMRegressor, RVFLGridSearchCV, RVFLRegressor
+from robell import DeepRVFLRegressor, ELMRegressor, RVFLGridSearchCV, RVFLRegressor
 from robell.models._shell import PAPER_C
 from robell.scale.out_of_core import OutOfCoreFit
 
@@ -305,6 +305,22 @@ def test_files(tmp_path, suffix, targets):
         fit_files(model, path, ["z"])
     with pytest.raises(FileError, match="target must name different columns"):
         fit_files(model, path, ["s", "s"])
+
+
+def test_files_of_a_deep_regressor_are_fitted_in_memory_or_refused(tmp_path):
+    pytest.importorskip("pyarrow")
+    from robell._core.tools.files import FileError
+    from robell.files import fit_files
+
+    X, Y = table(80)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(s=Y[:, 0], t=Y[:, 1])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model = DeepRVFLRegressor(9, random_state=0)
+    fitted = fit_files(model, tmp_path / "t.csv", ["s", "t"])
+    expected = clone(model).fit(frame[list("abcd")], Y).predict(frame[list("abcd")])
+    np.testing.assert_allclose(fitted.predict(frame[list("abcd")]), expected, atol=1e-9)
+    with pytest.raises(FileError, match="DeepRVFLRegressor takes all rows at once"):
+        fit_files(model, tmp_path / "t.csv", ["s", "t"], memory_limit="10MB")
 
 
 def test_files_with_holes_in_the_target(tmp_path):

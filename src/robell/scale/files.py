@@ -15,6 +15,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from robell._core.layers.deep import KEPT_ELEMENTS
 from robell._core.tools.files import FileError, check_output, parse_bytes, written_whole
 from robell._core.tools.names import did_you_mean
 from robell._core.tools.optional import require
@@ -55,6 +56,9 @@ def _require_memory(memory_limit, classifier, n_rows, n_features, n_classes):
     n_hidden = int(getattr(classifier, "n_hidden", n_rows))  # a kernel has a column for each row
     each = 4 * n_features + 4 * n_classes + 16  # numbers of a row: as read, scaled, split by class
     layers = 4 * min(n_rows * (n_features + n_hidden), 1 << 24)  # at most this much is kept
+    if hasattr(classifier, "n_layers"):
+        n_hidden *= int(classifier.n_layers)
+        layers += min(n_rows * n_hidden, KEPT_ELEMENTS)
     gram = (n_features + n_hidden) ** 2 * 10
     needed = 8 * (n_rows * each + layers + gram) + (64 << 20)
     limit = parse_bytes(memory_limit)

@@ -259,7 +259,8 @@ def _centred_solutions(model, prepared, design, T, group, widths, statistics, de
     (total,) = _total_weights(model, prepared, [{}], statistics)
     behind, T, *means = without_means(design, T, total)
     sweep = _on_host if device is None else _on_device
-    for beta, trust in sweep(_kept(behind), T, [total], 1.0 / group.C, widths - 1, device):
+    totals = iter([total])
+    for beta, trust in sweep(_kept(behind), T, totals, 1.0 / group.C, widths - 1, device):
         yield with_constant(beta, *means), trust
 
 
