@@ -26,6 +26,7 @@ from robell.cli.options import (
     INTERRUPTED,
     OK,
 )
+from robell.cli.reproduce import _protocols
 from robell.studies.paper.protocols import paper_split
 
 ROOT = Path(__file__).parents[2]
@@ -148,6 +149,16 @@ def test_an_output_directory_of_another_version(capsys, tmp_path):
     status, _, err = run(capsys, "report", tmp_path)
     assert status == 1
     assert "holds no study" in err
+
+
+def test_models_that_the_paper_prints_nothing_of_need_repeated_splits(capsys, tmp_path):
+    arguments = ("reproduce", "table1", "--models", "rvfl", "ifrvfl", "--out", tmp_path / "out")
+    status, out, err = run(capsys, *arguments, "--protocol", "paper")
+    assert (status, out) == (1, "")
+    assert "prints nothing of ifrvfl: give --protocol repeated or both" in err
+    assert _protocols(None, ["rvfl", "ifrvfl"]) == ("paper", "repeated")
+    assert _protocols("repeated", ["rvfl", "ifrvfl"]) == ("repeated",)
+    assert _protocols(None, ["rvfl"]) == ("paper",)
 
 
 @pytest.mark.parametrize("arguments", [[], ["reproduce", "nothing"], ["reproduce", "--jobs", "0"]])

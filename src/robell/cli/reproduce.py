@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from robell.cli.options import (
     STUDY_KEPT,
+    OptionError,
     add_study,
     known,
     say_outcome,
@@ -60,8 +61,8 @@ def add_arguments(command):
     command.add_argument(
         "--protocol",
         choices=[*PROTOCOLS, "both"],
-        default="paper",
-        help="paper: its one split (default); repeated: stratified 70:30 splits",
+        help="paper: its one split (default); repeated: stratified 70:30 splits; both (default "
+        "where a model is named that the paper prints nothing of)",
     )
     command.add_argument(
         "--repeats", type=whole(1), default=10, help="splits of the protocol repeated (default 10)"
@@ -82,17 +83,32 @@ def run(options, arguments):
     """Run the study."""
     from robell.studies.paper.jobs import SCORERS
     from robell.studies.paper.models import MODELS
-    from robell.studies.paper.plan import PROTOCOLS
     from robell.studies.paper.study import reproduce
 
+    models = list(MODELS) if options.models == ["all"] else known(options.models, MODELS, "model")
     found = reproduce(
         options.part,
         set_names(options.datasets),
-        list(MODELS) if options.models == ["all"] else known(options.models, MODELS, "model"),
-        PROTOCOLS if options.protocol == "both" else (options.protocol,),
+        models,
+        _protocols(options.protocol, models),
         repeats=options.repeats,
         tuned_by=options.tune_by and tuple(known(options.tune_by, SCORERS, "metric")),
         device=options.device,
         **study_settings(options, arguments),
     )
     return say_outcome(found, options.quiet)
+
+
+def _protocols(asked, models):
+    """Return the protocols to run: models that the paper prints nothing of need repeated splits."""
+    from robell.studies.paper.plan import PROTOCOLS
+    from robell.studies.paper.printed import MODELS as PRINTED
+
+    others = [model for model in models if model not in PRINTED]
+    if others and asked == "paper":
+        raise OptionError(
+            f"the paper prints nothing of {', '.join(others)}: give --protocol repeated or both"
+        )
+    if asked == "both" or (asked is None and others):
+        return PROTOCOLS
+    return (asked or "paper",)
