@@ -7,6 +7,7 @@ from numbers import Real
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from robell._core.layers.features import design_matrix, draw_random_layer, hidden_output
 from robell._core.ridge.blocks import Blocks, left_out_errors, solve_blocks
@@ -17,6 +18,13 @@ from robell.models._penalty import WithGraph
 from robell.models._shell import PAPER_C
 from robell.models._streaming import StreamingMixin
 from robell.models._views import columns_of_views
+
+
+def _without_graph(model):
+    """Say whether partial_fit exists, or raise the reason why it does not."""
+    if model.graph is not None:
+        raise AttributeError("a graph is made of all rows at once: call fit, or give graph=None")
+    return True
 
 
 class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
@@ -165,9 +173,9 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
         self._find_views(X)
         return checked
 
+    partial_fit = available_if(_without_graph)(StreamingMixin.partial_fit)
+
     def _begin(self, seed):
-        if self.graph is not None:
-            raise ValueError("a graph is made of all rows at once: call fit, or give graph=None")
         self._find_views(None)
         return super()._begin(seed)
 
