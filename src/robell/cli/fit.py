@@ -60,7 +60,8 @@ two files beside the model, NAME-fit.html and NAME-fit.json, say what a decision
 
 With --plain all columns except the target must be numbers, and there is no report; rvfl (the
 default then), elm, robell, classvar, totalvar and multiview read files of any size a few times
-over, a batch of rows at a time; the other models take files that fit in the memory given.
+over, a batch of rows at a time; noise_robust is fitted to a sample of the rows where not all fit in
+the memory given; the other models take files that fit.
 """
 EXAMPLES = """\
 examples:
@@ -253,7 +254,7 @@ def _run_plain(options):
         counts = ", ".join(f"{shortened(str(k))}: {count:,}" for k, count in sizes.items())
         kind = "text" if any(isinstance(label, str) for label in sizes) else "numbers"
         print(
-            f"{MODELS[options.model][0]} of {sum(sizes.values()):,} rows, "
+            f"{MODELS[options.model][0]} of {sum(sizes.values()):,} rows{_sampled(model)}, "
             f"{model.n_features_in_} features; rows of each class: {counts}; labels read as {kind}"
         )
     print(options.out)
@@ -270,6 +271,14 @@ def _require_plain(options):
     if given:
         name = given[0].replace("_", "-")
         raise OptionError(f"--plain fits numbers as they are: it takes no --{name}")
+
+
+def _sampled(model):
+    """Say how many rows a model was fitted to, where not to all."""
+    from robell.scale.model_files import classifier_of
+
+    fitted = vars(classifier_of(model)).get("n_samples_fitted_")
+    return "" if fitted is None else f" (fitted to a sample of {fitted:,} of them)"
 
 
 def _estimator(options):

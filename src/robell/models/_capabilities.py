@@ -15,6 +15,7 @@ class Capabilities:
 
     streams: bool = False  # partial_fit and merge: rows that are seen once
     passes: bool = False  # fits in passes over files or over partitions on a cluster
+    by_sample: bool = False  # passes keep a sample of all rows, which ``fit`` is then given
     tensors: bool = False  # fits torch tensors where they are
     exact_search: bool = False  # RVFLGridSearchCV shares its factorisations among candidates
     weighs_by_membership: bool = False  # row weights depend on all other rows

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robell._core.array import is_tensor, namespace, to_host
 from robell.models._capabilities import Capabilities
+from robell.models._parts import ClassesInParts
 from robell.models._validation import (
     ARRAY_CHECKS,
     check_labels_of_tensor,
@@ -67,11 +68,13 @@ class FamilyMember(BaseEstimator):
             self.device_, self.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
 
 
-class FamilyClassifier(ClassifierMixin, FamilyMember):
+class FamilyClassifier(ClassesInParts, ClassifierMixin, FamilyMember):
     """The root of every classifier of the family."""
 
     def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given."""
+        """Check what fit was given; forget of how many rows an earlier sample was."""
+        for name in ("n_samples_seen_", "n_samples_fitted_"):
+            vars(self).pop(name, None)
         check = self._validate_tensor if self._takes_tensor(X) else self._validate_training
         return check_training(type(self).__name__, X, y, sample_weight, check)
 

@@ -18,7 +18,6 @@ from robell._core.ridge.state import State, from_plain, merge, to_plain
 from robell.models._own import require_own_fit
 from robell.models._validation import (
     ARRAY_CHECKS,
-    check_multiplicity,
     draw_seed,
     one_line_errors,
     uses_device,
@@ -41,7 +40,12 @@ class Stream:
 
 
 class Streaming:
-    """What ``partial_fit`` and ``merge`` of classifiers and regressors share."""
+    """What ``partial_fit`` and ``merge`` of classifiers and regressors share.
+
+    How a part is read (``_rows_of``, ``_outcome_of_part``, ``_joint_outcome``, ``_set_outcome``,
+    ``_require_rows``) every classifier of the family knows from ``_parts.py``; regressors say it in
+    ``_streaming_targets.py``.
+    """
 
     # -- what the kinds of models decide -----------------------------------------------
 
@@ -60,25 +64,6 @@ class Streaming:
     def _begin(self, seed):
         """Draw the random layer and return the state before any row."""
         raise NotImplementedError
-
-    def _rows_of(self, X, y, sample_weight):
-        """Return the rows of positive weight, what is predicted of them, their weights."""
-        raise NotImplementedError
-
-    def _outcome_of_part(self, y, sample_weight):
-        """Return what a part says about what is predicted; None where all weights are zero."""
-        raise NotImplementedError
-
-    def _joint_outcome(self, parts):
-        """Return what several parts say about what is predicted."""
-        raise NotImplementedError
-
-    def _set_outcome(self, outcome):
-        """Set what is predicted to what all parts say."""
-        raise NotImplementedError
-
-    def _require_rows(self, sizes):
-        """Raise where there are no rows to learn from, given what was counted."""
 
     def _target_columns(self, outcome):
         """Return what is predicted as targets of the ridge, one column each."""
@@ -223,13 +208,6 @@ class Streaming:
             stream = Stream(**{**plain, "state": from_plain(plain["state"])})
             state = {**state, "_stream": stream}
         super().__setstate__(state)
-
-
-def weights_of_part(sample_weight, n_rows):
-    """Return the multiplicities of a part's rows, all of which may be absent."""
-    if sample_weight is not None and not np.any(np.asarray(sample_weight) != 0):
-        return np.zeros(n_rows)
-    return check_multiplicity(sample_weight, n_rows)
 
 
 def differ(a, b):

@@ -6,8 +6,6 @@ import warnings
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from robell._core.array import one_hot
 from robell._core.membership.distances import require_squares
@@ -21,11 +19,8 @@ from robell._core.ridge.state import (
     update,
 )
 from robell.models._solution import SolvedClasses
-from robell.models._stream import Streaming, weights_of_part
-from robell.models._validation import (
-    TrainingRows,
-    one_line_errors,
-)
+from robell.models._stream import Streaming
+from robell.models._validation import TrainingRows
 
 RESERVOIR = 2048  # distinct rows kept of every class
 LANDMARKS = 512  # of every class
@@ -112,16 +107,6 @@ class StreamingMixin(Streaming, SolvedClasses):
         if isinstance(self.class_weight, dict):
             self._class_cost_from_dict()
 
-    def _set_classes(self, classes):
-        with one_line_errors(self, classes):
-            classes = column_or_1d(classes)
-            check_classification_targets(classes)
-        classes = np.unique(classes)
-        if len(classes) < 2:
-            has = f"one, {classes[0]!r}" if len(classes) else "none"
-            raise ValueError(f"{type(self).__name__} needs at least two classes; classes has {has}")
-        self.classes_ = classes
-
     def _begin(self, seed):
         """Draw the random layer and return the state before any row."""
         n_features = self.n_features_in_
@@ -134,54 +119,6 @@ class StreamingMixin(Streaming, SolvedClasses):
         if self._needs_sample():
             reservoir = empty_reservoir(n_classes, n_features, seed, RESERVOIR)
         return empty(n_classes, n_columns, reservoir)
-
-    def _rows_of(self, X, y, sample_weight):
-        """Return the rows of positive weight, their places among the classes, their weights."""
-        if not (isinstance(y, np.ndarray) and y.ndim == 1):  # the check itself takes its time
-            with one_line_errors(self, y):
-                y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        labels = self._encode(y)
-        weight = weights_of_part(sample_weight, len(X))
-        present = weight > 0
-        if present.all():
-            return X, labels, weight
-        return X[present], labels[present], weight[present]
-
-    def _encode(self, y):
-        try:
-            labels = np.searchsorted(self.classes_, y)
-            np.minimum(labels, len(self.classes_) - 1, out=labels)
-            unknown = self.classes_[labels] != y
-        except TypeError:  # labels that cannot be compared with the classes
-            unknown = np.ones(len(y), bool)
-        if np.any(unknown):
-            label = np.asarray(y)[np.argmax(unknown)]
-            raise ValueError(
-                f"y has the label {label!r}, which is not among the classes "
-                f"{self.classes_.tolist()}"
-            )
-        return labels
-
-    def _outcome_of_part(self, y, sample_weight):
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        if sample_weight is not None:
-            y = y[np.asarray(sample_weight) != 0]
-        return np.unique(y) if len(y) else None
-
-    def _joint_outcome(self, parts):
-        if len({isinstance(classes[0], str) for classes in parts}) > 1:  # NumPy would spell numbers
-            raise ValueError("labels are texts in one part and numbers in another")
-        return np.unique(np.concatenate(parts))
-
-    def _set_outcome(self, outcome):
-        self._set_classes(outcome)
-
-    def _require_rows(self, sizes):
-        if not (sizes > 0).all():
-            missing = self.classes_[int(np.argmin(sizes))]
-            raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
 
     def _target_columns(self, labels):
         return one_hot(labels, len(self.classes_))

@@ -20,7 +20,8 @@ from robell._core.ridge.target_sums import (
 )
 from robell.models._shell import PAPER_C, Prepared
 from robell.models._solution import SOLVED, Found, SolvedFromSums, merged_sample, solved_attribute
-from robell.models._stream import Streaming, weights_of_part
+from robell.models._parts import weights_of_part
+from robell.models._stream import Streaming
 from robell.models._streaming import RESERVOIR
 from robell.models._validation import TargetRows, as_columns, one_line_errors
 
@@ -152,6 +153,9 @@ class StreamingTargetsMixin(Streaming, SolvedTargets):
 
     def _set_outcome(self, outcome):
         self.n_outputs_ = int(outcome)
+
+    def _require_rows(self, sizes):
+        """Raise nothing: any rows of positive weight will do."""
 
     def _begin(self, seed):
         """Draw the random layer and return the state before any row."""

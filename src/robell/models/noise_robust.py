@@ -168,7 +168,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     True
     """
 
-    _capabilities = Capabilities(scales_inputs=True)
+    _capabilities = Capabilities(passes=True, by_sample=True, scales_inputs=True)
 
     _parameter_constraints = {
         "n_hidden": [Interval(Integral, 1, None, closed="left")],

@@ -7,6 +7,7 @@ times over, a batch of rows at a time.
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,9 +26,10 @@ from robell.models.privileged import PrivilegedMixin
 from robell.report.text import spreadsheet_safe
 from robell.scale.batches import Tables
 from robell.scale.model_files import classifier_of, named_rows, names_of
-from robell.scale.out_of_core import OutOfCoreFit
+from robell.scale.out_of_core import OutOfCoreFit, sampled_rows
 
 FEWEST_ROWS, MOST_ROWS = 1024, 65536  # of a batch
+FEWEST_SAMPLED = 2_000  # rows of a sample, or all there are
 
 
 # -- memory ----------------------------------------------------------------------------
@@ -51,8 +53,8 @@ def batch_rows(memory_limit, n_features, n_classes, n_columns):
     return int(min(rows, MOST_ROWS))
 
 
-def _require_memory(memory_limit, classifier, n_rows, n_features, n_classes):
-    """Raise where a table is too large for a model that takes all of its rows at once."""
+def _memory_of_fit(classifier, n_rows, n_features, n_classes):
+    """Return about how many bytes a model takes that is fitted to all rows at once."""
     n_hidden = int(getattr(classifier, "n_hidden", n_rows))  # a kernel has a column for each row
     each = 4 * n_features + 4 * n_classes + 16  # numbers of a row: as read, scaled, split by class
     layers = 4 * min(n_rows * (n_features + n_hidden), 1 << 24)  # at most this much is kept
@@ -60,7 +62,12 @@ def _require_memory(memory_limit, classifier, n_rows, n_features, n_classes):
         n_hidden *= int(classifier.n_layers)
         layers += min(n_rows * n_hidden, KEPT_ELEMENTS)
     gram = (n_features + n_hidden) ** 2 * 10
-    needed = 8 * (n_rows * each + layers + gram) + (64 << 20)
+    return 8 * (n_rows * each + layers + gram) + (64 << 20)
+
+
+def _require_memory(memory_limit, classifier, n_rows, n_features, n_classes):
+    """Raise where a table is too large for a model that takes all of its rows at once."""
+    needed = _memory_of_fit(classifier, n_rows, n_features, n_classes)
     limit = parse_bytes(memory_limit)
     if needed > limit:
         raise FileError(
@@ -68,6 +75,28 @@ def _require_memory(memory_limit, classifier, n_rows, n_features, n_classes):
             f"of {n_features} columns need about {needed / 2**20:,.0f} MiB, and the memory limit "
             f"leaves {limit / 2**20:,.0f} MiB"
         )
+
+
+def _sizes_of_sample(memory_limit, classifier, n_rows, n_features, n_classes):
+    """Return how many rows a sample may have, and how many may be read at a time."""
+
+    def needed(sampled):
+        # While rows are read: the sample, a batch's, both put together, and that sorted.
+        reading = 8 * 4 * (sampled + batch) * (n_features + 3) + (64 << 20)
+        fitting = 8 * sampled * (n_features + 3)
+        return max(reading, fitting + _memory_of_fit(classifier, sampled, n_features, n_classes))
+
+    limit, batch = parse_bytes(memory_limit), min(MOST_ROWS, max(FEWEST_ROWS, n_rows // 16))
+    most = sampled_rows(n_features, n_classes)
+    rows = bisect_right(range(most + 1), limit, key=needed) - 1
+    if rows < min(FEWEST_SAMPLED, n_rows):
+        raise FileError(
+            f"memory limit too small: {type(classifier).__name__} is fitted to a sample of "
+            f"{FEWEST_SAMPLED:,} rows at least, for which {n_features} features and {n_classes} "
+            f"classes need {needed(FEWEST_SAMPLED) / 2**20:,.0f} MiB; there are "
+            f"{limit / 2**20:,.0f} MiB"
+        )
+    return rows, batch
 
 
 # -- fit -------------------------------------------------------------------------------
@@ -82,8 +111,10 @@ def fit_files(estimator, paths, target, memory_limit="1GiB", privileged=()):
         It is not changed. RVFL and ELM networks, ``RoBellRVFLClassifier``,
         ``VarianceRVFLClassifier`` and ``MultiViewRVFLClassifier`` (without a graph) are fitted in
         passes, whatever the size of the files; all other steps of a pipeline must be
-        ``StandardScaler`` then. The other models take all rows at once, and files that need more
-        than the memory limit are refused.
+        ``StandardScaler`` then. ``NoiseRobustRVFLClassifier`` is fitted to all rows where they need
+        no more than the memory limit, and otherwise to a sample of up to 200,000 of them
+        (``n_samples_fitted_`` of ``n_samples_seen_``). The other models take all rows at once, and
+        files that need more than the memory limit are refused.
     paths : path-like or list of path-like
         Files, folders of files, or patterns as ``"data/part-*.parquet"``. All files must have the
         same columns, in any order; all but the target must be numeric.
@@ -130,7 +161,12 @@ def fit_tables(estimator, tables, memory_limit, privileged=()):
             f"column {tables.target!r} holds one class only, {next(iter(sizes))!r}: "
             "at least two are needed"
         )
-    if in_passes:
+    if in_passes and _by_sample(estimator):
+        shape = sum(sizes.values()), len(tables.columns), len(sizes)
+        needed = _memory_of_fit(classifier_of(estimator), *shape)
+        if needed > parse_bytes(memory_limit):
+            return _fit_by_sample(estimator, tables, labels, sizes, memory_limit), sizes
+    elif in_passes:
         return _fit_in_passes(estimator, tables, labels, sizes, memory_limit), sizes
     return _fit_in_memory(estimator, tables, labels, sizes, memory_limit, privileged), sizes
 
@@ -153,11 +189,17 @@ def _require_privileged(estimator, tables, privileged):
         raise FileError("all columns are privileged: none is left to predict from")
 
 
+def _by_sample(estimator):
+    """Say whether a model that does not fit in memory is fitted to a sample of the rows."""
+    model = classifier_of(estimator)
+    return isinstance(model, FamilyMember) and model._capabilities.by_sample
+
+
 def _require_fit_in_parts(estimator):
     """Say whether a model is fitted in passes; raise for what cannot be, before files are read."""
     model = classifier_of(estimator)
     in_passes = not isinstance(model, FamilyMember) or model._takes_parts()
-    if in_passes:
+    if in_passes and not _by_sample(estimator):
         OutOfCoreFit(estimator)
     return in_passes
 
@@ -169,6 +211,15 @@ def _fit_in_passes(estimator, tables, labels, sizes, memory_limit):
     n_columns = n_views * (1 + n_features + int(job.classifier.n_hidden))
     rows = batch_rows(memory_limit, n_features, len(sizes), n_columns)
     _run_passes(job, lambda: tables.batches(rows, labels), sum(sizes.values()))
+    return job.estimator(tables.columns)
+
+
+def _fit_by_sample(estimator, tables, labels, sizes, memory_limit):
+    n_features, n_rows = len(tables.columns), sum(sizes.values())
+    shape = classifier_of(estimator), n_rows, n_features, len(sizes)
+    sampled, batch = _sizes_of_sample(memory_limit, *shape)
+    job = OutOfCoreFit(estimator, list(sizes), n_features, sample_rows=sampled)
+    _run_passes(job, lambda: tables.batches(batch, labels), n_rows)
     return job.estimator(tables.columns)
 
 

@@ -6,6 +6,7 @@ what they find; what runs the maps of a pass, where and in which order, is the c
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -28,10 +29,24 @@ from robell.scale.passes import (
     RadiusPass,
     Reader,
     ResidualPass,
+    SamplePass,
     ScalerPass,
     WeightsPass,
+    scaled,
     set_moments,
 )
+
+MOST_SAMPLED = 200_000  # rows of a sample that a model is fitted to
+MOST_NUMBERS = 1 << 23  # in its columns, 64 MiB: parts of it travel between workers
+FEWEST_OF_A_CLASS = 100  # however many columns there are
+# What ``fit`` says about each of its rows; rows of a sample have no place the user knows.
+OF_EVERY_ROW = ("sample_quality_", "label_probability_", "n_suspects_")
+
+
+def sampled_rows(n_features, n_classes):
+    """Return how many rows a sample may have where nothing else limits it."""
+    rows = min(MOST_SAMPLED, MOST_NUMBERS // n_features)
+    return max(rows, FEWEST_OF_A_CLASS * n_classes)
 
 
 class OutOfCoreFit:
@@ -44,9 +59,10 @@ class OutOfCoreFit:
     ``fit`` would refine their solution. A RoBell network takes four (moments, landmark sums,
     largest radii, weights); only the first where all distinct rows fit in the reservoirs, from
     which the model is then fitted as ``fit`` does it. Every ``StandardScaler`` before the
-    classifier takes one more. Without ``n_features`` and ``classes`` (of a regressor
+    classifier takes one more. A model that is declared to be fitted ``by_sample`` takes one pass,
+    which keeps a sample of all rows, and is fitted to that in memory. Without ``n_features`` and ``classes`` (of a regressor
     ``n_targets``), the first pass finds them. Memory is that of a part, of K Gram
-    matrices and of K reservoirs.
+    matrices and of K reservoirs, or that of the sample, ``sample_rows`` at most.
 
     >>> from functools import reduce
     >>> from sklearn.datasets import load_iris
@@ -60,12 +76,16 @@ class OutOfCoreFit:
     True
     """
 
-    def __init__(self, estimator, classes=None, n_features=None, n_targets=None):
+    def __init__(
+        self, estimator, classes=None, n_features=None, n_targets=None, sample_rows=None
+    ):
         self._model = clone(estimator)
         *self._scalers, self.classifier = _steps(self._model)
         for step in [*self._scalers, self.classifier]:
             step._validate_params()
-        self.classifier._require_penalty()
+        if not self.classifier._capabilities.by_sample:
+            self.classifier._require_penalty()
+        self._sample_rows = sample_rows
         outcome = n_targets if classes is None else np.unique(classes)
         self._known = Columns(outcome, n_features)
         self._done = False
@@ -87,6 +107,9 @@ class OutOfCoreFit:
             found = yield from _result(ColumnsPass(model))
         model._set_outcome(found.outcome)
         model.n_features_in_ = int(found.n_features)
+        if model._capabilities.by_sample:
+            yield from self._fit_to_sample(model)
+            return
         state = model._begin(seed := draw_seed(model.random_state))
         reader, reservoir = Reader(model, self._scalers, seed), None
         if model._capabilities.weighs_by_membership:
@@ -103,6 +126,24 @@ class OutOfCoreFit:
         if reservoir is not None:
             state = replace(state, reservoir=reservoir)
         yield from self._refine(reader, state)
+
+    def _fit_to_sample(self, model):
+        """Draw the sample, and fit the model to it; all rows are in it where they are few."""
+        budget = self._sample_rows
+        if budget is None:
+            budget = sampled_rows(model.n_features_in_, len(model.classes_))
+        # Of a copy, so that ``fit`` draws from random_state what it would have drawn.
+        seed = draw_seed(deepcopy(model.random_state))
+        sample = yield from _result(SamplePass(model, seed, budget))
+        model._require_rows(sample.sizes)
+        rows, classes = sample.reservoir, model.classes_
+        X = scaled(self._scalers, rows.rows)
+        model.fit(X, classes[rows.labels], sample_weight=sample.row_weights())
+        for name in OF_EVERY_ROW:
+            vars(model).pop(name, None)
+        model.n_samples_seen_ = _count(sample.sizes.sum())
+        model.n_samples_fitted_ = _count(sample.kept().sum())
+        self._done = True
 
     def _freeze(self, reader, moments):
         """Find what memberships depend on."""
@@ -155,6 +196,11 @@ def _result(step):
     return step.take()
 
 
+def _count(total):
+    """Return how many rows weights stand for: a whole number where it is one."""
+    return int(total) if float(total).is_integer() else float(total)
+
+
 def _steps(model):
     """Return scalers and classifier, or raise one line saying what cannot be fitted so."""
     steps = [model]
@@ -170,6 +216,7 @@ def _steps(model):
         raise TypeError(
             f"{type(steps[-1]).__name__} cannot be fitted in parts: give RVFLClassifier, "
             "ELMClassifier, RoBellRVFLClassifier, VarianceRVFLClassifier, "
+            "NoiseRobustRVFLClassifier, "
             "MultiViewRVFLClassifier without a graph, RVFLRegressor or ELMRegressor, alone or as "
             "the last step of a pipeline"
         )

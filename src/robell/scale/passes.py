@@ -17,9 +17,10 @@ from robell._core.membership import frozen as frozen_steps
 from robell._core.membership.distances import require_squares
 from robell._core.membership.moments import mean_and_scatter, pool_moments
 from robell._core.membership.reservoir import row_keys
+from robell._core.membership.row_sample import merge_samples, sample_of
 from robell._core.ridge.blocks import residual_products
 from robell._core.ridge.state import merge
-from robell.models._stream import weights_of_part
+from robell.models._parts import weights_of_part
 from robell.models._validation import ARRAY_CHECKS, one_line_errors
 
 
@@ -197,6 +198,25 @@ class MomentsPass(Pass):
     def reduce(self, a, b):
         """Return the moments of both."""
         return frozen_steps.merge_moments(a, b)
+
+
+class SamplePass(Pass):
+    """A sample of the rows before scaling, as many as all classes together may keep."""
+
+    name = "sample"
+
+    def __init__(self, model, seed, budget):
+        self._reader, self._budget = Reader(model, [], seed), budget
+
+    def map(self, X, y, sample_weight=None):
+        """Return the sample of a part."""
+        rows = self._reader.read_keyed(X, y, sample_weight)
+        n_classes = len(self._reader.model.classes_)
+        return sample_of(*rows, n_classes, self._reader.seed, self._budget)
+
+    def reduce(self, a, b):
+        """Return the sample of both."""
+        return merge_samples(a, b)
 
 
 class LandmarkPass(Pass):

@@ -143,21 +143,41 @@ def settle(reservoir: Reservoir) -> Reservoir:
     order, first = _distinct(rows, labels, keys)
     weight = np.add.reduceat(weight[order], np.flatnonzero(first)) if len(order) else weight
     order = order[first]
-    labels = labels[order]
+    sorted_in = replace(
+        reservoir,
+        rows=rows[order],
+        labels=labels[order],
+        weight=weight,
+        keys=keys[order],
+        set_aside=(),
+    )
+    return _cut_to_capacity(sorted_in)
+
+
+def lower_capacity(reservoir: Reservoir, capacity: int) -> Reservoir:
+    """Return a reservoir whose classes keep at most this many distinct rows from now on."""
+    reservoir = settle(reservoir)
+    if capacity >= reservoir.capacity:
+        return reservoir
+    return _cut_to_capacity(replace(reservoir, capacity=capacity))
+
+
+def _cut_to_capacity(reservoir: Reservoir) -> Reservoir:
+    labels = reservoir.labels
     # The rank of a row within its class: how far it stands from the class's first row.
     rank = np.arange(len(labels)) - np.searchsorted(labels, labels)
     keep = rank < reservoir.capacity
+    if keep.all():
+        return reservoir
     dropped = reservoir.dropped.copy()
     dropped[labels[~keep]] = True
-    order = order[keep]
     return replace(
         reservoir,
-        rows=rows[order],
+        rows=reservoir.rows[keep],
         labels=labels[keep],
-        weight=weight[keep],
-        keys=keys[order],
+        weight=reservoir.weight[keep],
+        keys=reservoir.keys[keep],
         dropped=dropped,
-        set_aside=(),
     )
 
 
