@@ -112,7 +112,7 @@ def test_an_interruption_writes_nothing(capsys, table, tmp_path, monkeypatch):
 # -- what is fitted in memory ----------------------------------------------------------
 
 
-def test_a_model_without_passes_is_fitted_in_memory(capsys, frame, table, tmp_path):
+def test_where_all_rows_fit_in_memory_it_is_fitted_there(capsys, frame, table, tmp_path):
     model = tmp_path / "m.skops"
     status, out, err = run(
         capsys, "fit", table, "--target", "y", "--out", model, "--model", "noise_robust",
@@ -131,9 +131,9 @@ def test_a_model_without_passes_is_fitted_in_memory(capsys, frame, table, tmp_pa
 def test_a_table_too_large_for_a_fit_in_memory_is_refused(capsys, table, tmp_path, monkeypatch):
     monkeypatch.setattr("robell.cli.fit.memory_left", lambda limit: 60 << 20)
     arguments = ["fit", table, "--target", "y", "--out", tmp_path / "m.skops", "--plain", "--model"]
-    status, out, err = run(capsys, *arguments, "noise_robust")
+    status, out, err = run(capsys, *arguments, "gb")
     assert (status, out) == (1, "")
-    assert "NoiseRobustRVFLClassifier takes all rows at once, not in passes: 3,000 rows" in err
+    assert "GranularBallRVFLClassifier takes all rows at once, not in passes: 3,000 rows" in err
     assert "60 MiB" in err
     assert err.count("\n") == 1
     assert not (tmp_path / "m.skops").exists()

@@ -17,7 +17,13 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import robell.dask
 import robell.scale.cluster as cluster_module
-from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
+import robell.scale.out_of_core as out_of_core
+from robell import (
+    ELMClassifier,
+    NoiseRobustRVFLClassifier,
+    RoBellRVFLClassifier,
+    RVFLClassifier,
+)
 from robell.dask import ClusterError
 
 dask = pytest.importorskip("dask")
@@ -260,9 +266,12 @@ def mortal_client():
 
 
 @pytest.mark.parametrize(
-    ("model", "n_passes"), [(rvfl(), 2), (scaled_robell(), 5)], ids=["rvfl", "robell"]
+    ("model", "n_passes"),
+    [(rvfl(), 2), (scaled_robell(), 5), (NoiseRobustRVFLClassifier(8, random_state=0), 2)],
+    ids=["rvfl", "robell", "by sample"],
 )
-def test_a_worker_killed_in_every_pass(tmp_path, mortal_client, model, n_passes):
+def test_a_worker_killed_in_every_pass(tmp_path, mortal_client, model, n_passes, monkeypatch):
+    monkeypatch.setattr(out_of_core, "MOST_SAMPLED", 900)
     rows, labels = in_blocks([1500] * 4, X, y)
     dying = rows.map_blocks(deadly(tmp_path, 2), dtype=float, meta=np.empty((0, 0)))
     before = set(mortal_client.scheduler_info()["workers"])

@@ -21,10 +21,10 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("skops")
 
 import robell.scale.batches as tables_module
-import robell.scale.files as files_module
+import robell.scale.memory as memory_module
 from robell import (
     GranularBallRVFLClassifier,
-    NoiseRobustRVFLClassifier,
+    HuberRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
 )
@@ -51,7 +51,7 @@ def frame(rng):
 @pytest.fixture
 def small_batches(monkeypatch):
     """So that a few thousand rows are many batches and many reads."""
-    monkeypatch.setattr(files_module, "MOST_ROWS", 257)
+    monkeypatch.setattr(memory_module, "MOST_ROWS", 257)
     monkeypatch.setattr(tables_module, "ARROW_ROWS", 100)
     monkeypatch.setattr(tables_module, "CSV_BLOCK", 1 << 13)
 
@@ -114,7 +114,7 @@ def test_robell_does_not_depend_on_batches(rng, tmp_path, monkeypatch):
     )
     models = []
     for most in (65536, 1999):
-        monkeypatch.setattr(files_module, "MOST_ROWS", most)
+        monkeypatch.setattr(memory_module, "MOST_ROWS", most)
         models.append(fit_files(model, path, "y"))
     np.testing.assert_allclose(models[0][0].scale_, models[1][0].scale_, rtol=1e-12)
     np.testing.assert_allclose(models[0][-1].coef_, models[1][-1].coef_, atol=1e-9)
@@ -223,7 +223,7 @@ def test_what_cannot_be_fitted_in_parts_is_refused_before_reading(tmp_path, esti
         fit_files(estimator, write(frame, tmp_path / "table.csv"), "y")
 
 
-@pytest.mark.parametrize("kind", [GranularBallRVFLClassifier, NoiseRobustRVFLClassifier])
+@pytest.mark.parametrize("kind", [GranularBallRVFLClassifier, HuberRVFLClassifier])
 def test_what_takes_all_rows_at_once_is_fitted_in_memory(tmp_path, kind, frame):
     """The rows may be in several files; more of them than the limit allows are refused."""
     paths = [write(frame[:1200], tmp_path / "a.csv"), write(frame[1200:], tmp_path / "b.csv")]

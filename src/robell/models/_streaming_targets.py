@@ -18,9 +18,9 @@ from robell._core.ridge.target_sums import (
     solve_targets,
     update_targets,
 )
+from robell.models._parts import weights_of_part
 from robell.models._shell import PAPER_C, Prepared
 from robell.models._solution import SOLVED, Found, SolvedFromSums, merged_sample, solved_attribute
-from robell.models._parts import weights_of_part
 from robell.models._stream import Streaming
 from robell.models._streaming import RESERVOIR
 from robell.models._validation import TargetRows, as_columns, one_line_errors

@@ -41,12 +41,14 @@ def fit(estimator, X, y, client=None, sample_weight=None):
     Memory on each worker is that of a few partitions; what travels are small sums. The model is
     that of a local fit in parts: for RVFL and ELM networks it equals ``fit`` up to
     rounding (probabilities and intervals come from a sample); for ``RoBellRVFLClassifier``
-    memberships are read off landmarks and a sample of each class. It does not depend on workers or
+    memberships are read off landmarks and a sample of each class;
+    ``NoiseRobustRVFLClassifier`` is fitted here, to a sample of up to 200,000 rows
+    (``n_samples_fitted_`` of ``n_samples_seen_``). It does not depend on workers or
     partitions beyond rounding, and for one partitioning not at all.
 
     Parameters
     ----------
-    estimator : RVFLClassifier, ELMClassifier, RoBellRVFLClassifier, MultiViewRVFLClassifier, \
+    estimator : RVFLClassifier, ELMClassifier, RoBellRVFLClassifier, NoiseRobustRVFLClassifier, \
 RVFLRegressor, ELMRegressor or Pipeline
         It is not changed. A pipeline must end in one of these, and all its other steps must be
         ``StandardScaler``, whose means and variances take one more pass.

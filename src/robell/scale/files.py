@@ -7,7 +7,6 @@ times over, a batch of rows at a time.
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from robell._core.layers.deep import KEPT_ELEMENTS
 from robell._core.tools.files import FileError, check_output, parse_bytes, written_whole
 from robell._core.tools.names import did_you_mean
 from robell._core.tools.optional import require
@@ -25,79 +23,15 @@ from robell.models._family import FamilyMember, FamilyRegressor
 from robell.models.privileged import PrivilegedMixin
 from robell.report.text import spreadsheet_safe
 from robell.scale.batches import Tables
+from robell.scale.memory import (
+    MOST_ROWS,
+    batch_rows,
+    memory_of_fit,
+    require_memory,
+    sizes_of_sample,
+)
 from robell.scale.model_files import classifier_of, named_rows, names_of
-from robell.scale.out_of_core import OutOfCoreFit, sampled_rows
-
-FEWEST_ROWS, MOST_ROWS = 1024, 65536  # of a batch
-FEWEST_SAMPLED = 2_000  # rows of a sample, or all there are
-
-
-# -- memory ----------------------------------------------------------------------------
-
-
-def batch_rows(memory_limit, n_features, n_classes, n_columns):
-    """Return how many rows may be read at a time, or raise if the limit is too small for any."""
-    limit = parse_bytes(memory_limit)
-    gram = n_columns**2 * (4 * n_classes + 6)  # of the classes, as they are added; the solution
-    sample = n_classes * 2048 * (4 * n_features + 3 * n_columns)  # reservoirs, their features
-    landmarks = 3 * n_classes * 512**2
-    fixed = 8 * (gram + sample + landmarks) + (64 << 20)  # and blocks, tiles and read buffers
-    each = 8 * (6 * n_features + 16)  # the row, scaled, split by class, and its hash
-    rows = (limit - fixed) // each
-    if rows < FEWEST_ROWS:
-        needed = (fixed + FEWEST_ROWS * each) / 2**20
-        raise ValueError(
-            f"memory limit too small: {n_features} features, {n_classes} classes and "
-            f"{n_columns} columns of the design matrix need {needed:.0f} MiB at least"
-        )
-    return int(min(rows, MOST_ROWS))
-
-
-def _memory_of_fit(classifier, n_rows, n_features, n_classes):
-    """Return about how many bytes a model takes that is fitted to all rows at once."""
-    n_hidden = int(getattr(classifier, "n_hidden", n_rows))  # a kernel has a column for each row
-    each = 4 * n_features + 4 * n_classes + 16  # numbers of a row: as read, scaled, split by class
-    layers = 4 * min(n_rows * (n_features + n_hidden), 1 << 24)  # at most this much is kept
-    if hasattr(classifier, "n_layers"):
-        n_hidden *= int(classifier.n_layers)
-        layers += min(n_rows * n_hidden, KEPT_ELEMENTS)
-    gram = (n_features + n_hidden) ** 2 * 10
-    return 8 * (n_rows * each + layers + gram) + (64 << 20)
-
-
-def _require_memory(memory_limit, classifier, n_rows, n_features, n_classes):
-    """Raise where a table is too large for a model that takes all of its rows at once."""
-    needed = _memory_of_fit(classifier, n_rows, n_features, n_classes)
-    limit = parse_bytes(memory_limit)
-    if needed > limit:
-        raise FileError(
-            f"{type(classifier).__name__} takes all rows at once, not in passes: {n_rows:,} rows "
-            f"of {n_features} columns need about {needed / 2**20:,.0f} MiB, and the memory limit "
-            f"leaves {limit / 2**20:,.0f} MiB"
-        )
-
-
-def _sizes_of_sample(memory_limit, classifier, n_rows, n_features, n_classes):
-    """Return how many rows a sample may have, and how many may be read at a time."""
-
-    def needed(sampled):
-        # While rows are read: the sample, a batch's, both put together, and that sorted.
-        reading = 8 * 4 * (sampled + batch) * (n_features + 3) + (64 << 20)
-        fitting = 8 * sampled * (n_features + 3)
-        return max(reading, fitting + _memory_of_fit(classifier, sampled, n_features, n_classes))
-
-    limit, batch = parse_bytes(memory_limit), min(MOST_ROWS, max(FEWEST_ROWS, n_rows // 16))
-    most = sampled_rows(n_features, n_classes)
-    rows = bisect_right(range(most + 1), limit, key=needed) - 1
-    if rows < min(FEWEST_SAMPLED, n_rows):
-        raise FileError(
-            f"memory limit too small: {type(classifier).__name__} is fitted to a sample of "
-            f"{FEWEST_SAMPLED:,} rows at least, for which {n_features} features and {n_classes} "
-            f"classes need {needed(FEWEST_SAMPLED) / 2**20:,.0f} MiB; there are "
-            f"{limit / 2**20:,.0f} MiB"
-        )
-    return rows, batch
-
+from robell.scale.out_of_core import OutOfCoreFit
 
 # -- fit -------------------------------------------------------------------------------
 
@@ -163,7 +97,7 @@ def fit_tables(estimator, tables, memory_limit, privileged=()):
         )
     if in_passes and _by_sample(estimator):
         shape = sum(sizes.values()), len(tables.columns), len(sizes)
-        needed = _memory_of_fit(classifier_of(estimator), *shape)
+        needed = memory_of_fit(classifier_of(estimator), *shape)
         if needed > parse_bytes(memory_limit):
             return _fit_by_sample(estimator, tables, labels, sizes, memory_limit), sizes
     elif in_passes:
@@ -217,7 +151,7 @@ def _fit_in_passes(estimator, tables, labels, sizes, memory_limit):
 def _fit_by_sample(estimator, tables, labels, sizes, memory_limit):
     n_features, n_rows = len(tables.columns), sum(sizes.values())
     shape = classifier_of(estimator), n_rows, n_features, len(sizes)
-    sampled, batch = _sizes_of_sample(memory_limit, *shape)
+    sampled, batch = sizes_of_sample(memory_limit, *shape)
     job = OutOfCoreFit(estimator, list(sizes), n_features, sample_rows=sampled)
     _run_passes(job, lambda: tables.batches(batch, labels), n_rows)
     return job.estimator(tables.columns)
@@ -239,7 +173,7 @@ def _run_passes(job, batches, n_rows):
 def _fit_in_memory(estimator, tables, labels, sizes, memory_limit, privileged=()):
     n_rows = sum(sizes.values())
     classifier = classifier_of(estimator)
-    _require_memory(memory_limit, classifier, n_rows, len(tables.columns), len(sizes))
+    require_memory(memory_limit, classifier, n_rows, len(tables.columns), len(sizes))
     ((X, y),) = tables.batches(n_rows, labels)
     if not privileged:
         return clone(estimator).fit(named_rows(X, tables.columns), y)
@@ -264,7 +198,7 @@ def fit_targets(estimator, paths, target, memory_limit):
     tables = Tables(paths, None, [*features, *targets])
     if not in_passes:
         n_rows = tables.count() or sum(len(X) for X, _ in tables.batches(MOST_ROWS))
-        _require_memory(memory_limit, classifier_of(estimator), n_rows, len(features), 1)
+        require_memory(memory_limit, classifier_of(estimator), n_rows, len(features), 1)
         ((X, _),) = tables.batches(n_rows)
         return clone(estimator).fit(
             named_rows(X[:, : len(features)], features), _split(X, features)

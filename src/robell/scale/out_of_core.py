@@ -60,9 +60,9 @@ class OutOfCoreFit:
     largest radii, weights); only the first where all distinct rows fit in the reservoirs, from
     which the model is then fitted as ``fit`` does it. Every ``StandardScaler`` before the
     classifier takes one more. A model that is declared to be fitted ``by_sample`` takes one pass,
-    which keeps a sample of all rows, and is fitted to that in memory. Without ``n_features`` and ``classes`` (of a regressor
-    ``n_targets``), the first pass finds them. Memory is that of a part, of K Gram
-    matrices and of K reservoirs, or that of the sample, ``sample_rows`` at most.
+    which keeps a sample of all rows, and is fitted to that in memory. Without ``n_features`` and
+    ``classes`` (of a regressor ``n_targets``), the first pass finds them. Memory is that of a
+    part, of K Gram matrices and of K reservoirs, or that of the sample, ``sample_rows`` at most.
 
     >>> from functools import reduce
     >>> from sklearn.datasets import load_iris
@@ -76,9 +76,7 @@ class OutOfCoreFit:
     True
     """
 
-    def __init__(
-        self, estimator, classes=None, n_features=None, n_targets=None, sample_rows=None
-    ):
+    def __init__(self, estimator, classes=None, n_features=None, n_targets=None, sample_rows=None):
         self._model = clone(estimator)
         *self._scalers, self.classifier = _steps(self._model)
         for step in [*self._scalers, self.classifier]:

@@ -1,0 +1,228 @@
+"""The classifier for wrong labels on many rows: fitted to all, or to a sample of them.
+
+    python benchmarks/noise_robust_scale.py memory --rows 100000   (needs robell[robustness])
+    python benchmarks/noise_robust_scale.py dask --rows 10000000   (needs robell[dask])
+
+Rows are drawn from two mixtures of Gaussians whose classes overlap, 20 columns, one row in ten of
+the minority. ``memory``: each model is fitted in a process of its own, one thread, to the same rows
+with right labels and with 20 % wrong ones, and scored on 100,000 new rows with right labels:
+balanced accuracy and area under the ROC curve, CPU seconds of the fit, and the most memory of the
+process less what it held before the fit. The sample is that of ``fit_files`` and ``robell.dask``.
+``dask``: Parquet files, made here and removed at the end, 20 % of the labels wrong; a LocalCluster
+of two workers with one thread and 2 GiB each. CPU seconds are those of the workers, and of this
+process for the fit to the sample.
+"""
+
+import argparse
+import multiprocessing
+import os
+import resource
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from threadpoolctl import threadpool_limits
+
+from robell import NoiseRobustRVFLClassifier, RVFLClassifier
+from robell.noise import flip_uniformly
+from robell.scale.out_of_core import OutOfCoreFit
+
+N_FEATURES = 20
+NAMES = [f"x{j}" for j in range(N_FEATURES)]
+N_NEW = 100_000
+BATCH = 65_536
+NOISE = (0.0, 0.2)
+
+
+# -- rows --------------------------------------------------------------------------------
+
+
+def draw(n_rows, number):
+    """Draw rows of eight Gaussians a class, which overlap, and their right labels."""
+    rng = np.random.default_rng([11, number])
+    centres = np.random.default_rng(11).normal(scale=0.9, size=(16, N_FEATURES))
+    y = (rng.random(n_rows) < 0.1).astype(int)
+    X = rng.normal(size=(n_rows, N_FEATURES))
+    X += centres[rng.integers(0, 8, n_rows) + 8 * y]
+    return X, y
+
+
+def noisy(y, noise, number):
+    return flip_uniformly(y, noise, number)[0] if noise else y
+
+
+# -- models ------------------------------------------------------------------------------
+
+
+def fit_whole(X, y):
+    return NoiseRobustRVFLClassifier(random_state=0).fit(X, y)
+
+
+def fit_sample(X, y):
+    """Fit in passes, as files and partitions are."""
+    job = OutOfCoreFit(NoiseRobustRVFLClassifier(random_state=0), [0, 1], N_FEATURES)
+    for step in job.passes():
+        total = None
+        for start in range(0, len(X), BATCH):
+            part = step.map(X[start : start + BATCH], y[start : start + BATCH])
+            total = part if total is None else step.reduce(total, part)
+        step.finish(total)
+    return job.estimator()
+
+
+def fit_rvfl(X, y):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = RVFLClassifier(class_weight="balanced", random_state=0)
+    return make_pipeline(StandardScaler(), model).fit(X, y)
+
+
+def fit_lightgbm(X, y):
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_jobs=1, class_weight="balanced", verbose=-1, random_state=0).fit(X, y)
+
+
+MODELS = {
+    "all rows": fit_whole,
+    "sample": fit_sample,
+    "RVFL, balanced": fit_rvfl,
+    "LightGBM, balanced": fit_lightgbm,
+}
+
+
+def scores(model, columns=None):
+    """Return balanced accuracy and area under the curve on new rows with right labels."""
+    X, y = draw(N_NEW, 10**6)
+    if columns is not None:
+        import pandas
+
+        X = pandas.DataFrame(X, columns=columns)
+    found = balanced_accuracy_score(y, model.predict(X))
+    return found, roc_auc_score(y, model.predict_proba(X)[:, 1])
+
+
+def peak_megabytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+# -- in memory ---------------------------------------------------------------------------
+
+
+def fit_and_score(name, n_rows, noise, results):
+    """Fit one model in a process of its own."""
+    with threadpool_limits(1):
+        X, y = draw(n_rows, 0)
+        y = noisy(y, noise, 0)
+        MODELS[name](X[:3000], y[:3000])  # load and warm everything
+        before, cpu = peak_megabytes(), time.process_time()
+        model = MODELS[name](X, y)
+        cpu, more = time.process_time() - cpu, peak_megabytes() - before
+        results.put((*scores(model), cpu, more, vars(model).get("n_samples_fitted_", n_rows)))
+
+
+def in_own_process(*arguments):
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    process = context.Process(target=fit_and_score, args=(*arguments, results))
+    process.start()
+    found = results.get()
+    process.join()
+    return found
+
+
+def in_memory(arguments):
+    head = f"{'':20}{'fitted to':>11}{'bal. acc.':>11}{'AUC':>8}{'CPU s':>9}{'more MB':>9}"
+    for n_rows in arguments.rows:
+        for noise in NOISE:
+            print(f"{n_rows:,} x {N_FEATURES} rows, {noise:.0%} of the labels wrong\n{head}")
+            for name in arguments.models:
+                accuracy, area, cpu, more, fitted = in_own_process(name, n_rows, noise)
+                row = f"{name:20}{fitted:11,}{accuracy:11.4f}{area:8.4f}{cpu:9.1f}{more:9.0f}"
+                print(row, flush=True)
+            print()
+
+
+# -- Dask ----------------------------------------------------------------------------------
+
+
+def write_part(folder, number, n_rows):
+    import pandas
+
+    X, y = draw(n_rows, number + 1)
+    frame = pandas.DataFrame(X, columns=NAMES).assign(y=noisy(y, 0.2, number))
+    frame.to_parquet(folder / f"part-{number:05}.parquet", index=False)
+
+
+def worker_figures(dask_worker=None):
+    spilt = dask_worker.data.cumulative_metrics["disk-write", "bytes"]
+    return time.process_time(), peak_megabytes(), spilt
+
+
+def on_cluster(folder, n_rows):
+    import dask.dataframe
+    from distributed import Client, LocalCluster
+
+    import robell.dask
+
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit="2GiB", dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        rows = dask.dataframe.read_parquet(folder, filesystem="pyarrow")
+        before, start, own = client.run(worker_figures), time.perf_counter(), time.process_time()
+        with threadpool_limits(1):
+            model = robell.dask.fit(NoiseRobustRVFLClassifier(random_state=0), rows, "y", client)
+        wall, own = time.perf_counter() - start, time.process_time() - own
+        after = client.run(worker_figures)
+        assert before.keys() == after.keys(), "a worker was killed"
+    cpu = sum(after[w][0] - before[w][0] for w in after)
+    most, spilt = (max(found[k] for found in after.values()) for k in (1, 2))
+    accuracy, area = scores(model, NAMES)
+    print(
+        f"fitted to {model.n_samples_fitted_:,} of {model.n_samples_seen_:,} rows in {wall:.0f} s\n"
+        f"CPU seconds: workers {cpu:.1f} ({n_rows / cpu:,.0f} rows a second), here {own:.1f}\n"
+        f"largest worker {most:.0f} MB, {spilt} bytes spilt; here {peak_megabytes():.0f} MB\n"
+        f"balanced accuracy {accuracy:.4f}, AUC {area:.4f}, wrong labels {model.noise_rate_:.1%}"
+    )
+
+
+def with_dask(arguments):
+    for n_rows in arguments.rows:
+        folder = Path(tempfile.mkdtemp(prefix="robell-noise-", dir=arguments.folder))
+        try:
+            n_parts = max(1, n_rows // arguments.part_rows)
+            for number in range(n_parts):
+                write_part(folder, number, arguments.part_rows)
+            size = sum(file.stat().st_size for file in folder.iterdir()) / 1e9
+            print(f"{n_rows:,} x {N_FEATURES} rows in {n_parts} Parquet files, {size:.2f} GB")
+            on_cluster(folder, n_rows)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+PARTS = {"memory": in_memory, "dask": with_dask}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", choices=list(PARTS))
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000])
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument("--part-rows", type=int, default=100_000)
+    parser.add_argument("--folder", type=Path, help="where to put files (default: temporary)")
+    arguments = parser.parse_args()
+    print(f"one thread of {os.cpu_count()} cores\n")
+    PARTS[arguments.part](arguments)
+
+
+if __name__ == "__main__":
+    main()
