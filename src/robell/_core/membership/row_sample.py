@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from robell._core.membership.equations import class_sizes
 from robell._core.membership.reservoir import (
     UNBOUNDED,
     Keys,
@@ -51,7 +52,7 @@ class RowSample:
 
     def kept(self) -> Array:
         """Return the multiplicities of the rows kept of each class."""
-        return np.bincount(self.reservoir.labels, self.reservoir.weight, len(self.sizes))
+        return class_sizes(self.reservoir.labels, len(self.sizes), self.reservoir.weight)
 
     def row_weights(self) -> Array:
         """Return weights of the rows kept: classes as frequent as among all rows, the sum as kept.
@@ -64,7 +65,7 @@ class RowSample:
         kept = self.kept()
         with np.errstate(invalid="ignore"):  # a class without rows
             factor = self.sizes / kept * (kept.sum() / self.sizes.sum())
-        return weight * factor[self.reservoir.labels]
+        return np.asarray(weight * factor[self.reservoir.labels])
 
 
 def sample_of(
@@ -73,7 +74,7 @@ def sample_of(
     """Return the sample of some rows, their weights positive, their keys of this seed."""
     reservoir = empty_reservoir(n_classes, X.shape[1], seed, UNBOUNDED)
     reservoir = settle(add_rows(reservoir, X, labels, weight, keys))
-    sizes = np.bincount(labels, weight, n_classes)
+    sizes = class_sizes(labels, n_classes, weight)
     return _within_budget(RowSample(sizes, reservoir, budget))
 
 
