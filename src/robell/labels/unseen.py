@@ -41,7 +41,9 @@ def predict_unseen(X, codes, n_classes, random_state):
         hidden = folds == fold
         if not hidden.any() or len(np.unique(codes[~hidden])) < 2:
             continue  # its rows keep equal scores, which count as guessing
-        model = NoiseRobustRVFLClassifier(random_state=random_state).fit(X[~hidden], codes[~hidden])
+        # Balanced: the class predicted is then the one with the largest probability.
+        model = NoiseRobustRVFLClassifier(probability="balanced", random_state=random_state)
+        model.fit(X[~hidden], codes[~hidden])
         likely[np.ix_(hidden, model.classes_)] = model.predict_proba(X[hidden])
     misfits = float((likely.argmax(axis=1) != codes).mean())
     return Unseen(*areas_of(likely, codes), misfits)

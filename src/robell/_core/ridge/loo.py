@@ -29,7 +29,7 @@ from robell._core.ridge.solve import EPS, normal_equations, require_finite, solv
 
 Array = NDArray[np.float64]
 
-SMALLEST_COMPLEMENT = 1e-10  # of a leverage, where scores are kept: below it is rounding
+SMALLEST_COMPLEMENT = 1e-6  # of a leverage, where scores are kept: below it a row decides its own
 
 
 class Spectrum(NamedTuple):
@@ -62,8 +62,12 @@ def left_out_residuals(
     spectrum: Spectrum,
     penalties: Array,
     centre: Centre | None = None,
+    remembered: Any | None = None,
 ) -> Iterator[tuple[slice, Any]]:
-    """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K)."""
+    """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K).
+
+    ``remembered`` is set for each penalty under which a row decides its own score.
+    """
     xp = namespace(T)
     values, Q, coordinates = spectrum
     inverse = 1.0 / (values[:, None] + beside(penalties, T))  # (r, L)
@@ -84,7 +88,10 @@ def left_out_residuals(
         if centre is not None:
             leverage += 1.0 / centre.weight
         leverage *= w[rows, None]
-        complement = xp.clip(1.0 - leverage, smallest, None)
+        complement = 1.0 - leverage
+        if remembered is not None:
+            remembered |= (complement < smallest).any(0)
+        complement = xp.clip(complement, smallest, None)
         yield rows, (T[rows, None, :] - fitted) / complement[:, :, None]
 
 
@@ -175,10 +182,12 @@ def fit_centred_ridge(
     """
     centre, spectrum = _eigenbasis(design, T, w, basis)
     scores = np.empty((design.n_rows, len(penalties), T.shape[1]))
-    errors = np.zeros(len(penalties))
-    for rows, residual in left_out_residuals(design, T, w, spectrum, penalties, centre):
+    errors, remembered = np.zeros(len(penalties)), np.zeros(len(penalties), bool)
+    blocks = left_out_residuals(design, T, w, spectrum, penalties, centre, remembered)
+    for rows, residual in blocks:
         scores[rows] = T[rows, None, :] - residual
         errors += w[rows] @ np.square(residual, out=residual).sum(axis=2)
+    errors[remembered] = np.inf  # what is left out of such a row is rounding
     place = place_of_smallest(errors, penalties)
     values, Q, coordinates = spectrum
     beta = Q @ ((1.0 / (values + penalties[place]))[:, None] * coordinates)
