@@ -151,8 +151,14 @@ def _solve_dual(system: Centred, penalty: float, leave_out: bool) -> RidgeSoluti
     loo = None
     if leave_out:
         # t_i - f_i = λα_i/√w_i and 1 - h_i = λ((K⁻¹)_ii - u_i²/(s + λ)): λ cancels.
-        complement = factor.inverse_diagonal() - system.u**2 / (lift + penalty)
-        loo = (system.T - alpha / complement[:, None]) / system.root
+        xp, diagonal = namespace(alpha), factor.inverse_diagonal()
+        complement = diagonal - system.u**2 / (lift + penalty)
+        # A row without any other: nothing is left without it, and its score is the fit's.
+        alone = complement <= 4.0 * EPS * diagonal
+        ones = xp.ones_like(complement)
+        factors = xp.where(alone, penalty * ones, 1.0 / xp.where(alone, ones, complement))
+        residual = alpha * factors[:, None]
+        loo = (system.T - residual) / system.root
     return RidgeSolution(_with_constant(system, system.M.T @ alpha), "dual", loo)
 
 
