@@ -128,14 +128,15 @@ def frame_of(X, codes):
 
 def test_more_columns_than_the_rows_can_bear_are_told(tmp_path):
     rng = np.random.default_rng(0)
-    X, codes, _ = blobs(120, gap=3.0, noise=0.1, seed=0)
+    X, codes, wrong = blobs(120, gap=3.0, noise=0.1, seed=0)
     wide = np.hstack([X, rng.normal(size=(120, 400))])
     result = audit(frame_of(wide, codes), "label", out=tmp_path)
-    assert result.trust != "good"
+    assert result.trust in ("weak", "none")
     page = result.html.read_text()
     assert "405 columns of numbers, categories spread out, for only 120 rows" in page
     assert "looks wrong." not in headline(result)
-    assert not result.suspect.any()  # though a tenth of the labels is wrong
+    assert result.suspect.sum() < 20  # a tenth of the labels is wrong: some of these, not all
+    assert wrong[result.suspect].mean() > 0.3
     assert "no label or hardly any is wrong" not in page
     assert 'id="noise"' not in page
     assert "really</text>" not in page

@@ -15,7 +15,7 @@ LEAST_SEPARATION = 0.57
 STANDARD_ERRORS = 3.0
 MOST_SUSPECTS = 0.45  # share of the rows; where more would be suspect, nobody is
 # Trust is good where few rows are hard to predict, and wrong labels explain most misfits.
-CLEAR, RATHER_CLEAR = 0.9, 0.85
+CLEAR, RATHER_CLEAR = 0.9, 0.87
 EXPLAINED = 0.4
 GOOD_SEPARATION = 0.7
 MOST_COLUMNS_A_ROW = 0.5  # with more columns, labels look right or wrong by chance
