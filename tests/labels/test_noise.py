@@ -263,6 +263,14 @@ def test_a_logistic_boundary_is_that_of_a_literal_logistic_regression():
     assert nearest > 4 * farthest
 
 
+def test_classes_far_apart_have_rows_that_are_equally_far():
+    y = labels([50, 50])
+    X = np.column_stack([np.r_[np.linspace(0, 1, 50), np.linspace(1e6, 2e6, 50)], np.ones(100)])
+    noisy, flipped = flip_near_boundary(X**3, y, 0.3, 0, by="logistic")
+    assert flipped.sum() == 30
+    assert (noisy != y).sum() == 30
+
+
 def test_other_boundaries_are_refused_by_name():
     with pytest.raises(ValueError, match=r"by must be one of 'neighbour', 'logistic', 'forest'"):
         flip_near_boundary(np.eye(4), [0, 0, 1, 1], 0.5, by="tree")

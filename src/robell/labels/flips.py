@@ -290,7 +290,8 @@ def _from_logistic_boundary(X, place, n_classes):
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(max_iter=1000).fit(_unit_variance(X), place)
-    return _gap(model.predict_log_proba(_unit_variance(X)), place)
+    with np.errstate(divide="ignore"):  # rows so far away that p is 0 are equally far
+        return _gap(model.predict_log_proba(_unit_variance(X)), place)
 
 
 def _from_forest_boundary(X, place, n_classes):
