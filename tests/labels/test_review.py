@@ -88,6 +88,10 @@ def test_any_review_is_what_it_says_and_applying_it_again_changes_nothing(tmp_pa
             expected.append([*row[:2], label])
     options = {"delimiter": delimiter}
     review = write_review(folder / "r.csv", table, decisions, suggested=suggested)
+    if not any(decisions.values()):
+        with pytest.raises(FileError, match="holds no decision"):
+            apply_review(table, review, folder / "clean.csv", **options)
+        return
     first = apply_review(table, review, folder / "clean.csv", **options)
     with first.out.open(newline="", encoding="utf-8") as file:
         assert list(csv.reader(file, delimiter=delimiter))[1:] == expected

@@ -120,6 +120,10 @@ def apply_review(table, reviewed, out, *, encoding="utf-8", delimiter=None, repl
             copy = copy_pipe(table, Path(folder) / table.name)
             return apply_review(copy, reviewed, out, encoding=encoding, delimiter=delimiter)
     review = read_review(reviewed)
+    if not review.made:
+        raise FileError(
+            f"{reviewed}: holds no decision; write keep, change or drop into the column 'decision'"
+        )
     source = open_source(table, review.target, encoding, delimiter)
     source.check_output(out)
     matched = _match(source, review)
