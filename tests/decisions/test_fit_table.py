@@ -244,6 +244,6 @@ def test_a_table_larger_than_the_sample_is_read_again(tmp_path, monkeypatch):
     again = fit_table([tmp_path / "a.csv", tmp_path / "b.csv"], "fraud", estimator=SMALL)
     assert (again.n_rows, again.n_fitted) == (1200, 1200)
     assert any("random sample of 400" in note for note in again.notes)
-    small = fit_table(tmp_path / "a.csv", "fraud", estimator=SMALL, memory=8 * 5 * 8 * 500)
+    small = fit_table(tmp_path / "a.csv", "fraud", estimator=SMALL, memory=8 * 6 * 8 * 500)
     assert small.n_fitted < 700
     assert any("need more memory" in note for note in small.notes)

@@ -17,7 +17,7 @@ from robell.tables.encoder import TableEncoder
 from robell.tables.raw import number_cell
 from robell.tables.read_parts import table_parts
 
-METERED = 4_096  # rows of a part by which drift is measured, evenly spaced
+METERED = 2_048  # rows of a part by which drift is measured, evenly spaced
 SHOWN_VALUE = 30  # characters of a cell among the reasons
 
 
