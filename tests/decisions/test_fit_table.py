@@ -60,7 +60,7 @@ def test_what_is_promised_holds_for_new_rows(result):
     assert decision.positive == "yes"
     assert decision.precision.low < positive[flagged].mean() < decision.precision.high + 0.05
     assert decision.recall.low - 0.05 < flagged[positive].mean() < decision.recall.high + 0.05
-    assert abs(p.mean() - positive.mean()) < 0.02  # calibrated on the whole
+    assert abs(p.mean() - positive.mean()) < 0.04  # calibrated on the whole
 
 
 def test_pure_noise_is_called_that():
@@ -244,6 +244,6 @@ def test_a_table_larger_than_the_sample_is_read_again(tmp_path, monkeypatch):
     again = fit_table([tmp_path / "a.csv", tmp_path / "b.csv"], "fraud", estimator=SMALL)
     assert (again.n_rows, again.n_fitted) == (1200, 1200)
     assert any("random sample of 400" in note for note in again.notes)
-    small = fit_table(tmp_path / "a.csv", "fraud", estimator=SMALL, memory=8 * 6 * 8 * 500)
+    small = fit_table(tmp_path / "a.csv", "fraud", estimator=SMALL, memory=8 * 7 * 8 * 500)
     assert small.n_fitted < 700
     assert any("need more memory" in note for note in small.notes)

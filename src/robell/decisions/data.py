@@ -22,7 +22,7 @@ from robell.tables.target import find_column, read_labels
 
 MOST_COLUMNS = 2_000  # of numbers, categories spread out
 DESCRIBED_ROWS = 20_000
-COPIES = 6  # of the encoded table that a fit holds at its peak
+COPIES = 7  # of the encoded table that a fit holds at its peak
 
 
 @dataclass(frozen=True, eq=False)
