@@ -34,7 +34,6 @@ N_FEATURES = 20
 NAMES = [f"x{j}" for j in range(N_FEATURES)]
 N_NEW = 100_000
 BATCH = 65_536
-NOISE = (0.0, 0.2)
 
 
 # -- rows --------------------------------------------------------------------------------
@@ -138,7 +137,7 @@ def in_own_process(*arguments):
 def in_memory(arguments):
     head = f"{'':20}{'fitted to':>11}{'bal. acc.':>11}{'AUC':>8}{'CPU s':>9}{'more MB':>9}"
     for n_rows in arguments.rows:
-        for noise in NOISE:
+        for noise in arguments.noise:
             print(f"{n_rows:,} x {N_FEATURES} rows, {noise:.0%} of the labels wrong\n{head}")
             for name in arguments.models:
                 accuracy, area, cpu, more, fitted = in_own_process(name, n_rows, noise)
@@ -217,6 +216,7 @@ def main():
     parser.add_argument("part", choices=list(PARTS))
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000])
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument("--noise", type=float, nargs="+", default=[0.0, 0.2], metavar="SHARE")
     parser.add_argument("--part-rows", type=int, default=100_000)
     parser.add_argument("--folder", type=Path, help="where to put files (default: temporary)")
     arguments = parser.parse_args()

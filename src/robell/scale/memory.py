@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from robell._core.layers.deep import KEPT_ELEMENTS
+from robell._core.ridge.members import KEPT_NUMBERS, N_LANDMARKS
 from robell._core.tools.files import FileError, parse_bytes
 from robell.scale.out_of_core import sampled_rows
 
@@ -32,6 +33,8 @@ def batch_rows(memory_limit, n_features, n_classes, n_columns):
 
 def memory_of_fit(classifier, n_rows, n_features, n_classes):
     """Return about how many bytes a model takes that is fitted to all rows at once."""
+    if classifier._capabilities.by_sample:
+        return _memory_of_members(classifier, n_rows, n_features, n_classes)
     n_hidden = int(getattr(classifier, "n_hidden", n_rows))  # a kernel has a column for each row
     each = 4 * n_features + 4 * n_classes + 16  # numbers of a row: as read, scaled, split by class
     layers = 4 * min(n_rows * (n_features + n_hidden), 1 << 24)  # at most this much is kept
@@ -40,6 +43,14 @@ def memory_of_fit(classifier, n_rows, n_features, n_classes):
         layers += min(n_rows * n_hidden, KEPT_ELEMENTS)
     gram = (n_features + n_hidden) ** 2 * 10
     return 8 * (n_rows * each + layers + gram) + (64 << 20)
+
+
+def _memory_of_members(classifier, n_rows, n_features, n_classes):
+    """Return it for a model of several members, whose columns are kept between rounds."""
+    n_columns = 2 * (n_features + int(classifier.n_hidden)) + N_LANDMARKS
+    each = 5 * n_features + 16 * n_classes + 24  # as read, standardised, scores of all members
+    gram = max(n_features + int(classifier.n_hidden), N_LANDMARKS) ** 2 * 10
+    return 8 * (n_rows * each + min(n_rows * n_columns, KEPT_NUMBERS) + gram) + (64 << 20)
 
 
 def require_memory(memory_limit, classifier, n_rows, n_features, n_classes):
