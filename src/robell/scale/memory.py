@@ -69,12 +69,12 @@ def sizes_of_sample(memory_limit, classifier, n_rows, n_features, n_classes):
     """Return how many rows a sample may have, and how many may be read at a time."""
     limit, fewest = parse_bytes(memory_limit), min(FEWEST_SAMPLED, n_rows)
     each = 8 * (6 * n_features + 16)  # of a row read: as in batch_rows
-    batch = int(min(max(limit // 4 // each, FEWEST_ROWS), MOST_ROWS))
+    batch = int(min(max(limit // 16 // each, FEWEST_ROWS), MOST_ROWS))
 
     def needed(rows):
-        kept = 8 * rows * (n_features + 3)
-        reading = 4 * kept + batch * each + (64 << 20)  # the sample, with a batch's, sorted
-        return max(reading, kept + memory_of_fit(classifier, rows, n_features, n_classes))
+        # The sample, put together with a batch's and sorted; not all of it is given back in time.
+        reading = 2 * 8 * rows * (n_features + 3) + 2 * batch * each
+        return reading + memory_of_fit(classifier, rows, n_features, n_classes)
 
     rows = bisect_right(range(sampled_rows(n_features, n_classes) + 1), limit, key=needed) - 1
     if rows < fewest:
