@@ -1,9 +1,21 @@
-"""Metrics of the paper that scikit-learn does not have by these names."""
+"""Metrics that scikit-learn does not have: the paper's, and scores when test labels are wrong."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.metrics import recall_score
+from sklearn.utils import check_random_state
+
+from robell._core.labels.corrected import (
+    accuracy_and_recalls,
+    area_and_error,
+    true_shares,
+    unmixed_area,
+)
+
+LARGEST_CONDITION = 1e6  # of a noise matrix: beyond, rounding decides what it undoes
 
 
 def sensitivity_score(y_true, y_pred, *, pos_label=1, sample_weight=None):
@@ -172,3 +184,207 @@ def _weights(sample_weight):
         raise ValueError("sample_weight must be numeric") from None
     largest = np.abs(weight).max(initial=0.0)
     return weight / largest if 0.0 < largest < np.inf else weight
+
+
+@dataclass(frozen=True)
+class CorrectedScores:
+    """Scores by the true classes, estimated from labels of which some are wrong.
+
+    Every interval is a pair (low, high).
+
+    Attributes
+    ----------
+    accuracy : float
+        Estimated share of rows whose true class is predicted.
+    accuracy_interval : tuple of float
+        Its interval.
+    balanced_accuracy : float
+        Estimated mean of the classes' recalls.
+    balanced_accuracy_interval : tuple of float
+        Its interval.
+    recall : ndarray of shape (n_classes,)
+        Estimated recall of each class.
+    recall_interval : ndarray of shape (n_classes, 2)
+        Their intervals.
+    roc_auc : float or None
+        Estimated area under the ROC curve; None without ``y_score``.
+    roc_auc_interval : tuple of float or None
+        Its interval.
+    classes : ndarray of shape (n_classes,)
+        The labels, in the order of ``recall``.
+    """
+
+    accuracy: float
+    accuracy_interval: tuple[float, float]
+    balanced_accuracy: float
+    balanced_accuracy_interval: tuple[float, float]
+    recall: np.ndarray
+    recall_interval: np.ndarray
+    roc_auc: float | None
+    roc_auc_interval: tuple[float, float] | None
+    classes: np.ndarray
+
+
+def corrected_scores(
+    y_given,
+    y_pred,
+    noise_matrix,
+    *,
+    y_score=None,
+    labels=None,
+    n_reviewed=None,
+    coverage=0.95,
+    n_draws=2000,
+    random_state=0,
+):
+    """Scores of a model by the true classes, when some labels of the test rows are wrong.
+
+    Wrong labels in the test rows make every model look worse than it is, and the better the model,
+    the more so. If it is known how often each class is labelled as each other, this can be undone.
+
+    Parameters
+    ----------
+    y_given : array-like of shape (n_samples,)
+        Labels of the test rows, some of them wrong.
+    y_pred : array-like of shape (n_samples,)
+        Predictions for these rows, by a model that has not seen them.
+    noise_matrix : array-like of shape (n_classes, n_classes)
+        ``[i, j]`` is the share of the rows of true class i that are labelled j, such as
+        ``noise_matrix_`` of :class:`~robell.NoiseRobustRVFLClassifier`.
+    y_score : array-like of shape (n_samples,), default=None
+        Scores of the second class, where there are two; gives the area under the ROC curve.
+    labels : array-like of shape (n_classes,), default=None
+        The classes in the order of ``noise_matrix``; by default the sorted labels.
+    n_reviewed : int or array-like of shape (n_classes,), default=None
+        From how many rows of each true class ``noise_matrix`` was counted. The intervals are then
+        wider by what such a count leaves open. By default the matrix is taken as exact.
+    coverage : float, default=0.95
+        How often the intervals should hold the true value.
+    n_draws : int, default=2000
+        Draws that the intervals are made from.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the draws.
+
+    Returns
+    -------
+    scores : CorrectedScores
+        The corrected scores with their intervals.
+
+    Notes
+    -----
+    The correction assumes that labels go wrong by the true class alone. Where hard rows are
+    labelled wrong more often, and the model errs on them too, the corrected scores are too high.
+    The intervals know about the test rows, and about ``n_reviewed``; a wrong noise matrix is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from robell.metrics import corrected_scores
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(0, 2, 5000)
+    >>> pred = np.where(rng.random(5000) < 0.9, truth, 1 - truth)  # right in 90 of 100 rows
+    >>> given = np.where(rng.random(5000) < 0.8, truth, 1 - truth)  # labels: in 80 of 100
+    >>> round(float((pred == given).mean()), 1)
+    0.7
+    >>> scores = corrected_scores(given, pred, [[0.8, 0.2], [0.2, 0.8]])
+    >>> low, high = scores.accuracy_interval
+    >>> bool(low < 0.9 < high)
+    True
+    """
+    given, pred, classes = _encode_pair(y_given, y_pred, labels)
+    N = _check_noise(noise_matrix, len(classes))
+    reviewed = _check_reviewed(n_reviewed, len(classes))
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage must lie between 0 and 1; got {coverage}")
+    rng, n, K = check_random_state(random_state), len(given), len(classes)
+    counts = np.bincount(pred * K + given, minlength=K * K)
+    drawn_C = rng.multinomial(n, counts / n, size=n_draws).reshape(n_draws, K, K) / n
+    drawn_N = _draw_noise(N, reviewed, n_draws, rng)
+    accuracy, recall = accuracy_and_recalls(true_shares(counts.reshape(K, K) / n, N))
+    drawn_accuracy, drawn_recall = accuracy_and_recalls(true_shares(drawn_C, drawn_N))
+    tails = [(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0]
+    area = area_interval = None
+    if y_score is not None:
+        area, drawn = _areas(y_score, given, N, drawn_N, drawn_C.sum(axis=1)[:, 1], K, rng)
+        area_interval = _interval(drawn, tails)
+    return CorrectedScores(
+        float(accuracy),
+        _interval(drawn_accuracy, tails),
+        float(recall.mean()),
+        _interval(drawn_recall.mean(axis=-1), tails),
+        recall,
+        np.quantile(drawn_recall, tails, axis=0).T,
+        area,
+        area_interval,
+        classes,
+    )
+
+
+def _interval(drawn, tails):
+    low, high = np.quantile(drawn, tails)
+    return float(low), float(high)
+
+
+def _areas(y_score, given, N, drawn_N, drawn_share, n_classes, rng):
+    """Return the corrected area under the ROC curve, and draws of it."""
+    if n_classes != 2:
+        raise ValueError(f"y_score is for two classes; there are {n_classes}")
+    score = np.asarray(y_score, dtype=np.float64)
+    if score.shape != given.shape or not np.isfinite(score).all():
+        raise ValueError(f"y_score must have one finite number for each of the {len(given)} rows")
+    if len(np.unique(given)) < 2:
+        raise ValueError("y_score needs rows of both labels")
+    area, error = area_and_error(score, given == 1)
+    drawn = rng.normal(area, error, len(drawn_share))
+    exact = unmixed_area(np.asarray(area), np.asarray((given == 1).mean()), N)
+    return float(exact), unmixed_area(drawn, drawn_share, drawn_N)
+
+
+def _encode_pair(y_given, y_pred, labels):
+    """Return places of labels and predictions among the classes."""
+    given, pred = np.asarray(y_given).ravel(), np.asarray(y_pred).ravel()
+    if len(given) != len(pred) or not len(given):
+        raise ValueError(f"as many predictions as labels are needed: {len(given)}, {len(pred)}")
+    known = np.unique(np.concatenate([given, pred]))
+    classes = known if labels is None else np.asarray(labels)
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    foreign = [label for label in known.tolist() if label not in place]
+    if foreign:
+        raise ValueError(f"labels must hold every label and prediction; it lacks {foreign[0]!r}")
+    codes = [np.array([place[label] for label in part.tolist()]) for part in (given, pred)]
+    return codes[0], codes[1], classes
+
+
+def _check_noise(noise_matrix, n_classes):
+    """Return the noise matrix, if it can be undone."""
+    N = np.asarray(noise_matrix, dtype=np.float64)
+    if N.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"noise_matrix must have a row and a column for each of the {n_classes} classes; its "
+            f"shape is {N.shape}"
+        )
+    if not (np.isfinite(N).all() and (N >= 0).all() and np.allclose(N.sum(axis=1), 1.0, atol=1e-6)):
+        raise ValueError("every row of noise_matrix must hold shares that add up to 1")
+    if np.linalg.cond(N) > LARGEST_CONDITION:
+        raise ValueError("noise_matrix says that labels tell nothing about the classes")
+    return N
+
+
+def _check_reviewed(n_reviewed, n_classes):
+    if n_reviewed is None:
+        return None
+    reviewed = np.broadcast_to(np.asarray(n_reviewed, dtype=np.float64), (n_classes,))
+    if not (np.isfinite(reviewed).all() and (reviewed >= 1).all()):
+        raise ValueError("n_reviewed must be at least 1 for every class")
+    return reviewed
+
+
+def _draw_noise(N, reviewed, n_draws, rng):
+    """Draw noise matrices that counts of so many rows leave possible; or give N itself."""
+    if reviewed is None:
+        return np.broadcast_to(N, (n_draws, *N.shape))
+    rows = [
+        rng.dirichlet(row * n + 1.0 / len(N), size=n_draws)
+        for row, n in zip(N, reviewed, strict=True)
+    ]
+    return np.stack(rows, axis=1)
