@@ -54,10 +54,11 @@ def count_votes(votes: Votes) -> Array:
     return counts.reshape(votes.n_rows, votes.n_classes).astype(np.float64)
 
 
-def shares_of_votes(votes: Votes) -> Array:
+def shares_of_votes(votes: Votes, weight: Array) -> Array:
     """Return each row's shares of votes, with one vote added that is spread like all the votes."""
     counts = count_votes(votes)
-    common = (counts.sum(axis=0) + 1.0) / (counts.sum() + votes.n_classes)
+    all_votes = weight @ counts
+    common = (all_votes + 1.0) / (all_votes.sum() + votes.n_classes)
     return np.asarray((counts + common) / (counts.sum(axis=1, keepdims=True) + 1.0))
 
 
@@ -107,7 +108,7 @@ def fit_annotators(votes: Votes, weight: Array) -> tuple[Array, Array]:
     P(z) is the same for every row, the shares of the classes so far: the model of Dawid and Skene
     (1979), with the confusions drawn to the common ones.
     """
-    Z = shares_of_votes(votes)
+    Z = shares_of_votes(votes, weight)
     confusions = confusion_matrices(votes, Z, weight)
     for _ in range(EM_STEPS):
         prior = (weight @ Z + 1.0) / (weight.sum() + votes.n_classes)

@@ -1,0 +1,276 @@
+"""Labels of several annotators: the likeliest class of each row, and how good each annotator is."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from robell._core.labels.annotators import (
+    confusion_matrices,
+    count_votes,
+    expected_gain,
+    fit_annotators,
+    label_quality,
+    log_likelihood,
+    shares_of_votes,
+    true_classes,
+)
+from robell._core.tools.optional import require
+from robell.labels.votes import read_votes
+
+# Chosen on simulated annotators of choosing tables (benchmarks/annotators.py): more of either
+# changes consensus labels in fewer than one row of a thousand.
+ROUNDS = 4  # fits of the classifier, each to the classes found so far
+STEPS_A_ROUND = 15
+TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """What several annotators' labels say together.
+
+    Attributes
+    ----------
+    label : ndarray of shape (n_rows,)
+        The likeliest class of each row.
+    quality : ndarray of shape (n_rows,)
+        Its probability.
+    probability : ndarray of shape (n_rows, n_classes)
+        Probability of every class.
+    classes : ndarray of shape (n_classes,)
+        The labels, in the order of ``probability``.
+    row : ndarray of shape (n_rows,)
+        What the rows are called: their positions, or the sorted keys of the long form.
+    annotator : ndarray of shape (n_annotators,)
+        Names of the annotators.
+    annotator_quality : ndarray of shape (n_annotators,)
+        Estimated share of right labels, were each annotator to label all rows.
+    confusion : ndarray of shape (n_annotators, n_classes, n_classes)
+        ``[j, i, k]`` is how often annotator j labels a row of true class i as class k.
+    n_labels : ndarray of int of shape (n_annotators,)
+        How many labels each gave.
+    given_row, given_annotator, given_label : ndarray of shape (n_labels,)
+        All labels one by one: position of the row, position of the annotator, the label.
+    given_quality : ndarray of shape (n_labels,)
+        Probability that each of these labels is right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from robell import find_consensus
+    >>> labels = np.array([["a", "a", None], ["b", "b", "a"], ["a", "a", "a"], ["b", "b", "b"]])
+    >>> found = find_consensus(labels)
+    >>> found.label.tolist()
+    ['a', 'b', 'a', 'b']
+    """
+
+    label: np.ndarray
+    quality: np.ndarray
+    probability: np.ndarray
+    classes: np.ndarray
+    row: np.ndarray
+    annotator: np.ndarray
+    annotator_quality: np.ndarray
+    confusion: np.ndarray
+    n_labels: np.ndarray
+    given_row: np.ndarray
+    given_annotator: np.ndarray
+    given_label: np.ndarray
+    given_quality: np.ndarray
+
+    def __repr__(self):
+        return (
+            f"<Consensus of {len(self.annotator)} annotators on {len(self.label):,} rows, "
+            f"{len(self.classes)} classes>"
+        )
+
+    def __str__(self):
+        lines = [
+            f"{len(self.label):,} rows, {len(self.given_label):,} labels of "
+            f"{len(self.annotator)} annotators; mean quality of the consensus "
+            f"{self.quality.mean():.0%}"
+        ]
+        for j in np.argsort(-self.annotator_quality, kind="stable"):
+            lines.append(
+                f"{self.annotator[j]}: about {self.annotator_quality[j]:.0%} right "
+                f"({self.n_labels[j]:,} labels)"
+            )
+        return "\n".join(lines)
+
+    def next_labels(self, n=10, *, new_only=True):
+        """Say which rows to have labelled next, and by whom.
+
+        Each suggestion is the row and annotator whose label is expected to make the consensus
+        surer by the most; a row is named once.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many suggestions.
+        new_only : bool, default=True
+            Leave out annotators who have labelled the row already.
+
+        Returns
+        -------
+        row : ndarray of shape (n,)
+            The rows, the most useful first, by the names of ``row``.
+        annotator : ndarray of shape (n,)
+            Who should label each.
+        gain : ndarray of shape (n,)
+            By how much the probability of the likeliest class is expected to rise.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from robell import find_consensus
+        >>> labels = np.array([["a", "a", "a"], ["b", "b", "b"], ["a", "b", None]] * 5)
+        >>> row, annotator, gain = find_consensus(labels).next_labels(1)
+        >>> int(row[0]) % 3, int(annotator[0])
+        (2, 2)
+        """
+        gain = expected_gain(self.probability, self.confusion)
+        if new_only:
+            gain[self.given_row, self.given_annotator] = -1.0
+        best = gain.argmax(axis=1)
+        gain = gain[np.arange(len(gain)), best]
+        order = np.argsort(-gain, kind="stable")[: int(n)]
+        order = order[gain[order] >= 0.0]
+        return self.row[order], self.annotator[best[order]], gain[order]
+
+    def to_frame(self):
+        """Return one row a label as a pandas data frame, the least likely labels first.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns ``row``, ``annotator``, ``label``, ``quality``, ``consensus``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from robell import find_consensus
+        >>> labels = np.array([["a", "a", "a"], ["b", "b", "b"], ["a", "a", "b"]] * 5)
+        >>> find_consensus(labels).to_frame().iloc[0]["annotator"].item()
+        2
+        """
+        pandas = require("pandas", extra="files")
+        frame = pandas.DataFrame(
+            {
+                "row": self.row[self.given_row],
+                "annotator": self.annotator[self.given_annotator],
+                "label": self.given_label,
+                "quality": self.given_quality,
+                "consensus": self.label[self.given_row],
+            }
+        )
+        return frame.sort_values("quality", kind="stable", ignore_index=True)
+
+
+def find_consensus(
+    labels, X=None, *, row=None, annotator=None, sample_weight=None, random_state=None
+):
+    """Find the likeliest class of every row from the labels of several annotators.
+
+    How often each annotator takes one class for another is estimated together with the true
+    classes. Where the rows' columns are given too, a classifier learns from the classes found so
+    far, and has a say about every row by the other rows alone. Annotators who agree with the
+    others and with the columns count for more.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_rows, n_annotators), or of shape (n_labels,)
+        A column for each annotator, missing labels as None, NaN or empty text; or, with ``row``
+        and ``annotator``, one label an entry.
+    X : array-like of shape (n_rows, n_features), default=None
+        Numeric columns of the rows; they need no scaling.
+    row : array-like of shape (n_labels,), default=None
+        In the long form, the row each label belongs to: its position in ``X``, or any key where
+        there is no ``X``.
+    annotator : array-like of shape (n_labels,), default=None
+        In the long form, who gave each label.
+    sample_weight : array-like of shape (n_rows,), default=None
+        Multiplicity of the rows.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the classifier's hidden layers.
+
+    Returns
+    -------
+    consensus : Consensus
+        Classes with their probabilities, quality of every label and annotator, and what to label
+        next.
+
+    Notes
+    -----
+    Without ``X`` the model is that of Dawid and Skene (1979), with every annotator drawn to the
+    mean of all. It needs rows that several annotators labelled; where hardly any is, annotators
+    can be told apart by ``X`` alone, and without ``X`` this is said.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from robell import find_consensus
+    >>> X, y = load_iris(return_X_y=True)
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.random((150, 3)) < [0.9, 0.7, 0.6]
+    >>> labels = np.where(right, y[:, None], (y[:, None] + 1) % 3)
+    >>> found = find_consensus(labels, X, random_state=0)
+    >>> bool((found.label == y).mean() > 0.93)
+    True
+    >>> found.annotator_quality.argmax().item()
+    0
+    """
+    read = read_votes(labels, X, row, annotator, sample_weight)
+    votes, weight = read.votes, read.weight
+    if read.X is None:
+        _warn_without_overlap(votes)
+        Z, confusions = fit_annotators(votes, weight)
+    else:
+        Z, confusions = _with_classifier(votes, read.X, weight, random_state)
+    shares = weight @ Z / weight.sum()
+    best = Z.argmax(axis=1)
+    return Consensus(
+        read.classes[best],
+        Z[np.arange(len(Z)), best],
+        Z,
+        read.classes,
+        read.rows,
+        read.annotators,
+        np.einsum("z,jzz->j", shares, confusions),
+        confusions,
+        np.bincount(votes.annotator, minlength=votes.n_annotators),
+        votes.row,
+        votes.annotator,
+        read.classes[votes.label],
+        label_quality(votes, Z),
+    )
+
+
+def _with_classifier(votes, X, weight, random_state):
+    """Return classes and confusions, each fit of the classifier to the classes found so far."""
+    left_out = LeftOutProbability(X, votes.n_classes, weight, random_state)
+    Z = shares_of_votes(votes, weight)
+    confusions = confusion_matrices(votes, Z, weight)
+    for _ in range(ROUNDS):
+        left_out.fit(Z)
+        for _ in range(STEPS_A_ROUND):
+            likelihood = log_likelihood(votes, confusions)
+            before, Z = Z, true_classes(left_out.probability(likelihood), likelihood)
+            confusions = confusion_matrices(votes, Z, weight)
+            if np.abs(Z - before).max() < TOLERANCE:
+                break
+    return Z, confusions
+
+
+def _warn_without_overlap(votes):
+    """Warn where annotators cannot be compared: hardly any row has two labels."""
+    several = (count_votes(votes).sum(axis=1) > 1).mean()
+    if several < 0.05:
+        warnings.warn(
+            f"{several:.0%} of the rows have labels of two annotators or more: without X, who is "
+            "right where cannot be told; the labels are given back nearly as they are",
+            UserWarning,
+            stacklevel=3,
+        )
