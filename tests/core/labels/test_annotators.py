@@ -93,10 +93,7 @@ def test_weights_are_repetitions():
 
 def test_known_annotators_are_recovered():
     rng = np.random.default_rng(0)
-    n, truth = (
-        3000,
-        np.array([[[0.95, 0.05], [0.1, 0.9]], [[0.7, 0.3], [0.4, 0.6]], [[0.8, 0.2]] * 2]),
-    )
+    n, truth = 3000, np.array([[[0.95, 0.05], [0.1, 0.9]], [[0.7, 0.3], [0.3, 0.7]]] * 2)
     z = (rng.random(n) < 0.3).astype(int)
     table = np.stack([(rng.random(n) > confusion[z, 0]).astype(int) for confusion in truth], axis=1)
     row, annotator = np.nonzero(np.ones_like(table))
