@@ -7,6 +7,7 @@ from robell.models import CLASSIFIERS, REGRESSORS
 
 if TYPE_CHECKING:
     from robell.decisions.run import FitResult, fit_table
+    from robell.labels.annotators import Consensus, find_consensus
     from robell.labels.audit import AuditResult, audit
     from robell.labels.issues import LabelIssues, find_label_issues
     from robell.labels.review import AppliedReview, apply_review
@@ -40,6 +41,7 @@ _HOMES = {
     "AuditResult": "robell.labels.audit",
     "BaseRVFLClassifier": "robell.models._base",
     "FitResult": "robell.decisions.run",
+    "Consensus": "robell.labels.annotators",
     "LabelIssues": "robell.labels.issues",
     "RVFLGridSearchCV": "robell.search",
     "TableEncoder": "robell.tables.encoder",
@@ -47,6 +49,7 @@ _HOMES = {
     "apply_review": "robell.labels.review",
     "audit": "robell.labels.audit",
     "compare": "robell.studies.own.study",
+    "find_consensus": "robell.labels.annotators",
     "find_label_issues": "robell.labels.issues",
     "fit_table": "robell.decisions.run",
     "paper_grid": "robell.search",
@@ -58,6 +61,7 @@ __all__ = [
     "AuditResult",
     "BaseRVFLClassifier",
     "ComplexRVFLClassifier",
+    "Consensus",
     "DeepRVFLClassifier",
     "DeepRVFLRegressor",
     "ELMClassifier",
@@ -83,6 +87,7 @@ __all__ = [
     "apply_review",
     "audit",
     "compare",
+    "find_consensus",
     "find_label_issues",
     "fit_table",
     "paper_grid",

@@ -17,13 +17,15 @@ from robell._core.labels.annotators import (
     shares_of_votes,
     true_classes,
 )
+from robell._core.labels.link import fit_full, fit_slope_to
 from robell._core.tools.optional import require
 from robell.labels.votes import read_votes
+from robell.models._left_out import LeftOutScores
 
 # Chosen on simulated annotators of choosing tables (benchmarks/annotators.py): more of either
 # changes consensus labels in fewer than one row of a thousand.
 ROUNDS = 4  # fits of the classifier, each to the classes found so far
-STEPS_A_ROUND = 15
+STEPS_A_ROUND = 10
 TOLERANCE = 1e-3
 
 
@@ -168,9 +170,7 @@ class Consensus:
         return frame.sort_values("quality", kind="stable", ignore_index=True)
 
 
-def find_consensus(
-    labels, X=None, *, row=None, annotator=None, sample_weight=None, random_state=None
-):
+def find_consensus(labels, X=None, *, row=None, annotator=None, random_state=None):
     """Find the likeliest class of every row from the labels of several annotators.
 
     How often each annotator takes one class for another is estimated together with the true
@@ -190,8 +190,6 @@ def find_consensus(
         there is no ``X``.
     annotator : array-like of shape (n_labels,), default=None
         In the long form, who gave each label.
-    sample_weight : array-like of shape (n_rows,), default=None
-        Multiplicity of the rows.
     random_state : int, RandomState instance or None, default=None
         Seed of the classifier's hidden layers.
 
@@ -222,14 +220,14 @@ def find_consensus(
     >>> found.annotator_quality.argmax().item()
     0
     """
-    read = read_votes(labels, X, row, annotator, sample_weight)
-    votes, weight = read.votes, read.weight
+    read = read_votes(labels, X, row, annotator)
+    votes, weight = read.votes, np.ones(read.votes.n_rows)
     if read.X is None:
         _warn_without_overlap(votes)
         Z, confusions = fit_annotators(votes, weight)
     else:
         Z, confusions = _with_classifier(votes, read.X, weight, random_state)
-    shares = weight @ Z / weight.sum()
+    shares = Z.mean(axis=0)
     best = Z.argmax(axis=1)
     return Consensus(
         read.classes[best],
@@ -250,18 +248,29 @@ def find_consensus(
 
 def _with_classifier(votes, X, weight, random_state):
     """Return classes and confusions, each fit of the classifier to the classes found so far."""
-    left_out = LeftOutProbability(X, votes.n_classes, weight, random_state)
+    left_out = LeftOutScores(X, weight, random_state)
     Z = shares_of_votes(votes, weight)
     confusions = confusion_matrices(votes, Z, weight)
     for _ in range(ROUNDS):
-        left_out.fit(Z)
+        scores = left_out.of_classes(Z)
         for _ in range(STEPS_A_ROUND):
             likelihood = log_likelihood(votes, confusions)
-            before, Z = Z, true_classes(left_out.probability(likelihood), likelihood)
+            link = fit_link_to(scores, likelihood, weight)
+            before, Z = Z, true_classes(link.probability(scores), likelihood)
             confusions = confusion_matrices(votes, Z, weight)
             if np.abs(Z - before).max() < TOLERANCE:
                 break
     return Z, confusions
+
+
+def fit_link_to(scores, log_likelihood, weight):
+    """Return the link from scores to classes, under the likelihood of all labels of each row."""
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)).T
+    link = fit_slope_to(scores, likelihood, weight)
+    if scores.shape[1] == 2:
+        return link
+    Z = true_classes(link.probability(scores), log_likelihood)
+    return fit_full(scores, Z, weight, float(link.matrix[0, 0]))
 
 
 def _warn_without_overlap(votes):

@@ -17,10 +17,9 @@ class ReadVotes(NamedTuple):
     rows: np.ndarray
     annotators: np.ndarray
     X: np.ndarray | None
-    weight: np.ndarray
 
 
-def read_votes(labels, X, row, annotator, sample_weight):
+def read_votes(labels, X, row, annotator):
     """Check what was given and return it as votes."""
     if (row is None) != (annotator is None):
         raise ValueError("the long form needs both row and annotator")
@@ -35,8 +34,7 @@ def read_votes(labels, X, row, annotator, sample_weight):
     if len(classes) < 2:
         raise ValueError(f"labels of at least two classes are needed; all are {classes[0]!r}")
     votes = Votes(row, annotator, codes, len(rows), len(annotators), len(classes))
-    weight = _check_weight(sample_weight, len(rows))
-    return ReadVotes(votes, classes, rows, annotators, X, weight)
+    return ReadVotes(votes, classes, rows, annotators, X)
 
 
 def _from_table(labels):
@@ -135,15 +133,3 @@ def _check_columns(X):
     if not np.isfinite(X).all():
         raise ValueError("X must have no missing or infinite cells")
     return X
-
-
-def _check_weight(sample_weight, n_rows):
-    """Return the multiplicity of every row."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64).ravel()
-    if len(weight) != n_rows or not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError(f"sample_weight must have {n_rows} finite numbers, none negative")
-    if not weight.any():
-        raise ValueError("sample_weight is 0 for every row")
-    return weight

@@ -5,9 +5,9 @@ All labels go wrong by N_zy = P(y | z); in group g wrong labels are c_g times as
     N_zy(c) = c N_zy   (y ≠ z),      N_zz(c) = 1 - c Σ_{y≠z} N_zy.
 
 With P_iz = P(z | s_i) the likelihood of a label, L_i(c) = Σ_z P_iz N_zy_i(c) = u_i + c v_i, is
-linear in c, so that the sum of its logarithms is concave and has one maximum. log c has a normal prior of
-mean 0, whose spread τ is estimated from all groups together: groups of few rows, and all groups
-where they hardly differ, are drawn to the whole.
+linear in c, so that the sum of its logarithms is concave and has one maximum. log c has a normal
+prior of mean 0, whose spread τ is estimated from all groups together: groups of few rows, and all
+groups where they hardly differ, are drawn to the whole.
 """
 
 from __future__ import annotations

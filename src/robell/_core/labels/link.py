@@ -84,17 +84,23 @@ def fit_link(scores: Array, labels: Labels, weight: Array, N: Array) -> Link:
 def fit_slope(
     scores: Array, labels: Labels, weight: Array, N: Array, n_steps: int = EM_STEPS
 ) -> Link:
+    """Fit one slope, and offsets, under the noise N."""
+    return fit_slope_to(scores, N[:, labels], weight, n_steps)
+
+
+def fit_slope_to(scores: Array, likelihood: Array, weight: Array, n_steps: int = EM_STEPS) -> Link:
     """Fit one slope, and offsets, by expectation maximisation, one Newton step in each round.
 
-    Maximises Σ_i w_i log Σ_z P(z | s_i) N_zy_i, with a prior on log a that keeps a positive.
+    Maximises Σ_i w_i log Σ_z P(z | s_i) L_zi, with a prior on log a that keeps a positive; L is the
+    likelihood of what is known of row i, its label or labels, if its class were z.
     """
     # Sums over a few classes are sums of long vectors in this order, which is fast.
-    contrast, likelihood = np.ascontiguousarray(contrasts(scores)), N[:, labels]
+    contrast = np.ascontiguousarray(contrasts(scores))
     theta = np.concatenate([[PRIOR.log_slope], np.zeros(len(contrast))])
     # Where one row weighs more than 1e16 others the rounding of their sum is more than 1e-6.
     ridge = max(1e-6, 1e-12 * float(weight.sum()))
     for _ in range(n_steps):
-        P = softmax(np.vstack([np.zeros(len(labels)), log_odds(theta, contrast)]), axis=0)
+        P = softmax(np.vstack([np.zeros(len(scores)), log_odds(theta, contrast)]), axis=0)
         target = _posterior(P, likelihood)
         step, _ = newton_step(theta, contrast, P[1:], target[1:], weight, PRIOR, ridge)
         step = np.clip(step, -1.0, 1.0)
