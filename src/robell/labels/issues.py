@@ -7,7 +7,9 @@ from itertools import islice
 
 import numpy as np
 
+from robell._core.labels.missing import require_labels
 from robell._core.tools.optional import require
+from robell.labels.any_model import judge_probabilities, unseen_probabilities
 from robell.labels.judge import judge_labels
 
 SHOWN = 10  # rows of a printed table
@@ -90,23 +92,44 @@ class LabelIssues:
         return pandas.DataFrame({name: getattr(self, name) for name in names})
 
 
-def find_label_issues(X, y, *, sample_weight=None, random_state=None):
+def find_label_issues(
+    X=None,
+    y=None,
+    *,
+    pred_proba=None,
+    classes=None,
+    estimator=None,
+    sample_weight=None,
+    random_state=None,
+):
     """Find the rows whose label is probably wrong.
 
     Every row is scored by networks fitted without it, in closed form, and the scores are compared
     with how often labels go wrong in this table. A row is suspect when, given its values and its
     label, another class is likelier than the label.
 
+    Any other classifier can take the place of the networks: give its probabilities for rows it has
+    not seen, or the classifier itself.
+
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Numeric rows; they need no scaling.
+    X : array-like of shape (n_samples, n_features), default=None
+        Numeric rows; they need no scaling. With ``estimator``, whatever it takes; with
+        ``pred_proba``, not needed.
     y : array-like of shape (n_samples,)
         Labels as given.
+    pred_proba : array-like of shape (n_samples, n_classes), default=None
+        Probabilities of the classes by a model that has not seen the row, such as those of
+        scikit-learn's ``cross_val_predict``. For two classes also one column, the second's.
+    classes : array-like of shape (n_classes,), default=None
+        The classes in the order of ``pred_proba``; by default the sorted labels.
+    estimator : classifier, default=None
+        A classifier with ``predict_proba``; its probabilities are made on five folds, equal rows
+        in one fold.
     sample_weight : array-like of shape (n_samples,), default=None
-        Multiplicity of each row.
+        Multiplicity of each row; for the networks of this package only.
     random_state : int, RandomState instance or None, default=None
-        Seed of the hidden layers.
+        Seed of the hidden layers, or of the folds.
 
     Returns
     -------
@@ -135,8 +158,25 @@ def find_label_issues(X, y, *, sample_weight=None, random_state=None):
     >>> model = LogisticRegression().fit(scale(X), noisy, sample_weight=issues.sample_quality)
     >>> bool(model.score(scale(X), y) > 0.95)
     True
+
+    With another classifier:
+
+    >>> issues = find_label_issues(scale(X), noisy, estimator=LogisticRegression(), random_state=0)
+    >>> bool(flipped[issues.index[:40]].mean() > 0.9)
+    True
     """
-    judgement = judge_labels(X, y, sample_weight=sample_weight, random_state=random_state)
+    if y is None:
+        raise ValueError("find_label_issues needs the labels y")
+    if pred_proba is None and estimator is None:
+        if X is None:
+            raise ValueError("find_label_issues needs the rows X, or pred_proba")
+        if classes is not None:
+            raise ValueError("classes names the columns of pred_proba, which is not given")
+        judgement = judge_labels(X, y, sample_weight=sample_weight, random_state=random_state)
+    else:
+        judgement = _judge_by_others(
+            X, y, pred_proba, classes, estimator, sample_weight, random_state
+        )
     index = np.flatnonzero(judgement.suspect)
     index = index[np.argsort(judgement.quality[index], kind="stable")]
     return LabelIssues(
@@ -148,3 +188,17 @@ def find_label_issues(X, y, *, sample_weight=None, random_state=None):
         judgement.noise_matrix,
         judgement.classes,
     )
+
+
+def _judge_by_others(X, y, pred_proba, classes, estimator, sample_weight, random_state):
+    """Judge the labels by probabilities of another classifier."""
+    if sample_weight is not None:
+        raise ValueError("sample_weight cannot be used with pred_proba or estimator")
+    require_labels(y)
+    if estimator is not None:
+        if pred_proba is not None:
+            raise ValueError("give pred_proba or estimator, not both")
+        if X is None:
+            raise ValueError("an estimator needs the rows X")
+        pred_proba, classes = unseen_probabilities(estimator, X, y, random_state)
+    return judge_probabilities(y, pred_proba, classes)
