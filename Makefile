@@ -59,6 +59,8 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/dask_fit.py
 	$(BIN)/python benchmarks/noise_robust.py
 	$(BIN)/python benchmarks/label_issues.py
+	$(BIN)/python benchmarks/beyond_one_label.py probabilities
+	$(BIN)/python benchmarks/beyond_one_label.py annotators
 	$(BIN)/python benchmarks/doubled_rows.py
 	$(BIN)/python benchmarks/robust_choices.py
 

@@ -1,0 +1,177 @@
+"""Labels judged with any model's probabilities, and several annotators, on simulated mistakes.
+
+    python benchmarks/beyond_one_label.py probabilities
+    python benchmarks/beyond_one_label.py annotators
+
+probabilities: average precision of the wrong rows, ranked by find_label_issues(y=, pred_proba=) and
+by the best of cleanlab's three scores, with the same five-fold probabilities of three models; 20 %
+of all labels flipped, and 30 % of the smaller class's. annotators: accuracy of the consensus of
+simulated annotators, beside the majority, Dawid and Skene's model, and cleanlab's consensus with
+probabilities of a logistic regression. Tables of origins that no study here reports; needs
+robell[robustness].
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+from choosing_tables import SEVERAL, TWO_CLASSES, table
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from robell import find_consensus, find_label_issues
+from robell._core.tools.optional import require
+from robell.noise import flip_from_class, flip_uniformly
+
+MOST_ROWS = 1000
+SCORES = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
+SETTINGS = (  # annotators, their least and largest accuracy, share of the rows each labels
+    (3, 0.5, 0.95, 1.0),
+    (5, 0.5, 0.95, 0.4),
+    (10, 0.5, 0.95, 0.1),
+    (10, 0.5, 0.8, 0.3),
+)
+
+
+def models():
+    lightgbm = require("lightgbm", "robustness")
+    return {
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+        "forest": RandomForestClassifier(random_state=0),
+        "LightGBM": lightgbm.LGBMClassifier(n_jobs=1, verbose=-1, random_state=0),
+    }
+
+
+def sample(X, y, seed=0):
+    places = np.random.default_rng(seed).permutation(len(y))[:MOST_ROWS]
+    return X[places], np.unique(y[places], return_inverse=True)[1]
+
+
+def unseen(model, X, y):
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    return cross_val_predict(model, X, y, cv=folds, method="predict_proba")
+
+
+def probabilities(every):
+    quality = require("cleanlab.rank", "robustness").get_label_quality_scores
+    found = {}
+    for name in TWO_CLASSES[::every]:
+        X, y = sample(*table(name, False))
+        for noise, (noisy, wrong) in {
+            "20 % of all": flip_uniformly(y, 0.2, random_state=1),
+            "30 % of the smaller class": flip_from_class(y, 1, 0.3, random_state=1),
+        }.items():
+            if np.bincount(noisy).min() < 5:
+                continue
+            for model, estimator in models().items():
+                P = unseen(estimator, X, noisy)
+                ours = find_label_issues(y=noisy, pred_proba=P).sample_quality
+                theirs = [quality(noisy, P, method=score) for score in SCORES]
+                found.setdefault((noise, model), []).append(
+                    [average_precision_score(wrong, 1.0 - q) for q in (ours, *theirs)]
+                )
+    print(f"{'':28}{'model':10}{'ours':>7}{'best of cleanlab':>18}{'difference':>12}   tables")
+    for (noise, model), values in found.items():
+        means = np.mean(values, axis=0)
+        best = 1 + means[1:].argmax()
+        gap = np.array(values)[:, 0] - np.array(values)[:, best]
+        error = gap.std(ddof=1) / np.sqrt(len(gap))
+        print(
+            f"{noise:28}{model:10}{means[0]:7.3f}{means[best]:18.3f}{gap.mean():+8.3f} "
+            f"({error:.3f})  {len(gap)}"
+        )
+
+
+def simulate(y, n, low, high, coverage, rng):
+    """Return a table of labels, -1 where there is none; every row has at least one."""
+    K = y.max() + 1
+    accuracy = rng.uniform(low, high, n)
+    right = rng.random((len(y), n)) < accuracy
+    labels = np.where(right, y[:, None], (y[:, None] + rng.integers(1, K, right.shape)) % K)
+    kept = rng.random(right.shape) < coverage
+    kept[np.arange(len(y)), rng.integers(n, size=len(y))] = True
+    return np.where(kept, labels, -1)
+
+
+def dawid_skene(labels, K, rounds=50):
+    """Return the classes by Dawid and Skene's own model: nothing drawn to anything."""
+    counts = np.stack([(labels == k).sum(axis=1) for k in range(K)], axis=1)
+    Z = counts / counts.sum(axis=1, keepdims=True)
+    for _ in range(rounds):
+        logs = np.log(Z.mean(axis=0) + 1e-9) + np.zeros_like(Z)
+        for column in labels.T:
+            seen = np.flatnonzero(column >= 0)
+            confusion = Z[seen].T @ np.eye(K)[column[seen]] + 0.01
+            confusion /= confusion.sum(axis=1, keepdims=True)
+            logs[seen] += np.log(confusion[:, column[seen]]).T
+        Z = np.exp(logs - logs.max(axis=1, keepdims=True))
+        Z /= Z.sum(axis=1, keepdims=True)
+    return Z.argmax(axis=1)
+
+
+def crowdlab(labels, X, majority):
+    """Return cleanlab's consensus, with probabilities of a logistic regression on the majority."""
+    cleanlab = require("cleanlab.multiannotator", "robustness")
+    pandas = require("pandas", "files")
+    P = np.zeros((len(X), labels.max() + 1))
+    P[:, np.unique(majority)] = unseen(models()["logistic"], X, majority)
+    frame = pandas.DataFrame(np.where(labels >= 0, labels, np.nan)).dropna(axis=1, how="all")
+    found = cleanlab.get_label_quality_multiannotator(
+        frame, P, verbose=False, return_detailed_quality=False, return_annotator_stats=False
+    )
+    return found["label_quality"]["consensus_label"].to_numpy(int)
+
+
+def annotators(every):
+    rows = {}
+    tables = [(name, False) for name in TWO_CLASSES[::every]]
+    tables += [(name, True) for name in SEVERAL[::every]]
+    for place, (name, several) in enumerate(tables):
+        X, y = sample(*table(name, several))
+        K = y.max() + 1
+        for setting in SETTINGS:
+            labels = simulate(y, *setting, np.random.default_rng([place, setting[0]]))
+            votes = np.stack([(labels == k).sum(axis=1) for k in range(K)], axis=1)
+            majority = (votes + 1e-3 * votes.mean(axis=0)).argmax(axis=1)
+            start = time.process_time()
+            ours = find_consensus(np.where(labels >= 0, labels, np.nan), X, random_state=0)
+            seconds = time.process_time() - start
+            answers = [ours.label, majority, dawid_skene(labels, K)]
+            enough = np.unique(majority, return_counts=True)[1].min() >= 5
+            answers.append(crowdlab(labels, X, majority) if enough else majority)
+            right = [[(a == y).mean(), balanced(a, y)] for a in answers]
+            rows.setdefault(setting, []).append(np.append(np.ravel(right), seconds))
+    names = ("ours", "majority", "Dawid-Skene", "CROWDLAB")
+    print("accuracy / balanced accuracy" + "".join(f"{name:>16}" for name in names) + "   CPU s")
+    for setting, values in rows.items():
+        means = np.mean(values, axis=0)
+        cells = "".join(f"{means[2 * k]:10.3f}/{means[2 * k + 1]:.3f}" for k in range(4))
+        n, low, high, coverage = setting
+        print(f"{n:3} of {low:.2f}-{high:.2f}, {coverage:4.0%}     {cells}{means[-1]:8.2f}")
+    print(f"{len(tables)} tables")
+
+
+def balanced(found, y):
+    return np.mean([(found[y == k] == k).mean() for k in np.unique(y)])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=["probabilities", "annotators"])
+    parser.add_argument("--every", type=int, default=1, help="take every so many tables")
+    options = parser.parse_args()
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        {"probabilities": probabilities, "annotators": annotators}[options.part](options.every)
+
+
+if __name__ == "__main__":
+    main()
