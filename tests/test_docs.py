@@ -128,6 +128,7 @@ PAGES = [
     "docs/audit.md",
     "docs/compare.md",
     "docs/robustness.md",
+    "docs/labels.md",
     "docs/variants.md",
 ]
 

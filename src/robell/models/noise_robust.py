@@ -115,8 +115,10 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         Their output weights.
     kernel_width_ : float
         The kernel is exp(-squared distance / width).
-    split_columns_, split_thresholds_ : ndarrays of shape (n_trees, depth)
-        Of each level of each tree the column that is compared with the threshold.
+    split_columns_ : ndarray of shape (n_trees, depth)
+        The column that all nodes of a level ask for, in each tree.
+    split_thresholds_ : ndarray of shape (n_trees, depth)
+        The value they compare it with, for standardised inputs.
     leaf_values_ : ndarray of shape (n_trees, 2 ** depth, n_classes)
         Values of the leaves.
     member_weights_ : ndarray of shape (5,)
