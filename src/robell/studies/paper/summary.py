@@ -145,9 +145,14 @@ def _headline_of(comparison):
     what = f"{SCORES[comparison.score]} on unseen rows (%), protocol {protocol}"
     if protocol != "paper":
         what += f", tuned by {SCORES[comparison.tuned_by]}"
-    lines = [what, " " * width + "".join(f"{name:>13}" for name in labels(cells.models))]
+    heads = labels(cells.models)
+    wide = max(13, 2 + max(map(len, heads)))
+    lines = [what, " " * width + "".join(f"{name:>{wide}}" for name in heads)]
     rows = [*zip(names, cells.mean, strict=True), *_headline_averages(comparison)]
-    lines += [f"{label:{width}}" + "".join(map(_number, row)) for label, row in rows]
+    lines += [
+        f"{label:{width}}" + "".join(f"{_number(value):>{wide}}" for value in row)
+        for label, row in rows
+    ]
     if comparison.testable:
         test = comparison.friedman
         lines.append(f"Friedman: chi2 {test.chi2:.2f} (p {test.p:.3g}), F {test.f:.2f}")
@@ -169,4 +174,4 @@ def _headline_averages(comparison):
 
 
 def _number(value):
-    return f"{value:13.2f}" if np.isfinite(value) else f"{'-':>13}"
+    return f"{value:.2f}" if np.isfinite(value) else "-"
