@@ -1,10 +1,12 @@
 """A review finds its rows again, changes what was decided and nothing else, or is refused."""
 
+import contextlib
 import csv
 import gzip
 import io
 
 import numpy as np
+import odd_files
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -183,6 +185,34 @@ def test_truncated_and_foreign_files_are_refused_in_one_line(capsys, table, tmp_
         assert said.startswith("robell: ")
         assert said.count("\n") == 1
         assert sorted(tmp_path.iterdir()) == there
+
+
+def odd_tables():
+    """Yield every odd text file of the fuzz, its name and its bytes."""
+    for name, data in (odd_files.TEXTS | odd_files.PACKED).items():
+        yield name, data
+    for name, cells in odd_files.CELLS.items():
+        yield name, odd_files.table(cells=cells)
+    for name, labels in odd_files.LABELS.items():
+        yield name, odd_files.table(labels=labels)
+
+
+def test_any_odd_file_as_table_or_review_is_one_line_or_a_result(capsys, table, tmp_path):
+    review = write_review(tmp_path / "r.csv", table, {1: "change"})
+    out = str(tmp_path / "clean.csv")
+    n_applied = 0
+    for name, data in odd_tables():
+        odd = tmp_path / ("data.csv.gz" if data[:2] == b"\x1f\x8b" else "data.csv")
+        odd.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "replace"))
+        pairs = [(odd, review), (table, odd)]
+        with contextlib.suppress(ValueError):  # its own review, where it can be read
+            pairs.append((odd, write_review(tmp_path / "own.csv", odd, {2: "drop"}, target="y")))
+        for one, other in pairs:
+            status = main(["apply", str(one), str(other), "--out", out, "--force"])
+            err = capsys.readouterr().err
+            assert status == 0 or (status == 1 and err.count("\n") == 1), (name, err)
+            n_applied += status == 0
+    assert n_applied > 40
 
 
 def test_outputs_follow_the_one_rule(capsys, table, tmp_path):

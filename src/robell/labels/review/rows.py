@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import io
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -49,7 +50,7 @@ class TextTable:
             raise _undecodable(self.path, self.encoding) from error
         except LookupError:
             raise FileError(f"there is no text encoding {self.encoding!r}") from None
-        except (OSError, EOFError, UnicodeError) as error:
+        except (OSError, EOFError, UnicodeError, zlib.error) as error:
             raise FileError(f"{self.path}: cannot be read ({error})") from error
 
     def rows(self):
