@@ -7,7 +7,7 @@ Rows are drawn from two mixtures of Gaussians whose classes overlap, 20 columns,
 the minority. ``memory``: each model is fitted in a process of its own, one thread, to the same rows
 with right labels and with 20 % wrong ones, and scored on 100,000 new rows with right labels:
 balanced accuracy and area under the ROC curve, CPU seconds of the fit, and the most memory of the
-process less what it held before the fit. The sample is that of ``fit_files`` and ``robell.dask``.
+process less the most it had held before the fit. The sample is that of ``fit_files`` and of Dask.
 ``dask``: Parquet files, made here and removed at the end, 20 % of the labels wrong; a LocalCluster
 of two workers with one thread and 2 GiB each. CPU seconds are those of the workers, and of this
 process for the fit to the sample.

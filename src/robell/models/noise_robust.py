@@ -134,10 +134,11 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         Means of the inputs.
     scale_ : ndarray of shape (n_features_in_,)
         Their standard deviations; 1 for a constant.
-    n_samples_seen_, n_samples_fitted_ : int
-        Only after a fit in passes over files or partitions: how many rows were read, and how many
-        are in the sample of them that the model was fitted to. Attributes of every row
-        (``sample_quality_``, ``label_probability_``, ``n_suspects_``) are not there then.
+    n_samples_seen_ : int
+        Only after a fit in passes over files or partitions: how many rows were read. Attributes of
+        every row (``sample_quality_``, ``label_probability_``, ``n_suspects_``) are not there then.
+    n_samples_fitted_ : int
+        Only after such a fit: how many rows are in the sample that the model was fitted to.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -73,7 +73,7 @@ def sizes_of_sample(memory_limit, classifier, n_rows, n_features, n_classes):
 
     def needed(rows):
         # The sample, put together with a batch's and sorted; not all of it is given back in time.
-        reading = 2 * 8 * rows * (n_features + 3) + 2 * batch * each
+        reading = 2 * 8 * rows * (n_features + 3) + 2 * batch * each + (48 << 20)
         return reading + memory_of_fit(classifier, rows, n_features, n_classes)
 
     rows = bisect_right(range(sampled_rows(n_features, n_classes) + 1), limit, key=needed) - 1
