@@ -103,6 +103,24 @@ class ComplexRVFLClassifier:
     def set_params(self, **params: Any) -> Self: ...
     def set_score_request(self, *, sample_weight: Any = ...) -> ComplexRVFLClassifier: ...
 
+class Consensus:
+    annotator: Any
+    annotator_quality: Any
+    classes: Any
+    confusion: Any
+    given_annotator: Any
+    given_label: Any
+    given_quality: Any
+    given_row: Any
+    label: Any
+    n_labels: Any
+    probability: Any
+    quality: Any
+    row: Any
+    def __init__(self, label: Any, quality: Any, probability: Any, classes: Any, row: Any, annotator: Any, annotator_quality: Any, confusion: Any, n_labels: Any, given_row: Any, given_annotator: Any, given_label: Any, given_quality: Any) -> None: ...
+    def next_labels(self, n: int = ..., *, new_only: bool = ...) -> Any: ...
+    def to_frame(self) -> Any: ...
+
 class DeepRVFLClassifier:
     C_: float | NDArray[Any]
     calibration_offsets_: NDArray[Any]
@@ -434,8 +452,8 @@ class NoiseRobustRVFLClassifier:
     operating_points_: NDArray[Any]
     sample_quality_: NDArray[Any]
     scale_: NDArray[Any]
-    split_columns_: Any
-    split_thresholds_: Any
+    split_columns_: NDArray[Any]
+    split_thresholds_: NDArray[Any]
     threshold_: float
     thresholds_: NDArray[Any]
     def __init__(self, n_hidden: int = ..., *, n_rounds: int = ..., probability: str = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
@@ -674,7 +692,9 @@ def audit(data: Any, target: str, *, out: str | PathLike[str] | None = ..., drop
 
 def compare(data: Any, models: Any = ..., *, target: str | None = ..., drop: Any = ..., protocol: str = ..., noise: Any = ..., repeats: int = ..., n_jobs: int = ..., time_limit: float | None = ..., encoding: str = ..., delimiter: str | None = ..., memory_limit: int | str | None = ..., out: str | PathLike[str] = ..., progress: bool = ..., command: str = ...) -> Any: ...
 
-def find_label_issues(X: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = ..., random_state: int | np.random.RandomState | None = ...) -> LabelIssues: ...
+def find_consensus(labels: ArrayLike, X: ArrayLike | None = ..., *, row: ArrayLike | None = ..., annotator: ArrayLike | None = ..., random_state: int | np.random.RandomState | None = ...) -> Consensus: ...
+
+def find_label_issues(X: ArrayLike | None = ..., y: ArrayLike | None = ..., *, pred_proba: ArrayLike | None = ..., classes: ArrayLike | None = ..., estimator: Any = ..., sample_weight: ArrayLike | None = ..., random_state: int | np.random.RandomState | None = ...) -> LabelIssues: ...
 
 def fit_table(data: Any, target: str, *, estimator: Any = ..., positive: Any = ..., cost_fn: float | None = ..., cost_fp: float | None = ..., precision: float | None = ..., recall: float | None = ..., budget: float | None = ..., labels: str = ..., drop: Any = ..., classes: bool = ..., keep_spelling: bool = ..., encoding: str = ..., delimiter: str | None = ..., memory: int = ..., random_state: int = ...) -> FitResult: ...
 
