@@ -156,7 +156,7 @@ def test_a_file_says_what_its_model_was_made_of(tmp_path):
     assert info["classes"] == ["no", "yes"]
     assert info["class_counts"] == [int((Y == "no").sum()), int((Y == "yes").sum())]
     assert info["noise_rate"] == noisy[-1].noise_rate_
-    assert info["threshold"] is None
+    assert info["threshold"] == {"value": noisy[-1].threshold_, "positive": "yes"}
     assert info["versions"]["numpy"] == np.__version__
     kinds = {one["name"]: one["kind"] for one in info["columns"]}
     assert kinds == dict.fromkeys(NUMBERS, "number") | {"town": "category", "day": "date"}
