@@ -170,8 +170,9 @@ def table(rows, tmp_path):
 def little_memory(monkeypatch):
     monkeypatch.setattr(memory_module, "FEWEST_SAMPLED", 100)
     monkeypatch.setattr(memory_module, "MOST_ROWS", 256)
+    monkeypatch.setattr(memory_module, "READERS", 0)
     needed = memory_module.memory_of_fit(network(), 500, 5, 2) + 500 * 2 * 8 * 8
-    return needed + 256 * 2 * 8 * (6 * 5 + 16) + (48 << 20)  # of a batch, and of reading it
+    return needed + 256 * 2 * 8 * (6 * 5 + 16)  # of a batch
 
 
 def test_files_beyond_the_memory_are_fitted_by_a_sample(table, rows, little_memory, tmp_path):

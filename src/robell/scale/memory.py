@@ -11,6 +11,7 @@ from robell.scale.out_of_core import sampled_rows
 
 FEWEST_ROWS, MOST_ROWS = 1024, 65536  # of a batch
 FEWEST_SAMPLED = 2_000  # rows of a sample, or all there are
+READERS = 48 << 20  # bytes that the readers of files keep beside a batch
 
 
 def batch_rows(memory_limit, n_features, n_classes, n_columns):
@@ -73,7 +74,7 @@ def sizes_of_sample(memory_limit, classifier, n_rows, n_features, n_classes):
 
     def needed(rows):
         # The sample, put together with a batch's and sorted; not all of it is given back in time.
-        reading = 2 * 8 * rows * (n_features + 3) + 2 * batch * each + (48 << 20)
+        reading = 2 * 8 * rows * (n_features + 3) + 2 * batch * each + READERS
         return reading + memory_of_fit(classifier, rows, n_features, n_classes)
 
     rows = bisect_right(range(sampled_rows(n_features, n_classes) + 1), limit, key=needed) - 1
