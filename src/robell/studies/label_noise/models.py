@@ -172,7 +172,7 @@ _RVFL_BALANCED = partial(_rvfl, class_weight="balanced")
 _CLEAN_LIGHTGBM = partial(_clean_learning, base=_lightgbm)
 # In the order they are shown; none of these is tuned.
 MODELS = {
-    "noise_robust": Model("NoiseRobustRVFL", "NoiseRobustRVFL", _noise_robust, 0.2, revision="2"),
+    "noise_robust": Model("NoiseRobustRVFL", "NoiseRobustRVFL", _noise_robust, 0.2, revision="3"),
     "logistic": Model("Logistic regression, balanced", "Logistic, bal.", _logistic, 0.03),
     "svc": Model("RBF-SVC, balanced", "SVC, bal.", _svc, 0.03),
     "forest": Model("Random forest", "Forest", _forest, 0.25),
