@@ -56,6 +56,15 @@ class FitResult:
         The seed of all that was random.
     training : Training
         The rows that were fitted, encoded.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from robell import fit_table
+    >>> x = np.random.default_rng(0).normal(size=200)
+    >>> result = fit_table(pd.DataFrame({"x": x, "y": np.where(x > 1, "yes", "no")}), "y")
+    >>> result.target, result.n_fitted, result.class_sizes
+    ('y', 200, (165, 35))
     """
 
     model: Pipeline
@@ -184,7 +193,7 @@ def fit_table(
     >>> result = fit_table(table, "kind", recall=0.9)
     >>> bool(result.assessment.decision.recall.value > 0.8)
     True
-    >>> sorted(set(result.model.predict(table)))
+    >>> sorted(set(result.model.predict(table.drop(columns="kind")).tolist()))
     ['ham', 'spam']
     """
     rule = rule_of(cost_fn, cost_fp, precision, recall, budget)
