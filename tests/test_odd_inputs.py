@@ -19,7 +19,18 @@ KNOWN = set()
 @pytest.fixture(scope="module")
 def small_run(tmp_path_factory):
     out = tmp_path_factory.mktemp("fuzz") / "counts.json"
-    sizes = ["--calls", "600", "--files", "60", "--options", "40", "--kills", "0"]
+    sizes = [
+        "--calls",
+        "600",
+        "--files",
+        "60",
+        "--options",
+        "40",
+        "--kills",
+        "0",
+        "--clusters",
+        "1",
+    ]
     line = [sys.executable, str(HERE / "fuzz.py"), *sizes, "--limit", "60", "--json", str(out)]
     run = subprocess.run(line, capture_output=True, text=True, check=False)
     assert run.returncode in (0, 1), run.stdout + run.stderr
