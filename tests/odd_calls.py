@@ -205,9 +205,20 @@ def check_predictions(model, new):
     if (probability < 0).any() or not np.allclose(probability.sum(axis=1), 1.0):
         raise Inconsistent("probabilities do not add up to one")
     places = [model.classes_.tolist().index(label) for label in predicted.tolist()]
+    probability = probability / _thresholds(model)
     chosen = probability[np.arange(len(places)), places]
-    if (chosen < probability.max(axis=1) - 1e-9).any():
-        raise Inconsistent("the predicted class is not the likeliest")
+    if (chosen < probability.max(axis=1) * (1.0 - 1e-9) - 1e-9).any():
+        raise Inconsistent("the predicted class is not the likeliest, by its threshold")
+
+
+def _thresholds(model):
+    """Return what probabilities are compared with: equal numbers, unless the model has its own."""
+    model = getattr(model, "best_estimator_", model)
+    model = model[-1] if hasattr(model, "steps") else model
+    if hasattr(model, "thresholds_"):
+        return model.thresholds_
+    cut = getattr(model, "threshold_", 0.5)
+    return np.clip([1.0 - cut, cut], 1e-300, None) if hasattr(model, "threshold_") else 1.0
 
 
 def _find_label_issues(call, X, y, weight, parameters):

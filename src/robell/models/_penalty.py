@@ -7,6 +7,7 @@ import numpy as np
 from robell._core.balls.graphs import graph_term
 from robell._core.membership.distances import require_squares
 from robell._core.ridge.folds import deal_out
+from robell._core.ridge.solve import require_finite
 from robell.models._validation import TrainingRows
 
 FOLDS = 5  # of the scores that probabilities are calibrated on, where no row can be left out
@@ -53,6 +54,7 @@ class WithGraph(OwnPenalty):
         return None if self.graph is None else "graph_weight"
 
     def _penalty_term(self, M, rows):
+        require_finite(M)
         require_squares(M)
         return graph_term(M, rows.labels, self.graph, rows.multiplicity)
 

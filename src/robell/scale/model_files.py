@@ -51,6 +51,7 @@ OWN_TYPES += [
     "sklearn.feature_selection._univariate_selection.chi2",
     "sklearn.feature_selection._univariate_selection.f_classif",
     "sklearn.feature_selection._univariate_selection.f_regression",
+    "sklearn.impute._iterative.IterativeImputer",  # known only once its experiment is imported
     "sklearn.impute._iterative._ImputerTriplet",
     "sklearn.tree._tree.Tree",
     "sklearn.utils._bunch.Bunch",
