@@ -139,4 +139,4 @@ def expected_gain(Z: Array, confusions: Array) -> Array:
     for start in range(0, n_rows, step):
         block = Z[start : start + step, None, :, None] * confusions[None]  # (n, J, K, K)
         gain[start : start + step] = block.max(axis=2).sum(axis=2)
-    return np.maximum(gain - Z.max(axis=1, keepdims=True), 0.0)
+    return np.asarray(np.maximum(gain - Z.max(axis=1, keepdims=True), 0.0))
