@@ -21,7 +21,7 @@ test: $(STAMP)
 
 test-torch: $(STAMP)
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
-	$(BIN)/python -m pytest -q -n auto tests/search/test_gpu.py tests/models/test_device.py
+	$(BIN)/python -m pytest -q -n auto tests/search/test_gpu.py tests/models/test_device.py tests/models/test_device_targets.py
 
 # Odd inputs, files, options, kills of studies and of clusters: prints counts and how to repeat what
 # failed. About an hour; ARGS="--calls 500 --files 50 --options 50 --kills 4 --clusters 5" is small.
