@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ from robell.studies.engine.fit_and_score import class_scores, six_metrics
 from robell.studies.engine.report import write_report
 from robell.studies.engine.scores import METRICS, chance_scores
 from robell.studies.engine.store import StudyError, read_records
+from robell.studies.label_noise.models import EVERY_MODEL
 from robell.studies.own.data import read_all
 from robell.studies.own.jobs import plan_own_jobs, run_own_job
 from robell.studies.own.models import NAMES, make, read_models
@@ -220,7 +222,12 @@ def test_every_name_makes_a_model_for_three_classes(protocol):
     specs = read_models(NAMES, protocol)
     assert list(specs) == list(NAMES)
     y = np.arange(30) % 3
-    for spec in specs.values():
+    for name, spec in specs.items():
+        package = EVERY_MODEL[name].package if name in EVERY_MODEL else None
+        if package and find_spec(package) is None:
+            with pytest.raises(ImportError, match=f"this needs {package}, which is not installed"):
+                make(spec, protocol, 0, y)
+            continue
         estimator, grid = make(spec, protocol, 0, y)
         assert hasattr(estimator, "fit")
         assert (grid is not None) == ("tuned over the paper's grid" in spec.about)

@@ -463,7 +463,7 @@ def test_the_command_prints_a_table_and_the_path_of_the_page(capsys, tmp_path):
         (["--datasets", "pimma"], "did you mean 'pima'"),
         (["--models", "lightgmb"], "no model 'lightgmb'; did you mean 'lightgbm'"),
         (["--kinds", "symetric"], "no kind of noise 'symetric'; did you mean 'symmetric'"),
-        (["--datasets", "monk1", "--data-dir", "nowhere"], "nowhere"),
+        (["--datasets", "monk1", "--models", "logistic", "--data-dir", "nowhere"], "nowhere"),
         (["--datasets", "monk1", "--models", "tuned_svc"], "there is no model 'tuned_svc'"),
         (["--peers", "tuned", "--kinds", "boundary"], "there is no kind of noise 'boundary'"),
     ],
