@@ -34,6 +34,7 @@ MOST_DIRECTIONS = 3  # of the targets that a level looks at: random ones where c
 SAME_SHARE = 1e-9  # of a column's range: values nearer to each other are not cut apart
 SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
 MOST_NUMBERS = 1 << 22  # that growing takes at a time
+NO_SPLIT = float(np.finfo(np.float64).max)  # a threshold that no value passes
 
 
 class Splits(NamedTuple):
@@ -82,7 +83,7 @@ def draw_splits(cuts: Cuts, shape: tuple[int, ...], rng: np.random.Generator) ->
     """
     usable = np.flatnonzero(cuts.first)
     if not len(usable):
-        return Splits(np.zeros(shape, np.intp), np.full(shape, np.inf))
+        return Splits(np.zeros(shape, np.intp), np.full(shape, NO_SPLIT))
     column = usable[rng.integers(0, len(usable), shape)]
     place = (rng.random(shape) * len(cuts.values)).astype(np.intp)
     start = np.maximum(cuts.starts[place, column], cuts.first[column])
@@ -149,7 +150,7 @@ def _grow(
 ) -> tuple[Splits, list[Array]]:
     """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of nodes by level."""
     trees = np.arange(len(bags))
-    kept = Splits(np.zeros((len(bags), DEPTH), np.intp), np.full((len(bags), DEPTH), np.inf))
+    kept = Splits(np.zeros((len(bags), DEPTH), np.intp), np.full((len(bags), DEPTH), NO_SPLIT))
     node, sums = np.zeros(bags.shape, np.intp), []
     in_bag = rows[bags].reshape(bags.size, -1)  # (t m, 1 + K)
     first_cell = X.shape[1] * bags

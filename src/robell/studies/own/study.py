@@ -150,7 +150,8 @@ def _require_memory(memory_limit, tables, n_jobs):
     if memory_limit is None or not tables:
         return
     sizes = [rows.X.nbytes for rows in tables.values()]
-    needed = sum(sizes) + n_jobs * (PROCESS + COPIES * max(sizes))
+    # of any number of processes, however many digits it has
+    needed = sum(sizes) + min(n_jobs, 1 << 40) * (PROCESS + COPIES * max(sizes))
     limit = parse_bytes(memory_limit)
     if needed > limit:
         raise StudyError(
