@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from robell._core.layers.standardise import column_scales
-from robell._core.ridge.members import WEIGHTS, designs_of, draw_members, fit_members
+from robell._core.ridge.members import WEIGHTS, designs_of, draw_members
 from robell._core.ridge.twins import distinct_rows
 from robell.models._validation import draw_seed
 from robell.models.noise_robust import _fit_balanced
@@ -39,12 +37,3 @@ class LeftOutScores:
             WEIGHTS / WEIGHTS.sum(),
         )
         return scores
-
-    def of_numbers(self, values, weight):
-        """Return predictions of a number, (n,), fitted with these weights of the rows."""
-        merged, targets = self._distinct.merge(weight, values[:, None])
-        members = fit_members(
-            self._X, self._designs, self._drawn, targets, merged, float(weight.sum())
-        )
-        found = members.mean_scores(WEIGHTS / WEIGHTS.sum())
-        return np.asarray(found[self._distinct.group, 0])
