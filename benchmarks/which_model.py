@@ -1,4 +1,4 @@
-"""The family of robell against scikit-learn's own random features + ridge; for docs/which_model.md.
+"""The family against scikit-learn's own random features + ridge; for docs/guide/which_model.md.
 
 Real tables that ship with scikit-learn: the three imbalanced binary sets of ``comparison.py``, with
 right labels and with a fifth of the *training* labels flipped, and wine and digits with all their

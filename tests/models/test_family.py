@@ -115,7 +115,7 @@ def test_the_command_knows_every_classifier():
 
 def test_the_page_says_what_each_can_do():
     """The table of the page and the declarations of the classes say the same."""
-    page = (ROOT / "docs" / "which_model.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guide" / "which_model.md").read_text(encoding="utf-8")
     table = page.partition("## What each class can do")[2].partition("\n## ")[0]
     lines = [
         [cell.strip() for cell in line.strip("|").split("|")]

@@ -39,7 +39,7 @@ from robell.studies.paper.printed import (
 from robell.studies.paper.protocols import folds, paper_split
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "paper" / "errata.md").read_text(encoding="utf-8")
 SCORES = np.array(list(TABLE_I.values()))
 KEYS = list(MODELS)
 ROBELL = KEYS.index("robell")

@@ -301,7 +301,8 @@ def test_the_page_in_a_browser(report, width, scheme):
 
 
 def test_the_page_of_measurements_quotes_the_print_rightly():
-    page = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    pages = Path(__file__).parents[2] / "docs" / "paper"
+    page = (pages / "reproduction.md").read_text(encoding="utf-8")
     table = page.split("Table I: test accuracy")[1].split("**Friedman")[0]
     found = {}
     for line in table.splitlines():

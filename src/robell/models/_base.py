@@ -31,8 +31,8 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
 
     By itself it is a plain RVFL network. A subclass fills the slots it differs in: ``_fit_rows``,
     ``_fit_features`` with ``_features`` and ``_n_columns``, ``_fit_weights``, ``_fit_penalty``.
-    Checks, weights, calibration, ``C="loo"`` and the search are this class's; ``docs/variants.md``
-    says what each slot is given and what it must keep to.
+    Checks, weights, calibration, ``C="loo"`` and the search are this class's. What each slot is
+    given and what it must keep to: ``docs/guide/variants.md``.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class StreamingMixin(Streaming, SolvedClasses):
         the output weights are found. Probabilities, and ``C="loo"``, come from exact
         leave-one-out scores of a sample of the rows: all of them up to 2,048 distinct rows a
         class, a uniform sample beyond. Models of the same ``random_state`` can be merged. Files
-        of such a model hold that sample. See ``docs/streaming.md``.
+        of such a model hold that sample. See ``docs/guide/streaming.md``.
 
         Examples
         --------

@@ -259,7 +259,7 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
     which knows no labels.
 
     Five layers gained nothing to speak of over five separate RVFL networks on 17 small tables
-    (``docs/family.md``).
+    (``docs/guide/family.md``).
 
     References
     ----------

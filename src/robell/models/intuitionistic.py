@@ -38,7 +38,7 @@ class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, WithGraph, BaseRVFLClas
     neighbours, and scores 0 from about half of the class's radius on. Of two Gaussians with ten
     majority rows for each minority row, 60 to 97 % of the minority and at most 10 % of the majority
     scored 0. A class of which all rows score 0 gets ones instead, with a warning; ``score_`` keeps
-    the zeros. The model is here to compare with, not to be recommended: see ``docs/family.md``.
+    the zeros. The model is here to compare with, not to be recommended (``docs/guide/family.md``).
 
     GE-IFRVFL-CIL is ``IntuitionisticFuzzyRVFLClassifier(score_power=1, class_weight="ratio",
     graph="lda")``.

@@ -115,7 +115,7 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     neighbourhood.
 
     The equations are the paper's; where its print is ambiguous or contradicts itself, the
-    decisions are listed in ``docs/errata.md``. Despite the name, the weighting is not robust
+    decisions are listed in ``docs/paper/errata.md``. Despite the name, the weighting is not robust
     to label noise that reaches the minority class; see the README.
 
     Parameters
@@ -185,7 +185,7 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         How the system was solved, as in :class:`RVFLClassifier`.
     drift_ : dict
         After ``partial_fit``, once memberships are frozen: how unlikely later rows would be if
-        they were as the earlier ones; see ``docs/streaming.md``.
+        they were as the earlier ones; see ``docs/guide/streaming.md``.
     calibration_slope_ : float
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
     calibration_offsets_ : ndarray of shape (n_classes,)

@@ -58,7 +58,7 @@ def paper_grid(model, prefix=""):
     model : {"rvfl", "elm", "robell", "nf", "crvfl", "acrvfl", "gb", "gegb"} or a relative's name
         Which model. The ranges of the last two, which the paper does not give, are stated here:
         purities 1 - 0.015k for k = 0..5, and graph weights 10^-5..10^5. The relatives
-        (``docs/family.md``) are ``"ifrvfl"``, ``"geifrvfl"``, ``"r2vfl"``, ``"classvar"``,
+        (``docs/guide/family.md``) are ``"ifrvfl"``, ``"geifrvfl"``, ``"r2vfl"``, ``"classvar"``,
         ``"totalvar"``, ``"rvfl_plus"``, ``"krvfl_plus"``, ``"multiview"``, ``"grvfl_mv"``,
         ``"edrvfl"`` and ``"drvfl"``: nodes and activations are the paper's (of the last two their
         releases'), and the other ranges those of their releases where such were found, ours where

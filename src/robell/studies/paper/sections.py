@@ -318,7 +318,7 @@ def errata_section():
     )
     text = (
         "Computed from the printed tables alone. The full list, with the errata of the equations "
-        "and what was decided on each, is `docs/errata.md`."
+        "and what was decided on each, is `docs/paper/errata.md`."
     )
     return Section("errata", "Errata of the print", (Bullets(items), Paragraph(text)))
 
