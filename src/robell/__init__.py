@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from robell.labels.audit import AuditResult, audit
     from robell.labels.issues import LabelIssues, find_label_issues
     from robell.labels.review import AppliedReview, apply_review
+    from robell.labels.target_issues import TargetIssues, find_target_issues
     from robell.models._base import BaseRVFLClassifier
     from robell.models.complex_valued import ComplexRVFLClassifier
     from robell.models.deep import DeepRVFLClassifier, DeepRVFLRegressor
@@ -45,12 +46,14 @@ _HOMES = {
     "LabelIssues": "robell.labels.issues",
     "RVFLGridSearchCV": "robell.search",
     "TableEncoder": "robell.tables.encoder",
+    "TargetIssues": "robell.labels.target_issues",
     "ThresholdClassifier": "robell.models.thresholded",
     "apply_review": "robell.labels.review",
     "audit": "robell.labels.audit",
     "compare": "robell.studies.own.study",
     "find_consensus": "robell.labels.annotators",
     "find_label_issues": "robell.labels.issues",
+    "find_target_issues": "robell.labels.target_issues",
     "fit_table": "robell.decisions.run",
     "paper_grid": "robell.search",
     "pw_gbell_membership": "robell.models.robell",
@@ -81,6 +84,7 @@ __all__ = [
     "RVFLRegressor",
     "RoBellRVFLClassifier",
     "TableEncoder",
+    "TargetIssues",
     "ThresholdClassifier",
     "VarianceRVFLClassifier",
     "__version__",
@@ -89,6 +93,7 @@ __all__ = [
     "compare",
     "find_consensus",
     "find_label_issues",
+    "find_target_issues",
     "fit_table",
     "paper_grid",
     "pw_gbell_membership",

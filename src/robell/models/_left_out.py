@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from robell._core.layers.features import rows_per_block
 from robell._core.layers.standardise import column_scales
-from robell._core.ridge.members import WEIGHTS, designs_of, draw_members
+from robell._core.ridge.members import (
+    WEIGHTS,
+    as_network,
+    designs_of,
+    draw_members,
+    fit_members,
+    network_scores,
+)
 from robell._core.ridge.twins import distinct_rows
 from robell.models._validation import draw_seed
 from robell.models.noise_robust import _fit_balanced
@@ -18,8 +28,8 @@ class LeftOutScores:
     """
 
     def __init__(self, X, weight, random_state):
-        mean, scale = column_scales(X, weight)
-        X = (X - mean) / scale
+        self._mean, self._scale = column_scales(X, weight)
+        X = (X - self._mean) / self._scale
         self._weight, self._distinct = weight, distinct_rows(X)
         self._X = X[self._distinct.first]
         self._drawn = draw_members(self._X, N_HIDDEN, draw_seed(random_state))
@@ -37,3 +47,26 @@ class LeftOutScores:
             WEIGHTS / WEIGHTS.sum(),
         )
         return scores
+
+    def of_numbers(self, values, weight):
+        """Return predictions of a number, (n,), fitted with these weights, and the model itself.
+
+        The model is a function that predicts the number of any rows.
+        """
+        merged, targets = self._distinct.merge(weight, values[:, None])
+        members = fit_members(
+            self._X, self._designs, self._drawn, targets, merged, float(weight.sum())
+        )
+        weights = WEIGHTS / WEIGHTS.sum()
+        network = as_network(members, self._drawn, weights)
+        left_out = members.mean_scores(weights)[self._distinct.group, 0]
+        return np.asarray(left_out), lambda X: self._predict(X, network)
+
+    def _predict(self, X, network):
+        """Predict the number of rows, a block of them at a time."""
+        found = np.empty(len(X))
+        step = rows_per_block(len(network.coef) + len(network.landmark_weights))
+        for start in range(0, len(X), step):
+            block = (X[start : start + step] - self._mean) / self._scale
+            found[start : start + step] = network_scores(block, self._drawn, network)[:, 0]
+        return found

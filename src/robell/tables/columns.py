@@ -109,8 +109,8 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
     distinct = len(set(present))
     if distinct == 1 and not n_missing:
         return left_out(f"every row has the same value, {said(present[0], 30)}")
-    values, how, odd = _numbers(present, column.kind, delimiter)
-    strange = _strange_cells(present, delimiter) if odd else []
+    values, how, odd = numbers_of(present, column.kind, delimiter)
+    strange = strange_cells(present, delimiter) if odd else []
     if strange:
         return _learn_without(column, strange, present, rows, delimiter)
     if values is not None:
@@ -196,7 +196,7 @@ def _day(cell, way):
     return np.nan if day is None else day
 
 
-def _numbers(present, kind, delimiter):
+def numbers_of(present, kind, delimiter):
     """Return values and how they were read; None and what did not fit if some are no numbers."""
     if kind == "text":
         return None, "", ""
@@ -216,7 +216,7 @@ def _numbers(present, kind, delimiter):
     return None, "", _mixed(present, odd)
 
 
-def _strange_cells(present, delimiter):
+def strange_cells(present, delimiter):
     """Return the few cells that keep a column from being numbers, or none if they are not few."""
     spelt = {cell: spells_number(cell, delimiter) for cell in set(present)}
     counts = Counter(cell for cell in present if not spelt[cell])
