@@ -635,6 +635,23 @@ class TableEncoder:
     def set_params(self, **params: Any) -> Self: ...
     def transform(self, X: Any) -> NDArray[np.float64]: ...
 
+class TargetIssues:
+    coverage: float
+    explained: float
+    given_value: Any
+    index: Any
+    interval: Any
+    lower: Any
+    noise_rate: float
+    predicted: Any
+    quality: Any
+    sample_quality: Any
+    suggested_value: Any
+    upper: Any
+    def __init__(self, index: Any, given_value: Any, suggested_value: Any, lower: Any, upper: Any, quality: Any, sample_quality: Any, predicted: Any, interval: Any, noise_rate: float, explained: float, coverage: float) -> None: ...
+    def __len__(self) -> int: ...
+    def to_frame(self) -> Any: ...
+
 class ThresholdClassifier:
     classes_: NDArray[Any]
     estimator_: Any
@@ -695,6 +712,8 @@ def compare(data: Any, models: Any = ..., *, target: str | None = ..., drop: Any
 def find_consensus(labels: ArrayLike, X: ArrayLike | None = ..., *, row: ArrayLike | None = ..., annotator: ArrayLike | None = ..., random_state: int | np.random.RandomState | None = ...) -> Consensus: ...
 
 def find_label_issues(X: ArrayLike | None = ..., y: ArrayLike | None = ..., *, pred_proba: ArrayLike | None = ..., classes: ArrayLike | None = ..., estimator: Any = ..., sample_weight: ArrayLike | None = ..., random_state: int | np.random.RandomState | None = ...) -> LabelIssues: ...
+
+def find_target_issues(X: ArrayLike | None = ..., y: ArrayLike | None = ..., *, predictions: ArrayLike | None = ..., estimator: Any = ..., coverage: float = ..., sample_weight: ArrayLike | None = ..., random_state: int | np.random.RandomState | None = ...) -> TargetIssues: ...
 
 def fit_table(data: Any, target: str, *, estimator: Any = ..., positive: Any = ..., cost_fn: float | None = ..., cost_fp: float | None = ..., precision: float | None = ..., recall: float | None = ..., budget: float | None = ..., labels: str = ..., drop: Any = ..., classes: bool = ..., keep_spelling: bool = ..., encoding: str = ..., delimiter: str | None = ..., memory: int = ..., random_state: int = ...) -> FitResult: ...
 

@@ -93,7 +93,7 @@ def test_the_model_predicts_the_rows_it_was_fitted_to():
 
 
 def test_other_models_predictions_and_estimators_take_their_place():
-    X, y, noisy, wrong = made()
+    X, _, noisy, wrong = made()
     columns = np.column_stack([X, np.abs(X[:, 1])])
     predictions = cross_val_predict(Ridge(), columns, noisy)
     given = find_target_issues(y=noisy, predictions=predictions)

@@ -1,4 +1,4 @@
-"""A target column of numbers: whether numbers are measured or codes of classes, and their values."""
+"""A target column of numbers: whether they are measured or codes of classes, and their values."""
 
 from __future__ import annotations
 
