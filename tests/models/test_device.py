@@ -146,25 +146,74 @@ def test_passes_over_pairs_equal_the_arrays_ones(rng, device, inv_width2, monkey
         np.testing.assert_allclose(host(one), other, rtol=1e-12)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.parametrize("n_features", [3, 16, 40])
-def test_the_fused_kernel_equals_blocks_of_double_precision(rng, n_features):
-    X = rng.normal(size=(1000, n_features))
-    X = (X - X.mean(axis=0)).astype(np.float32)
-    classes = np.sort(rng.integers(0, 2, 1000))
-    weight = rng.uniform(0.5, 2, 1000)
-    single = tensors("cuda", X, classes, weight)
-    X = X.astype(np.float64)
-    assert pairs_torch.engine_of(single[0]) == "triton"
-    for inv_width2 in (1e-6, 1.0 / n_features):
-        sums = host(pairs_torch.same_class_dissimilarity(*single, inv_width2))
-        expected = pairwise.same_class_dissimilarity(X, classes, weight, inv_width2)
-        np.testing.assert_allclose(sums, expected, rtol=2e-5)
-    total, own = pairs_torch.neighbour_weights(*single, float(n_features))
-    expected = pairwise.neighbour_weights(X, classes, weight, float(n_features))
-    # rows of few neighbours, where rounding could decide, are counted again in double precision
-    np.testing.assert_allclose(host(total), expected[0], rtol=1e-6)
-    np.testing.assert_allclose(host(own), expected[1], rtol=1e-6)
+on_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+@on_cuda
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_features", [3, 40, 128])
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_the_fused_kernels_equal_the_arrays_passes(rng, monkeypatch, dtype, n_features, scale):
+    monkeypatch.setattr(pairs_torch, "MOST_TILES", 40)  # several launches
+    X = rng.normal(size=(1000, n_features)) * rng.lognormal(0, 1, (1000, 1))
+    X[5], X[990] = X[3], X[991]
+    X = (scale * (X - X.mean(axis=0))).astype(dtype)
+    classes = np.sort(rng.choice(3, 1000, p=[0.1, 0.6, 0.3]))
+    rows = X.astype(np.float64)
+    single = dtype == np.float32
+    for weight in (np.ones(1000), rng.uniform(0.5, 2, 1000)):
+        given = tensors("cuda", X, classes, weight)
+        assert pairs_torch.engine_of(given[0]) == "triton"
+        for inv_width2 in (1e-40, 1e-6, 1.0 / n_features, 30.0):
+            inv_width2 /= scale**2
+            sums = host(pairs_torch.same_class_dissimilarity(*given, inv_width2))
+            expected = pairwise.same_class_dissimilarity(rows, classes, weight, inv_width2)
+            np.testing.assert_allclose(sums, expected, rtol=2e-6 if single else 1e-11)
+        for reach in (0.1, 1.0, 4.0):
+            reach *= n_features * scale**2
+            found = pairs_torch.neighbour_weights(*given, reach)
+            expected = pairwise.neighbour_weights(rows, classes, weight, reach)
+            for one, other in zip(found, expected):
+                np.testing.assert_allclose(host(one), other, rtol=1e-6 if single else 1e-13)
+
+
+@on_cuda
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_pair_may_lie_at_the_limit(rng, dtype):
+    X = rng.integers(0, 3, (600, 4)).astype(dtype) + 100  # squared distances are whole numbers
+    X[:, 3] *= 1e3
+    classes, weight = np.sort(rng.integers(0, 2, 600)), np.ones(600)
+    given = tensors("cuda", X, classes, weight)
+    for reach in (0.0, 1.0, 2.0, 1e6, 1e6 + 1, 1e60):
+        found = pairs_torch.neighbour_weights(*given, reach)
+        within = ((X[:, None].astype(float) - X) ** 2).sum(axis=2) <= reach
+        np.testing.assert_array_equal(host(found[0]), within.sum(axis=1))
+        own = (within & (classes[:, None] == classes)).sum(axis=1)
+        np.testing.assert_array_equal(host(found[1]), own)
+
+
+@on_cuda
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_equal_rows_lie_at_no_distance(rng, dtype):
+    X = np.repeat(rng.normal(size=(2, 5)), [300, 200], axis=0).astype(dtype)
+    classes, weight = np.repeat([0, 1], [300, 200]), np.ones(500)
+    given = tensors("cuda", X, classes, weight)
+    assert not host(pairs_torch.same_class_dissimilarity(*given, 1e3)).any()
+    total, own = pairs_torch.neighbour_weights(*given, 0.0)
+    np.testing.assert_array_equal(host(total), np.repeat([300, 200], [300, 200]))
+    np.testing.assert_array_equal(host(own), host(total))
+
+
+@on_cuda
+def test_kernels_too_narrow_for_products_are_taken_from_differences(rng):
+    X = rng.normal(size=(500, 6)) * 1e4
+    X[250:] = X[:250] + rng.normal(size=(250, 6)) * 1e-4
+    classes, weight = np.zeros(500, int), np.ones(500)
+    given = tensors("cuda", X - X.mean(axis=0), classes, weight)
+    sums = host(pairs_torch.same_class_dissimilarity(*given, 1e8))
+    expected = pairwise.same_class_dissimilarity(X - X.mean(axis=0), classes, weight, 1e8)
+    assert np.ptp(expected) > 0.5
+    np.testing.assert_allclose(sums, expected, rtol=1e-10)
 
 
 def test_a_fitted_model_can_be_pickled_and_used(rng, device):

@@ -1,4 +1,9 @@
-"""Fused passes over all pairs of rows, in Triton; imported where a CUDA device is used."""
+"""Fused passes over all pairs of rows, in Triton; imported where a CUDA device is used.
+
+Rows come padded with zeros, of weight 0, to whole tiles, and their features to a power of two.
+Every tile of pairs is computed once and summed both ways; where rows and columns are the same,
+tiles below the diagonal are left out, and those on it are summed along the rows alone.
+"""
 
 # mypy: ignore-errors
 
@@ -9,9 +14,83 @@ import triton.language as tl
 
 
 @triton.jit
-def pass_over_pairs(
+def kernel_sums(
+    X_high,
+    X_low,
+    norms,
+    weight,
+    sums,
+    factor,
+    n_rows,
+    FEATURES: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    SERIES: tl.constexpr,
+):
+    """Add Σ_j weight_j (1 - 2^-e_ij) to every row, e_ij = norm_i + norm_j - factor x_i·x_j."""
+    tile = tl.program_id(0)
+    i = tile * ROWS + tl.arange(0, ROWS)
+    f = tl.arange(0, FEATURES)
+    x_high = tl.load(X_high + i[:, None] * FEATURES + f[None, :])
+    x_low = tl.load(X_low + i[:, None] * FEATURES + f[None, :])
+    x_norm, w_i = tl.load(norms + i), tl.load(weight + i)
+    total = tl.zeros((ROWS,), dtype=tl.float64)
+    first = (tile + 1) * ROWS
+    for start in tl.range(tile * ROWS, first, COLUMNS, num_stages=1):
+        j = start + tl.arange(0, COLUMNS)
+        products = _products(x_high, x_low, X_high, X_low, j, f, FEATURES)
+        e = x_norm[:, None] + tl.load(norms + j)[None, :] - factor * products
+        v = _one_minus_exp2(tl.where(i[:, None] == j[None, :], 0.0, e), SERIES)
+        total += tl.sum(v * tl.load(weight + j)[None, :], axis=1).to(tl.float64)
+    for start in tl.range(first, n_rows, COLUMNS, num_stages=2):
+        j = start + tl.arange(0, COLUMNS)
+        products = _products(x_high, x_low, X_high, X_low, j, f, FEATURES)
+        e = x_norm[:, None] + tl.load(norms + j)[None, :] - factor * products
+        v = _one_minus_exp2(e, SERIES)
+        total += tl.sum(v * tl.load(weight + j)[None, :], axis=1).to(tl.float64)
+        across = tl.sum(v * w_i[:, None], axis=0).to(tl.float64)
+        tl.atomic_add(sums + j, across, sem="relaxed")
+    tl.atomic_add(sums + i, total, sem="relaxed")
+
+
+@triton.jit
+def double_sums(
     X,
-    Y,
+    norms,
+    weight,
+    sums,
+    n_rows,
+    FEATURES: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """Add Σ_j weight_j (1 - exp(-|x_i - x_j|²)) to every row, all in double precision."""
+    tile = tl.program_id(0)
+    i = tile * ROWS + tl.arange(0, ROWS)
+    f = tl.arange(0, FEATURES)
+    x = tl.load(X + i[:, None] * FEATURES + f[None, :])
+    x_norm, w_i = tl.load(norms + i), tl.load(weight + i)
+    total = tl.zeros((ROWS,), dtype=tl.float64)
+    for start in tl.range(tile * ROWS, n_rows, COLUMNS, num_stages=2):
+        j = start + tl.arange(0, COLUMNS)
+        y = tl.load(X + j[None, :] * FEATURES + f[:, None])
+        d2 = x_norm[:, None] + tl.load(norms + j)[None, :]
+        d2 -= 2.0 * tl.dot(x, y, out_dtype=tl.float64)
+        if start < (tile + 1) * ROWS:
+            d2 = tl.where(i[:, None] == j[None, :], 0.0, d2)
+        v = _one_minus_exp(tl.maximum(d2, 0.0))
+        total += tl.sum(v * tl.load(weight + j)[None, :], axis=1)
+        if start >= (tile + 1) * ROWS:
+            tl.atomic_add(sums + j, tl.sum(v * w_i[:, None], axis=0), sem="relaxed")
+    tl.atomic_add(sums + i, total, sem="relaxed")
+
+
+@triton.jit
+def count_pairs(
+    X_high,
+    X_low,
+    Y_high,
+    Y_low,
     x_norms,
     y_norms,
     x_weight,
@@ -22,152 +101,148 @@ def pass_over_pairs(
     n_doubtful,
     limit,
     rounding,
-    n_rows,
+    lost,
+    first_tile,
     n_columns,
-    most_doubtful,
     FEATURES: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
-    COUNTS: tl.constexpr,
     SAME: tl.constexpr,
-    PARTS: tl.constexpr,
 ):
-    """Add Σ_j weight_j v_ij to the rows and Σ_i weight_i v_ij to the columns.
+    """Add the weight of the columns within the limit to every row, and of the rows to the columns.
 
-    v is [d² <= limit] or 1 - exp(-d²). Every tile of pairs is computed once and summed both ways;
-    where rows and columns are the SAME, tiles below the diagonal are left out, and those on it are
-    summed along the rows alone. Tiles with pairs so near to the limit that rounding decides about
-    them are noted in ``doubtful``.
+    A tile with a pair so near to the limit that rounding may decide about it is not counted, but
+    noted in ``doubtful``.
     """
-    tile = tl.program_id(0)
+    tile = first_tile + tl.program_id(0)
     i = tile * ROWS + tl.arange(0, ROWS)
     f = tl.arange(0, FEATURES)
-    inside = i < n_rows
-    x = tl.load(X + i[:, None] * FEATURES + f[None, :], mask=inside[:, None], other=0.0)
-    x_norm = tl.load(x_norms + i, mask=inside, other=0.0)
-    x_longest = tl.max(x_norm, axis=0)
-    w_i = tl.load(x_weight + i, mask=inside, other=0.0)
+    x_high = tl.load(X_high + i[:, None] * FEATURES + f[None, :])
+    x_low = tl.load(X_low + i[:, None] * FEATURES + f[None, :])
+    x_norm, w_i = tl.load(x_norms + i), tl.load(x_weight + i)
+    room = limit - x_norm
+    unsure = lost + rounding * tl.max(x_norm, axis=0)
     total = tl.zeros((ROWS,), dtype=tl.float64)
     first = 0
     if SAME:
-        first = tl.minimum((tile + 1) * ROWS, n_columns)
-        for start in range(tile * ROWS, first, COLUMNS):
+        first = (tile + 1) * ROWS
+        for start in tl.range(tile * ROWS, first, COLUMNS, num_stages=1):
             j = start + tl.arange(0, COLUMNS)
-            w_j = tl.load(y_weight + j, mask=j < n_columns, other=0.0)
-            y_norm = tl.load(y_norms + j, mask=j < n_columns, other=0.0)
-            d2 = _squared_distances(x, x_norm, Y, y_norm, j, n_columns, f, FEATURES, PARTS)
-            d2 = tl.where(i[:, None] == j[None, :], 0.0, d2)
-            if COUNTS:
-                slack = rounding * (x_longest + tl.max(y_norm, axis=0))
-                closest = tl.min(tl.min(tl.abs(d2 - limit), axis=1), axis=0)
-                if closest <= slack:
-                    _note(doubtful, n_doubtful, most_doubtful, tile, start, n_columns, COLUMNS)
-            v = _value(d2, limit, COUNTS)
-            total += tl.sum(v * w_j[None, :], axis=1).to(tl.float64)
-    for start in range(first, n_columns, COLUMNS):
+            y_norm = tl.load(y_norms + j)
+            margin = room[:, None] - y_norm[None, :]
+            margin += 2.0 * _products(x_high, x_low, Y_high, Y_low, j, f, FEATURES)
+            number = tile.to(tl.int64) * (n_columns // COLUMNS) + start // COLUMNS
+            slack = unsure + rounding * tl.max(y_norm, axis=0)
+            least = _least_margin(margin, slack, number, doubtful, n_doubtful)
+            v = tl.where(margin >= least, 1.0, 0.0)
+            total += tl.sum(v * tl.load(y_weight + j)[None, :], axis=1).to(tl.float64)
+    for start in tl.range(first, n_columns, COLUMNS, num_stages=2):
         j = start + tl.arange(0, COLUMNS)
-        w_j = tl.load(y_weight + j, mask=j < n_columns, other=0.0)
-        y_norm = tl.load(y_norms + j, mask=j < n_columns, other=0.0)
-        d2 = _squared_distances(x, x_norm, Y, y_norm, j, n_columns, f, FEATURES, PARTS)
-        if COUNTS:
-            slack = rounding * (x_longest + tl.max(y_norm, axis=0))
-            closest = tl.min(tl.min(tl.abs(d2 - limit), axis=1), axis=0)
-            if closest <= slack:
-                _note(doubtful, n_doubtful, most_doubtful, tile, start, n_columns, COLUMNS)
-        v = _value(d2, limit, COUNTS)
-        total += tl.sum(v * w_j[None, :], axis=1).to(tl.float64)
+        y_norm = tl.load(y_norms + j)
+        margin = room[:, None] - y_norm[None, :]
+        margin += 2.0 * _products(x_high, x_low, Y_high, Y_low, j, f, FEATURES)
+        number = tile.to(tl.int64) * (n_columns // COLUMNS) + start // COLUMNS
+        slack = unsure + rounding * tl.max(y_norm, axis=0)
+        least = _least_margin(margin, slack, number, doubtful, n_doubtful)
+        v = tl.where(margin >= least, 1.0, 0.0)
+        total += tl.sum(v * tl.load(y_weight + j)[None, :], axis=1).to(tl.float64)
         across = tl.sum(v * w_i[:, None], axis=0).to(tl.float64)
-        tl.atomic_add(of_columns + j, across, mask=j < n_columns, sem="relaxed")
-    tl.atomic_add(of_rows + i, total, mask=inside, sem="relaxed")
+        tl.atomic_add(of_columns + j, across, sem="relaxed")
+    tl.atomic_add(of_rows + i, total, sem="relaxed")
 
 
 @triton.jit
-def correct_counts(
+def count_doubtful(
     X,
     Y,
-    x_norms,
-    y_norms,
     x_weight,
     y_weight,
     of_rows,
     of_columns,
     doubtful,
     exact_limit,
-    limit,
-    rounding,
     n_rows,
     n_columns,
-    FEATURES: tl.constexpr,
+    column_tiles,
+    WIDTH: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     SAME: tl.constexpr,
-    PARTS: tl.constexpr,
 ):
-    """Decide the doubtful pairs of one tile anew, by distances in double precision."""
-    columns_tiles = (n_columns + COLUMNS - 1) // COLUMNS
+    """Count the pairs of one tile noted as doubtful, by differences in double precision."""
     number = tl.load(doubtful + tl.program_id(0))
-    tile = (number // columns_tiles).to(tl.int32)
-    start = (number % columns_tiles).to(tl.int32) * COLUMNS
+    tile = (number // column_tiles).to(tl.int32)
+    start = (number % column_tiles).to(tl.int32) * COLUMNS
     i = tile * ROWS + tl.arange(0, ROWS)
     j = start + tl.arange(0, COLUMNS)
-    f = tl.arange(0, FEATURES)
     inside, there = i < n_rows, j < n_columns
-    x = tl.load(X + i[:, None] * FEATURES + f[None, :], mask=inside[:, None], other=0.0)
-    x_norm = tl.load(x_norms + i, mask=inside, other=0.0)
-    y_norm = tl.load(y_norms + j, mask=there, other=0.0)
-    w_i = tl.load(x_weight + i, mask=inside, other=0.0)
-    w_j = tl.load(y_weight + j, mask=there, other=0.0)
-    d2 = _squared_distances(x, x_norm, Y, y_norm, j, n_columns, f, FEATURES, PARTS)
-    if SAME:
-        d2 = tl.where(i[:, None] == j[None, :], 0.0, d2)
-    near = _is_near(d2, limit, rounding, x_norm, y_norm, w_i, w_j)
-    exact = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
-    for k in range(FEATURES):
-        x_k = tl.load(X + i * FEATURES + k, mask=inside, other=0.0).to(tl.float64)
-        y_k = tl.load(Y + j * FEATURES + k, mask=there, other=0.0).to(tl.float64)
+    d2 = tl.zeros((ROWS, COLUMNS), dtype=tl.float64)
+    for k in range(WIDTH):
+        x_k = tl.load(X + i.to(tl.int64) * WIDTH + k, mask=inside, other=0.0).to(tl.float64)
+        y_k = tl.load(Y + j.to(tl.int64) * WIDTH + k, mask=there, other=0.0).to(tl.float64)
         difference = x_k[:, None] - y_k[None, :]
-        exact += difference * difference
-    right = tl.where(exact <= tl.load(exact_limit), 1.0, 0.0)
-    change = tl.where(near > 0, right - tl.where(d2 <= limit, 1.0, 0.0), 0.0)
-    to_rows = tl.sum(change * w_j[None, :], axis=1).to(tl.float64)
-    tl.atomic_add(of_rows + i, to_rows, mask=inside, sem="relaxed")
+        d2 += difference * difference
+    v = tl.where(d2 <= tl.load(exact_limit), 1.0, 0.0)
+    w_i, w_j = tl.load(x_weight + i), tl.load(y_weight + j)
+    to_rows = tl.sum(v * w_j[None, :], axis=1).to(tl.float64)
+    tl.atomic_add(of_rows + i, to_rows, sem="relaxed")
     if (not SAME) or (start >= (tile + 1) * ROWS):
-        to_columns = tl.sum(change * w_i[:, None], axis=0).to(tl.float64)
-        tl.atomic_add(of_columns + j, to_columns, mask=there, sem="relaxed")
+        to_columns = tl.sum(v * w_i[:, None], axis=0).to(tl.float64)
+        tl.atomic_add(of_columns + j, to_columns, sem="relaxed")
 
 
 @triton.jit
-def _squared_distances(
-    x, x_norm, Y, y_norm, j, n_columns, f, FEATURES: tl.constexpr, PARTS: tl.constexpr
-):
-    there = (j < n_columns)[None, :]
-    y = tl.load(Y + j[None, :] * FEATURES + f[:, None], mask=there, other=0.0)
-    return x_norm[:, None] + y_norm[None, :] - 2.0 * tl.dot(x, y, input_precision=PARTS)
+def _products(x_high, x_low, Y_high, Y_low, j, f, FEATURES: tl.constexpr):
+    """Return x·y of rows in two parts each, all but the product of both low parts."""
+    at = j[None, :] * FEATURES + f[:, None]
+    y_high, y_low = tl.load(Y_high + at), tl.load(Y_low + at)
+    found = tl.dot(x_low, y_high)
+    found = tl.dot(x_high, y_low, found)
+    return tl.dot(x_high, y_high, found)
 
 
 @triton.jit
-def _is_near(d2, limit, rounding, x_norm, y_norm, w_i, w_j):
-    """Return 1 for pairs that rounding may have put on the wrong side of the limit."""
-    slack = rounding * (x_norm[:, None] + y_norm[None, :])
-    there = (w_i[:, None] > 0) & (w_j[None, :] > 0)  # rows beyond the last have weight 0
-    return ((tl.abs(d2 - limit) <= slack) & there).to(tl.int32)
+def _least_margin(margin, slack, number, doubtful, n_doubtful):
+    """Return the margin from which on pairs count: none do in a doubtful tile, which is noted."""
+    sure = tl.min(tl.min(tl.abs(margin), axis=1), axis=0) > slack
+    if not sure:
+        place = tl.atomic_add(n_doubtful, 1, sem="relaxed")
+        tl.store(doubtful + place, number)
+    return tl.where(sure, 0.0, float("inf"))
 
 
 @triton.jit
-def _note(doubtful, n_doubtful, most, tile, start, n_columns, COLUMNS: tl.constexpr):
-    """Note a tile that may hold a doubtful pair."""
-    place = tl.atomic_add(n_doubtful, 1, sem="relaxed")
-    number = tile.to(tl.int64) * ((n_columns + COLUMNS - 1) // COLUMNS) + start // COLUMNS
-    tl.store(doubtful + place, number, mask=place < most)
-
-
-@triton.jit
-def _value(d2, limit, COUNTS: tl.constexpr):
-    if COUNTS:
-        v = tl.where(d2 <= limit, 1.0, 0.0)
+def _one_minus_exp2(e, SERIES: tl.constexpr):
+    """Return 1 - 2^-e, by a SERIES where exponents are so small that it would lose digits."""
+    if SERIES:
+        t = tl.maximum(e * 0.6931471805599453, 0.0)
+        series = t * (1.0 - t * (0.5 - t * (1 / 6 - t * (1 / 24 - t * (1 / 120)))))
+        v = tl.where(t < 0.125, series, 1.0 - tl.exp2(-e))
     else:
-        d2 = tl.maximum(d2, 0.0)
-        # 1 - exp(-d²) by its series where the difference would lose digits
-        series = d2 * (1.0 - d2 * (0.5 - d2 * (1 / 6 - d2 * (1 / 24 - d2 * (1 / 120)))))
-        v = tl.where(d2 < 0.125, series, 1.0 - tl.exp(-d2))
+        v = 1.0 - tl.exp2(-e)
     return v
+
+
+@triton.jit
+def _one_minus_exp(t):
+    """Return 1 - exp(-t), t >= 0, in double precision: 1 - 2^-k (1 + (e^r - 1)), r = k ln 2 - t.
+
+    Within 1e-14; the series of (e^r - 1) / r leaves 1e-14 at |r| = ln 2 / 2. Rounding to the
+    nearest whole number k: 1.5 * 2^52 added pushes all binary places after the point out.
+    """
+    t = tl.minimum(t, 700.0)
+    shifted = t * 1.4426950408889634 + 6755399441055744.0
+    bits = shifted.to(tl.int64, bitcast=True)  # its last bits are k
+    r = (shifted - 6755399441055744.0) * 0.6931471805599453 - t
+    p = r * 2.505210838544172e-08 + 2.755731922398589e-07  # 1/11!, 1/10!
+    p = p * r + 2.7557319223985893e-06
+    p = p * r + 2.48015873015873e-05
+    p = p * r + 0.0001984126984126984
+    p = p * r + 0.001388888888888889
+    p = p * r + 0.008333333333333333
+    p = p * r + 0.041666666666666664
+    p = p * r + 0.16666666666666666
+    p = p * r + 0.5
+    p = p * r + 1.0
+    power = ((1023 - bits) << 52).to(tl.float64, bitcast=True)  # 2^-k
+    return (1.0 - power) - power * (p * r)
