@@ -111,7 +111,7 @@ def theirs(X, y):
     for model in (
         LinearRegression(),
         RandomForestRegressor(50, min_samples_leaf=2, random_state=0),
-        lightgbm.LGBMRegressor(50, n_jobs=1, verbose=-1, random_state=0),
+        lightgbm.LGBMRegressor(n_jobs=1, verbose=-1, random_state=0),
     ):
         found = learn(model, seed=0).find_label_issues(X, y)
         yield found["label_quality"].to_numpy()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robell._core.tools.files import FileError
-from robell.decisions.reasons import contributions, log_odds
+from robell.models._contributions import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
 from robell.report.text import shortened, spreadsheet_safe
 from robell.scale.files import prediction_file

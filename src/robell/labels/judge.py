@@ -15,7 +15,7 @@ class Judgement:
 
     `probability` has a column for each of `classes`, given the row and its label; `quality` is the
     one of the label itself. `suggested` is the likeliest class, and a row is suspect where that is
-    not its label.
+    not its label. `model` is the classifier that judged, if there is one.
     """
 
     classes: np.ndarray
@@ -25,6 +25,7 @@ class Judgement:
     suspect: np.ndarray
     noise_matrix: np.ndarray
     noise_rate: float
+    model: NoiseRobustRVFLClassifier | None = None
 
 
 def judge_labels(X, y, *, sample_weight=None, random_state=None):
@@ -47,4 +48,5 @@ def judge_labels(X, y, *, sample_weight=None, random_state=None):
         suspect,
         model.noise_matrix_,
         model.noise_rate_,
+        model,
     )

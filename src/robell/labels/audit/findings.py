@@ -122,7 +122,7 @@ class Usual:
         if not np.isfinite(low):
             return "no value"
         if column.kind == "date":
-            return f"{_date_text(low)} to {_date_text(high)}"
+            return f"{date_text(low)} to {date_text(high)}"
         return f"{number_text(low)} to {number_text(high)}"
 
 
@@ -135,7 +135,8 @@ def value_text(column, place):
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
 
-def _date_text(days):
+def date_text(days):
+    """Return the day, given as days since 1970, that no line is broken in."""
     day = str(np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(days)), "D"))
     return day.replace("-", "\u2011")  # hyphens at which no line is broken
 

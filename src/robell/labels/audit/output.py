@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from robell._core.tools.files import FileError, check_output
+from robell.labels.audit.reasons import reasons_text
 from robell.labels.review.decisions import KEEP
 from robell.report.escape import writable
 from robell.report.text import spreadsheet_safe, unique
@@ -58,6 +59,7 @@ def table_of(result):
     for k, name in enumerate(chances):
         columns[name] = result.probability[order, k] if known else np.full(n, np.nan)
     columns["suspect"] = result.suspect[order] if known else np.full(n, "cannot tell", object)
+    columns["reasons"] = np.array([reasons_text(result, place) for place in order], object)
     columns["target"] = np.full(n, result.target, object)
     columns["fingerprint"] = result.fingerprint[order]
     return list(columns), list(columns.values())

@@ -10,6 +10,7 @@ import numpy as np
 from robell._core.tools.files import FileError, write_together
 from robell._core.tools.optional import require
 from robell.labels.audit.output import output_paths, table_csv, table_of
+from robell.labels.audit.reasons import Reason
 from robell.labels.audit.report import headline, report_page
 from robell.labels.audit.summary import summary
 from robell.labels.judge import Judgement
@@ -104,6 +105,10 @@ class AuditResult:
         Rows whose label a person has confirmed or corrected; they are not suspect.
     fingerprint : array of str of shape (n,)
         By which a review finds the row again.
+    reasons : dict of int to tuple of Reason
+        For the suspects with the least likely labels, up to a hundred, by their number in `row`:
+        the columns that speak against the label, each with `column`, `value`, `weight` (log-odds)
+        and `text`, the same in words.
     html, csv : Path or None
         The files that were written.
     evidence : Evidence
@@ -148,6 +153,7 @@ class AuditResult:
     fingerprint: np.ndarray
     html: Path | None = None
     csv: Path | None = None
+    reasons: dict[int, tuple[Reason, ...]] = field(default_factory=dict, repr=False)
     evidence: Evidence | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -162,7 +168,7 @@ class AuditResult:
         frame : pandas.DataFrame
             The columns of the CSV file: ``row``, ``line``, ``given``, ``suggested``, ``decision``
             (empty, to be filled in), ``quality``, the probability of each class, ``suspect``,
-            ``target`` and ``fingerprint``. Written as CSV, it can be given to
+            ``reasons``, ``target`` and ``fingerprint``. Written as CSV, it can be given to
             :func:`apply_review`.
         """
         pandas = require("pandas", "files")

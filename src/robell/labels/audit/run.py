@@ -11,6 +11,7 @@ import numpy as np
 from robell._core.tools.files import FileError
 from robell.labels.audit.findings import contradictions
 from robell.labels.audit.output import output_paths
+from robell.labels.audit.reasons import with_reasons
 from robell.labels.audit.result import AuditResult, Evidence, require_whole
 from robell.labels.audit.reviewed import read_reviewed, with_review
 from robell.labels.judge import judge_labels
@@ -114,7 +115,7 @@ def audit(
     decided = read_reviewed(reviewed, target)
     result = _audit(table, place, _dropped(table, drop, target), random_state, budget)
     prints = fingerprints(table, place)[np.searchsorted(table.rows, result.row)]
-    result = with_review(replace(result, fingerprint=prints), decided)
+    result = with_reasons(with_review(replace(result, fingerprint=prints), decided))
     return result if out is None else result.write(out, top=top)
 
 

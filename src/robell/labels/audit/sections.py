@@ -14,6 +14,7 @@ from robell.labels.audit.findings import (
     trusted,
     value_text,
 )
+from robell.labels.audit.reasons import reasons_text
 from robell.labels.audit.summary import directions, noise_words, stands_out
 from robell.report.page import (
     Bullets,
@@ -67,7 +68,7 @@ def suspects_section(result, top):
             continue
         blocks.append(Paragraph(f"**{found_in(result, way)}**"))
         for place in group:
-            telling = usual.telling(place, way.given, way.true)
+            telling = _reasons_first(result, place, usual.telling(place, way.given, way.true))
             blocks.append(_beside(result, place, telling, nearest(view, place, examples)))
     return Section("suspects", "Rows to check", tuple(blocks))
 
@@ -103,13 +104,23 @@ def _where(result, place):
     return f"{'row' if result.line is None else 'line'} {_number_of(result, place)}"
 
 
-def _look_at(telling):
-    """Return the values that speak most for the other label."""
-    return ", ".join(
+def _reasons_first(result, place, telling):
+    """Return the values of a row, those that speak most against its label first."""
+    named = [reason.column for reason in result.reasons.get(int(result.row[place]), ())]
+    rank = {name: k for k, name in enumerate(named)}
+    return sorted(telling, key=lambda one: rank.get(one.name, len(rank)))
+
+
+def _look_at(result, place, telling):
+    """Say why a row is suspect; without a model, the values that speak most for the other label."""
+    if reasons := reasons_text(result, place):
+        return reasons
+    look_at = ", ".join(
         f"{_piece(one.name)} = {_piece(one.value) or '(missing)'}"
         for one in telling[:TELLING]
         if one.weight > 0
     )
+    return f"look at {look_at}" if look_at else ""
 
 
 def _beside(result, place, telling, similar):
@@ -135,10 +146,10 @@ def _beside(result, place, telling, similar):
         tuple(rows),
         note=f"{counted(left, 'further column')} not shown." if left > 0 else "",
     )
-    look_at = literal(_look_at(telling))
+    why = literal(_look_at(result, place, telling))
     summary = (
         f"{where.capitalize()}: {percent(float(result.quality[place]))} chance of being right"
-        f"{'; look at ' if look_at else ''}{look_at}"
+        f"{'; ' if why else ''}{why}"
     )
     return Details(summary, (TableBlock(table),))
 

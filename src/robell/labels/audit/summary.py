@@ -110,6 +110,9 @@ def summary(result):
         "separation": result.separation,
         "columns_that_repeat_the_target": list(result.leaks),
         "suspect_rows": result.row[result.order[result.suspect[result.order]]].tolist(),
+        "reasons": {
+            str(row): [reason.text for reason in reasons] for row, reasons in result.reasons.items()
+        },
         "random_state": result.evidence.random_state,
         "robell": __version__,
     }

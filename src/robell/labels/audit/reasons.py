@@ -1,0 +1,142 @@
+"""Why a row is suspect: the columns that speak against its label, in words.
+
+A suspect is compared with trusted rows that carry the same label, or about the same number. Column
+by column, its value is replaced by theirs and theirs by its own (``models/_contributions.py``), and
+what that does to the model's score says how much the column speaks against the label.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robell.labels.audit.findings import date_text, trusted, value_text
+from robell.models._contributions import contributions, log_ratio
+from robell.report.text import number_text, percent, shortened
+
+MOST_SUSPECTS = 100  # that are explained, the least likely labels first
+MOST_COLUMNS = 60  # that are looked at: those in which suspects differ most from their like
+MOST_REASONS = 3
+LEAST_PART = 0.1  # of all that speaks against a label, from which on a column is named
+RARE = 0.2  # share of rows with the same label, below which a level is rare among them
+SHOWN = 30  # characters of a name or a value
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One column that speaks against the label of a row.
+
+    Attributes
+    ----------
+    column, value : str
+        Its name, and what stands there in the row.
+    weight : float
+        By how much it moves the score away from the label: of classes in log-odds, of numbers in
+        their spreads.
+    text : str
+        The same in words.
+    """
+
+    column: str
+    value: str
+    weight: float
+    text: str
+
+
+def with_reasons(result):
+    """Return the result with the reasons of its most suspect rows, by the number of the row."""
+    places = result.order[result.suspect[result.order]][:MOST_SUSPECTS]
+    found = reasons_of_classes(result.evidence, places)
+    by_row = {int(result.row[place]): reasons for place, reasons in found.items()}
+    return replace(result, reasons=by_row)
+
+
+def groups_of(used):
+    """Return the places of the columns of numbers that stand for each column of the table."""
+    ends = np.cumsum([column.matrix.shape[1] for column in used])
+    return [
+        np.arange(end - column.matrix.shape[1], end) for column, end in zip(used, ends, strict=True)
+    ]
+
+
+def reasons_of_classes(evidence, places):
+    """Return the reasons of suspects at some places of a classification, a tuple for each."""
+    judgement, codes = evidence.judgement, evidence.codes
+    if judgement.model is None or not len(places):
+        return {}
+    examples = trusted(judgement, codes)
+    found = {}
+    pairs = {(int(codes[place]), int(judgement.suggested[place])) for place in places}
+    for given, suggested in sorted(pairs):
+        score = log_ratio(judgement.model, suggested, given)
+        alike = np.flatnonzero(examples & (codes == given))
+        some = [
+            place
+            for place in places
+            if (codes[place], judgement.suggested[place]) == (given, suggested)
+        ]
+        label = f"'{shortened(evidence.labels.classes[given], SHOWN)}'"
+        typical = np.repeat(evidence.matrix[alike].mean(axis=0)[None], len(some), axis=0)
+        weights = _weights(evidence, score, some, typical)
+        for place, of_row in zip(some, weights, strict=True):
+            found[int(place)] = _named(evidence.used, place, of_row, alike, label)
+    return found
+
+
+def _weights(evidence, score, places, typical):
+    """Return how much each column speaks against the labels, (n, columns); 0 for those not seen."""
+    rows, groups = evidence.matrix[places], groups_of(evidence.used)
+    apart = np.square(rows - typical)
+    differs = np.array([apart[:, of_column].sum() for of_column in groups])
+    chosen = np.sort(np.argsort(-differs, kind="stable")[:MOST_COLUMNS])
+    weights = np.zeros((len(places), len(groups)))
+    weights[:, chosen] = contributions(score, rows, typical, [groups[k] for k in chosen])
+    return weights
+
+
+def _named(used, place, weights, alike, label):
+    """Return the columns that speak most against a label, in words."""
+    against = np.maximum(weights, 0.0)
+    order = np.argsort(-against, kind="stable")[:MOST_REASONS]
+    chosen = [k for k in order if against[k] > LEAST_PART * against.sum()]
+    return tuple(
+        Reason(
+            used[k].name,
+            value_text(used[k], place),
+            float(weights[k]),
+            in_words(used[k], place, alike, label),
+        )
+        for k in chosen
+    )
+
+
+def in_words(column, place, alike, label):
+    """Say how the value of a row differs from those of rows with the same label."""
+    name, value = shortened(column.name, SHOWN), shortened(value_text(column, place), SHOWN)
+    if not value:
+        return f"{name} is missing, which speaks against {label}"
+    if not column.is_number:
+        share = float(np.mean(column.values[alike] == column.values[place]))
+        if share < RARE:
+            of_rows = f"{percent(share)} of such rows" if share else "no such row has it"
+            return f"{name} {value} is rare for {label} ({of_rows})"
+        return f"{name} {value} speaks against {label}"
+    known = column.values[alike]
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return f"{name} {value} speaks against {label}, where it is missing"
+    low, high = np.percentile(known, [25, 75], method="lower")
+    number = float(column.values[place])
+    is_date = column.kind == "date"
+    show = date_text if is_date else number_text
+    usual = show(low) if low == high else f"{show(low)} to {show(high)}"
+    if low <= number <= high:
+        return f"{name} {value} speaks against {label}, together with other columns"
+    more, less = ("late", "early") if is_date else ("high", "low")
+    return f"{name} {value} is {more if number > high else less} for {label} (usual {usual})"
+
+
+def reasons_text(result, place):
+    """Return the reasons of one row as one line, "" where it has none."""
+    return "; ".join(reason.text for reason in result.reasons.get(int(result.row[place]), ()))

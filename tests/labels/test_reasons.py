@@ -1,0 +1,67 @@
+"""Why rows are suspect: the columns that speak against a label, in words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from robell import audit
+from robell.models._contributions import contributions
+
+
+@pytest.fixture(scope="module")
+def result():
+    rng = np.random.default_rng(0)
+    ill = np.repeat([False, True], 60)
+    frame = pd.DataFrame(
+        {
+            "glucose": np.where(ill, 180, 95) + rng.normal(0, 8, 120).round(1),
+            "smoker": np.where(rng.random(120) < np.where(ill, 0.9, 0.1), "yes", "no"),
+            "noise": rng.normal(size=120).round(3),
+            "finding": np.where(ill, "ill", "healthy"),
+        }
+    )
+    frame.loc[[100, 110], "finding"] = "healthy"
+    frame.loc[[100, 110], "glucose"] = 189.0
+    frame.loc[[100, 110], "smoker"] = "yes"
+    return audit(frame, "finding")
+
+
+def test_the_columns_that_speak_against_a_label_are_named_in_words(result):
+    assert {101, 111} <= set(result.reasons)
+    for row in (101, 111):
+        first, *others = result.reasons[row]
+        assert first.column == "glucose"
+        assert first.text.startswith("glucose 189")
+        assert " is high for 'healthy' (usual " in first.text
+        assert first.weight > 0
+        assert all(0 < reason.weight <= first.weight for reason in others)
+        assert "noise" not in [reason.column for reason in others]
+
+
+def test_reasons_stand_in_the_table_the_summary_and_the_page(result, tmp_path):
+    frame = result.to_frame()
+    text = frame.loc[frame["row"] == 101, "reasons"].item()
+    assert text.startswith("glucose 189")
+    assert (frame.loc[~frame["suspect"], "reasons"] == "").all()
+    assert result.summary()["reasons"]["101"][0] == result.reasons[101][0].text
+    page = result.write(tmp_path / "x").html.read_text(encoding="utf-8")
+    assert "is high for &#x27;healthy&#x27; (usual" in page or "is high for 'healthy'" in page
+
+
+def test_contributions_are_exact_for_sums_and_products_of_columns():
+    rng = np.random.default_rng(0)
+    X, typical = rng.normal(size=(5, 4)), rng.normal(size=(5, 4))
+    slopes = np.array([1.0, -2.0, 0.5, 3.0])
+    groups = [[0], [1], [2, 3]]
+    linear = contributions(lambda rows: rows @ slopes, X, typical, groups)
+    moved = (X - typical) * slopes
+    np.testing.assert_allclose(linear, np.stack([moved[:, g].sum(axis=1) for g in groups], 1))
+
+    def paired(rows):
+        return rows @ slopes + rows[:, 0] * rows[:, 1]
+
+    phi = contributions(paired, X, typical, groups)
+    np.testing.assert_allclose(phi.sum(axis=1), paired(X) - paired(typical))
+    one = contributions(paired, X, typical[0], groups)
+    many = contributions(paired, X, np.repeat(typical[:1], 5, axis=0), groups)
+    np.testing.assert_allclose(one, many)
