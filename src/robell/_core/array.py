@@ -36,6 +36,13 @@ def beside(values: Any, X: Any) -> Any:
     return namespace(X).as_tensor(values, device=X.device) if is_tensor(X) else values
 
 
+def empty_beside(shape: tuple[int, ...], X: Any) -> Any:
+    """Return an array of double precision, or a tensor on the device of X, not yet filled."""
+    if is_tensor(X):
+        return X.new_empty(shape, dtype=namespace(X).float64)
+    return np.empty(shape)
+
+
 def in_double_precision(X: Any) -> Any:
     """Return X in double precision: a Gram matrix in single precision loses half of its digits."""
     xp = namespace(X)

@@ -10,12 +10,11 @@ on h is a kernel ridge regression.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from robell._core.array import beside, namespace, row_squares, to_host
 
 SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
 SMALLEST_EIGENVALUE = 1e-6  # of the largest: directions below it are rounding
@@ -24,25 +23,26 @@ SMALLEST_EIGENVALUE = 1e-6  # of the largest: directions below it are rounding
 class KernelLayer(NamedTuple):
     """Landmarks (m, B), their whitening QΛ^(-½) (m, r), and the width."""
 
-    landmarks: Array
-    whitening: Array
+    landmarks: Any
+    whitening: Any
     width: float
 
 
-def fit_kernel_layer(X: Array, n_landmarks: int, seed: int) -> KernelLayer:
+def fit_kernel_layer(X: Any, n_landmarks: int, seed: int) -> KernelLayer:
     """Make the layer from rows X, all different, in an order of their own; columns standardised."""
-    drawn = np.random.default_rng(seed).permutation(len(X))[:n_landmarks]
-    landmarks = X[np.sort(drawn)]
-    width = max(1.0, float((np.ptp(X, axis=0) > SMALLEST_RANGE).sum()))
-    values, Q = np.linalg.eigh(radial(landmarks, landmarks, width))
+    xp, drawn = namespace(X), np.random.default_rng(seed).permutation(len(X))[:n_landmarks]
+    landmarks = X[beside(np.sort(drawn), X)]
+    width = max(1.0, float((xp.amax(X, 0) - xp.amin(X, 0) > SMALLEST_RANGE).sum()))
+    values, Q = np.linalg.eigh(to_host(radial(landmarks, landmarks, width)))
     kept = values > SMALLEST_EIGENVALUE * values[-1]
-    return KernelLayer(landmarks, Q[:, kept] / np.sqrt(values[kept]), width)
+    return KernelLayer(landmarks, beside(Q[:, kept] / np.sqrt(values[kept]), X), width)
 
 
-def radial(X: Array, landmarks: Array, width: float) -> Array:
+def radial(X: Any, landmarks: Any, width: float) -> Any:
     """Return exp(-|x - l|²/width), (n, m)."""
-    squares = np.square(X).sum(axis=1)[:, None] + np.square(landmarks).sum(axis=1)
-    squares -= 2.0 * (X @ landmarks.T)
-    np.maximum(squares, 0.0, out=squares)
-    squares /= -width
-    return np.asarray(np.exp(squares, out=squares))
+    xp = namespace(X)
+    exponent = X @ (landmarks.T * (2.0 / width))
+    exponent -= row_squares(X)[:, None] / width
+    exponent -= row_squares(landmarks) / width
+    xp.clip(exponent, None, 0.0, out=exponent)
+    return xp.exp(exponent, out=exponent)

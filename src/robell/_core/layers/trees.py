@@ -12,15 +12,18 @@ The value of a node is its mean target, shrunk towards the value of the node abo
 
 The score of a row is the mean over the trees that were not grown on it, and λ is the one with the
 smallest squared error of these scores: where labels are noise, trees say next to nothing.
+
+Rows may be tensors: what is random is drawn on the host, and trees are grown where the rows are.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from robell._core.array import beside, is_tensor, namespace, to_host
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -33,15 +36,16 @@ SHRINKAGES = (1.0, 4.0, 16.0, 64.0)  # λ, in rows
 MOST_DIRECTIONS = 3  # of the targets that a level looks at: random ones where classes are more
 SAME_SHARE = 1e-9  # of a column's range: values nearer to each other are not cut apart
 SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
-MOST_NUMBERS = 1 << 22  # that growing takes at a time
+MOST_NUMBERS = 1 << 18  # that growing takes at a time: they stay in cache
+MOST_NUMBERS_OF_TENSORS = 1 << 25
 NO_SPLIT = float(np.finfo(np.float64).max)  # a threshold that no value passes
 
 
 class Splits(NamedTuple):
     """x[column] > threshold, of every level of every tree."""
 
-    columns: Places  # (T, D)
-    thresholds: Array  # (T, D)
+    columns: Any  # (T, D)
+    thresholds: Any  # (T, D)
 
     def of(self, trees: slice) -> Splits:
         """Return the splits of some of the trees."""
@@ -52,8 +56,8 @@ class Forest(NamedTuple):
     """The trees: their splits, the values of their leaves, and the mean target."""
 
     splits: Splits
-    values: Array  # (T, 2^D, K)
-    mean: Array  # (K,)
+    values: Any  # (T, 2^D, K)
+    mean: Any  # (K,)
     shrinkage: float
 
 
@@ -91,122 +95,168 @@ def draw_splits(cuts: Cuts, shape: tuple[int, ...], rng: np.random.Generator) ->
     return Splits(column, middle)
 
 
-def leaves_of(X: Array, splits: Splits) -> Places:
-    """Return the leaf that every row reaches in every tree, (T, n)."""
-    leaf = np.zeros((len(splits.columns), len(X)), np.intp)
-    by_column = np.ascontiguousarray(X.T)
+def leaves_of(X: Any, splits: Splits) -> Any:
+    """Return the leaf that every row reaches in every tree, (T, n), in bytes."""
+    return _leaves(columns_of(X), splits)
+
+
+def columns_of(X: Any) -> Any:
+    """Return the columns of X, each in one piece of memory, (B, n)."""
+    return X.T.contiguous() if is_tensor(X) else np.ascontiguousarray(X.T)
+
+
+def _leaves(by_column: Any, splits: Splits) -> Any:
+    xp, shape = namespace(by_column), (len(splits.columns), by_column.shape[1])
+    leaf = beside(np.zeros(shape, np.uint8), by_column)
     for column, threshold in zip(splits.columns.T, splits.thresholds.T, strict=True):
-        leaf *= 2
-        leaf += by_column[column] > threshold[:, None]
+        if is_tensor(by_column):
+            right = by_column[column] > threshold[:, None]
+        else:  # without copies of whole columns
+            right = np.empty(shape, bool)
+            for c, cut, of_tree in zip(column.tolist(), threshold.tolist(), right, strict=True):
+                np.greater(by_column[c], cut, out=of_tree)
+        leaf += leaf
+        leaf += right.view(xp.uint8)
     return leaf
 
 
-def forest_scores(X: Array, forest: Forest) -> Array:
+def _sum_of_leaves(values: Any, leaf: Any) -> Any:
+    """Return the sum over the trees of the values (T, 2^D, K) at the leaves (T, n), (n, K)."""
+    xp, (n_trees, n_leaves, n_targets) = namespace(values), values.shape
+    if is_tensor(values):
+        place = leaf.to(xp.int64) + n_leaves * xp.arange(n_trees, device=leaf.device)[:, None]
+        return values.reshape(-1, n_targets)[place].sum(0)
+    total = np.zeros((n_targets, leaf.shape[1]))
+    by_target = np.ascontiguousarray(values.transpose(2, 0, 1))
+    for t, place in enumerate(leaf):
+        place = place.astype(np.intp)
+        for k in range(n_targets):
+            total[k] += by_target[k, t].take(place)
+    return total.T
+
+
+def forest_scores(X: Any, forest: Forest) -> Any:
     """Return the mean over the trees for every row, (n, K)."""
-    n_trees, n_leaves, n_targets = forest.values.shape
-    place = leaves_of(X, forest.splits) + n_leaves * np.arange(n_trees)[:, None]
-    flat = forest.values.reshape(-1, n_targets)
-    total = np.zeros((len(X), n_targets))
-    for of_tree in place:
-        total += flat[of_tree]
-    return np.asarray(total / n_trees + forest.mean)
+    total = _sum_of_leaves(forest.values, leaves_of(X, forest.splits))
+    return total / len(forest.values) + forest.mean
 
 
-def grow_forest(X: Array, targets: Array, weight: Array, seed: int) -> tuple[Forest, Array]:
+def grow_forest(X: Any, targets: Any, weight: Any, seed: int) -> tuple[Forest, Any]:
     """Grow the trees; return them and the scores of the rows, each by the trees without it.
 
     X are rows that all differ, in an order of their own: with the same seed the same rows are
     drawn, however they were given.
     """
-    rng = np.random.default_rng(seed)
+    xp, rng = namespace(X), np.random.default_rng(seed)
     n, n_targets = targets.shape
     size = min(MOST_ROWS, max(1, n // 2))
     bags = np.stack([rng.choice(n, size, replace=False, shuffle=False) for _ in range(N_TREES)])
+    bags.sort(axis=1)  # cells are then read in the order of memory
     looked_at = rng.choice(n, min(n, 2 * MOST_ROWS), replace=False, shuffle=False)
-    cuts = find_cuts(X[looked_at])
+    cuts = find_cuts(to_host(X[beside(looked_at, X)]))
     drawn = draw_splits(cuts, (N_TREES, DEPTH, SPLITS_DRAWN), rng)
     directions = rng.standard_normal((N_TREES, DEPTH, n_targets, MOST_DIRECTIONS))
     if n_targets <= MOST_DIRECTIONS:
-        directions = np.broadcast_to(np.eye(n_targets), (N_TREES, DEPTH, n_targets, n_targets))
+        directions = np.tile(np.eye(n_targets), (N_TREES, DEPTH, 1, 1))
+    drawn = Splits(*(beside(part, X) for part in drawn))
+    bags, directions = beside(bags, X), beside(directions, X)
     relative = weight / weight.mean()
     mean = relative @ targets / n
-    rows = np.hstack([relative[:, None], relative[:, None] * (targets - mean)])
-    step = max(1, MOST_NUMBERS // (size * SPLITS_DRAWN * (1 + directions.shape[3])))
+    rows = xp.hstack([relative[:, None], relative[:, None] * (targets - mean)])
+    by_column = columns_of(X)
+    numbers = MOST_NUMBERS_OF_TENSORS if is_tensor(X) else MOST_NUMBERS
+    step = max(1, numbers // (size << DEPTH))
     grown = [
-        _grow(X, rows, bags[some], drawn.of(some), directions[some])
+        _grow(by_column, rows, bags[some], drawn.of(some), directions[some])
         for some in (slice(start, start + step) for start in range(0, N_TREES, step))
     ]
-    splits = Splits(
-        np.concatenate([found.columns for found, _ in grown]),
-        np.concatenate([found.thresholds for found, _ in grown]),
-    )
-    sums = [np.concatenate(level) for level in zip(*(level for _, level in grown), strict=True)]
-    values, scores, shrinkage = _shrink(X, rows, bags, splits, sums)
+    columns, thresholds, sums = (xp.concatenate(parts) for parts in zip(*grown, strict=True))
+    splits = Splits(columns, thresholds)
+    values, scores, shrinkage = _shrink(by_column, rows, bags, splits, sums)
     return Forest(splits, values, mean, shrinkage), scores + mean
 
 
 def _grow(
-    X: Array, rows: Array, bags: Places, drawn: Splits, directions: Array
-) -> tuple[Splits, list[Array]]:
-    """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of nodes by level."""
-    trees = np.arange(len(bags))
-    kept = Splits(np.zeros((len(bags), DEPTH), np.intp), np.full((len(bags), DEPTH), NO_SPLIT))
-    node, sums = np.zeros(bags.shape, np.intp), []
-    in_bag = rows[bags].reshape(bags.size, -1)  # (t m, 1 + K)
-    first_cell = X.shape[1] * bags
-    for level in range(DEPTH + 1):
-        n_nodes = len(bags) << level
-        place = (node + (trees << level)[:, None]).ravel()
-        ones, ends = np.ones(bags.size), np.arange(bags.size + 1)
-        members = sp.csc_array((ones, place, ends), shape=(n_nodes, bags.size))
-        sums.append((members @ in_bag).reshape(len(bags), 1 << level, -1))
-        if level == DEPTH:
-            break
-        column, threshold = drawn.columns[:, level], drawn.thresholds[:, level]
-        cells = first_cell[:, :, None] + column[:, None, :]  # of X in one row: the fastest way
-        right = X.ravel().take(cells) > threshold[:, None, :]  # (t, m, splits)
-        seen = rows[bags, 1:] @ directions[:, level]  # (t, m, directions)
-        seen = np.concatenate([rows[bags, :1], seen], axis=2)
-        sides = (seen[:, :, :, None] * right[:, :, None, :]).reshape(bags.size, -1)
-        of_right = (members @ sides).reshape(n_nodes, seen.shape[2], -1)
-        total = (members @ seen.reshape(bags.size, -1))[:, :, None]
-        gain = _explained(of_right) + _explained(total - of_right)
-        gain = gain.reshape(len(bags), -1, gain.shape[1]).sum(axis=1)
+    by_column: Any, rows: Any, bags: Any, drawn: Splits, directions: Any
+) -> tuple[Any, Any, Any]:
+    """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of their leaves."""
+    xp, n_rows = namespace(rows), by_column.shape[1]
+    trees, kept = beside(np.arange(len(bags)), rows), []
+    in_bag = rows[bags].swapaxes(1, 2)  # (t, 1 + K, m)
+    node = beside(np.zeros(bags.shape, np.uint8), rows)  # (t, m)
+    for level in range(DEPTH):
+        columns, thresholds = drawn.columns[:, level], drawn.thresholds[:, level]
+        places = n_rows * columns[:, :, None] + bags[:, None, :]
+        right = xp.take(by_column, places) > thresholds[:, :, None]  # (t, splits, m)
+        seen = directions[:, level].swapaxes(1, 2) @ in_bag[:, 1:]
+        seen = xp.concatenate([in_bag[:, :1], seen], 1)  # (t, 1 + directions, m)
+        at_node = seen[:, :, None, :] * _indicators(node, 1 << level)[:, None]
+        of_right = _rows_summed(at_node, right)  # (t, 1 + directions, nodes, splits)
+        of_left = at_node.sum(-1)[..., None] - of_right
+        gain = (_explained(of_right) + _explained(of_left)).sum(1)
         # The first of those that are equal up to rounding: often splits divide the rows alike.
-        best = (gain >= gain.max(axis=1, keepdims=True) * (1.0 - SAME_SHARE)).argmax(axis=1)
-        kept.columns[:, level] = column[trees, best]
-        kept.thresholds[:, level] = threshold[trees, best]
-        node = 2 * node + right[trees, :, best]
-    return kept, sums
+        good = gain >= xp.amax(gain, 1)[:, None] * (1.0 - SAME_SHARE)
+        best = good.view(xp.uint8).argmax(1)
+        kept.append((columns[trees, best], thresholds[trees, best]))
+        node = 2 * node + right[trees, best]
+    columns, thresholds = (xp.stack(parts, 1) for parts in zip(*kept, strict=True))
+    leaf = _indicators(node, 1 << DEPTH)
+    return columns, thresholds, leaf @ in_bag.swapaxes(1, 2)
 
 
-def _explained(sums: Array) -> Array:
-    """Return |Σ w (t - t̄)|²/(W + 1) of sums (nodes, 1 + directions, splits)."""
-    return np.asarray(np.square(sums[:, 1:]).sum(axis=1) / (sums[:, 0] + 1.0))
+def _indicators(node: Any, n_nodes: int) -> Any:
+    """Return 1.0 at the node of every row and 0.0 elsewhere, (t, nodes, m)."""
+    xp = namespace(node)
+    of_nodes = beside(np.arange(n_nodes, dtype=np.uint8), node)
+    return xp.asarray(node[:, None, :] == of_nodes[:, None], dtype=xp.float64)
+
+
+def _rows_summed(at_node: Any, right: Any) -> Any:
+    """Return the sums over the rows to the right of every split."""
+    xp, (n_trees, kinds, nodes, size) = namespace(at_node), at_node.shape
+    chosen = xp.asarray(right, dtype=xp.float64).swapaxes(1, 2)
+    sums = at_node.reshape(n_trees, kinds * nodes, size) @ chosen
+    return sums.reshape(n_trees, kinds, nodes, -1)
+
+
+def _explained(sums: Any) -> Any:
+    """Return |Σ w (t - t̄)|²/(W + 1) of sums whose second axis is [W, directions]."""
+    return (sums[:, 1:] ** 2).sum(1) / (sums[:, 0] + 1.0)
 
 
 def _shrink(
-    X: Array, rows: Array, bags: Places, splits: Splits, sums: list[Array]
-) -> tuple[Array, Array, float]:
+    by_column: Any, rows: Any, bags: Any, splits: Splits, sums: Any
+) -> tuple[Any, Any, float]:
     """Return the leaves' values, and the left-out scores, under the best of the shrinkages."""
-    n_trees, n_leaves, width = sums[-1].shape
-    place = leaves_of(X, splits) + n_leaves * np.arange(n_trees)[:, None]
-    left_out = np.ones(place.shape, bool)
-    left_out[np.arange(n_trees)[:, None], bags] = False
-    seen_by = np.maximum(left_out.sum(axis=0), 1)[:, None]  # no tree without it: score t̄
+    xp, leaf = namespace(rows), _leaves(by_column, splits)
+    trees = beside(np.arange(len(bags)), rows)
+    in_bag = xp.asarray(leaf[trees[:, None], bags], dtype=bags.dtype)
+    counts = np.bincount(to_host(bags).ravel(), minlength=len(rows))
+    # no tree without the row: score t̄
+    left_out = beside(np.maximum(len(bags) - counts, 1.0), rows)[:, None]
     weight, target = rows[:, 0], rows[:, 1:] / rows[:, :1]
     smallest = np.inf
     for shrinkage in SHRINKAGES:
-        value = np.zeros((n_trees, 1, width - 1))
-        for level in sums[1:]:
-            above = np.repeat(value, 2, axis=1)
-            total, sums_of_node = level[:, :, :1], level[:, :, 1:]
-            value = above + (sums_of_node - total * above) / (total + shrinkage)
-        flat, scores = value.reshape(-1, width - 1), np.zeros(target.shape)
-        for of_tree, counted in zip(place, left_out, strict=True):
-            scores += flat[of_tree] * counted[:, None]
-        scores /= seen_by
-        error = float(weight @ np.square(target - scores).sum(axis=1))
+        value = _leaf_values(sums, shrinkage)
+        scores = _sum_of_leaves(value, leaf)
+        for t in range(len(bags)):  # less those of the trees grown on the row
+            scores[bags[t]] -= value[t][in_bag[t]]
+        scores = scores / left_out
+        error = float(weight @ ((target - scores) ** 2).sum(1))
         if error < smallest:
             smallest, best = error, (value, scores, shrinkage)
     return best
+
+
+def _leaf_values(sums: Any, shrinkage: float) -> Any:
+    """Return the values of the leaves, (T, 2^D, K), from their sums, each shrunk to the above."""
+    levels = [sums]
+    while levels[0].shape[1] > 2:
+        below = levels[0]
+        levels.insert(0, below[:, ::2] + below[:, 1::2])
+    value = namespace(sums).zeros_like(levels[0][:, :1, 1:])
+    for level in levels:
+        above = value.repeat(2, 1) if not is_tensor(value) else value.repeat_interleave(2, 1)
+        total, sums_of_node = level[..., :1], level[..., 1:]
+        value = above + (sums_of_node - total * above) / (total + shrinkage)
+    return value

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.array import beside, namespace, to_host
+from robell._core.array import beside, empty_beside, namespace, to_host
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import EPS, normal_equations, require_finite, solve_ridge
 
@@ -165,71 +165,74 @@ def _dual_errors(design: RowBlocks, T: Any, penalties: Array, w: Any) -> Array:
 class CentredRidge(NamedTuple):
     """The ridge at the penalty with the smallest leave-one-out error."""
 
-    beta: Array  # (P, K)
-    intercept: Array  # (K,)
-    loo_scores: Array  # (A, K)
+    beta: Any  # (P, K)
+    intercept: Any  # (K,)
+    loo_scores: Any  # (A, K)
     place: int  # of the penalty
     penalty: float
 
 
 def fit_centred_ridge(
-    design: RowBlocks, T: Array, w: Array, penalties: Array, basis: Array | None = None
+    design: RowBlocks, T: Any, w: Any, penalties: Array, basis: Any | None = None
 ) -> CentredRidge:
     """Fit at the penalty with the smallest weighted squared leave-one-out error.
 
     Of equal errors the larger penalty wins. Arguments as those of ``solve_ridge``. With a basis V
     the columns are those of MV, which is never made, and beta is Vβ; M must be tall then.
     """
+    xp = namespace(T)
     centre, spectrum = _eigenbasis(design, T, w, basis)
-    scores = np.empty((design.n_rows, len(penalties), T.shape[1]))
-    errors, remembered = np.zeros(len(penalties)), np.zeros(len(penalties), bool)
+    scores = empty_beside((design.n_rows, len(penalties), T.shape[1]), T)
+    errors = beside(np.zeros(len(penalties)), T)
+    remembered = beside(np.zeros(len(penalties), bool), T)
     blocks = left_out_residuals(design, T, w, spectrum, penalties, centre, remembered)
     for rows, residual in blocks:
         scores[rows] = T[rows, None, :] - residual
-        errors += w[rows] @ np.square(residual, out=residual).sum(axis=2)
+        errors += w[rows] @ xp.square(residual, out=residual).sum(axis=2)
     errors[remembered] = np.inf  # what is left out of such a row is rounding
-    place = place_of_smallest(errors, penalties)
+    place = place_of_smallest(to_host(errors), penalties)
+    penalty = float(penalties[place])
     values, Q, coordinates = spectrum
-    beta = Q @ ((1.0 / (values + penalties[place]))[:, None] * coordinates)
+    beta = Q @ ((1.0 / (values + penalty))[:, None] * coordinates)
     intercept = centre.targets - centre.rows @ beta
-    left_out = np.ascontiguousarray(scores[:, place])
-    return CentredRidge(beta, intercept, left_out, place, float(penalties[place]))
+    left_out = scores[:, place] + 0.0  # a copy: those of the other penalties are let go
+    return CentredRidge(beta, intercept, left_out, place, penalty)
 
 
 def _eigenbasis(
-    design: RowBlocks, T: Array, w: Array, basis: Array | None = None
+    design: RowBlocks, T: Any, w: Any, basis: Any | None = None
 ) -> tuple[Centre, Spectrum]:
     """Return the means, and the spectrum of the centred problem.
 
     Wide systems have at most A eigenvalues that are not zero: those of ÃÃᵀ, Ã = W½(M - μ), whose
     eigenvectors U give Q = ÃᵀU/√Λ.
     """
-    total = float(w.sum())
+    xp, total = namespace(T), float(w.sum())
     target_mean = w @ T / total
     if basis is None and design.n_rows < design.n_columns:
         M = design.whole()
         centre = Centre(w @ M / total, target_mean, total)
-        root = np.sqrt(w)[:, None]
+        root = xp.sqrt(w)[:, None]
         A = (M - centre.rows) * root
-        values, U = np.linalg.eigh(A @ A.T)
+        values, U = xp.linalg.eigh(A @ A.T)
         kept = values > values[-1] * len(values) * EPS
         values = values[kept]
-        Q = A.T @ (U[:, kept] / np.sqrt(values))
+        Q = A.T @ (U[:, kept] / xp.sqrt(values))
         return centre, Spectrum(values, Q, Q.T @ (A.T @ ((T - target_mean) * root)))
     # One product of Ã = W½[M 1 T] holds G, the means and the right side.
     P, width = design.n_columns, design.n_columns + 1 + T.shape[1]
-    products = np.zeros((width, width))
+    products = beside(np.zeros((width, width)), T)
     for rows, M in design:
-        root = np.sqrt(w[rows])[:, None]
-        A = np.empty((len(M), width))
-        np.multiply(M, root, out=A[:, :P])
+        root = xp.sqrt(w[rows])[:, None]
+        A = empty_beside((len(M), width), T)
+        xp.multiply(M, root, out=A[:, :P])
         A[:, P : P + 1] = root
-        np.multiply(T[rows] - target_mean, root, out=A[:, P + 1 :])
+        xp.multiply(T[rows] - target_mean, root, out=A[:, P + 1 :])
         products += A.T @ A
-    if not np.isfinite(products).all():
+    if not xp.isfinite(products).all():
         raise ValueError("the hidden layer or the inputs overflow")
     centre = Centre(products[:P, P] / total, target_mean, total)
-    G = products[:P, :P] - total * np.outer(centre.rows, centre.rows)
+    G = products[:P, :P] - total * xp.outer(centre.rows, centre.rows)
     if basis is None:
         return centre, decompose(G, products[:P, P + 1 :])
     spectrum = decompose(basis.T @ G @ basis, basis.T @ products[:P, P + 1 :])

@@ -7,17 +7,19 @@
 
 Their errors differ, so that their mean errs less than any of them. All give the score that a row
 would have had if it had been left out. Rows are distinct and in an order of their own
-(``distinct_rows``); a ridge sees them only through sums over rows.
+(``distinct_rows``); a ridge sees them only through sums over rows. Rows may be tensors; members
+are then fitted where they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robell._core.array import beside, is_tensor, namespace
 from robell._core.layers.features import RowBlocks, draw_sparse_layer, hidden_output
 from robell._core.layers.kernels import KernelLayer, fit_kernel_layer, radial
 from robell._core.layers.trees import Forest, forest_scores, grow_forest
@@ -38,17 +40,17 @@ KEPT_NUMBERS = 1 << 26  # columns made, 512 MiB, are kept between rounds up to h
 class Drawn(NamedTuple):
     """What is drawn without looking at labels."""
 
-    hidden_weights: Array  # (B, 2 D)
-    hidden_bias: Array  # (2 D,)
+    hidden_weights: Any  # (B, 2 D)
+    hidden_bias: Any  # (2 D,)
     kernel: KernelLayer
     tree_seed: int
 
-    def hidden(self, X: Array, k: int) -> Array:
+    def hidden(self, X: Any, k: int) -> Any:
         """Return the output of the sparse layer k."""
         size = len(self.hidden_bias) // len(ACTIVATIONS)
         nodes = slice(k * size, (k + 1) * size)
-        return np.asarray(
-            hidden_output(X, self.hidden_weights[:, nodes], self.hidden_bias[nodes], ACTIVATIONS[k])
+        return hidden_output(
+            X, self.hidden_weights[:, nodes], self.hidden_bias[nodes], ACTIVATIONS[k]
         )
 
 
@@ -57,23 +59,23 @@ class Members(NamedTuple):
 
     ridges: list[CentredRidge]  # relu, sin, kernel, linear
     forest: Forest
-    scores: Array
+    scores: Any
 
-    def mean_scores(self, weights: Array) -> Array:
+    def mean_scores(self, weights: Array) -> Any:
         """Return the left-out scores of the weighted mean."""
-        return np.tensordot(weights, self.scores, 1)
+        return namespace(self.scores).tensordot(beside(weights, self.scores), self.scores, 1)
 
 
 class Network(NamedTuple):
     """The weighted mean of the members as one model: all that is needed to score rows."""
 
-    coef: Array  # (B + 2 D, K)
-    intercept: Array  # (K,)
-    landmark_weights: Array  # (m, K)
+    coef: Any  # (B + 2 D, K)
+    intercept: Any  # (K,)
+    landmark_weights: Any  # (m, K)
     forest: Forest  # its values and mean already weighted
 
 
-def draw_members(X: Array, n_hidden: int, seed: int) -> Drawn:
+def draw_members(X: Any, n_hidden: int, seed: int) -> Drawn:
     """Draw everything that does not depend on labels for distinct rows X."""
     *of_layers, of_kernel, of_trees = np.random.SeedSequence(seed).generate_state(
         len(ACTIVATIONS) + 2
@@ -83,33 +85,34 @@ def draw_members(X: Array, n_hidden: int, seed: int) -> Drawn:
         for child in of_layers
     ]
     return Drawn(
-        np.hstack([weights for weights, _ in layers]),
-        np.concatenate([bias for _, bias in layers]),
+        beside(np.hstack([weights for weights, _ in layers]), X),
+        beside(np.concatenate([bias for _, bias in layers]), X),
         fit_kernel_layer(X, N_LANDMARKS, int(of_kernel)),
         int(of_trees),
     )
 
 
-def designs_of(X: Array, drawn: Drawn) -> list[RowBlocks]:
+def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
     """Return the columns of the four ridges, a block of rows at a time."""
+    xp, tensors = namespace(X), is_tensor(X)
     n_columns, n_nodes = X.shape[1], len(drawn.hidden_bias) // len(ACTIVATIONS)
     landmarks, _, width = drawn.kernel
-    made: list[tuple[Callable[[Array], Array], int]] = [
-        (lambda x: np.hstack([x, drawn.hidden(x, 0)]), n_columns + n_nodes),
-        (lambda x: np.hstack([x, drawn.hidden(x, 1)]), n_columns + n_nodes),
+    made: list[tuple[Callable[[Any], Any], int]] = [
+        (lambda x: xp.hstack([x, drawn.hidden(x, 0)]), n_columns + n_nodes),
+        (lambda x: xp.hstack([x, drawn.hidden(x, 1)]), n_columns + n_nodes),
         (lambda x: radial(x, landmarks, width), len(landmarks)),
     ]
     keep = len(X) * sum(n for _, n in made) <= KEPT_NUMBERS
 
-    def blocks(make: Callable[[Array], Array], width: int) -> RowBlocks:
-        return RowBlocks(lambda rows: make(X[rows]), len(X), width, keep=keep)
+    def blocks(make: Callable[[Any], Any], width: int) -> RowBlocks:
+        return RowBlocks(lambda rows: make(X[rows]), len(X), width, keep=keep, tensors=tensors)
 
-    linear = RowBlocks(lambda rows: X[rows], len(X), n_columns)
+    linear = RowBlocks(lambda rows: X[rows], len(X), n_columns, tensors=tensors)
     return [*(blocks(make, width) for make, width in made), linear]
 
 
 def fit_members(
-    X: Array, designs: list[RowBlocks], drawn: Drawn, targets: Array, weight: Array, total: float
+    X: Any, designs: list[RowBlocks], drawn: Drawn, targets: Any, weight: Any, total: float
 ) -> Members:
     """Fit every member to the same targets, soft or not; ``total`` is the number of rows given."""
     bases = None, None, drawn.kernel.whitening, None
@@ -119,31 +122,31 @@ def fit_members(
     ]
     forest, of_trees = grow_forest(X, targets, weight, drawn.tree_seed)
     *nonlinear, linear = (ridge.loo_scores for ridge in ridges)
-    return Members(ridges, forest, np.stack([*nonlinear, of_trees, linear]))
+    return Members(ridges, forest, namespace(X).stack([*nonlinear, of_trees, linear]))
 
 
 def as_network(members: Members, drawn: Drawn, weights: Array) -> Network:
     """Return the weighted mean of the members as one model."""
     n_columns = len(drawn.hidden_weights)
     relu, sin, kernel, linear = members.ridges
-    of_relu, of_sin, of_kernel, of_trees, of_linear = weights
+    of_relu, of_sin, of_kernel, of_trees, of_linear = weights.tolist()
     inputs = of_relu * relu.beta[:n_columns] + of_sin * sin.beta[:n_columns]
     inputs = inputs + of_linear * linear.beta
     nodes = [of_relu * relu.beta[n_columns:], of_sin * sin.beta[n_columns:]]
     intercept = of_relu * relu.intercept + of_sin * sin.intercept + of_kernel * kernel.intercept
     forest = members.forest
     return Network(
-        np.vstack([inputs, *nodes]),
+        namespace(inputs).vstack([inputs, *nodes]),
         intercept + of_linear * linear.intercept,
         of_kernel * kernel.beta,
         forest._replace(values=of_trees * forest.values, mean=of_trees * forest.mean),
     )
 
 
-def network_scores(X: Array, drawn: Drawn, network: Network) -> Array:
+def network_scores(X: Any, drawn: Drawn, network: Network) -> Any:
     """Score standardised rows."""
     hidden = [drawn.hidden(X, k) for k in range(len(ACTIVATIONS))]
-    scores = np.hstack([X, *hidden]) @ network.coef
+    scores = namespace(X).hstack([X, *hidden]) @ network.coef
     kernel = radial(X, drawn.kernel.landmarks, drawn.kernel.width)
     scores += kernel @ network.landmark_weights
-    return np.asarray(scores + forest_scores(X, network.forest) + network.intercept)
+    return scores + forest_scores(X, network.forest) + network.intercept
