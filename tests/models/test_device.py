@@ -11,7 +11,6 @@ from sklearn.utils.estimator_checks import check_array_api_input
 from robell import (
     ELMClassifier,
     GranularBallRVFLClassifier,
-    NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
     pw_gbell_membership,
@@ -280,7 +279,6 @@ def test_models_and_rows_must_be_in_one_place(rng, device):
         (RoBellRVFLClassifier(membership="approximate"), "runs on the host"),
         (RVFLClassifier(activation=np.tanh), "one of the ten by name"),
         (GranularBallRVFLClassifier(), "takes arrays"),
-        (NoiseRobustRVFLClassifier(), "NoiseRobustRVFLClassifier takes arrays, not tensors"),
     ],
 )
 def test_what_runs_on_the_host_only_is_refused(rng, device, model, message):

@@ -66,6 +66,14 @@ def one_hot(labels: Any, n_classes: int) -> Any:
     return xp.asarray(labels[:, None] == beside(np.arange(n_classes), labels), dtype=xp.float64)
 
 
+def softmax_of_rows(Z: Any) -> Any:
+    """Return exp(z_k)/Σ exp(z_l) of every row, without overflow."""
+    xp = namespace(Z)
+    E = xp.exp(Z - xp.amax(Z, 1)[:, None])
+    E /= E.sum(1)[:, None]
+    return E
+
+
 def sum_by_group(values: Any, group: Any, n_groups: int) -> Any:
     """Return the sums of the rows of each group."""
     if is_tensor(values):

@@ -12,11 +12,11 @@ from robell._core.ridge.members import (
     designs_of,
     draw_members,
     fit_members,
+    fit_with_equal_classes,
     network_scores,
 )
 from robell._core.ridge.twins import distinct_rows
 from robell.models._validation import draw_seed
-from robell.models.noise_robust import _fit_balanced
 
 N_HIDDEN = 100  # of each layer, as in the classifier
 
@@ -37,7 +37,7 @@ class LeftOutScores:
 
     def of_classes(self, Z):
         """Return the scores of the classes, (n, K), fitted to probabilities Z of the classes."""
-        _, scores = _fit_balanced(
+        _, scores = fit_with_equal_classes(
             self._X,
             self._designs,
             self._drawn,

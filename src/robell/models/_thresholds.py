@@ -7,6 +7,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from robell._core.array import to_host
 from robell._core.labels.cuts import (
     cheapest_point,
     point_of_budget,
@@ -60,7 +61,7 @@ class ThresholdChoice:
         if len(asked) + (costs > 0) != 1 or costs == 1:
             raise ValueError("give cost_fn and cost_fp, or one of precision, recall and budget")
         _require_positive(asked or {"cost_fn": cost_fn, "cost_fp": cost_fp}, bounded=bool(asked))
-        points = self.operating_points_
+        points = to_host(self.operating_points_)
         if costs:
             place = cheapest_point(points, float(self.class_prior_[1]), cost_fn, cost_fp)
         else:

@@ -4,42 +4,54 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logit, softmax
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from robell._core.array import one_hot
+from robell._core.array import (
+    beside,
+    empty_beside,
+    in_double_precision,
+    is_tensor,
+    namespace,
+    one_hot,
+    softmax_of_rows,
+    to_host,
+)
 from robell._core.labels.cuts import cut_for_share, operating_points, predicted_share
-from robell._core.labels.link import class_shares, fit_link, fit_slope, posterior
+from robell._core.labels.link import fit_link, fit_slope, posterior
 from robell._core.labels.noise import (
     common_rate,
     even_noise,
-    joint_matrix,
     noise_matrix,
-    noise_rates,
-    wrong_share,
 )
 from robell._core.layers.features import rows_per_block
 from robell._core.layers.kernels import KernelLayer
 from robell._core.layers.standardise import column_scales
 from robell._core.layers.trees import Forest, Splits
+from robell._core.membership.keyed import draw_keyed
+from robell._core.membership.row_sample import MOST_SAMPLED, as_count
+from robell._core.ridge.loo import MOST_EXACT
 from robell._core.ridge.members import (
     WEIGHTS,
     Drawn,
     Network,
     as_network,
+    both_classes,
     designs_of,
     draw_members,
-    fit_members,
+    fit_with_equal_classes,
     network_scores,
 )
 from robell._core.ridge.twins import distinct_rows
 from robell.models._capabilities import Capabilities
 from robell.models._family import FamilyClassifier, require_finite_scores
+from robell.models._judgement import LabelJudgement
 from robell.models._thresholds import ThresholdChoice
-from robell.models._validation import draw_seed
+from robell.models._validation import TrainingRows, draw_seed
 
 # From this rate of wrong labels on targets are cleaned in full and the linear member counts in
 # full, below it in proportion: where hardly any label is wrong, most rows that look wrong are
@@ -47,9 +59,19 @@ from robell.models._validation import draw_seed
 FULL_CLEANING_RATE = 0.1
 LARGEST_ODDS = 30.0  # of a threshold, as a logarithm: beyond it probabilities are 0 and 1
 SMALLEST_THRESHOLD = 1e-15  # where thresholds set by hand are 0 or 1
+# Of more than MOST_EXACT rows noise, probabilities and thresholds are estimated on so many.
+MOST_JUDGED = 25_000
 
 
-class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
+class Judged(NamedTuple):
+    """Rows that noise, link and cuts are estimated from, on the host: all, or a keyed sample."""
+
+    places: Any
+    labels: np.ndarray
+    weight: np.ndarray
+
+
+class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifier):
     """Random vector functional link network for imbalanced tables with wrong labels.
 
     Five small models of different kinds (two random layers, a kernel, trees, a linear one) are
@@ -135,10 +157,15 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     scale_ : ndarray of shape (n_features_in_,)
         Their standard deviations; 1 for a constant.
     n_samples_seen_ : int
-        Only after a fit in passes over files or partitions: how many rows were read. Attributes of
-        every row (``sample_quality_``, ``label_probability_``, ``n_suspects_``) are not there then.
+        Only where the model was fitted to a sample of the rows, and after a fit in passes over
+        files or partitions: how many rows were given. In passes attributes of every row
+        (``sample_quality_``, ``label_probability_``, ``n_suspects_``) are not there.
     n_samples_fitted_ : int
         Only after such a fit: how many rows are in the sample that the model was fitted to.
+    device_ : str
+        Only when fitted to tensors: the device that the model is on.
+    dtype_ : str
+        Only when fitted to tensors: their precision. All is computed in double precision.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -159,6 +186,17 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     of them. Rows that are only alike, such as several photographs of one thing, are not: they
     vouch for each other's labels, right or wrong. Keep one of each, or give each less weight.
 
+    Of more than 50,000 distinct rows all are fitted to, but penalties are chosen on about 25,000,
+    and noise, probabilities and thresholds are estimated on 25,000: small classes whole, large ones
+    evenly, the rows with the smallest hash of their values. Of more than 200,000 as many are
+    drawn in the same way and fitted to; all others are judged by the model, which has not seen
+    them. What is drawn depends on neither the order of the rows nor how often each is repeated.
+
+    X may be a torch tensor, in single or double precision, with scikit-learn's array API dispatch
+    on. The members are fitted, and rows scored, on its device; what is random is drawn on the host,
+    and the left-out scores of the rows fitted to, one number a class, go there for the estimates of
+    noise, probabilities and thresholds. Fitted attributes that are arrays are tensors then.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -175,7 +213,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     True
     """
 
-    _capabilities = Capabilities(passes=True, by_sample=True, scales_inputs=True)
+    _capabilities = Capabilities(passes=True, by_sample=True, tensors=True, scales_inputs=True)
 
     _parameter_constraints = {
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
@@ -211,68 +249,88 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             The fitted estimator.
         """
         given = self._check_training(X, y, sample_weight)
-        self.classes_, rows = given.classes, given.rows()
-        self.mean_, self.scale_ = column_scales(rows.X, rows.multiplicity)
-        rows = rows._replace(X=self._standardise(rows.X))
-        scores, rate, N, link = self._fit_rounds(rows)
-        Z = posterior(link.probability(scores), rows.labels, N)
-        self._fit_decision(scores, Z, rows, rate)
-        self._judge_labels(given, Z, N, link)
+        self._remember_device(given.X)
+        on_device = is_tensor(given.X) and is_tensor(y)
+        self.classes_ = beside(given.classes, given.X) if on_device else given.classes
+        rows, seed = given.rows(), draw_seed(self.random_state)
+        drawn = draw_keyed(*rows, len(self.classes_), seed, MOST_SAMPLED)
+        fitted = rows
+        if drawn is not None:
+            self.n_samples_seen_ = as_count(given.multiplicity.sum())
+            self.n_samples_fitted_ = as_count(rows.multiplicity[drawn.places].sum())
+            fitted = TrainingRows(rows.X[drawn.places], rows.labels[drawn.places], drawn.weight)
+        scores, noise = self._fit_rounds(fitted, seed)
+        self._judge_labels(given, rows, drawn, scores, *noise)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray) and name != "classes_":
+                setattr(self, name, beside(value, given.X))
         return self
 
     def _standardise(self, X):
         with np.errstate(over="ignore"):
-            standardised = X - self.mean_
+            standardised = in_double_precision(X) - self.mean_
             standardised /= self.scale_  # in place: a table less in memory
         return standardised
 
-    def _fit_rounds(self, rows):
+    def _rows_judged(self, rows, seed):
+        """Return the rows that noise, link and cuts are estimated from."""
+        some = draw_keyed(*rows, len(self.classes_), seed, MOST_JUDGED, MOST_EXACT)
+        if some is None:
+            return Judged(slice(None), to_host(rows.labels), to_host(rows.multiplicity))
+        return Judged(*map(to_host, (some.places, rows.labels[some.places], some.weight)))
+
+    def _fit_rounds(self, rows, seed):
         """Fit, clean the targets, fit again; return the last scores, the noise and the link."""
-        _, labels, multiplicity = rows
-        given, distinct = one_hot(labels, len(self.classes_)), distinct_rows(rows.X)
-        X = rows.X[distinct.first]  # equal rows are left out together
-        drawn = draw_members(X, int(self.n_hidden), draw_seed(self.random_state))
+        X = in_double_precision(rows.X)
+        self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
+        judged = self._rows_judged(rows, seed)
+        X, labels, multiplicity = self._standardise(X), *map(to_host, rows[1:])
+        given, distinct = one_hot(labels, len(self.classes_)), distinct_rows(X)
+        X = X[beside(distinct.first, X)]  # equal rows are left out together
+        drawn = draw_members(X, int(self.n_hidden), seed)
         fit_balanced = partial(
-            _fit_balanced, X, designs_of(X, drawn), drawn, distinct, multiplicity
+            fit_with_equal_classes, X, designs_of(X, drawn), drawn, distinct, multiplicity
         )
+        places, *known = judged
         weights = WEIGHTS / WEIGHTS.sum()
         members, scores = fit_balanced(given, weights)
-        rate = common_rate(scores, labels, multiplicity)
-        N = noise_matrix(scores, labels, multiplicity, rate)
-        link = fit_slope(scores, labels, multiplicity, N)
+        rate = common_rate(scores[places], *known)
+        N = noise_matrix(scores[places], *known, rate)
+        link = fit_slope(scores[places], *known, N)
         cleaning = min(1.0, rate / FULL_CLEANING_RATE)
         for _ in range(int(self.n_rounds)):
             Z = posterior(link.probability(scores), labels, N)
             weights = WEIGHTS * np.array([1.0, 1.0, 1.0, 1.0, cleaning])
             weights /= weights.sum()
             members, scores = fit_balanced(given + cleaning * (Z - given), weights)
-            link = fit_link(scores, labels, multiplicity, N)
+            link = fit_link(scores[places], *known, N)
         self._store(drawn, members, weights)
-        return scores, rate, N, link
+        self._fit_decision(scores[places], judged, rate, N, link)
+        return scores, (N, link)
 
     def _store(self, drawn, members, weights):
         """Store the mean of the members as one model."""
         network = as_network(members, drawn, weights)
         is_half = len(self.classes_) == 2
         self.hidden_weights_, self.hidden_bias_ = drawn.hidden_weights, drawn.hidden_bias
-        self.coef_ = _both(network.coef, is_half, 0.0)
-        self.intercept_ = _both(network.intercept + network.forest.mean, is_half, 1.0)
+        self.coef_ = both_classes(network.coef, is_half, 0.0)
+        self.intercept_ = both_classes(network.intercept + network.forest.mean, is_half, 1.0)
         self.landmarks_, self.kernel_width_ = drawn.kernel.landmarks, drawn.kernel.width
-        self.landmark_weights_ = _both(network.landmark_weights, is_half, 0.0)
+        self.landmark_weights_ = both_classes(network.landmark_weights, is_half, 0.0)
         self.split_columns_, self.split_thresholds_ = network.forest.splits
-        self.leaf_values_ = _both(network.forest.values, is_half, 0.0)
+        self.leaf_values_ = both_classes(network.forest.values, is_half, 0.0)
         self.member_weights_ = weights
         self.C_ = np.array([1.0 / ridge.penalty for ridge in members.ridges])
 
-    def _fit_decision(self, scores, Z, rows, rate):
+    def _fit_decision(self, scores, rows, rate, N, link):
         """Fit the probabilities, and choose where to cut them.
 
         Probabilities are fitted under the common noise rate alone: in a table with right labels a
         small class's own rate, taken from few rows, moves them further than it mends.
         """
-        multiplicity, n_classes = rows.multiplicity, len(self.classes_)
+        multiplicity, n_classes = rows.weight, len(self.classes_)
+        Z = posterior(link.probability(scores), rows.labels, N)
         N = even_noise(np.full(n_classes, rate))
-        self.class_prior_ = multiplicity @ Z / multiplicity.sum()
         link = fit_link(scores, rows.labels, multiplicity, N)
         if n_classes == 2:
             cleaning = min(1.0, rate / FULL_CLEANING_RATE)
@@ -295,42 +353,26 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         else:
             self.thresholds_ = thresholds
 
-    def _judge_labels(self, given, Z, N, link):
-        """Store what the fit says about every label given, rows of weight 0 included."""
-        X, y, multiplicity, present, classes = given
-        n, n_classes = len(X), len(classes)
-        place = np.minimum(np.searchsorted(classes, y), n_classes - 1)
-        known = classes[place] == y  # a label that only rows of weight 0 carry is not
-        probability = np.empty((n, n_classes))
-        probability[present] = Z
-        absent = multiplicity == 0
-        if absent.any():
-            P = link.probability(self._class_scores(X[absent]))
-            probability[absent] = np.where(known[absent, None], posterior(P, place[absent], N), P)
-        self.label_probability_ = probability
-        self.sample_quality_ = np.where(known, probability[np.arange(n), place], 0.0)
-        suspect = (probability.argmax(axis=1) != place) & (multiplicity > 0)
-        self.n_suspects_ = int(suspect.sum())
-        joint = joint_matrix(probability, place, multiplicity, n_classes)
-        self.noise_matrix_ = noise_rates(joint)
-        self.noise_rate_ = wrong_share(joint)
-
     # -- predict ----------------------------------------------------------------------
 
-    def _class_scores(self, X):
-        """Score rows of the table, a block at a time."""
-        kernel = KernelLayer(self.landmarks_, np.empty((0, 0)), self.kernel_width_)
+    def _class_scores(self, X, places=None):
+        """Score rows of the table, all or those at some places, a block at a time."""
+        kernel = KernelLayer(self.landmarks_, None, self.kernel_width_)
         drawn = Drawn(self.hidden_weights_, self.hidden_bias_, kernel, 0)
         splits = Splits(self.split_columns_, self.split_thresholds_)
-        forest = Forest(splits, self.leaf_values_, np.zeros(len(self.classes_)), 0.0)
-        network = Network(self.coef_, self.intercept_, self.landmark_weights_, forest)
-        scores = np.empty((len(X), len(self.classes_)))
-        step = rows_per_block(len(self.coef_) + len(self.landmarks_))
+        first = 1 if len(self.classes_) == 2 else 0  # two classes' scores add up to one
+        forest = Forest(splits, self.leaf_values_[..., first:], 0.0, 0.0)
+        weights = self.coef_[:, first:], self.intercept_[first:], self.landmark_weights_[:, first:]
+        network = Network(*weights, forest)
+        n_rows = len(X) if places is None else len(places)
+        scores = empty_beside((n_rows, len(self.classes_) - first), X)
+        step = rows_per_block(len(self.coef_) + len(self.landmarks_), is_tensor(X))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for start in range(0, len(X), step):
-                block = self._standardise(X[start : start + step])
-                scores[start : start + step] = network_scores(block, drawn, network)
-        return scores
+            for start in range(0, n_rows, step):
+                rows = slice(start, start + step)
+                block = self._standardise(X[rows if places is None else places[rows]])
+                scores[rows] = network_scores(block, drawn, network)
+            return both_classes(scores, first, 1.0)
 
     def _log_probability(self, X):
         """Return log-probabilities of the classes, up to a constant of each row."""
@@ -344,8 +386,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         logits = self._log_probability(X)
         if len(self.classes_) == 2:
             cut = np.clip(self.threshold_, SMALLEST_THRESHOLD, 1.0 - SMALLEST_THRESHOLD)
-            return logits[:, 1:] - logits[:, :1] - logit(cut)
-        return logits - np.log(self.thresholds_)
+            return logits[:, 1:] - logits[:, :1] - float(logit(cut))
+        return logits - beside(np.log(to_host(self.thresholds_)), logits)
 
     def decision_function(self, X):
         """Return by how much the log-odds of the classes exceed those of the thresholds.
@@ -380,7 +422,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         probability : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return softmax(self._log_probability(X), axis=1)
+        return softmax_of_rows(self._log_probability(X))
 
     def predict(self, X):
         """Return the class whose probability reaches its threshold.
@@ -400,22 +442,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         """
         P = self.predict_proba(X)
         if len(self.classes_) == 2:
-            return self.classes_[(P[:, 1] >= self.threshold_).astype(np.intp)]
-        return self.classes_[(P / self.thresholds_).argmax(axis=1)]
-
-
-def _fit_balanced(X, designs, drawn, distinct, multiplicity, targets, member_weights):
-    """Fit every member, classes weighted equally; return them and the left-out mean scores."""
-    total, n_classes = multiplicity.sum(), targets.shape[1]
-    weights = multiplicity * (targets @ (1.0 / (n_classes * class_shares(targets, multiplicity))))
-    weights, targets = distinct.merge(weights, targets)
-    # The scores of two classes add up to one: one of them is enough.
-    first = 1 if n_classes == 2 else 0
-    members = fit_members(X, designs, drawn, targets[:, first:], weights, total)
-    scores = members.mean_scores(member_weights)[distinct.group]
-    return members, _both(scores, first, 1.0)
-
-
-def _both(values, is_half, total):
-    """Return the values of both classes, which add up to ``total``, from the second's."""
-    return np.concatenate([total - values, values], axis=-1) if is_half else values
+            best = namespace(P).where(P[:, 1] >= self.threshold_, 1, 0)
+        else:
+            best = (P / beside(self.thresholds_, P)).argmax(1)
+        return self.classes_[best if is_tensor(self.classes_) else to_host(best)]

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from robell._core.membership import frozen as frozen_steps
+from robell._core.membership.row_sample import MOST_SAMPLED, as_count
 from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS
 from robell._core.ridge.state import empty
 from robell.models._family import FamilyMember
@@ -36,7 +37,6 @@ from robell.scale.passes import (
     set_moments,
 )
 
-MOST_SAMPLED = 200_000  # rows of a sample that a model is fitted to
 MOST_NUMBERS = 1 << 23  # in its columns, 64 MiB: parts of it travel between workers
 FEWEST_OF_A_CLASS = 100  # however many columns there are
 # What ``fit`` says about each of its rows; rows of a sample have no place the user knows.
@@ -139,8 +139,8 @@ class OutOfCoreFit:
         model.fit(X, classes[rows.labels], sample_weight=sample.row_weights())
         for name in OF_EVERY_ROW:
             vars(model).pop(name, None)
-        model.n_samples_seen_ = _count(sample.sizes.sum())
-        model.n_samples_fitted_ = _count(sample.kept().sum())
+        model.n_samples_seen_ = as_count(sample.sizes.sum())
+        model.n_samples_fitted_ = as_count(sample.kept().sum())
         self._done = True
 
     def _freeze(self, reader, moments):
@@ -192,11 +192,6 @@ def _result(step):
     """Yield a pass, and return what it was finished with."""
     yield step
     return step.take()
-
-
-def _count(total):
-    """Return how many rows weights stand for: a whole number where it is one."""
-    return int(total) if float(total).is_integer() else float(total)
 
 
 def _steps(model):

@@ -46,7 +46,7 @@ from robell._core.ridge.state import (
 
 def test_keys_are_the_hash_written_out(rng):
     X = np.vstack([rng.normal(size=(20, 3)), [[1.0, 2.0, -3.0], [0.0, 0.5, 1e300]]])
-    multipliers = [int(m) for m in reservoirs._multipliers(11, 3)]
+    multipliers = [int(m) for m in reservoirs.column_multipliers(11, 3)]
     full = (1 << 64) - 1
     for row, key in zip(X, row_keys(X, 11)):
         h = 0

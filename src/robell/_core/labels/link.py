@@ -14,12 +14,13 @@ probabilities P(z | s, y) on the scores, classes balanced, with a small ridge.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from robell._core.array import beside, namespace, softmax_of_rows
 from robell._core.ridge.calibrate import SlopePrior, contrasts, log_odds, newton_step
 
 Array = NDArray[np.float64]
@@ -43,23 +44,23 @@ class Link(NamedTuple):
     offsets: Array  # (K,)
     shares: Array  # (K,)
 
-    def logits(self, scores: Array) -> Array:
-        """Return s A + b for every row."""
-        return np.asarray(scores @ self.matrix + self.offsets)
+    def logits(self, scores: Any) -> Any:
+        """Return s A + b for every row, arrays or tensors."""
+        return scores @ beside(self.matrix, scores) + beside(self.offsets, scores)
 
-    def probability(self, scores: Array) -> Array:
-        """Return P(z | s) for every row."""
-        return np.asarray(softmax(self.logits(scores), axis=1))
-
-
-def posterior(prior: Array, labels: Labels, N: Array) -> Array:
-    """Return P(z | s, y) from P(z | s) and the given labels."""
-    return _posterior(prior.T, N[:, labels]).T
+    def probability(self, scores: Any) -> Any:
+        """Return P(z | s) for every row, arrays or tensors."""
+        return softmax_of_rows(self.logits(scores))
 
 
-def _posterior(prior: Array, likelihood: Array) -> Array:
+def posterior(prior: Any, labels: Any, N: Array) -> Any:
+    """Return P(z | s, y) from P(z | s) and the given labels, arrays or tensors."""
+    return _posterior(prior.T, beside(N, prior)[:, labels]).T
+
+
+def _posterior(prior: Any, likelihood: Any) -> Any:
     joint = prior * likelihood
-    joint /= np.maximum(joint.sum(axis=0), 1e-300)
+    joint /= namespace(joint).clip(joint.sum(axis=0), 1e-300, None)
     return joint
 
 

@@ -6,8 +6,12 @@ scores leave the least doubt about their class. Those of them with another label
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+from robell._core.array import to_host
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -101,10 +105,10 @@ def even_noise(rates: Array) -> Array:
     return N
 
 
-def joint_matrix(probability: Array, labels: Labels, multiplicity: Array, n_classes: int) -> Array:
+def joint_matrix(probability: Any, labels: Any, multiplicity: Any, n_classes: int) -> Array:
     """Return J_zy = Σ_i m_i P(z | s_i, y_i) [y_i = y]: rows of true class z with label y."""
     rows = multiplicity[:, None] * probability
-    return np.stack([rows[labels == y].sum(axis=0) for y in range(n_classes)], axis=1)
+    return np.stack([to_host(rows[labels == y].sum(axis=0)) for y in range(n_classes)], axis=1)
 
 
 def noise_rates(joint: Array) -> Array:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
-Array = NDArray[np.float64]
+import numpy as np
+
+from robell._core.array import namespace
 
 EPS = float(np.finfo(np.float64).eps)
 
 
-def column_scales(X: Array, multiplicity: Array) -> tuple[Array, Array]:
+def column_scales(X: Any, multiplicity: Any) -> tuple[Any, Any]:
     """Return mean and population deviation of every column, rows counted with multiplicity.
 
     A column that is constant up to rounding says nothing, and gets a scale that keeps it near 0.
     """
     # Divided by the largest value first: squares of 1e200 would overflow.
-    largest = np.maximum(np.abs(X).max(axis=0), np.finfo(np.float64).tiny)
+    xp = namespace(X)
+    largest = xp.clip(xp.amax(abs(X), 0), float(np.finfo(np.float64).tiny), None)
     total = multiplicity.sum()
-    mean = multiplicity @ (X / largest) / total
-    deviation = np.sqrt(multiplicity @ np.square(X / largest - mean) / total)
-    constant = deviation <= 10 * EPS * np.abs(mean)
+    shares = X / largest
+    mean = multiplicity @ shares / total
+    shares -= mean
+    deviation = xp.sqrt(multiplicity @ xp.square(shares, out=shares) / total)
+    constant = deviation <= 10 * EPS * abs(mean)
     means = mean * largest
     # Of a constant such as 1e200 the rounding of its mean alone would be a large number.
-    rounding = np.sqrt(EPS) * np.abs(means)
-    return means, np.where(constant, np.maximum(1.0, rounding), deviation * largest)
+    rounding = EPS**0.5 * abs(means)
+    return means, xp.where(constant, xp.clip(rounding, 1.0, None), deviation * largest)

@@ -70,8 +70,15 @@ def empty_reservoir(n_classes: int, n_features: int, seed: int, capacity: int) -
     )
 
 
+# Of the hash of a row: numbers are folded and stirred, and the sum of them is stirred by the
+# finisher of splitmix64: keys ^= keys >> shift, then keys *= factor.
+FOLD = 0x9E3779B97F4A7C15
+FOLD_SHIFTS = 32, 29
+STIRS = (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 0)
+
+
 @lru_cache(maxsize=16)
-def _multipliers(seed: int, n_features: int) -> Keys:
+def column_multipliers(seed: int, n_features: int) -> Keys:
     generator = np.random.default_rng(np.random.SeedSequence([seed, HASH_STREAM]))
     odd = generator.integers(0, 1 << 63, size=n_features, dtype=np.uint64, endpoint=False)
     return (odd << np.uint64(1)) | np.uint64(1)
@@ -85,15 +92,14 @@ def row_keys(X: Array, seed: int) -> Keys:
     """
     bits = (np.ascontiguousarray(X) + 0.0).view(np.uint64)  # + 0.0: the two zeros are one number
     # Short numbers (1.0, 2.5) end in dozens of zero bits, which a product would keep: fold first.
-    bits ^= bits >> np.uint64(32)
-    bits *= np.uint64(0x9E3779B97F4A7C15)
-    bits ^= bits >> np.uint64(29)
-    keys = np.einsum("ij,j->i", bits, _multipliers(seed, X.shape[1]))
-    keys ^= keys >> np.uint64(30)
-    keys *= np.uint64(0xBF58476D1CE4E5B9)
-    keys ^= keys >> np.uint64(27)
-    keys *= np.uint64(0x94D049BB133111EB)
-    keys ^= keys >> np.uint64(31)
+    bits ^= bits >> np.uint64(FOLD_SHIFTS[0])
+    bits *= np.uint64(FOLD)
+    bits ^= bits >> np.uint64(FOLD_SHIFTS[1])
+    keys = np.einsum("ij,j->i", bits, column_multipliers(seed, X.shape[1]))
+    for shift, factor in STIRS:
+        keys ^= keys >> np.uint64(shift)
+        if factor:
+            keys *= np.uint64(factor)
     return np.asarray(keys)
 
 

@@ -33,6 +33,8 @@ from robell._core.membership.reservoir import (
     settle,
 )
 
+MOST_SAMPLED = 200_000  # distinct rows of a sample that a model is fitted to
+
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
@@ -98,3 +100,8 @@ def level(counts: NDArray[np.integer], budget: int) -> int:
             return left // classes
         left, classes = left - count, classes - 1
     return UNBOUNDED
+
+
+def as_count(total: float) -> int | float:
+    """Return how many rows weights stand for: a whole number where it is one."""
+    return int(total) if float(total).is_integer() else float(total)

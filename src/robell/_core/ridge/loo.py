@@ -17,19 +17,22 @@ and adds 1/W to the leverages' sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.array import beside, empty_beside, namespace, to_host
+from robell._core.array import beside, empty_beside, namespace, row_squares, to_host
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import EPS, normal_equations, require_finite, solve_ridge
 
 Array = NDArray[np.float64]
 
 SMALLEST_COMPLEMENT = 1e-6  # of a leverage, where scores are kept: below it a row decides its own
+MOST_EXACT = 50_000  # rows that are left out under every penalty; of more, about TRIED are
+TRIED = 25_000
+LARGE_LEVERAGE = 0.05  # leverages above it are computed in double precision in any case
 
 
 class Spectrum(NamedTuple):
@@ -56,7 +59,7 @@ def decompose(G: Any, R: Any) -> Spectrum:
 
 
 def left_out_residuals(
-    design: RowBlocks,
+    design: Iterable[tuple[slice, Any]],
     T: Any,
     w: Any,
     spectrum: Spectrum,
@@ -172,22 +175,32 @@ class CentredRidge(NamedTuple):
     penalty: float
 
 
+def thinned(design: RowBlocks, step: int) -> Iterator[tuple[slice, Any]]:
+    """Yield every so many-th row of a design, a block at a time."""
+    for rows, M in design:
+        first = -rows.start % step
+        yield slice(rows.start + first, rows.stop, step), M[first::step]
+
+
 def fit_centred_ridge(
     design: RowBlocks, T: Any, w: Any, penalties: Array, basis: Any | None = None
 ) -> CentredRidge:
     """Fit at the penalty with the smallest weighted squared leave-one-out error.
 
     Of equal errors the larger penalty wins. Arguments as those of ``solve_ridge``. With a basis V
-    the columns are those of MV, which is never made, and beta is Vβ; M must be tall then.
+    the columns are those of MV, which is never made, and beta is Vβ; M must be tall then. The
+    penalty of more than ``MOST_EXACT`` rows is chosen on about ``TRIED`` of them, evenly spread.
     """
-    xp = namespace(T)
+    xp, n_rows = namespace(T), design.n_rows
     centre, spectrum = _eigenbasis(design, T, w, basis)
-    scores = empty_beside((design.n_rows, len(penalties), T.shape[1]), T)
+    many = n_rows > MOST_EXACT
+    scores = None if many else empty_beside((n_rows, len(penalties), T.shape[1]), T)
     errors = beside(np.zeros(len(penalties)), T)
     remembered = beside(np.zeros(len(penalties), bool), T)
-    blocks = left_out_residuals(design, T, w, spectrum, penalties, centre, remembered)
-    for rows, residual in blocks:
-        scores[rows] = T[rows, None, :] - residual
+    some = thinned(design, max(1, n_rows // TRIED) if many else 1)
+    for rows, residual in left_out_residuals(some, T, w, spectrum, penalties, centre, remembered):
+        if scores is not None:
+            scores[rows] = T[rows, None, :] - residual
         errors += w[rows] @ xp.square(residual, out=residual).sum(axis=2)
     errors[remembered] = np.inf  # what is left out of such a row is rounding
     place = place_of_smallest(to_host(errors), penalties)
@@ -195,8 +208,40 @@ def fit_centred_ridge(
     values, Q, coordinates = spectrum
     beta = Q @ ((1.0 / (values + penalty))[:, None] * coordinates)
     intercept = centre.targets - centre.rows @ beta
-    left_out = scores[:, place] + 0.0  # a copy: those of the other penalties are let go
+    if scores is None:
+        left_out = _left_out_of_many(design, T, w, spectrum, penalty, centre)
+    else:
+        left_out = scores[:, place] + 0.0  # a copy: those of the other penalties are let go
     return CentredRidge(beta, intercept, left_out, place, penalty)
+
+
+def _left_out_of_many(
+    design: RowBlocks, T: Any, w: Any, spectrum: Spectrum, penalty: float, centre: Centre
+) -> Any:
+    """Return left-out scores under one penalty, small leverages in single precision.
+
+    A leverage of many rows is small, and an error of 1e-4 of it is lost in what it changes.
+    """
+    xp, (values, Q, coordinates) = namespace(T), spectrum
+    root = Q / xp.sqrt(values + penalty)
+    beta = root @ (coordinates / xp.sqrt(values + penalty)[:, None])
+    intercept, mean = centre.targets - centre.rows @ beta, centre.rows @ root
+    single_root = xp.asarray(root, dtype=xp.float32)
+    single_mean = xp.asarray(mean, dtype=xp.float32)
+    scores = empty_beside(T.shape, T)
+    for rows, M in design:
+        Z = xp.asarray(M, dtype=xp.float32) @ single_root
+        Z -= single_mean
+        squares = xp.asarray(row_squares(Z), dtype=xp.float64)
+        leverage = w[rows] * (squares + 1.0 / centre.weight)
+        large = xp.where(leverage > LARGE_LEVERAGE)[0]
+        if len(large):
+            squares = row_squares(M[large] @ root - mean)
+            leverage[large] = w[rows][large] * (squares + 1.0 / centre.weight)
+        complement = xp.clip(1.0 - leverage, SMALLEST_COMPLEMENT, None)[:, None]
+        residual = T[rows] - (M @ beta + intercept)
+        scores[rows] = T[rows] - residual / complement
+    return scores
 
 
 def _eigenbasis(

@@ -19,11 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.array import beside, is_tensor, namespace
+from robell._core.array import beside, is_tensor, namespace, to_host
+from robell._core.labels.link import class_shares
 from robell._core.layers.features import RowBlocks, draw_sparse_layer, hidden_output
 from robell._core.layers.kernels import KernelLayer, fit_kernel_layer, radial
 from robell._core.layers.trees import Forest, forest_scores, grow_forest
 from robell._core.ridge.loo import CentredRidge, fit_centred_ridge
+from robell._core.ridge.twins import Twins
 
 Array = NDArray[np.float64]
 
@@ -123,6 +125,36 @@ def fit_members(
     forest, of_trees = grow_forest(X, targets, weight, drawn.tree_seed)
     *nonlinear, linear = (ridge.loo_scores for ridge in ridges)
     return Members(ridges, forest, namespace(X).stack([*nonlinear, of_trees, linear]))
+
+
+def fit_with_equal_classes(
+    X: Any,
+    designs: list[RowBlocks],
+    drawn: Drawn,
+    distinct: Twins,
+    multiplicity: Array,
+    targets: Array,
+    member_weights: Array,
+) -> tuple[Members, Array]:
+    """Fit every member, classes weighted equally; return them and the left-out mean scores.
+
+    ``distinct`` are the groups of equal rows, of which X has one each. Targets, (n, K), and scores
+    are arrays, those of all rows.
+    """
+    total, n_classes = float(multiplicity.sum()), targets.shape[1]
+    weights = multiplicity * (targets @ (1.0 / (n_classes * class_shares(targets, multiplicity))))
+    weights, targets = distinct.merge(weights, targets)
+    # The scores of two classes add up to one: one of them is enough.
+    first = 1 if n_classes == 2 else 0
+    targets, weights = beside(targets[:, first:], X), beside(weights, X)
+    members = fit_members(X, designs, drawn, targets, weights, total)
+    scores = to_host(members.mean_scores(member_weights))[distinct.group]
+    return members, both_classes(scores, first, 1.0)
+
+
+def both_classes(values: Any, is_half: int | bool, total: float) -> Any:
+    """Return the values of both classes, which add up to ``total``, from the second's."""
+    return namespace(values).concatenate([total - values, values], -1) if is_half else values
 
 
 def as_network(members: Members, drawn: Drawn, weights: Array) -> Network:

@@ -86,12 +86,14 @@ def distinct_rows(X: Any) -> Twins:
     """Return the groups of equal rows in an order of their own, however the rows were given.
 
     What is drawn at random among the groups is then the same for the same rows: repeated, weighted
-    or in another order.
+    or in another order. X may be a tensor; the places are arrays.
     """
     twins = find_twins(X)
-    first, group = (np.arange(len(X)),) * 2 if twins is None else twins
-    direction = np.random.default_rng(1).uniform(1.0, 2.0, X.shape[1])
-    order = np.argsort(X[first] @ direction, kind="stable")
+    first = group = np.arange(len(X))
+    if twins is not None:
+        first, group, X = to_host(twins.first), to_host(twins.group), X[twins.first]
+    direction = beside(np.random.default_rng(1).uniform(1.0, 2.0, X.shape[1]), X)
+    order = np.argsort(to_host(X @ direction), kind="stable")
     rank = np.empty(len(order), np.intp)
     rank[order] = np.arange(len(order))
     return Twins(first[order], rank[group])

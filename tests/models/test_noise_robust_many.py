@@ -1,0 +1,140 @@
+"""The noise-robust classifier on many rows: what is drawn of them, and what that changes."""
+
+import numpy as np
+import pytest
+from streams import batches, in_passes
+
+from robell import NoiseRobustRVFLClassifier
+from robell._core.layers.features import RowBlocks
+from robell._core.membership.keyed import draw_keyed
+from robell._core.membership.reservoir import row_keys
+from robell._core.membership.row_sample import sample_of
+from robell._core.ridge import loo
+from robell.models import noise_robust as module
+from robell.noise import flip_uniformly
+
+
+def rows_of(rng, n_rows=900, n_classes=2):
+    """Classes of very different sizes, one label in ten wrong, some rows twice."""
+    y = np.minimum(rng.geometric(0.7, n_rows) - 1, n_classes - 1)
+    X = rng.normal(size=(n_rows, 4)) + 2.5 * np.eye(n_classes, 4)[y]
+    y = flip_uniformly(y, 0.1, 0)[0]
+    X[-30:], y[-30:] = X[:30], y[:30]
+    return X, y
+
+
+def network():
+    return NoiseRobustRVFLClassifier(8, random_state=0)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Limits that a small table is beyond."""
+    monkeypatch.setattr(module, "MOST_SAMPLED", 400)
+    monkeypatch.setattr(module, "MOST_EXACT", 200)
+    monkeypatch.setattr(module, "MOST_JUDGED", 150)
+    monkeypatch.setattr(loo, "MOST_EXACT", 200)
+    monkeypatch.setattr(loo, "TRIED", 100)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("budget", [20, 150, 500, 5000])
+def test_rows_drawn_are_those_of_a_row_sample(rng, n_classes, budget):
+    X, y = rows_of(rng, n_classes=n_classes)
+    weight = rng.integers(1, 3, len(y)).astype(float)
+    found = draw_keyed(X, y, weight, n_classes, 5, budget)
+    sample = sample_of(X, y, weight, row_keys(X, 5), n_classes, 5, budget)
+    if sample.complete:
+        assert found is None
+        return
+    drawn = {(int(c), *row) for c, row in zip(y[found.places], X[found.places])}
+    reservoir = sample.reservoir
+    assert drawn == {(int(c), *row) for c, row in zip(reservoir.labels, reservoir.rows)}
+    assert (np.diff(found.places) > 0).all()
+    of_rows = {}  # copies of a row share what the sample gives to one
+    for c, row, w in zip(y[found.places], X[found.places], found.weight):
+        of_rows[(int(c), *row)] = of_rows.get((int(c), *row), 0.0) + w
+    for c, row, w in zip(reservoir.labels, reservoir.rows, sample.row_weights()):
+        assert of_rows[(int(c), *row)] == pytest.approx(w)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_in_memory_and_in_passes_the_same_rows_are_fitted_to(rng, few, n_classes):
+    X, y = rows_of(rng, n_classes=n_classes)
+    expected = in_passes(network(), list(batches(X, y, (100, 33))), sample_rows=400)
+    found = network().fit(X, y)
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-8)
+    assert found.n_samples_fitted_ == expected.n_samples_fitted_
+    assert found.n_samples_seen_ == len(y)
+    assert not hasattr(found.fit(X[:150], y[:150]), "n_samples_seen_")
+
+
+@pytest.mark.parametrize("limit", [400, 10_000])
+def test_weight_two_is_the_row_twice_and_order_is_nothing(rng, few, monkeypatch, limit):
+    monkeypatch.setattr(module, "MOST_SAMPLED", limit)
+    X, y = rows_of(rng)
+    weight = rng.integers(0, 3, len(y))
+    expected = network().fit(X, y, weight.astype(float))
+    places = rng.permutation(np.repeat(np.arange(len(y)), weight))
+    found = network().fit(X[places], y[places])
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-7)
+    quality = expected.sample_quality_[places]
+    np.testing.assert_allclose(found.sample_quality_, quality, atol=1e-7)
+    assert found.noise_rate_ == pytest.approx(expected.noise_rate_, abs=1e-7)
+    assert found.n_suspects_ == (weight * (expected.label_probability_.argmax(1) != y)).sum()
+
+
+def test_many_copies_of_few_rows_are_few_rows(rng, few):
+    X, y = rows_of(rng, 150)
+    expected = network().fit(X, y, np.full(len(y), 4.0))
+    found = network().fit(np.tile(X, (4, 1)), np.tile(y, 4))
+    assert not hasattr(found, "n_samples_seen_")
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-7)
+
+
+def test_attributes_of_all_rows_agree(rng, few):
+    X, y = rows_of(rng, n_classes=3)
+    model = network().fit(X, y)
+    Z = model.label_probability_
+    np.testing.assert_allclose(Z.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.sample_quality_, Z[np.arange(len(y)), y])
+    np.testing.assert_allclose(model.class_prior_, Z.mean(axis=0))
+    assert model.noise_rate_ == pytest.approx(1 - model.sample_quality_.mean(), abs=1e-12)
+    assert model.noise_rate_ == pytest.approx(0.1, abs=0.06)
+
+
+def test_a_copy_under_another_label_is_judged_by_a_model_without_it(rng, few):
+    """Of two equal rows one is drawn, the other not: both have the left-out scores of one."""
+    X, y = rows_of(rng)
+    model = network()
+    X[:300], y[300:600] = X[300:600], 1 - y[:300]
+    drawn = draw_keyed(X, y, np.ones(len(y)), 2, module.draw_seed(0), 400)
+    inside = np.isin(np.arange(len(y)), drawn.places)
+    split = np.flatnonzero(inside[:300] != inside[300:600])
+    assert len(split) > 5
+    model.fit(X, y)
+    # Equal scores: the odds of the classes differ by the labels alone, by the same factor.
+    odds = np.log(model.label_probability_[:, 1] / model.label_probability_[:, 0])
+    gap = (odds[:300] - odds[300:600]) * np.where(y[:300] == 1, 1.0, -1.0)
+    np.testing.assert_allclose(gap[split], np.median(gap), rtol=1e-6)
+
+
+@pytest.mark.parametrize("basis", [None, "given"])
+def test_leverages_in_single_precision_change_next_to_nothing(rng, monkeypatch, basis):
+    M = rng.normal(size=(400, 12))
+    M[7] *= 1e3  # a row that decides its own score, nearly
+    T, w = rng.normal(size=(400, 2)) + M[:, :2] / (1 + abs(M[:, :2])), rng.uniform(0.5, 3, 400)
+    basis = None if basis is None else np.linalg.qr(rng.normal(size=(12, 12)))[0][:, :9] * 50
+    design = RowBlocks(lambda rows: M[rows], *M.shape)
+    penalties = 10.0 ** np.arange(-3.0, 3.0)
+    exact = loo.fit_centred_ridge(design, T, w, penalties, basis)
+    monkeypatch.setattr(loo, "MOST_EXACT", 100)
+    monkeypatch.setattr(loo, "TRIED", 400)
+    found = loo.fit_centred_ridge(design, T, w, penalties, basis)
+    np.testing.assert_allclose(found.beta, exact.beta, atol=1e-12)
+    np.testing.assert_allclose(found.loo_scores, exact.loo_scores, atol=1e-5)
+    monkeypatch.setattr(loo, "TRIED", 120)  # every third row chooses
+    third = loo.fit_centred_ridge(design, T, w, penalties, basis)
+    part = loo.fit_centred_ridge(design, T, w, penalties[third.place : third.place + 1], basis)
+    np.testing.assert_allclose(third.loo_scores, part.loo_scores, atol=1e-12)
+    assert abs(np.log10(third.penalty / exact.penalty)) <= 2
