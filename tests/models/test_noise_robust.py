@@ -13,16 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logit, softmax
 from sklearn.base import clone
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import (
     balanced_accuracy_score,
+    log_loss,
     precision_score,
     recall_score,
     roc_auc_score,
 )
-from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, cross_val_score
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    cross_val_score,
+    train_test_split,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -507,6 +513,17 @@ def test_noise_of_classes_far_apart_is_found(n_classes, rate):
         assert flipped[suspect].mean() > 0.95
         right = model.classes_[model.label_probability_[flipped].argmax(axis=1)]
         assert (right == y[flipped]).mean() > 0.75
+
+
+def test_ten_classes_are_not_taken_for_noise():
+    """Every class has fewer rows than the smallest group of anchors."""
+    X, y = load_digits(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, train_size=600, stratify=y, random_state=0)
+    model = fit(X, y)
+    assert model.noise_rate_ < 0.01
+    assert log_loss(y_test, model.predict_proba(X_test)) < 0.2
+    noisy, _ = flip_uniformly(y, 0.2, 0)
+    assert fit(X, noisy).noise_rate_ == pytest.approx(0.2, abs=0.05)
 
 
 @pytest.mark.parametrize("source", [0, 1, 2])

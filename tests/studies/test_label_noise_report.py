@@ -268,6 +268,20 @@ def test_one_revision_counts_and_the_last_run_says_which():
     assert NoiseResults(found, revisions={OURS: "3"}).cells == ()
 
 
+def test_tables_of_several_classes_have_a_revision_of_their_own():
+    low, high = (dict.fromkeys(METRICS, value) for value in (0.2, 0.8))
+    found = [record("pima", "clean", 0, 10, OURS, low, revision="3")]
+    for revision, scores in (("3", low), ("4", high)):
+        several = record("vowel", "clean", 0, 10, OURS, scores, revision=revision)
+        several["data"] = several["data"] | {"class_counts": [40, 40, 20]}
+        found.append(several)
+    asked = {OURS: "3", f"{OURS}/several classes": "4"}
+    for results in (NoiseResults(found), NoiseResults(found, revisions=asked)):
+        assert results.revisions == asked
+        assert results.two_classes().cell("clean", 0).means("f1") == [0.2]
+        assert results.several_classes().cell("clean", 0).means("f1") == [0.8]
+
+
 def test_other_seeds_and_older_rows_of_a_set_do_not_count():
     low, high = (dict.fromkeys(METRICS, value) for value in (0.2, 0.8))
     found = [

@@ -159,6 +159,16 @@ def test_a_revision_makes_other_jobs_of_one_model_only():
     assert {job.key for job in old if job.model == "svc"} <= {job.key for job in new}
 
 
+def test_a_revision_for_several_classes_leaves_tables_of_two_alone():
+    tables = {"two": table("two"), "three": table("three", counts=(60, 50, 40))}
+    old, new = (
+        set(plan_noise_jobs(tables, [OURS], n_seeds=1, revisions={OURS: "3"} | more))
+        for more in ({}, {f"{OURS}/several classes": "4"})
+    )
+    assert {job.dataset for job in new - old} == {job.dataset for job in old - new} == {"three"}
+    assert {job.revision for job in new - old} == {"4"}
+
+
 # -- one job -------------------------------------------------------------------------------
 
 

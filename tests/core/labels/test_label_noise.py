@@ -155,7 +155,7 @@ def test_common_rate_of_many_classes_of_which_one_is_large(rng, n_classes, n_lar
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.4])
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("n_classes", [2, 4, 12])
 def test_common_rate_finds_the_rate_where_scores_tell_the_classes_apart(rate, n_classes):
     """The smallest of several groups' rates is low rather than high, by what luck explains."""
     for seed in range(5):
@@ -164,6 +164,16 @@ def test_common_rate_finds_the_rate_where_scores_tell_the_classes_apart(rate, n_
         smallest_group = ANCHOR_SHARES[0] * 6000
         luck = 3 * np.sqrt(rate * (1 - rate) / smallest_group)
         assert rate - luck < found < rate + 0.02
+
+
+@given(problems)
+def test_no_more_labels_are_wrong_than_differ_from_the_prediction(problem):
+    """Of several classes; but for half a standard error, which is never nothing."""
+    scores, labels, weight = problem
+    if scores.shape[1] > 2:
+        n, differ = weight.sum(), float(np.average(scores.argmax(axis=1) != labels, weights=weight))
+        error = np.sqrt(max(differ * (1 - differ), 0.25 / n) / n)
+        assert common_rate(scores, labels, weight) <= differ + 0.5 * error + 1e-12
 
 
 def test_rows_without_a_wrong_label_still_leave_some_doubt():

@@ -57,17 +57,26 @@ def anchor_rate(
 
 
 def common_rate(scores: Array, labels: Labels, weight: Array) -> float:
-    """Return the rate at which labels of any class go wrong: the smallest of the classes' own.
+    """Return the rate at which labels of any class go wrong.
 
-    The rows of a large class are many and mostly certain, so that its rate is known well; that of
-    a small class is not, and hard rows look like wrong ones. The rate is bounded so that every
-    class keeps a part φ of the rows that carry its label: with a share p of them, a true share
-    (p - r')/(1 - Kr') ≥ φp needs r' = r/(K-1) ≤ p(1-φ)/(1-φKp), and nothing where φKp ≥ 1.
+    Of two classes the smaller of their rates: the rows of a large class are many and mostly
+    certain, so that its rate is known well; that of a small class is not, and hard rows look like
+    wrong ones. More classes have one rate together, among the rows most certain of any class: a
+    group of so many rows would hold more than one class, and small groups are lucky too often.
+
+    The rate is bounded so that every class keeps a part φ of the rows that carry its label: with a
+    share p of them, a true share (p - r')/(1 - Kr') ≥ φp needs r' = r/(K-1) ≤ p(1-φ)/(1-φKp), and
+    nothing where φKp ≥ 1.
     """
     n_classes = scores.shape[1]
     margin = margins(scores)
     sizes = np.array(ANCHOR_SHARES) * weight.sum()
-    rates = [anchor_rate(margin[:, c], labels != c, weight, sizes) for c in range(n_classes)]
+    if n_classes == 2:
+        rates = [anchor_rate(margin[:, c], labels != c, weight, sizes) for c in (0, 1)]
+    else:
+        # All rows are a group as well: no more labels are wrong than differ from the prediction.
+        sizes = np.append(sizes, weight.sum())
+        rates = [anchor_rate(margin.max(axis=1), labels != margin.argmax(axis=1), weight, sizes)]
     share = np.bincount(labels, weight, n_classes) / weight.sum()
     missing = 1.0 - SMALLEST_REMAINDER * n_classes * share
     bounded = missing > 0  # not a class that has most of the rows of more than ten

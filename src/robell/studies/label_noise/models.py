@@ -29,6 +29,7 @@ class Model:
     seconds: float  # CPU seconds of one job at 600 rows
     package: str | None = None  # the optional package it needs
     revision: str = ""  # raised when the model changes: its jobs run again, its peers' do not
+    several_revision: str = ""  # the same, where only its answers for several classes change
     extra: str = EXTRA  # which installs the package
     slow: bool = False  # too slow for all tables: measured where peers are tuned
     several: bool = True  # whether it is also measured on several classes
@@ -172,7 +173,9 @@ _RVFL_BALANCED = partial(_rvfl, class_weight="balanced")
 _CLEAN_LIGHTGBM = partial(_clean_learning, base=_lightgbm)
 # In the order they are shown; none of these is tuned.
 MODELS = {
-    "noise_robust": Model("NoiseRobustRVFL", "NoiseRobustRVFL", _noise_robust, 0.2, revision="3"),
+    "noise_robust": Model(
+        "NoiseRobustRVFL", "NoiseRobustRVFL", _noise_robust, 0.2, revision="3", several_revision="4"
+    ),
     "logistic": Model("Logistic regression, balanced", "Logistic, bal.", _logistic, 0.03),
     "svc": Model("RBF-SVC, balanced", "SVC, bal.", _svc, 0.03),
     "forest": Model("Random forest", "Forest", _forest, 0.25),
@@ -231,9 +234,20 @@ MODELS = {
 }
 OURS = "noise_robust"
 TIME_REFERENCE = "lightgbm"
-REVISIONS = {name: model.revision for name, model in MODELS.items() if model.revision}
+OF_SEVERAL = "/several classes"  # what stands behind a model whose revision differs there
+REVISIONS = {name: model.revision for name, model in MODELS.items() if model.revision} | {
+    name + OF_SEVERAL: model.several_revision
+    for name, model in MODELS.items()
+    if model.several_revision
+}
 USUAL = tuple(name for name, model in MODELS.items() if not model.slow)
 SLOW = tuple(name for name, model in MODELS.items() if model.slow)
+
+
+def revision_of(revisions, model, several, default=""):
+    """Return the revision of a model on tables of two classes, or of several."""
+    plain = revisions.get(model, default)
+    return revisions.get(model + OF_SEVERAL, plain) if several else plain
 
 
 def _searched(make, space, seed, y):

@@ -14,6 +14,7 @@ from robell.studies.label_noise.models import (
     SLOW,
     TUNED,
     USUAL,
+    revision_of,
 )
 from robell.studies.label_noise.sets import REPORTING, TUNED_SETS
 
@@ -140,5 +141,5 @@ def _jobs_of(part, tables, models, cells, seed, revisions):
                 continue
             for model in models:
                 if model not in DETECTORS or level:
-                    revision = revisions.get(model, "")
+                    revision = revision_of(revisions, model, part.several)
                     yield NoiseJob(name, rows.digest, kind, level, seed, model, revision)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from robell.studies.engine import scores
-from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED, USUAL
+from robell.studies.label_noise.models import (
+    DETECTORS,
+    EVERY_MODEL,
+    OF_SEVERAL,
+    TUNED,
+    USUAL,
+    revision_of,
+)
 from robell.studies.label_noise.plan import LEVELS
 from robell.studies.label_noise.sets import GROUPS, SETS, WIDE
 
@@ -35,16 +42,26 @@ class NoiseResults(scores.ScoreResults):
 
     def __init__(self, records, seeds=None, revisions=None):
         records = list(records)
-        revision = {r["job"]["model"]: r["job"]["revision"] for r in records} | (revisions or {})
+        several = {r["job"]["dataset"]: has_several(r) for r in records}
+        newest = {}
+        for job in (r["job"] for r in records):
+            newest[job["model"], several[job["dataset"]]] = job["revision"]
 
         def counts(job):
+            place = job["model"], several[job["dataset"]]
             asked_for = seeds is None or job["seed"] in seeds
-            return asked_for and job["revision"] == revision[job["model"]]
+            return asked_for and job["revision"] == revision_of(
+                revisions or {}, *place, newest[place]
+            )
 
         scored = [r for r in records if r["job"]["model"] not in DETECTORS]
         super().__init__(scored, counts, labels=LABELS, sets=ORDER, kinds=LEVELS)
         jobs = [r["job"] for r in self.records]
-        self.revisions = {job["model"]: job["revision"] for job in jobs if job["revision"]}
+        self.revisions = {
+            job["model"] + OF_SEVERAL * several[job["dataset"]]: job["revision"]
+            for job in jobs
+            if job["revision"]
+        }
         digests = {job["dataset"]: job["digest"] for job in jobs}
         self.detections = [
             r

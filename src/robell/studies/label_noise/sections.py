@@ -360,8 +360,9 @@ def how(results, run):
         f"{len(records):,} jobs, {total:.0f} s in all.",
     ]
     if results.revisions:
-        revisions = ", ".join(f"{EVERY_MODEL[m].label} {r}" for m, r in results.revisions.items())
-        texts.append(f"Revisions: {revisions}.")
+        named = [(*name.partition("/"), r) for name, r in results.revisions.items()]
+        revisions = [f"{EVERY_MODEL[m].label} {r}{' for ' * bool(of)}{of}" for m, _, of, r in named]
+        texts.append(f"Revisions: {', '.join(revisions)}.")
     texts += [text for text in [last_run(run)] if text]
     blocks = [Code(run.get("command") or "robell robustness"), *map(Paragraph, texts)]
     return Section("how", "How to reproduce", tuple(blocks))

@@ -110,7 +110,7 @@ def _known(name, key, protocol):
         label, about = IN_DISGUISE[key][1], "untuned, 203 nodes"
     else:
         label, about = paper.MODELS[key].label, "untuned, 203 nodes"
-    identity = key + peers.REVISIONS.get(key, "")
+    identity = key + "".join(peers.revision_of(peers.REVISIONS, key, of) for of in (False, True))
     return Spec(name or key, name or label, identity, about, key)
 
 
