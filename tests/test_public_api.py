@@ -75,6 +75,7 @@ def test_public_names():
         "MultiViewRVFLClassifier",
         "NeuroFuzzyRVFLClassifier",
         "NoiseRobustRVFLClassifier",
+        "NumberAuditResult",
         "RVFLClassifier",
         "RVFLGridSearchCV",
         "RVFLPlusClassifier",

@@ -8,7 +8,7 @@ from robell.models import CLASSIFIERS, REGRESSORS
 if TYPE_CHECKING:
     from robell.decisions.run import FitResult, fit_table
     from robell.labels.annotators import Consensus, find_consensus
-    from robell.labels.audit import AuditResult, audit
+    from robell.labels.audit import AuditResult, NumberAuditResult, audit
     from robell.labels.issues import LabelIssues, find_label_issues
     from robell.labels.review import AppliedReview, apply_review
     from robell.labels.target_issues import TargetIssues, find_target_issues
@@ -44,6 +44,7 @@ _HOMES = {
     "FitResult": "robell.decisions.run",
     "Consensus": "robell.labels.annotators",
     "LabelIssues": "robell.labels.issues",
+    "NumberAuditResult": "robell.labels.audit",
     "RVFLGridSearchCV": "robell.search",
     "TableEncoder": "robell.tables.encoder",
     "TargetIssues": "robell.labels.target_issues",
@@ -78,6 +79,7 @@ __all__ = [
     "MultiViewRVFLClassifier",
     "NeuroFuzzyRVFLClassifier",
     "NoiseRobustRVFLClassifier",
+    "NumberAuditResult",
     "RVFLClassifier",
     "RVFLGridSearchCV",
     "RVFLPlusClassifier",

@@ -21,9 +21,9 @@ from robell.cli.options import (
     whole,
 )
 
-HELP = "find the rows of a table whose labels are probably wrong"
+HELP = "find the rows of a table whose labels, classes or numbers, are probably wrong"
 DESCRIPTION = """\
-Find the rows of a table whose labels are probably wrong.
+Find the rows of a table whose labels are probably wrong: classes, or numbers such as prices.
 
 Reads one CSV (also gzipped) or Parquet file. Text columns, dates and missing cells are taken as
 they come, and the report says what was done to each column. Writes NAME-audit.html, a page to
@@ -38,6 +38,7 @@ examples:
   robell audit customers.csv --target churned
   robell audit claims.csv.gz --target verdict --ignore claim_no clerk --out reports/
   robell audit old.csv --target kind --encoding latin-1 --out july
+  robell audit flats.csv --target price
   robell audit train.csv --target label --fail-above 5% --json found.json
 """
 WHEN_STOPPED = NOTHING_WRITTEN
@@ -55,6 +56,13 @@ def add_arguments(command):
         "--out",
         metavar="DIR or PREFIX",
         help="a folder, or the beginning of the names of both files (default: this folder)",
+    )
+    command.add_argument(
+        "--kind",
+        choices=["auto", "classes", "numbers"],
+        default="auto",
+        help="what the target holds; by default few different values, or codes without a gap, are "
+        "classes, and other numbers are measured",
     )
     command.add_argument(
         "--ignore", nargs="+", default=[], metavar="COLUMN", help="columns not to judge by"
@@ -106,6 +114,7 @@ def _share(text):
 def run(options, arguments):
     """Audit, and write the page and the table; as a gate, answer by the exit status."""
     from robell.labels.audit import audit
+    from robell.labels.audit.numeric_page import terminal_lines
     from robell.labels.audit.reviewed import beside
     from robell.report.text import said
 
@@ -115,6 +124,7 @@ def run(options, arguments):
     result = audit(
         options.data,
         options.target,
+        kind=options.kind,
         drop=options.ignore,
         max_rows=options.max_rows,
         encoding=options.encoding,
@@ -131,7 +141,8 @@ def run(options, arguments):
             text = f"column {said(name)} repeats the target, and was left out"
             print(f"robell: {text}", file=sys.stderr)
         _say_left_out(result)
-        lines = [*_summary(result), *([verdict] if verdict else [])]
+        found = _summary(result) if hasattr(result, "classes") else terminal_lines(result)
+        lines = [*found, *([verdict] if verdict else [])]
         print("\n".join(lines), file=sys.stderr if prints_json else sys.stdout)
     written = [result.html, result.csv, None if prints_json else options.json]
     for path in filter(None, written):

@@ -8,6 +8,7 @@ import numpy as np
 
 COPIES = 0.995  # share of the rows from which on a column counts as a copy of the target
 COPIES_A_CLASS = 0.95  # the same within each class
+SAME_NUMBER = 1e-3  # of a column's spread: numbers nearer than this are one, rounded
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,27 @@ def find_leak(used, codes, n_classes):
     if agrees.mean() < COPIES or by_class.min() < COPIES_A_CLASS:
         return None
     return Leak(used.name, float(agrees.mean()), np.flatnonzero(~agrees))
+
+
+def find_number_leak(used, values):
+    """Return a Leak if a column of numbers is the target itself, moved or in another unit, or None.
+
+    The line through the middles of the lower and the upper quarter of the target is exact for such
+    a column, also where a few numbers differ.
+    """
+    known = np.isfinite(used.values) if used.is_number else np.zeros(len(values), bool)
+    if known.mean() < COPIES:
+        return None
+    column, target = used.values[known], values[known]
+    order = np.argsort(target, kind="stable")
+    low, high = np.array_split(order, 4)[0], np.array_split(order, 4)[-1]
+    middles = [np.median(part[some]) for some in (low, high) for part in (target, column)]
+    width = middles[2] - middles[0]
+    spread = np.ptp(np.percentile(column, [5, 95]))
+    if not width or not spread:
+        return None
+    line = middles[1] + (target - middles[0]) * ((middles[3] - middles[1]) / width)
+    agrees = np.abs(column - line) <= SAME_NUMBER * spread
+    if agrees.mean() < COPIES:
+        return None
+    return Leak(used.name, float(agrees.mean()), np.flatnonzero(known)[~agrees])

@@ -84,7 +84,7 @@ def quality_histograms(names, codes, quality, suspect):
 
 def class_map(names, codes, plane, suspect, seed):
     """Draw the rows as dots in a plane, suspect ones as crosses; also return how many are drawn."""
-    chosen = _thinned(suspect, seed)
+    chosen = thinned(suspect, seed)
     spots = _spread(_placed(plane[chosen]), seed)
     codes, suspect = codes[chosen], suspect[chosen]
     order = np.argsort(-np.bincount(codes, minlength=len(names)), kind="stable")
@@ -111,7 +111,7 @@ def class_map(names, codes, plane, suspect, seed):
     return picture.svg(), len(chosen)
 
 
-def _thinned(suspect, seed):
+def thinned(suspect, seed):
     """Return the places of the rows to draw, a random choice where there are too many."""
     rng = np.random.default_rng(seed)
     marked, others = np.flatnonzero(suspect), np.flatnonzero(~suspect)

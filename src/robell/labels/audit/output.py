@@ -70,7 +70,11 @@ def table_csv(result):
 
     Text that a spreadsheet would take for a formula gets an apostrophe before it.
     """
-    names, columns = table_of(result)
+    return as_csv(*table_of(result))
+
+
+def as_csv(names, columns):
+    """Return columns as CSV, their names first."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)

@@ -19,7 +19,9 @@ MOST_SUSPECTS = 100  # that are explained, the least likely labels first
 MOST_COLUMNS = 60  # that are looked at: those in which suspects differ most from their like
 MOST_REASONS = 3
 LEAST_PART = 0.1  # of all that speaks against a label, from which on a column is named
+ALIKE, LEAST_ALIKE = 0.05, 10  # share of the trusted rows whose numbers are nearest, and how many
 RARE = 0.2  # share of rows with the same label, below which a level is rare among them
+LONG = 1e4  # from here on thousands are set apart
 SHOWN = 30  # characters of a name or a value
 
 
@@ -44,10 +46,25 @@ class Reason:
     text: str
 
 
-def with_reasons(result):
-    """Return the result with the reasons of its most suspect rows, by the number of the row."""
+def usual_text(column, low, high):
+    """Return the range that is usual in a column; years and other short numbers without commas."""
+    ends = [low] if low == high else [low, high]
+    if column.kind == "date":
+        return " to ".join(date_text(end) for end in ends)
+    texts = [number_text(end) for end in ends]
+    return " to ".join(
+        text.replace(",", "") if abs(end) < LONG else text
+        for text, end in zip(texts, ends, strict=True)
+    )
+
+
+def with_reasons(result, find):
+    """Return the result with the reasons of its most suspect rows, by the number of the row.
+
+    ``find`` returns the reasons of suspects at some places.
+    """
     places = result.order[result.suspect[result.order]][:MOST_SUSPECTS]
-    found = reasons_of_classes(result.evidence, places)
+    found = find(result.evidence, places) if len(places) else {}
     by_row = {int(result.row[place]): reasons for place, reasons in found.items()}
     return replace(result, reasons=by_row)
 
@@ -63,7 +80,7 @@ def groups_of(used):
 def reasons_of_classes(evidence, places):
     """Return the reasons of suspects at some places of a classification, a tuple for each."""
     judgement, codes = evidence.judgement, evidence.codes
-    if judgement.model is None or not len(places):
+    if judgement.model is None:
         return {}
     examples = trusted(judgement, codes)
     found = {}
@@ -82,6 +99,56 @@ def reasons_of_classes(evidence, places):
         for place, of_row in zip(some, weights, strict=True):
             found[int(place)] = _named(evidence.used, place, of_row, alike, label)
     return found
+
+
+def reasons_of_numbers(evidence, places):
+    """Return the reasons of suspects at some places of a column of numbers, a tuple for each.
+
+    Each is compared with trusted rows whose numbers are nearest to its own.
+    """
+    judgement, name = evidence.judgement, shortened(evidence.name, SHOWN)
+    found = {}
+    for place in places:
+        alike = rows_alike(evidence, place)
+        way = np.sign(judgement.predicted[place] - judgement.given[place])
+        typical = evidence.matrix[alike].mean(axis=0)[None]
+        (of_row,) = _weights(
+            evidence, lambda X, way=way: way * judgement.model(X)[0], [place], typical
+        )
+        beyond = _beyond(evidence, place)
+        found[int(place)] = (*beyond, *_named(evidence.used, place, of_row, alike, f"this {name}"))
+    return found
+
+
+def _beyond(evidence, place):
+    """Return the reason that no trusted number is as large, or as small, if that is so."""
+    judgement = evidence.judgement
+    known = judgement.given[trusted_numbers(judgement)]
+    given, low, high = judgement.given[place], known.min(), known.max()
+    if low <= given <= high:
+        return ()
+    is_above = given > high
+    end = f"at most {number_text(high)}" if is_above else f"at least {number_text(low)}"
+    label = f"{shortened(evidence.name, SHOWN)} {shortened(evidence.cells[place], SHOWN)}"
+    text = f"{label} is {'above' if is_above else 'below'} every trusted number ({end})"
+    ends = judgement.measure.forth(np.array([given, high if is_above else low]))
+    weight = float(np.abs(ends[0] - ends[1]))
+    return (Reason(evidence.name, str(evidence.cells[place]), weight, text),)
+
+
+def trusted_numbers(judgement):
+    """Return which rows may serve as examples: not suspect, the better half."""
+    return ~judgement.suspect & (judgement.quality >= np.median(judgement.quality))
+
+
+def rows_alike(evidence, place):
+    """Return the places of trusted rows with about the number of this row."""
+    judgement = evidence.judgement
+    z = judgement.measure.forth(judgement.given)
+    examples = np.flatnonzero(trusted_numbers(judgement))
+    examples = examples[examples != place]
+    count = max(LEAST_ALIKE, round(ALIKE * len(examples)))
+    return examples[np.argsort(np.abs(z[examples] - z[place]), kind="stable")[:count]]
 
 
 def _weights(evidence, score, places, typical):
@@ -127,10 +194,8 @@ def in_words(column, place, alike, label):
     if not len(known):
         return f"{name} {value} speaks against {label}, where it is missing"
     low, high = np.percentile(known, [25, 75], method="lower")
-    number = float(column.values[place])
-    is_date = column.kind == "date"
-    show = date_text if is_date else number_text
-    usual = show(low) if low == high else f"{show(low)} to {show(high)}"
+    number, is_date = float(column.values[place]), column.kind == "date"
+    usual = usual_text(column, low, high)
     if low <= number <= high:
         return f"{name} {value} speaks against {label}, together with other columns"
     more, less = ("late", "early") if is_date else ("high", "low")

@@ -29,6 +29,7 @@ from robell.report.page import (
 )
 from robell.report.tables import Table
 from robell.report.text import NAME, counted, in_cell, percent, quoted, said, shortened, visible
+from robell.tables.numerals import number
 from robell.tables.target import LEAST_OF_CLASS
 
 SHOWN_WAYS = 4  # kinds of mistakes on the first screen
@@ -90,7 +91,7 @@ def report_page(result, *, top, csv_name, command=""):
         sections.columns_section(result),
         limits_section(result),
         how_section(result, command),
-        names_section(result),
+        names_section(result, (*result.classes, *result.set_aside)),
     ]
     subtitle = (
         f"Are the labels in column {quoted(result.target)} right? "
@@ -109,7 +110,7 @@ def first_screen(result, top, csv_name):
     kind = "note" if result.trust in ("good", "fair") else "caution"
     blocks.append(Callout(kind, _meaning(result)))
     blocks.append(Paragraph("**What to do next**"))
-    blocks.append(Bullets(tuple(_next_steps(result, top, _link(csv_name)))))
+    blocks.append(Bullets(tuple(_next_steps(result, top, link_to(csv_name)))))
     blocks += [Callout("caution", text) for text in _warnings(result)]
     blocks += [Callout("note", text) for text in _left_out(result)]
     return Section("found", "What was found", tuple(blocks))
@@ -128,7 +129,7 @@ def _suspects_by_direction(result):
 def _facts(result):
     """Yield the numbers of the first screen."""
     n, n_suspects = len(result.row), int(result.suspect.sum())
-    yield "rows checked", f"{n:,}", _rows_hint(result)
+    yield "rows checked", f"{n:,}", rows_hint(result)
     if result.trust == "none":
         yield "rows to check by hand", "cannot tell", ""
     else:
@@ -160,14 +161,15 @@ def _meaning(result):
     )
 
 
-def _rows_hint(result):
+def rows_hint(result):
+    """Say which of the file's rows were checked."""
     if result.n_rows == len(result.row):
         return "all rows of the file"
     chance = "drawn at random, " if result.evidence.is_sample else ""
     return f"{chance}of {result.n_rows:,} in the file"
 
 
-def _link(name):
+def link_to(name):
     """Return a link to a file beside the page, where its name is plain enough for an address."""
     if re.fullmatch(r"[A-Za-z0-9][\w.-]*", name, re.ASCII):
         return f"[{literal(name)}]({name})"
@@ -218,7 +220,7 @@ def _warnings(result):
             "looked at. The other rows were not."
         )
     for leak in evidence.leaks:
-        yield _leak(result, leak)
+        yield leak_words(result, leak)
     for first, second in evidence.labels.alike[:3]:
         yield (
             f"The labels {quoted(first)} and {quoted(second)} differ only in capitals or spaces. "
@@ -244,7 +246,13 @@ def _warnings(result):
 
 
 def _left_out(result):
-    """Yield which rows were not judged, or not again."""
+    """Yield how labels were taken, and which rows were not judged, or not again."""
+    if len(result.classes) > 2 and all(number(label) is not None for label in result.classes):
+        yield (
+            f"The {len(result.classes):,} different numbers in {quoted(result.target)} were taken "
+            "as classes. If they are measured, audit with `--kind numbers` (in Python `kind="
+            '"numbers"`).'
+        )
     if result.reviewed.any():
         were = "was" if result.reviewed.sum() == 1 else "were"
         yield (
@@ -260,7 +268,8 @@ def _left_out(result):
         yield _set_aside(result)
 
 
-def _leak(result, leak):
+def leak_words(result, leak):
+    """Say that a column repeats the target, and where it does not."""
     text = (
         f"Column {quoted(leak.name)} repeats {quoted(result.target)} in "
         f"{100 * leak.agreement:.4g} % of the rows and was left out: with it, every label would "
@@ -324,17 +333,21 @@ def how_section(result, command):
         caption="Measured on hidden rows: 0.5 is guessing, 1 is perfect. Wrong labels lower it.",
         digits=3,
     )
-    versions = (
+    made_by = Paragraph(versions(evidence.random_state))
+    return Section("how", "How it was made", (*blocks, TableBlock(table), made_by))
+
+
+def versions(random_state):
+    """Say what the numbers were computed with."""
+    return (
         f"robell {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn "
-        f"{sklearn.__version__}, Python {platform.python_version()}; random state "
-        f"{evidence.random_state}."
+        f"{sklearn.__version__}, Python {platform.python_version()}; random state {random_state}."
     )
-    return Section("how", "How it was made", (*blocks, TableBlock(table), Paragraph(versions)))
 
 
-def names_section(result):
+def names_section(result, labels=()):
     """List in full the names that the page has shortened."""
-    names = [result.name, result.target, *result.classes, *result.set_aside]
+    names = [result.name, result.target, *labels]
     names += [note.name for note in result.columns]
     long = [name for name in dict.fromkeys(names) if len(visible(name)) > NAME]
     if not long:

@@ -39,20 +39,25 @@ def read_reviewed(paths, target):
     return decided
 
 
+def confirmed_rows(decided, prints, given):
+    """Return which rows, known by their fingerprints, have the label that was decided upon."""
+    if not decided:
+        return np.zeros(len(given), bool)
+    return np.array(
+        [
+            any(same_label(label, cell) for label in decided.get(read_print(text, "")[1], ()))
+            for text, cell in zip(prints, given, strict=True)
+        ]
+    )
+
+
 def with_review(result, decided):
     """Return the result with confirmed labels taken as right: sure, and never suspect.
 
     A row counts as reviewed if it is found by its fingerprint, with the label decided upon. Rows
     that are equal in every column are one in this.
     """
-    if not decided:
-        return result
-    confirmed = np.array(
-        [
-            any(same_label(label, given) for label in decided.get(read_print(text, "")[1], ()))
-            for text, given in zip(result.fingerprint, result.given, strict=True)
-        ]
-    )
+    confirmed = confirmed_rows(decided, result.fingerprint, result.given)
     if not confirmed.any():
         return result
     evidence = result.evidence

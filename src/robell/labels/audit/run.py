@@ -10,22 +10,23 @@ import numpy as np
 
 from robell._core.tools.files import FileError
 from robell.labels.audit.findings import contradictions
+from robell.labels.audit.numeric_run import audit_numbers, finish
 from robell.labels.audit.output import output_paths
-from robell.labels.audit.reasons import with_reasons
+from robell.labels.audit.prepare import dropped_columns, nothing_left, prepare_columns
+from robell.labels.audit.reasons import reasons_of_classes, with_reasons
 from robell.labels.audit.result import AuditResult, Evidence, require_whole
 from robell.labels.audit.reviewed import read_reviewed, with_review
 from robell.labels.judge import judge_labels
 from robell.labels.review.fingerprint import fingerprints
 from robell.labels.trust import measure_trust
-from robell.report.text import counted, said
 from robell.tables.budget import Budget
-from robell.tables.columns import ColumnNote, prepare_column
+from robell.tables.columns import ColumnNote
 from robell.tables.leaks import find_leak
+from robell.tables.number_target import KINDS, holds_numbers
 from robell.tables.read import read_table
 from robell.tables.sample import MAX_ROWS
 from robell.tables.target import LEAST_ROWS, find_column, read_labels
 
-MOST_COLUMNS = 2_000  # of numbers, categories spread out
 SEEDS = 1 << 32  # as many as scikit-learn knows
 PREPARED_CELLS = 40_000_000  # rows x columns of numbers
 
@@ -35,6 +36,7 @@ def audit(
     target,
     *,
     out=None,
+    kind="auto",
     drop=(),
     top=25,
     max_rows=MAX_ROWS,
@@ -44,12 +46,13 @@ def audit(
     random_state=0,
     memory_limit=None,
 ):
-    r"""Find the rows of a table whose labels are probably wrong.
+    r"""Find the rows of a table whose labels, classes or numbers, are probably wrong.
 
     Columns are turned into numbers in the usual way: medians for missing numbers, one column for
     each level of a category, identifiers and constants left out; the result says what was done to
-    each. Then every label is judged as :func:`find_label_issues` does it, and rows are hidden and
-    predicted to find out how far the judgement can be trusted.
+    each. Then every label is judged as :func:`find_label_issues` does it, or every number as
+    :func:`find_target_issues` does it, and rows are hidden and predicted to find out how far the
+    judgement can be trusted.
 
     Parameters
     ----------
@@ -60,6 +63,10 @@ def audit(
     out : path-like, default=None
         Where to write report and table, as :meth:`AuditResult.write` takes it; by default
         nothing is written.
+    kind : {"auto", "classes", "numbers"}, default="auto"
+        What the target holds. By default numbers are classes where there are few different ones,
+        or codes 0, 1, 2, ... without a gap and each in many rows; others are measured numbers, and
+        the report says so.
     drop : iterable of str, default=()
         Columns not to judge by.
     top : int, default=25
@@ -83,8 +90,8 @@ def audit(
 
     Returns
     -------
-    result : AuditResult
-        Every label judged, and how far to trust it.
+    result : AuditResult or NumberAuditResult
+        Every label judged, and how far to trust it; for a target of numbers every number.
 
     Raises
     ------
@@ -104,6 +111,8 @@ def audit(
     >>> int(result.line[result.order[0]])
     82
     """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
     require_whole("max_rows", max_rows, LEAST_ROWS)
     require_whole("random_state", random_state, 0, SEEDS - 1)
     if out is not None:
@@ -113,22 +122,27 @@ def audit(
     table = read_table(data, target, **how, max_rows=max_rows, seed=random_state)
     place = find_column(table, target)
     decided = read_reviewed(reviewed, target)
-    result = _audit(table, place, _dropped(table, drop, target), random_state, budget)
-    prints = fingerprints(table, place)[np.searchsorted(table.rows, result.row)]
-    result = with_reasons(with_review(replace(result, fingerprint=prints), decided))
+    drop = dropped_columns(table, drop, target)
+    if _is_numeric(table, place, kind):
+        result = audit_numbers(table, place, drop, random_state, budget, kind == "numbers")
+        result = finish(result, _prints_of(table, place, result), decided)
+    else:
+        result = _audit(table, place, drop, random_state, budget)
+        result = with_review(replace(result, fingerprint=_prints_of(table, place, result)), decided)
+        result = with_reasons(result, reasons_of_classes)
     return result if out is None else result.write(out, top=top)
 
 
-def _dropped(table, drop, target):
-    """Return the names of the columns to leave out; raise where there is no such column."""
-    drop = tuple(dict.fromkeys((drop,) if isinstance(drop, str) else drop))
-    known = {column.name for column in table.columns}
-    for name in drop:
-        if name not in known:
-            find_column(table, name)  # raises, and names what is near
-        if name == target:
-            raise FileError(f"{said(target)} is the target: it cannot be dropped")
-    return drop
+def _is_numeric(table, place, kind):
+    """Say whether the target is to be judged as numbers."""
+    column = table.columns[place]
+    if kind == "auto":
+        return holds_numbers(column.cells, column.kind, table.delimiter)
+    return kind == "numbers"
+
+
+def _prints_of(table, place, result):
+    return fingerprints(table, place)[np.searchsorted(table.rows, result.row)]
 
 
 def _name_of(data):
@@ -140,10 +154,14 @@ def _audit(table, place, drop, random_state, budget):
     audited = table.take(labels.kept)
     left_out = {*drop, audited.columns[place].name}
     features = [column for column in audited.columns if column.name not in left_out]
-    used, notes, leaks = _prepare(audited, features, labels, budget)
+
+    def leak_of(prepared):
+        return find_leak(prepared, labels.codes, len(labels.classes))
+
+    used, notes, leaks = prepare_columns(audited, features, leak_of, budget)
     notes += tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in drop)
     if not used:
-        raise FileError(_nothing_left(table.name, notes))
+        raise FileError(nothing_left(table.name, notes))
     n_columns = sum(column.matrix.shape[1] for column in used)
     most = PREPARED_CELLS // n_columns
     if len(audited.rows) > most:  # the same again with fewer rows
@@ -180,39 +198,6 @@ def _judge(matrix, codes, random_state):
     if trust.word == "none":
         judgement = replace(judgement, suggested=codes, suspect=np.zeros(len(codes), bool))
     return judgement, trust
-
-
-def _prepare(table, features, labels, budget):
-    """Return the columns to judge by, notes on all, and the columns that repeat the target."""
-    used, notes, leaks, n_columns = [], [], [], 0
-    for column in features:
-        prepared, note = prepare_column(column, table.rows, delimiter=table.delimiter)
-        leak = prepared and find_leak(prepared, labels.codes, len(labels.classes))
-        if leak:
-            leaks.append(leak)
-            why = f"left out: repeats the target in {100 * leak.agreement:.4g} % of the rows"
-            prepared, note = None, replace(note, kind="left out", done=why)
-        notes.append(note)
-        if prepared is not None:
-            used.append(prepared)
-            n_columns += prepared.matrix.shape[1]
-            budget.require(table.name, 8 * len(table.rows) * n_columns)
-        if n_columns > MOST_COLUMNS:  # before the rest of a wide table is prepared for nothing
-            raise FileError(
-                f"{table.name}: its {counted(len(features), 'column')} come to more than "
-                f"{MOST_COLUMNS:,} once categories are spread out, which is all that the audit "
-                "takes: leave some out with",
-                parameter="drop",
-            )
-    return tuple(used), tuple(notes), tuple(leaks)
-
-
-def _nothing_left(name, notes):
-    if not notes:
-        return f"{name}: there is no column besides the target to judge by"
-    reasons = "; ".join(f"{said(note.name, 30)} {note.done}" for note in notes[:3])
-    more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""
-    return f"{name}: no column is left to judge by: {reasons}{more}"
 
 
 def _result(table, target, evidence, notes):

@@ -95,13 +95,14 @@ def _piece(text):
     return isolated(in_cell(text, 24))
 
 
-def _number_of(result, place):
+def number_of(result, place):
+    """Return the line of a row in a text file, otherwise its number."""
     return int(result.row[place] if result.line is None else result.line[place])
 
 
-def _where(result, place):
+def where_is(result, place):
     """Say where a row stands: a number to look for in a file, so without commas."""
-    return f"{'row' if result.line is None else 'line'} {_number_of(result, place)}"
+    return f"{'row' if result.line is None else 'line'} {number_of(result, place)}"
 
 
 def _reasons_first(result, place, telling):
@@ -126,10 +127,10 @@ def _look_at(result, place, telling):
 def _beside(result, place, telling, similar):
     """Return a table, closed at first, of one suspect row beside its neighbours."""
     evidence = result.evidence
-    where = _where(result, place)
+    where = where_is(result, place)
     both = (result.given[place], result.suggested[place])
     columns = ["Column", f"This row ({where})", *(f"Usual for {_piece(name)}" for name in both)]
-    columns += [f"Similar: {_where(result, other)}" for other in similar]
+    columns += [f"Similar: {where_is(result, other)}" for other in similar]
     labels = [result.given[place], None, None, *(result.given[other] for other in similar)]
     rows = [("Label", *(None if label is None else in_cell(label) for label in labels))]
     by_name = {column.name: column for column in evidence.used}
@@ -320,7 +321,7 @@ def contradictions_section(result):
 
 def places(result, group):
     """Return the numbers of some rows, or of their lines, the first few of them."""
-    shown = ", ".join(f"{_number_of(result, place)}" for place in group[:SHOWN_LINES])
+    shown = ", ".join(f"{number_of(result, place)}" for place in group[:SHOWN_LINES])
     more = len(group) - SHOWN_LINES
     return f"{shown} and {more:,} more" if more > 0 else shown
 

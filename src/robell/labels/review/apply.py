@@ -24,6 +24,8 @@ from robell.labels.review.decisions import (
 from robell.labels.review.fingerprint import MODULUS, RowPrinter, digest_of, in_letters
 from robell.labels.review.sources import open_source
 from robell.report.text import said
+from robell.tables.number_target import holds_numbers
+from robell.tables.numerals import spells_number
 
 
 @dataclass(frozen=True)
@@ -157,8 +159,13 @@ def _match(source, review):
     for cells in source.cells():
         prints.append(print_row(cells))
         given.append(cells[place] or "")
-    spellings = Spellings(given)
-    labels = {one.row: _spelt(one, spellings, review) for one in review.made if one.word == CHANGE}
+    spellings, delimiter = Spellings(given), getattr(source, "delimiter", ",")
+    numeric = delimiter if holds_numbers(given, None, delimiter) else None
+    labels = {
+        one.row: _spelt(one, spellings, review, numeric)
+        for one in review.made
+        if one.word == CHANGE
+    }
     dropped = [one for one in review.made if one.word == DROP]
     problem = _problem(source, review, prints)
     if _is_same(review.table, prints, []) and not problem:
@@ -207,9 +214,15 @@ def _problem(source, review, prints, shifts=None):
     return ""
 
 
-def _spelt(decision, spellings, review):
-    """Return how the table spells the label a row is to have; raise if it has no such label."""
+def _spelt(decision, spellings, review, numeric):
+    """Return how the table spells the label a row is to have; raise if it has no such label.
+
+    ``numeric`` is the delimiter of a table whose target holds measured numbers, otherwise None: a
+    measured number may be any.
+    """
     found = spellings.find(decision.label)
+    if found is None and numeric and spells_number(decision.label, numeric):
+        return decision.label
     if found is None:
         near = did_you_mean(decision.label, list(spellings), quote=said)
         raise FileError(

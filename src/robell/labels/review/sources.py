@@ -44,6 +44,7 @@ class TextSource:
     def __init__(self, path, target, encoding, delimiter):
         self.path, self._table = path, TextTable(path, target, encoding, delimiter)
         self.names, self.target = self._table.names, 0
+        self.delimiter = self._table.delimiter
         self._first = []
 
     def check_output(self, out):
@@ -103,7 +104,10 @@ class ParquetSource:
         return f"row {place + 1:,}"
 
     def write(self, path, labels, dropped, out):
-        """Write the rows that stay; a new label takes the value of a row that has it."""
+        """Write the rows that stay; a new label takes the value of a row that has it.
+
+        Numbers that no row has are added behind the column, in its own type.
+        """
         import numpy as np
         import pyarrow
 
@@ -113,6 +117,13 @@ class ParquetSource:
             known = {}
             for place, value in enumerate(arrow_values(column.combine_chunks())):
                 known.setdefault(_cell(value)[1], place)
+            new = [label for label in dict.fromkeys(labels.values()) if label not in known]
+            known |= {label: table.num_rows + place for place, label in enumerate(new)}
+            is_text = pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(
+                column.type
+            )
+            further = pyarrow.array(new if is_text else [float(label) for label in new])
+            column = pyarrow.chunked_array([*column.chunks, further.cast(column.type)])
             source = np.arange(table.num_rows)
             for place, label in labels.items():
                 source[place] = known[label]

@@ -1,0 +1,61 @@
+"""The columns of a table made ready to judge labels by, those left out told apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from robell._core.tools.files import FileError
+from robell.report.text import counted, said
+from robell.tables.columns import prepare_column
+from robell.tables.target import find_column
+
+MOST_COLUMNS = 2_000  # of numbers, categories spread out
+
+
+def prepare_columns(table, features, leak_of, budget):
+    """Return the columns to judge by, notes on all, and the columns that repeat the target.
+
+    ``leak_of`` returns how a column repeats the target, None where it does not.
+    """
+    used, notes, leaks, n_columns = [], [], [], 0
+    for column in features:
+        prepared, note = prepare_column(column, table.rows, delimiter=table.delimiter)
+        leak = prepared and leak_of(prepared)
+        if leak:
+            leaks.append(leak)
+            why = f"left out: repeats the target in {100 * leak.agreement:.4g} % of the rows"
+            prepared, note = None, replace(note, kind="left out", done=why)
+        notes.append(note)
+        if prepared is not None:
+            used.append(prepared)
+            n_columns += prepared.matrix.shape[1]
+            budget.require(table.name, 8 * len(table.rows) * n_columns)
+        if n_columns > MOST_COLUMNS:  # before the rest of a wide table is prepared for nothing
+            raise FileError(
+                f"{table.name}: its {counted(len(features), 'column')} come to more than "
+                f"{MOST_COLUMNS:,} once categories are spread out, which is all that the audit "
+                "takes: leave some out with",
+                parameter="drop",
+            )
+    return tuple(used), tuple(notes), tuple(leaks)
+
+
+def nothing_left(name, notes):
+    """Say why no column is left to judge by."""
+    if not notes:
+        return f"{name}: there is no column besides the target to judge by"
+    reasons = "; ".join(f"{said(note.name, 30)} {note.done}" for note in notes[:3])
+    more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""
+    return f"{name}: no column is left to judge by: {reasons}{more}"
+
+
+def dropped_columns(table, drop, target=None):
+    """Return the names of the columns to leave out; raise where there is no such column."""
+    drop = tuple(dict.fromkeys((drop,) if isinstance(drop, str) else drop))
+    known = {column.name for column in table.columns}
+    for name in drop:
+        if name not in known:
+            find_column(table, name)  # raises, and names what is near
+        if name == target:
+            raise FileError(f"{said(target)} is the target: it cannot be dropped")
+    return drop
