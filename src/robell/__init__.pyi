@@ -38,6 +38,7 @@ class AuditResult:
     order: Any
     probability: Any
     quality: Any
+    reasons: Any
     reviewed: Any
     row: Any
     separation: float
@@ -46,7 +47,7 @@ class AuditResult:
     suspect: Any
     target: str
     trust: str
-    def __init__(self, name: str, target: str, classes: tuple[str, ...], n_rows: int, row: Any, line: Any, given: Any, suggested: Any, quality: Any, probability: Any, suspect: Any, noise_matrix: Any, noise_rate: float, expected_wrong: float, separation: float, trust: str, contradictions: Any, leaks: tuple[str, ...], set_aside: dict[str, int], n_unlabelled: int, columns: Any, reviewed: Any, fingerprint: Any, html: Path | None = ..., csv: Path | None = ..., evidence: Any = ...) -> None: ...
+    def __init__(self, name: str, target: str, classes: tuple[str, ...], n_rows: int, row: Any, line: Any, given: Any, suggested: Any, quality: Any, probability: Any, suspect: Any, noise_matrix: Any, noise_rate: float, expected_wrong: float, separation: float, trust: str, contradictions: Any, leaks: tuple[str, ...], set_aside: dict[str, int], n_unlabelled: int, columns: Any, reviewed: Any, fingerprint: Any, html: Path | None = ..., csv: Path | None = ..., reasons: Any = ..., evidence: Any = ...) -> None: ...
     def summary(self) -> dict[Any, Any]: ...
     def to_frame(self) -> Any: ...
     def write(self, out: str | PathLike[str] | None = ..., *, top: int = ..., command: str = ..., also: Any = ...) -> AuditResult: ...
@@ -430,6 +431,8 @@ class NoiseRobustRVFLClassifier:
     class_prior_: NDArray[Any]
     classes_: NDArray[Any]
     coef_: NDArray[Any]
+    device_: str
+    dtype_: str
     feature_names_in_: NDArray[Any]
     hidden_bias_: NDArray[Any]
     hidden_weights_: NDArray[Any]
@@ -468,6 +471,37 @@ class NoiseRobustRVFLClassifier:
     def set_fit_request(self, *, sample_weight: Any = ...) -> NoiseRobustRVFLClassifier: ...
     def set_params(self, **params: Any) -> Self: ...
     def set_score_request(self, *, sample_weight: Any = ...) -> NoiseRobustRVFLClassifier: ...
+
+class NumberAuditResult:
+    columns: Any
+    csv: Path | None
+    evidence: Any
+    expected_wrong: float
+    explained: float
+    fingerprint: Any
+    given: Any
+    html: Path | None
+    leaks: tuple[str, ...]
+    line: Any
+    lower: Any
+    n_rows: int
+    n_unlabelled: int
+    name: str
+    noise_rate: float
+    order: Any
+    quality: Any
+    reasons: Any
+    reviewed: Any
+    row: Any
+    suggested: Any
+    suspect: Any
+    target: str
+    trust: str
+    upper: Any
+    def __init__(self, name: str, target: str, n_rows: int, row: Any, line: Any, given: Any, suggested: Any, lower: Any, upper: Any, quality: Any, suspect: Any, noise_rate: float, expected_wrong: float, explained: float, trust: str, leaks: tuple[str, ...], n_unlabelled: int, columns: Any, reviewed: Any, fingerprint: Any, html: Path | None = ..., csv: Path | None = ..., reasons: Any = ..., evidence: Any = ...) -> None: ...
+    def summary(self) -> dict[Any, Any]: ...
+    def to_frame(self) -> Any: ...
+    def write(self, out: str | PathLike[str] | None = ..., *, top: int = ..., command: str = ..., also: Any = ...) -> NumberAuditResult: ...
 
 class RVFLClassifier:
     C_: float
@@ -705,7 +739,7 @@ __version__: str
 
 def apply_review(table: str | PathLike[str], reviewed: str | PathLike[str], out: str | PathLike[str], *, encoding: str = ..., delimiter: str | None = ..., replace: bool = ...) -> AppliedReview: ...
 
-def audit(data: Any, target: str, *, out: str | PathLike[str] | None = ..., drop: Any = ..., top: int = ..., max_rows: int = ..., encoding: str = ..., delimiter: str | None = ..., reviewed: Any = ..., random_state: int = ..., memory_limit: int | str | None = ...) -> AuditResult: ...
+def audit(data: Any, target: str, *, out: str | PathLike[str] | None = ..., kind: str = ..., drop: Any = ..., top: int = ..., max_rows: int = ..., encoding: str = ..., delimiter: str | None = ..., reviewed: Any = ..., random_state: int = ..., memory_limit: int | str | None = ...) -> AuditResult | NumberAuditResult: ...
 
 def compare(data: Any, models: Any = ..., *, target: str | None = ..., drop: Any = ..., protocol: str = ..., noise: Any = ..., repeats: int = ..., n_jobs: int = ..., time_limit: float | None = ..., encoding: str = ..., delimiter: str | None = ..., memory_limit: int | str | None = ..., out: str | PathLike[str] = ..., progress: bool = ..., command: str = ...) -> Any: ...
 

@@ -44,8 +44,8 @@ def find_leak(used, codes, n_classes):
 def find_number_leak(used, values):
     """Return a Leak if a column of numbers is the target itself, moved or in another unit, or None.
 
-    The line through the middles of the lower and the upper quarter of the target is exact for such
-    a column, also where a few numbers differ.
+    The line through the middles of the lower and the upper quarter of the target is near such a
+    column, and that through the nearer half of the rows exact, also where a few numbers differ.
     """
     known = np.isfinite(used.values) if used.is_number else np.zeros(len(values), bool)
     if known.mean() < COPIES:
@@ -58,7 +58,12 @@ def find_number_leak(used, values):
     spread = np.ptp(np.percentile(column, [5, 95]))
     if not width or not spread:
         return None
-    line = middles[1] + (target - middles[0]) * ((middles[3] - middles[1]) / width)
+    slope = (middles[3] - middles[1]) / width
+    off = np.abs(column - middles[1] - slope * (target - middles[0]))
+    near = off <= np.median(off)
+    x, y = (values[near] - values[near].mean() for values in (target, column))
+    slope = float(x @ y) / (float(x @ x) or 1.0)
+    line = column[near].mean() + slope * (target - target[near].mean())
     agrees = np.abs(column - line) <= SAME_NUMBER * spread
     if agrees.mean() < COPIES:
         return None
