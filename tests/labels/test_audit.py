@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import robell.labels.audit.prepare as prepare_module
 import robell.labels.audit.run as audit_module
 import robell.tables.read as read_module
 import robell.tables.sample as sample_module
@@ -319,12 +320,12 @@ def test_many_columns_mean_fewer_rows(tmp_path, monkeypatch, capsys):
     result = audit(frame, "label")
     assert len(result.row) == 100
     assert result.evidence.is_sample
-    monkeypatch.setattr(audit_module, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(prepare_module, "MOST_COLUMNS", 3)
     wide = pd.concat([frame, frame[["size"] * 90].set_axis(range(90), axis=1)], axis=1)
     prepared = []
-    prepare = audit_module.prepare_column
+    prepare = prepare_module.prepare_column
     spied = lambda column, *a, **k: prepared.append(column.name) or prepare(column, *a, **k)  # noqa: E731
-    monkeypatch.setattr(audit_module, "prepare_column", spied)
+    monkeypatch.setattr(prepare_module, "prepare_column", spied)
     message = r"its 94 columns come to more than 3 once categories .* leave some out with drop=$"
     with pytest.raises(FileError, match=message):
         audit(wide, "label")
@@ -387,7 +388,10 @@ def test_bad_input_is_refused_in_one_line(capsys, tmp_path, kind):
     path = tmp_path / "bad.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     target = "target" if kind == "missing target" else "y"
-    status = main(["audit", str(path), "--target", target, "--out", str(tmp_path)])
+    command = ["audit", str(path), "--target", target, "--out", str(tmp_path)]
+    if kind in ("continuous", "many numbers"):
+        command += ["--kind", "classes"]
+    status = main(command)
     out, err = capsys.readouterr()
     assert (status, out) == (1, "")
     assert err.startswith("robell: ")

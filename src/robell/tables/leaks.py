@@ -50,21 +50,26 @@ def find_number_leak(used, values):
     known = np.isfinite(used.values) if used.is_number else np.zeros(len(values), bool)
     if known.mean() < COPIES:
         return None
-    column, target = used.values[known], values[known]
+    with np.errstate(over="ignore", invalid="ignore"):
+        agrees = _on_a_line(used.values[known], values[known])
+    if agrees.mean() < COPIES:
+        return None
+    return Leak(used.name, float(agrees.mean()), np.flatnonzero(known)[~agrees])
+
+
+def _on_a_line(column, target):
+    """Return where a column is a straight function of the target, up to rounding."""
     order = np.argsort(target, kind="stable")
     low, high = np.array_split(order, 4)[0], np.array_split(order, 4)[-1]
     middles = [np.median(part[some]) for some in (low, high) for part in (target, column)]
     width = middles[2] - middles[0]
     spread = np.ptp(np.percentile(column, [5, 95]))
     if not width or not spread:
-        return None
+        return np.zeros(len(column), bool)
     slope = (middles[3] - middles[1]) / width
     off = np.abs(column - middles[1] - slope * (target - middles[0]))
     near = off <= np.median(off)
     x, y = (values[near] - values[near].mean() for values in (target, column))
     slope = float(x @ y) / (float(x @ x) or 1.0)
     line = column[near].mean() + slope * (target - target[near].mean())
-    agrees = np.abs(column - line) <= SAME_NUMBER * spread
-    if agrees.mean() < COPIES:
-        return None
-    return Leak(used.name, float(agrees.mean()), np.flatnonzero(known)[~agrees])
+    return np.abs(column - line) <= SAME_NUMBER * spread
