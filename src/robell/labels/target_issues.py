@@ -16,7 +16,7 @@ from robell.labels.issues import SHOWN
 from robell.labels.judge_numbers import judge_numbers, judge_predictions
 from robell.labels.unseen import deal_out
 from robell.models._validation import check_multiplicity, one_line_errors
-from robell.tables.number_target import problem_of
+from robell.tables.number_target import problem_of, written
 
 LEAST_TARGETS = 20
 FEW_VALUES = 10  # whole numbers that may well be codes of classes, each in so many rows:
@@ -93,9 +93,10 @@ class TargetIssues:
         columns = "index", "given_value", "suggested_value", "lower", "upper", "quality"
         for row in islice(zip(*(getattr(self, name) for name in columns), strict=True), SHOWN):
             index, given, suggested, lower, upper, quality = row
+            likely = f"{written(lower)} to {written(upper)}"
             lines.append(
-                f"row {index}: given {given:.6g}, rather {suggested:.4g} ({lower:.4g} to "
-                f"{upper:.4g}) ({quality:.0%} right)"
+                f"row {index}: given {written(given, digits=6)}, rather {written(suggested)} "
+                f"({likely}; {quality:.0%} right)"
             )
         if len(self) > SHOWN:
             lines.append(f"... and {len(self) - SHOWN} more")

@@ -121,9 +121,9 @@ def problem_of(values, weight, least_rows):
     return ""
 
 
-def written(value, how):
-    """Return a number as a column writes its numbers, with four significant digits."""
-    text = f"{value:.4g}"
+def written(value, how="number", digits=4):
+    """Return a number as a column writes its numbers, with so many significant digits."""
+    text = f"{value:.{digits}g}"
     if "e" in text:
         text = f"{float(text):.0f}" if abs(value) >= 1 and abs(value) < 1e15 else text
     if "decimal comma" in how:
