@@ -51,6 +51,7 @@ def judge_probabilities(y, pred_proba, classes=None):
         best != labels,
         noise_rates(joint),
         wrong_share(joint),
+        N,
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from robell._core.labels.missing import require_labels
 from robell._core.tools.optional import require
 from robell.labels.any_model import judge_probabilities, unseen_probabilities
+from robell.labels.groups import GroupNoise, judge_by_group, read_groups
 from robell.labels.judge import judge_labels
 
 SHOWN = 10  # rows of a printed table
@@ -37,6 +38,8 @@ class LabelIssues:
         ``[i, j]`` estimates how often a row that is really of class i is labelled j.
     classes : ndarray of shape (n_classes,)
         The labels, in the order of ``noise_matrix``.
+    groups : GroupNoise or None
+        How often labels are wrong in each group, where ``groups`` was given.
 
     Examples
     --------
@@ -57,6 +60,7 @@ class LabelIssues:
     sample_quality: np.ndarray
     noise_matrix: np.ndarray
     classes: np.ndarray
+    groups: GroupNoise | None = None
 
     def __len__(self):
         return len(self.index)
@@ -99,6 +103,7 @@ def find_label_issues(
     pred_proba=None,
     classes=None,
     estimator=None,
+    groups=None,
     sample_weight=None,
     random_state=None,
 ):
@@ -126,6 +131,10 @@ def find_label_issues(
     estimator : classifier, default=None
         A classifier with ``predict_proba``; its probabilities are made on five folds, equal rows
         in one fold.
+    groups : array-like of shape (n_samples,), default=None
+        The supplier, month or site of each row. Labels are then judged by the rates of their own
+        group, and the result's ``groups`` says which groups differ more than by chance. Leave the
+        column out of ``X``: a model that knows the group learns its mistakes.
     sample_weight : array-like of shape (n_samples,), default=None
         Multiplicity of each row; for the networks of this package only.
     random_state : int, RandomState instance or None, default=None
@@ -177,6 +186,9 @@ def find_label_issues(
         judgement = _judge_by_others(
             X, y, pred_proba, classes, estimator, sample_weight, random_state
         )
+    found = None
+    if groups is not None:
+        judgement, found = _by_group(judgement, y, groups, sample_weight)
     index = np.flatnonzero(judgement.suspect)
     index = index[np.argsort(judgement.quality[index], kind="stable")]
     return LabelIssues(
@@ -187,7 +199,17 @@ def find_label_issues(
         judgement.quality,
         judgement.noise_matrix,
         judgement.classes,
+        found,
     )
+
+
+def _by_group(judgement, y, groups, sample_weight):
+    """Judge the labels again by the rates of their groups."""
+    if sample_weight is not None:
+        raise ValueError("sample_weight cannot be used with groups")
+    place = {label: k for k, label in enumerate(judgement.classes.tolist())}
+    codes = np.array([place[label] for label in np.asarray(y).ravel().tolist()])
+    return judge_by_group(judgement, codes, *read_groups(groups, len(codes)))
 
 
 def _judge_by_others(X, y, pred_proba, classes, estimator, sample_weight, random_state):

@@ -15,7 +15,9 @@ class Judgement:
 
     `probability` has a column for each of `classes`, given the row and its label; `quality` is the
     one of the label itself. `suggested` is the likeliest class, and a row is suspect where that is
-    not its label. `model` is the classifier that judged, if there is one.
+    not its label. `noise_matrix` is what all labels together turned out to say, `assumed_noise` is
+    N_zy = P(y | z), which each label was judged by. `model` is the classifier that judged, if there
+    is one.
     """
 
     classes: np.ndarray
@@ -25,7 +27,16 @@ class Judgement:
     suspect: np.ndarray
     noise_matrix: np.ndarray
     noise_rate: float
+    assumed_noise: np.ndarray
     model: NoiseRobustRVFLClassifier | None = None
+
+    def without_label(self, codes):
+        """Return P(z | s), what the columns alone say, as P(z | s, y) / N_zy; (n, K).
+
+        ``codes`` are the labels, as places among the classes.
+        """
+        P = self.probability / self.assumed_noise.T[codes]
+        return P / P.sum(axis=1, keepdims=True)
 
 
 def judge_labels(X, y, *, sample_weight=None, random_state=None):
@@ -48,5 +59,6 @@ def judge_labels(X, y, *, sample_weight=None, random_state=None):
         suspect,
         model.noise_matrix_,
         model.noise_rate_,
+        model._assumed_noise,
         model,
     )

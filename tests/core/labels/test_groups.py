@@ -1,69 +1,152 @@
-"""Noise by group: known factors are recovered, chance is not called a difference."""
+"""Noise by group: known rates are recovered, chance is not called a difference."""
+
+from math import comb
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from robell._core.labels.groups import LOG_FACTORS, _group_likelihoods, fit_groups, noise_of_group
+from robell._core.labels.groups import (
+    Table,
+    _shrink,
+    count_disagreements,
+    excess_of,
+    fit_groups,
+    holm,
+    noise_of_group,
+    p_value_of,
+)
 
-N = np.array([[0.9, 0.1], [0.2, 0.8]])
+N = np.array([[0.9, 0.1], [0.1, 0.9]])
 
 
-def draw(rng, factors, rows_a_group):
-    """Rows with scores, labels wrong `factors` times as often as by N."""
-    group = np.repeat(np.arange(len(factors)), rows_a_group)
+def draw(rng, rates, rows_a_group):
+    """Rows of known P(z | s), their labels wrong at the rates of their groups."""
+    group = np.repeat(np.arange(len(rates)), rows_a_group)
     p1 = rng.beta(0.3, 0.5, len(group))
     z = (rng.random(len(group)) < p1).astype(int)
-    wrong = np.where(z == 0, 0.1, 0.2) * np.asarray(factors)[group]
-    y = np.where(rng.random(len(group)) < wrong, 1 - z, z)
-    return np.stack([1 - p1, p1], axis=1), y, group
+    y = np.where(rng.random(len(group)) < np.asarray(rates)[group], 1 - z, z)
+    return np.stack([1 - p1, p1], axis=1), y, N, group
 
 
-def test_the_likelihood_is_that_of_the_scaled_matrix():
-    rng = np.random.default_rng(0)
-    P, y, group = draw(rng, [1, 2], 20)
-    weight = rng.integers(1, 3, len(y)) * 1.0
-    found = _group_likelihoods(P, y, N, group, weight, 2)
-    for place in (0, 40, 80, 100):
-        scaled = noise_of_group(N, float(np.exp(LOG_FACTORS[place])))
-        np.testing.assert_allclose(scaled.sum(axis=1), 1.0)
-        expected = np.zeros(2)
-        for i in range(len(y)):
-            expected[group[i]] += weight[i] * np.log((P[i] * scaled[:, y[i]]).sum())
-        np.testing.assert_allclose(found[:, place], expected, rtol=1e-10)
+def test_known_rates_are_recovered():
+    found = fit_groups(*draw(np.random.default_rng(1), [0.1] * 8 + [0.3, 0.0], 600))
+    rate = 0.11 + found.change  # of all rows 11 % are wrong
+    assert rate[8] == pytest.approx(0.3, abs=0.05)
+    assert rate[9] == pytest.approx(0.0, abs=0.05)
+    assert rate[:8] == pytest.approx(0.1, abs=0.06)
+    assert (holm(found.p_value) < 0.05).tolist() == [False] * 8 + [True, True]
 
 
-def test_known_factors_are_recovered():
-    rng = np.random.default_rng(1)
-    factors = [1.0] * 8 + [3.0, 0.2]
-    found = fit_groups(*draw_ordered(rng, factors, 600))
-    assert found.factor[8] == pytest.approx(3.0, rel=0.25)
-    assert found.factor[9] < 0.5
-    assert found.p_value[8] < 1e-4
-    # odd ones are drawn to the others; those like the whole lie within their intervals
-    assert ((found.low <= 1.0) & (found.high >= 1.0 - 1e-9))[:8].mean() >= 0.8
-    assert found.factor[:8] == pytest.approx(1.0, abs=0.4)
-
-
-def draw_ordered(rng, factors, rows_a_group):
-    P, y, group = draw(rng, factors, rows_a_group)
-    return P, y, N, group, np.ones(len(y))
-
-
-def test_equal_groups_are_drawn_together_and_p_values_are_even():
+def test_equal_groups_differ_in_at_most_one_table_of_twenty_and_are_drawn_together():
     rng = np.random.default_rng(2)
-    small = []
-    for _ in range(30):
-        found = fit_groups(*draw_ordered(rng, [1.0] * 12, 150))
-        assert np.abs(np.log(found.factor)).max() < 1.0
-        small.append((found.p_value < 0.05).mean())
-    assert np.mean(small) < 0.06
+    alarms, moved = 0, []
+    for _ in range(100):
+        found = fit_groups(*draw(rng, [0.1] * int(rng.integers(2, 12)), int(rng.integers(5, 200))))
+        alarms += holm(found.p_value).min() < 0.05
+        moved.append(np.abs(found.change).mean())
+    assert np.mean(moved) < 0.01
+    assert alarms / 100 < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / 100)
+
+
+def test_intervals_hold_the_rate():
+    rng, inside = np.random.default_rng(4), []
+    for _ in range(40):
+        rates = np.clip(rng.normal(0.15, 0.08, 10), 0, 0.5)
+        found = fit_groups(*draw(rng, rates, 150))
+        off = found.change - (rates - rates.mean())
+        inside.append(np.abs(off) <= 1.645 * found.error)
+    assert 0.84 < np.mean(inside) < 0.97
 
 
 def test_a_group_of_one_row_stays_with_the_whole():
-    rng = np.random.default_rng(3)
-    P, y, group = draw(rng, [1.0, 1.0, 2.0], 400)
-    P, y, group = P[: 800 + 1], y[: 800 + 1], group[: 800 + 1]
+    P, y, _, group = draw(np.random.default_rng(3), [0.1, 0.1, 0.1], 400)
+    P, y, group = P[:801], y[:801], group[:801]
     P[800], y[800] = [0.99, 0.01], 1  # plainly wrong
-    found = fit_groups(P, y, N, group, np.ones(len(y)))
-    assert 0.8 < found.factor[2] < 2.0
-    assert found.p_value[2] > 0.01
+    found = fit_groups(P, y, N, group)
+    assert 0.0 <= found.change[2] < 0.05
+    assert found.p_value[2] > 0.02
+
+
+def test_hard_rows_are_not_taken_for_wrong_ones():
+    rng = np.random.default_rng(5)
+    group = np.repeat([0, 1], 1000)
+    p1 = np.where(group == 0, rng.choice([0.02, 0.98], 2000), rng.uniform(0.2, 0.8, 2000))
+    z = (rng.random(2000) < p1).astype(int)
+    y = np.where(rng.random(2000) < 0.1, 1 - z, z)
+    found = fit_groups(np.stack([1 - p1, p1], axis=1), y, N, group)
+    assert found.p_value.min() > 0.05
+    assert np.abs(found.change).max() < 0.05
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 6)] * 4), min_size=1, max_size=3))
+def test_the_exact_p_value_counts_all_tables(strata):
+    # each stratum: disagreements and others of the group, then of the rest
+    odd = np.array([[s[0] for s in strata], [s[2] for s in strata]], float)
+    rows = odd + [[s[1] for s in strata], [s[3] for s in strata]]
+    table = Table(rows, odd)
+    excess, variance = excess_of(table)
+    assert excess.sum() == pytest.approx(0.0, abs=1e-9)
+    chances = {0: 1.0}
+    for k in range(len(strata)):
+        n, D, m = int(rows[:, k].sum()), int(odd[:, k].sum()), int(rows[0, k])
+        now = {}
+        for j in range(min(D, m) + 1):
+            if m - j <= n - D:
+                chance = comb(D, j) * comb(n - D, m - j) / comb(n, m)
+                for before, p in chances.items():
+                    now[before + j] = now.get(before + j, 0.0) + p * chance
+        chances = now
+    found = int(odd[0].sum())
+    low = sum(p for j, p in chances.items() if j <= found)
+    high = sum(p for j, p in chances.items() if j >= found)
+    mean = sum(j * p for j, p in chances.items())
+    assert excess[0] == pytest.approx(found - mean, abs=1e-9)
+    assert variance[0] == pytest.approx(
+        sum((j - mean) ** 2 * p for j, p in chances.items()), abs=1e-9
+    )
+    expected = min(1.0, 2 * min(low, high)) if variance[0] > 0 else 1.0
+    assert p_value_of(table, 0, excess[0], variance[0]) == pytest.approx(expected)
+
+
+def test_strata_hold_rows_that_are_as_hard():
+    rng = np.random.default_rng(6)
+    hardness, group = rng.random(500), rng.integers(3, size=500)
+    odd = rng.random(500) < hardness
+    table = count_disagreements(odd, hardness, group, 3)
+    assert table.rows.sum() == 500
+    assert table.odd.sum() == odd.sum()
+    assert (table.rows.sum(axis=0) == 50).all()
+    np.testing.assert_array_equal(table.rows.sum(axis=1), np.bincount(group))
+
+
+def test_the_noise_of_a_group_changes_by_what_is_asked():
+    N = np.array([[0.9, 0.06, 0.04], [0.1, 0.8, 0.1], [0.0, 0.1, 0.9]])
+    shares = np.array([0.5, 0.2, 0.3])
+    for change in (-0.1, 0.0, 0.2):
+        scaled = noise_of_group(N, shares, change)
+        np.testing.assert_allclose(scaled.sum(axis=1), 1.0)
+        expected = shares @ (1 - np.diag(N)) + change
+        assert shares @ (1 - np.diag(scaled)) == pytest.approx(expected)
+    assert np.diag(noise_of_group(N, shares, 5.0)).min() == pytest.approx(0.1)
+    assert np.diag(noise_of_group(N, shares, -5.0)).max() < 1.0
+
+
+def test_large_differences_stay_and_small_ones_vanish():
+    mean, deviation = _shrink(np.array([0.3, -0.1, -0.1, -0.1]), np.full(4, 0.01))
+    assert mean == pytest.approx([0.3, -0.1, -0.1, -0.1], rel=0.05)
+    assert deviation == pytest.approx(0.01, rel=0.1)
+    mean, _ = _shrink(np.array([0.01, -0.01, 0.0, 0.0]), np.full(4, 0.02))
+    assert np.abs(mean).max() < 0.002
+
+
+def test_holm_is_its_literal_twin():
+    rng = np.random.default_rng(7)
+    p = rng.random(9) ** 3
+    expected = np.empty(9)
+    worst = 0.0
+    for rank, k in enumerate(np.argsort(p)):
+        worst = max(worst, (9 - rank) * p[k])
+        expected[k] = min(1.0, worst)
+    np.testing.assert_allclose(holm(p), expected)

@@ -1,13 +1,22 @@
 """Noise that differs by group: suppliers, months or sites that label worse or better than others.
 
-All labels go wrong by N_zy = P(y | z); in group g wrong labels are c_g times as frequent:
+A label disagrees with the columns where it is not the likeliest class ẑ of P(z | s). How often
+that is to be expected of a row is known from the row itself,
 
-    N_zy(c) = c N_zy   (y ≠ z),      N_zz(c) = 1 - c Σ_{y≠z} N_zy.
+    v_i = 1 - Σ_z P(z | s_i) N_zẑ,
 
-With P_iz = P(z | s_i) the likelihood of a label, L_i(c) = Σ_z P_iz N_zy_i(c) = u_i + c v_i, is
-linear in c, so that the sum of its logarithms is concave and has one maximum. log c has a normal
-prior of mean 0, whose spread τ is estimated from all groups together: groups of few rows, and all
-groups where they hardly differ, are drawn to the whole.
+so rows are compared with rows that are as hard: in strata s of equally many rows, by v. If labels
+go wrong equally often everywhere, the number of disagreements d_g of a group is, given the strata,
+a sum of hypergeometric numbers, of mean Σ_s n_gs D_s / n_s: the test of Cochran, Mantel and
+Haenszel, here with the exact distribution where groups are small. Disagreements grow with the rate
+of wrong labels r by
+
+    dE[d]/dr = Σ_i P(ẑ | s_i) - (1 - P(ẑ | s_i)) / (K - 1),
+
+which turns what a group has too many into a difference of its rate from the whole's. Differences
+have a normal prior of mean 0, whose spread τ is not known: with even odds it is 0, otherwise
+anything on a grid. Groups of few rows, and all groups where they hardly differ, are therefore drawn
+to the whole.
 """
 
 from __future__ import annotations
@@ -16,84 +25,135 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
-from scipy.stats import chi2
+from scipy.special import gammaln, softmax
+from scipy.stats import norm
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-LOG_FACTORS = np.linspace(np.log(1 / 50), np.log(50.0), 161)  # of c: one step is a twentieth
-SPREADS = np.array([0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0])  # of log c, between groups
+STRATA = 10
+FEWEST_IN_STRATUM = 20
+SPREADS = np.geomspace(0.01, 0.5, 15)  # of the rates of groups
+LEAST_SLOPE = 0.1
 LARGEST_GROUP_RATE = 0.9
+EXACT_VARIANCE = 25.0  # of the number of disagreements; up to here its distribution is exact
+INTERVAL = float(norm.ppf(0.95))  # of 90 %
 
 
-class GroupNoise(NamedTuple):
-    """How many times as frequent wrong labels are in each group."""
+class GroupRates(NamedTuple):
+    """How each group's rate of wrong labels differs from the whole's, (G,) each."""
 
-    factor: Array  # the posterior mean of c, (G,)
-    low: Array
-    high: Array  # of its interval of 90 %
-    p_value: Array  # of c = 1
-    spread: float  # τ
+    change: Array  # of the rate, drawn to 0
+    error: Array  # its standard error
+    p_value: Array  # of no difference, each group by itself
 
 
-def noise_of_group(N: Array, factor: float) -> Array:
-    """Return N(c), with no class wrong in more than nine of ten rows."""
+class Table(NamedTuple):
+    """Rows and disagreements of every group in every stratum, (G, S) each."""
+
+    rows: Array
+    odd: Array
+
+
+def noise_of_group(N: Array, shares: Array, change: float) -> Array:
+    """Return N with the mean rate changed, no class wrong in more than nine of ten rows.
+
+    All wrong labels become more or less frequent by the same factor.
+    """
     wrong = 1.0 - np.diag(N)
+    rate = max(float(shares @ wrong), 1e-12)
+    factor = max(rate + change, 0.02 * rate) / rate
     factor = min(factor, LARGEST_GROUP_RATE / max(float(wrong.max()), 1e-12))
     scaled = factor * N
     np.fill_diagonal(scaled, 1.0 - factor * wrong)
     return np.asarray(scaled)
 
 
-def fit_groups(P: Array, labels: Places, N: Array, group: Places, weight: Array) -> GroupNoise:
-    """Estimate the factor of every group from P(z | s), the labels and the common noise matrix."""
-    n_groups = int(group.max()) + 1
-    logs = _group_likelihoods(P, labels, N, group, weight, n_groups)
-    at_one = logs[:, len(LOG_FACTORS) // 2]
-    # Hard rows come in groups too, and look like wrong ones: where most groups differ from the
-    # whole by more than chance, all differences count for less.
-    statistic = 2.0 * (logs.max(axis=1) - at_one)
-    inflation = max(1.0, float(np.median(statistic)) / float(chi2.median(1)))
-    p_value = chi2.sf(statistic / inflation, 1)
-    spread, posterior = _shrink(logs / inflation)
-    cumulative = posterior.cumsum(axis=1)
-    quantile = [
-        np.exp(LOG_FACTORS[(cumulative < share).sum(axis=1).clip(max=len(LOG_FACTORS) - 1)])
-        for share in (0.05, 0.95)
-    ]
-    return GroupNoise(
-        np.exp(posterior @ LOG_FACTORS), quantile[0], quantile[1], np.asarray(p_value), spread
-    )
+def fit_groups(P: Array, labels: Places, N: Array, group: Places) -> GroupRates:
+    """Compare groups with the whole, from P(z | s), the labels and the common noise matrix."""
+    n_groups, n_classes = int(group.max()) + 1, P.shape[1]
+    best = P.argmax(axis=1)
+    sure = P.max(axis=1)
+    expected = 1.0 - np.einsum("iz,zi->i", P, N[:, best])
+    table = count_disagreements(best != labels, expected, group, n_groups)
+    n = table.rows.sum(axis=1)
+    excess, variance = excess_of(table)
+    gained = sure - (1.0 - sure) / (n_classes - 1)
+    slope = np.maximum(np.bincount(group, gained, n_groups), LEAST_SLOPE * n)
+    change, error = _shrink(excess / slope, np.sqrt(np.maximum(variance, 1e-12)) / slope)
+    p_value = np.array([p_value_of(table, g, excess[g], variance[g]) for g in range(n_groups)])
+    return GroupRates(change, error, p_value)
 
 
-def _group_likelihoods(
-    P: Array, labels: Places, N: Array, group: Places, weight: Array, n_groups: int
-) -> Array:
-    """Return Σ_i w_i log L_i(c) of every group on the grid of c, (G, factors)."""
-    rows = np.arange(len(labels))
-    own = P[rows, labels]
-    wrong = 1.0 - np.diag(N)
-    slope = (P * N.T[labels]).sum(axis=1) - own * np.diag(N)[labels] - own * wrong[labels]
-    largest = LARGEST_GROUP_RATE / max(float(wrong.max()), 1e-12)
-    columns = [
-        np.bincount(
-            group,
-            weight * np.log(np.maximum(own + min(np.exp(log_c), largest) * slope, 1e-12)),
-            n_groups,
-        )
-        for log_c in LOG_FACTORS
-    ]
-    return np.stack(columns, axis=1)
+def count_disagreements(odd: NDArray[np.bool_], hardness: Array, group: Places, n: int) -> Table:
+    """Count rows and disagreements by group and stratum of equally hard rows."""
+    n_strata = int(np.clip(len(odd) // FEWEST_IN_STRATUM, 1, STRATA))
+    edges = np.quantile(hardness, np.arange(1, n_strata) / n_strata)
+    place = group * n_strata + np.searchsorted(edges, hardness, side="right")
+    rows = np.bincount(place, minlength=n * n_strata).reshape(n, n_strata)
+    found = np.bincount(place[odd], minlength=n * n_strata).reshape(n, n_strata)
+    return Table(rows.astype(np.float64), found.astype(np.float64))
 
 
-def _shrink(logs: Array) -> tuple[float, Array]:
-    """Return the spread between groups of the largest likelihood, and each group's posterior."""
-    best, kept = (-np.inf, 0.0), logs
-    for spread in SPREADS:
-        log_prior = -0.5 * np.square(LOG_FACTORS / spread)
-        log_prior -= logsumexp(log_prior)
-        total = float(logsumexp(logs + log_prior, axis=1).sum())
-        if total > best[0]:
-            best, kept = (total, float(spread)), logs + log_prior
-    return best[1], np.exp(kept - logsumexp(kept, axis=1, keepdims=True))
+def excess_of(table: Table) -> tuple[Array, Array]:
+    """Return how many disagreements each group has too many, and their variance by chance."""
+    n, D = table.rows.sum(axis=0), table.odd.sum(axis=0)
+    size = np.maximum(n, 1.0)
+    excess = (table.odd - table.rows * D / size).sum(axis=1)
+    spread = D * (n - D) / (size**2 * np.maximum(n - 1.0, 1.0))
+    return excess, (table.rows * (n - table.rows) * spread).sum(axis=1)
+
+
+def p_value_of(table: Table, g: int, excess: float, variance: float) -> float:
+    """Return the two-sided p-value of one group's excess: exact, or normal for large groups."""
+    if variance <= 0.0:
+        return 1.0
+    if variance > EXACT_VARIANCE:
+        return float(2.0 * norm.sf(abs(excess) / np.sqrt(variance)))
+    chances = np.ones(1)
+    for rows, n, D in zip(table.rows[g], table.rows.sum(axis=0), table.odd.sum(axis=0), strict=True):
+        if rows and D:
+            chances = np.convolve(chances, _hypergeometric(n, D, rows))
+    found = int(table.odd[g].sum())
+    tails = chances[: found + 1].sum(), chances[found:].sum()
+    return float(min(1.0, 2.0 * min(tails)))
+
+
+def _hypergeometric(n: float, D: float, rows: float) -> Array:
+    """Return C(D, k) C(n - D, rows - k) / C(n, rows) for k = 0, 1, ..."""
+    k = np.arange(min(rows, D) + 1.0)
+    possible = rows - k <= n - D
+    others = np.where(possible, rows - k, 0.0)
+    logs = _log_choose(D, k) + _log_choose(n - D, others) - _log_choose(n, rows)
+    return np.asarray(np.where(possible, np.exp(logs), 0.0))
+
+
+def _log_choose(n: float, k: Array | float) -> Array:
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+
+
+def _shrink(difference: Array, error: Array) -> tuple[Array, Array]:
+    """Return posterior means of the differences, their spread averaged over, and errors.
+
+    Errors are those of differences that exist: a spread of 0 would make them too small.
+    """
+    spreads = np.concatenate([[0.0], SPREADS])[:, None]
+    total = np.square(spreads) + np.square(error)
+    # What one group has too many the others have too few: G groups are G - 1 observations.
+    fit = norm.logpdf(difference, scale=np.sqrt(total)).mean(axis=1) * (len(difference) - 1)
+    prior = np.concatenate([[0.5], np.full(len(SPREADS), 0.5 / len(SPREADS))])
+    weight = softmax(fit + np.log(prior))
+    kept = np.square(spreads) / total  # of each difference, were the spread known
+    mean = weight @ (kept * difference)
+    slab = softmax(fit[1:])
+    off = np.square(kept[1:] * difference - mean) + kept[1:] * np.square(error)
+    return mean, np.sqrt(slab @ off)
+
+
+def holm(p_value: Array) -> Array:
+    """Return p-values corrected for being many, by Holm's method."""
+    order = np.argsort(p_value, kind="stable")
+    left = np.arange(len(p_value), 0, -1)
+    corrected = np.empty(len(p_value))
+    corrected[order] = np.minimum(np.maximum.accumulate(p_value[order] * left), 1.0)
+    return corrected

@@ -18,7 +18,7 @@ def require_labels(y: Any) -> None:
     if values.ndim != 1 or values.dtype.kind not in "mMO":
         return
     if values.dtype.kind == "O":
-        missing = np.fromiter((_is_no_value(label) for label in values), bool, len(values))
+        missing = np.fromiter((is_no_value(label) for label in values), bool, len(values))
     else:
         missing = np.isnat(values)
     if missing.any():
@@ -26,7 +26,8 @@ def require_labels(y: Any) -> None:
         raise ValueError(f"y has no label in row {row} ({values[row]}): drop such rows first")
 
 
-def _is_no_value(value: Any) -> bool:
+def is_no_value(value: Any) -> bool:
+    """Say whether a value stands for none."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value
