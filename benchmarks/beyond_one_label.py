@@ -2,18 +2,25 @@
 
     python benchmarks/beyond_one_label.py probabilities
     python benchmarks/beyond_one_label.py annotators
+    python benchmarks/beyond_one_label.py groups
+    python benchmarks/beyond_one_label.py time
 
 probabilities: average precision of the wrong rows, ranked by find_label_issues(y=, pred_proba=) and
 by the best of cleanlab's three scores, with the same five-fold probabilities of three models; 20 %
 of all labels flipped, and 30 % of the smaller class's. annotators: accuracy of the consensus of
 simulated annotators, beside the majority, Dawid and Skene's model, and cleanlab's consensus with
-probabilities of a logistic regression. Tables of origins that no study here reports; needs
-robell[robustness].
+probabilities of a logistic regression. groups: one of several groups of rows has more wrong
+labels, or none has: how often that is said, and average precision without and with groups. time:
+CPU seconds and peak memory of large tasks, each in a process of its own. Tables of origins that no
+study here reports; needs robell[robustness].
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
+import subprocess
+import sys
 import time
 import warnings
 
@@ -90,6 +97,53 @@ def probabilities(every):
         )
 
 
+def deal_groups(X, n_groups, how, rng):
+    """Return groups of rows: at random, or that go with a column, exactly or roughly."""
+    n = len(X)
+    if how == "at random":
+        return rng.integers(n_groups, size=n)
+    spread = X.std(axis=0) / (np.abs(X).max(axis=0) + 1e-9)
+    place = np.argsort(np.argsort(X[:, spread.argmax()] + 1e-9 * rng.normal(size=n))) / n
+    if how == "roughly":
+        place = np.argsort(np.argsort(place + rng.normal(0, 0.5, n))) / n
+    return (place * n_groups).astype(int)
+
+
+def groups(every):
+    found = {}
+    tables = [(name, False) for name in TWO_CLASSES[::every]]
+    tables += [(name, True) for name in SEVERAL[::every]]
+    rng = np.random.default_rng(0)
+    for name, several in tables:
+        X, y = sample(*table(name, several))
+        K = y.max() + 1
+        for how in ("at random", "by a column", "roughly"):
+            for n_groups in (2, 5, 12):
+                for rate in (0.1, 0.25, 0.4):
+                    group = deal_groups(X, n_groups, how, rng)
+                    wrong = rng.random(len(y)) < np.where(group == 0, rate, 0.1)
+                    noisy = np.where(wrong, (y + rng.integers(1, K, len(y))) % K, y)
+                    if np.bincount(noisy, minlength=K).min() < 5:
+                        continue
+                    plain = find_label_issues(X, noisy, random_state=0).sample_quality
+                    issues = find_label_issues(X, noisy, groups=group, random_state=0)
+                    own = issues.groups
+                    is_named = own.differs[0] and own.noise_rate[0] == own.noise_rate.max()
+                    precision = [
+                        average_precision_score(wrong, -q) for q in (plain, issues.sample_quality)
+                    ]
+                    found.setdefault((n_groups, rate), []).append(
+                        [own.differs.any(), is_named, *precision, own.noise_rate[0]]
+                    )
+    print("groups  wrong in the first   any differs  first named   AP without  with   its rate")
+    for (n_groups, rate), values in found.items():
+        any_, named, without, with_, estimate = np.mean(values, axis=0)
+        print(
+            f"{n_groups:6}{rate:21.0%}{any_:14.0%}{named:13.0%}{without:13.3f}{with_:7.3f}"
+            f"{estimate:10.0%}   {len(values)} tables"
+        )
+
+
 def simulate(y, n, low, high, coverage, rng):
     """Return a table of labels, -1 where there is none; every row has at least one."""
     K = y.max() + 1
@@ -159,18 +213,71 @@ def annotators(every):
     print(f"{len(tables)} tables")
 
 
+def time_alone():
+    """Print CPU seconds and peak memory of the large tasks, each in a process of its own."""
+    print(f"{'':46}{'CPU s':>8}{'peak MiB':>10}{'of it before':>14}")
+    for task in ("annotators", "annotators, no columns", "probabilities", "probabilities, groups"):
+        told = subprocess.run(
+            [sys.executable, __file__, "one", "--task", task],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        print(told.stdout, end="")
+
+
+def one_task(task):
+    """Do one large task, and print its CPU time and the process's peak memory."""
+    rng = np.random.default_rng(0)
+    if task.startswith("annotators"):
+        what = f"{task}: 10,000 x 20, ten annotators"
+        X = rng.normal(size=(10_000, 20))
+        y = (X[:, :4].sum(axis=1) > 0).astype(int) + (X[:, 4] > 1)
+        labels = simulate(y, 10, 0.5, 0.95, 0.5, rng)
+        labels = np.where(labels >= 0, labels, np.nan)
+        given = None if "no columns" in task else X
+
+        def work():
+            return find_consensus(labels, given, random_state=0)
+    else:
+        what = f"{task}: 1,000,000 rows, 5 classes"
+        P = rng.dirichlet(np.full(5, 0.3), 1_000_000)
+        y = (P.cumsum(axis=1) < rng.random((len(P), 1))).sum(axis=1)
+        y = np.where(rng.random(len(P)) < 0.1, (y + rng.integers(1, 5, len(P))) % 5, y)
+        group = rng.integers(20, size=len(P)) if "groups" in task else None
+
+        def work():
+            return find_label_issues(y=y, pred_proba=P, groups=group)
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    start = time.process_time()
+    work()
+    seconds = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{what:46}{seconds:8.1f}{peak:10.0f}{before:14.0f}")
+
+
 def balanced(found, y):
     return np.mean([(found[y == k] == k).mean() for k in np.unique(y)])
 
 
+PARTS = {"probabilities": probabilities, "annotators": annotators, "groups": groups}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["probabilities", "annotators"])
+    parser.add_argument("part", choices=[*PARTS, "time", "one"])
     parser.add_argument("--every", type=int, default=1, help="take every so many tables")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
     options = parser.parse_args()
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        {"probabilities": probabilities, "annotators": annotators}[options.part](options.every)
+        if options.part == "time":
+            time_alone()
+        elif options.part == "one":
+            one_task(options.task)
+        else:
+            PARTS[options.part](options.every)
 
 
 if __name__ == "__main__":

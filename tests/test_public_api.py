@@ -54,11 +54,13 @@ def test_parameters_and_defaults(estimator, more):
 
 def test_public_names():
     assert set(robell.__all__) == {
+        "AnnotatorAudit",
         "AppliedReview",
         "AuditResult",
         "BaseRVFLClassifier",
         "apply_review",
         "audit",
+        "audit_annotators",
         "ComplexRVFLClassifier",
         "Consensus",
         "DeepRVFLClassifier",
@@ -67,6 +69,7 @@ def test_public_names():
         "ELMRegressor",
         "FitResult",
         "GranularBallRVFLClassifier",
+        "GroupNoise",
         "KernelRVFLPlusClassifier",
         "HuberRVFLClassifier",
         "IntuitionisticFuzzyRVFLClassifier",

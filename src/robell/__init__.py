@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from robell.decisions.run import FitResult, fit_table
     from robell.labels.annotators import Consensus, find_consensus
     from robell.labels.audit import AuditResult, NumberAuditResult, audit
+    from robell.labels.crowd import AnnotatorAudit, audit_annotators
+    from robell.labels.groups import GroupNoise
     from robell.labels.issues import LabelIssues, find_label_issues
     from robell.labels.review import AppliedReview, apply_review
     from robell.labels.target_issues import TargetIssues, find_target_issues
@@ -38,11 +40,13 @@ __version__ = "0.1.0"
 _HOMES = {
     **CLASSIFIERS,
     **REGRESSORS,
+    "AnnotatorAudit": "robell.labels.crowd",
     "AppliedReview": "robell.labels.review",
     "AuditResult": "robell.labels.audit",
     "BaseRVFLClassifier": "robell.models._base",
     "FitResult": "robell.decisions.run",
     "Consensus": "robell.labels.annotators",
+    "GroupNoise": "robell.labels.groups",
     "LabelIssues": "robell.labels.issues",
     "NumberAuditResult": "robell.labels.audit",
     "RVFLGridSearchCV": "robell.search",
@@ -51,6 +55,7 @@ _HOMES = {
     "ThresholdClassifier": "robell.models.thresholded",
     "apply_review": "robell.labels.review",
     "audit": "robell.labels.audit",
+    "audit_annotators": "robell.labels.crowd",
     "compare": "robell.studies.own.study",
     "find_consensus": "robell.labels.annotators",
     "find_label_issues": "robell.labels.issues",
@@ -61,6 +66,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AnnotatorAudit",
     "AppliedReview",
     "AuditResult",
     "BaseRVFLClassifier",
@@ -72,6 +78,7 @@ __all__ = [
     "ELMRegressor",
     "FitResult",
     "GranularBallRVFLClassifier",
+    "GroupNoise",
     "HuberRVFLClassifier",
     "IntuitionisticFuzzyRVFLClassifier",
     "KernelRVFLPlusClassifier",
@@ -92,6 +99,7 @@ __all__ = [
     "__version__",
     "apply_review",
     "audit",
+    "audit_annotators",
     "compare",
     "find_consensus",
     "find_label_issues",

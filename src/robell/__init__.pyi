@@ -8,6 +8,30 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+class AnnotatorAudit:
+    columns: Any
+    consensus: Consensus
+    csv: Path | None
+    how: str
+    html: Path | None
+    key: tuple[str, ...] | None
+    known: Any
+    leaks: tuple[str, ...]
+    line: Any
+    n_read: int
+    n_rows: int
+    name: str
+    random_state: int
+    row: Any
+    set_aside: dict[str, int]
+    unsure: Any
+    used: tuple[str, ...]
+    votes: Any
+    def __init__(self, name: str, consensus: Consensus, row: Any, line: Any, key: tuple[str, ...] | None, n_rows: int, n_read: int, set_aside: dict[str, int], columns: Any, leaks: tuple[str, ...], used: tuple[str, ...], how: str, random_state: int, html: Path | None = ..., csv: Path | None = ...) -> None: ...
+    def summary(self) -> dict[Any, Any]: ...
+    def to_frame(self) -> Any: ...
+    def write(self, out: str | PathLike[str] | None = ..., *, top: int = ..., command: str = ..., also: Any = ...) -> AnnotatorAudit: ...
+
 class AppliedReview:
     changed: int
     dropped: int
@@ -27,6 +51,8 @@ class AuditResult:
     expected_wrong: float
     fingerprint: Any
     given: Any
+    group_column: str
+    groups: GroupNoise | None
     html: Path | None
     leaks: tuple[str, ...]
     line: Any
@@ -47,7 +73,7 @@ class AuditResult:
     suspect: Any
     target: str
     trust: str
-    def __init__(self, name: str, target: str, classes: tuple[str, ...], n_rows: int, row: Any, line: Any, given: Any, suggested: Any, quality: Any, probability: Any, suspect: Any, noise_matrix: Any, noise_rate: float, expected_wrong: float, separation: float, trust: str, contradictions: Any, leaks: tuple[str, ...], set_aside: dict[str, int], n_unlabelled: int, columns: Any, reviewed: Any, fingerprint: Any, html: Path | None = ..., csv: Path | None = ..., reasons: Any = ..., evidence: Any = ...) -> None: ...
+    def __init__(self, name: str, target: str, classes: tuple[str, ...], n_rows: int, row: Any, line: Any, given: Any, suggested: Any, quality: Any, probability: Any, suspect: Any, noise_matrix: Any, noise_rate: float, expected_wrong: float, separation: float, trust: str, contradictions: Any, leaks: tuple[str, ...], set_aside: dict[str, int], n_unlabelled: int, columns: Any, reviewed: Any, fingerprint: Any, groups: GroupNoise | None = ..., group_column: str = ..., html: Path | None = ..., csv: Path | None = ..., reasons: Any = ..., evidence: Any = ...) -> None: ...
     def summary(self) -> dict[Any, Any]: ...
     def to_frame(self) -> Any: ...
     def write(self, out: str | PathLike[str] | None = ..., *, top: int = ..., command: str = ..., also: Any = ...) -> AuditResult: ...
@@ -272,6 +298,19 @@ class GranularBallRVFLClassifier:
     def set_params(self, **params: Any) -> Self: ...
     def set_score_request(self, *, sample_weight: Any = ...) -> GranularBallRVFLClassifier: ...
 
+class GroupNoise:
+    differs: Any
+    group: Any
+    high: Any
+    low: Any
+    n_rows: Any
+    n_suspects: Any
+    noise_rate: Any
+    p_value: Any
+    def __init__(self, group: Any, n_rows: Any, n_suspects: Any, noise_rate: Any, low: Any, high: Any, p_value: Any, differs: Any) -> None: ...
+    def __len__(self) -> int: ...
+    def to_frame(self) -> Any: ...
+
 class HuberRVFLClassifier:
     C_: float
     calibration_offsets_: NDArray[Any]
@@ -360,12 +399,13 @@ class KernelRVFLPlusClassifier:
 class LabelIssues:
     classes: Any
     given_label: Any
+    groups: GroupNoise | None
     index: Any
     noise_matrix: Any
     quality: Any
     sample_quality: Any
     suggested_label: Any
-    def __init__(self, index: Any, given_label: Any, suggested_label: Any, quality: Any, sample_quality: Any, noise_matrix: Any, classes: Any) -> None: ...
+    def __init__(self, index: Any, given_label: Any, suggested_label: Any, quality: Any, sample_quality: Any, noise_matrix: Any, classes: Any, groups: GroupNoise | None = ...) -> None: ...
     def __len__(self) -> int: ...
     def to_frame(self) -> Any: ...
 
@@ -739,13 +779,15 @@ __version__: str
 
 def apply_review(table: str | PathLike[str], reviewed: str | PathLike[str], out: str | PathLike[str], *, encoding: str = ..., delimiter: str | None = ..., replace: bool = ...) -> AppliedReview: ...
 
-def audit(data: Any, target: str, *, out: str | PathLike[str] | None = ..., kind: str = ..., drop: Any = ..., top: int = ..., max_rows: int = ..., encoding: str = ..., delimiter: str | None = ..., reviewed: Any = ..., random_state: int = ..., memory_limit: int | str | None = ...) -> AuditResult | NumberAuditResult: ...
+def audit(data: Any, target: str, *, out: str | PathLike[str] | None = ..., kind: str = ..., drop: Any = ..., group: str | None = ..., top: int = ..., max_rows: int = ..., encoding: str = ..., delimiter: str | None = ..., reviewed: Any = ..., random_state: int = ..., memory_limit: int | str | None = ...) -> AuditResult | NumberAuditResult: ...
+
+def audit_annotators(data: Any, annotators: Any = ..., *, long_form: Any = ..., out: str | PathLike[str] | None = ..., drop: Any = ..., top: int = ..., max_rows: int = ..., encoding: str = ..., delimiter: str | None = ..., random_state: int = ..., memory_limit: int | str | None = ...) -> AnnotatorAudit: ...
 
 def compare(data: Any, models: Any = ..., *, target: str | None = ..., drop: Any = ..., protocol: str = ..., noise: Any = ..., repeats: int = ..., n_jobs: int = ..., time_limit: float | None = ..., encoding: str = ..., delimiter: str | None = ..., memory_limit: int | str | None = ..., out: str | PathLike[str] = ..., progress: bool = ..., command: str = ...) -> Any: ...
 
 def find_consensus(labels: ArrayLike, X: ArrayLike | None = ..., *, row: ArrayLike | None = ..., annotator: ArrayLike | None = ..., random_state: int | np.random.RandomState | None = ...) -> Consensus: ...
 
-def find_label_issues(X: ArrayLike | None = ..., y: ArrayLike | None = ..., *, pred_proba: ArrayLike | None = ..., classes: ArrayLike | None = ..., estimator: Any = ..., sample_weight: ArrayLike | None = ..., random_state: int | np.random.RandomState | None = ...) -> LabelIssues: ...
+def find_label_issues(X: ArrayLike | None = ..., y: ArrayLike | None = ..., *, pred_proba: ArrayLike | None = ..., classes: ArrayLike | None = ..., estimator: Any = ..., groups: ArrayLike | None = ..., sample_weight: ArrayLike | None = ..., random_state: int | np.random.RandomState | None = ...) -> LabelIssues: ...
 
 def find_target_issues(X: ArrayLike | None = ..., y: ArrayLike | None = ..., *, predictions: ArrayLike | None = ..., estimator: Any = ..., coverage: float = ..., sample_weight: ArrayLike | None = ..., random_state: int | np.random.RandomState | None = ...) -> TargetIssues: ...
 

@@ -8,6 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from robell.cli import audit_annotators
 from robell.cli.fit import expected_errors, memory_left
 from robell.cli.options import (
     ABOVE_LIMIT,
@@ -30,6 +31,9 @@ they come, and the report says what was done to each column. Writes NAME-audit.h
 read, and NAME-audit.csv, all rows with the least likely labels first; somebody who has looked at
 rows fills in its column "decision", for robell apply.
 
+With --annotators or --long-form the labels are those of several people: the table then holds the
+likeliest label of each row, and the page says whom to trust, and what to label next.
+
 With --fail-above or --json it is a gate for pipelines: page and table are written only where --out
 says, so that it runs in a folder that cannot be written to.
 """
@@ -39,6 +43,9 @@ examples:
   robell audit claims.csv.gz --target verdict --ignore claim_no clerk --out reports/
   robell audit old.csv --target kind --encoding latin-1 --out july
   robell audit flats.csv --target price
+  robell audit parts.csv --target defect --group supplier
+  robell audit photos.csv --annotators ann bob cyd
+  robell audit crowd.csv --long-form photo worker answer
   robell audit train.csv --target label --fail-above 5% --json found.json
 """
 WHEN_STOPPED = NOTHING_WRITTEN
@@ -51,7 +58,9 @@ def add_arguments(command):
     from robell.tables.target import LEAST_ROWS
 
     command.add_argument("data", type=Path, metavar="FILE", help=".csv, .csv.gz or .parquet")
-    command.add_argument("--target", required=True, metavar="COLUMN", help="the column of labels")
+    labels = command.add_mutually_exclusive_group(required=True)
+    labels.add_argument("--target", metavar="COLUMN", help="the column of labels")
+    audit_annotators.add_arguments(labels)
     command.add_argument(
         "--out",
         metavar="DIR or PREFIX",
@@ -66,6 +75,12 @@ def add_arguments(command):
     )
     command.add_argument(
         "--ignore", nargs="+", default=[], metavar="COLUMN", help="columns not to judge by"
+    )
+    command.add_argument(
+        "--group",
+        metavar="COLUMN",
+        help="names the supplier, month or site of each row: says which of them label worse or "
+        "better than others; not judged by",
     )
     command.add_argument(
         "--top", type=whole(0), default=25, help="suspect rows in the report (default 25)"
@@ -118,6 +133,8 @@ def run(options, arguments):
     from robell.labels.audit.reviewed import beside
     from robell.report.text import said
 
+    if options.target is None:
+        return audit_annotators.run(options, arguments, _check_outputs)
     is_gate = options.fail_above is not None or options.json is not None
     has_report = options.out is not None or not is_gate
     _check_outputs(options, has_report)
@@ -126,6 +143,7 @@ def run(options, arguments):
         options.target,
         kind=options.kind,
         drop=options.ignore,
+        group=options.group,
         max_rows=options.max_rows,
         encoding=options.encoding,
         delimiter=options.delimiter,
@@ -225,11 +243,26 @@ def _summary(result):
     checked = f"{len(result.row):,} rows checked" + (f", {left_out:,} not" if left_out else "")
     if result.reviewed.any():
         checked += f" ({counted(int(result.reviewed.sum()), 'row')} were reviewed before)"
+    by_group = [] if result.groups is None else [_by_group(result)]
     return (
         headline(result),
+        *by_group,
         f"{checked}; {counted(len(result.classes), 'class', 'classes')}: {classes}{more}",
         f"Trust: {TRUST[result.trust].lower()} ({share_predicted(result)}){_expected(result)}",
     )
+
+
+def _by_group(result):
+    """Return one line on the groups, with the worst of them."""
+    from robell.labels.audit.groups import verdict
+    from robell.report.text import percent, said
+
+    groups, line = result.groups, verdict(result, said)
+    if result.trust == "none" or not groups.differs.any():
+        return line
+    worst = max(groups.differs.nonzero()[0], key=lambda g: groups.noise_rate[g])
+    name, rate = said(str(groups.group[worst]), 30), float(groups.noise_rate[worst])
+    return f"{line} Most wrong among these: {name}, about {percent(rate)} wrong."
 
 
 def _expected(result):

@@ -221,9 +221,15 @@ def find_consensus(labels, X=None, *, row=None, annotator=None, random_state=Non
     0
     """
     read = read_votes(labels, X, row, annotator)
+    if read.X is None:
+        _warn_without_overlap(read.votes)
+    return consensus_of(read, random_state)
+
+
+def consensus_of(read, random_state):
+    """Find the consensus of votes that were read and checked."""
     votes, weight = read.votes, np.ones(read.votes.n_rows)
     if read.X is None:
-        _warn_without_overlap(votes)
         Z, confusions = fit_annotators(votes, weight)
     else:
         Z, confusions = _with_classifier(votes, read.X, weight, random_state)

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from sklearn.base import clone
 
-from robell._core.labels.link import fit_slope, posterior
+from robell._core.labels.link import posterior
 from robell._core.labels.noise import (
     common_rate,
     joint_matrix,
@@ -15,6 +15,7 @@ from robell._core.labels.noise import (
     noise_rates,
     wrong_share,
 )
+from robell._core.labels.recalibrate import fit_recalibration
 from robell.labels.judge import Judgement
 from robell.labels.unseen import deal_out
 
@@ -29,8 +30,8 @@ def judge_probabilities(y, pred_proba, classes=None):
     """Judge each label by probabilities of a classifier that has not seen the row.
 
     The same noise rates, posterior and ranking as with the classifier of this package: the
-    logarithms of the probabilities take the place of its left-out scores, so that a slope and
-    offsets mend probabilities that are too sure of themselves or tilted to one class.
+    logarithms of the probabilities take the place of its left-out scores, and a slope and offsets
+    mend probabilities that are too sure of themselves or tilted to one class.
     """
     y, classes, labels = _check_labels(y, classes)
     P = _check_probabilities(pred_proba, len(y), classes)
@@ -38,7 +39,7 @@ def judge_probabilities(y, pred_proba, classes=None):
     rate = common_rate(P, labels, weight)
     N = noise_matrix(P, labels, weight, rate)
     scores = np.log(np.maximum(P, SMALLEST_PROBABILITY))
-    link = fit_slope(scores, labels, weight, N)
+    link = fit_recalibration(scores, labels, N)
     Z = posterior(link.probability(scores), labels, N)
     _warn_of_odd(P, labels, classes)
     joint = joint_matrix(Z, labels, weight, len(classes))

@@ -117,7 +117,7 @@ def read_groups(groups, n_rows):
     except (TypeError, ValueError):
         raise ValueError("groups must be all text, or all numbers, or all dates") from None
     if len(names) < 2:
-        raise ValueError(f"groups must hold at least two groups; all rows are of {names[0]!r}")
+        raise ValueError(f"groups must hold at least two groups; all rows are of {str(names[0])!r}")
     return names, place.reshape(-1)
 
 
@@ -142,7 +142,8 @@ def judge_by_group(judgement, codes, names, place):
         noise_rate=wrong_share(joint),
     )
     n_rows = np.bincount(place, minlength=len(names))
-    rate = np.bincount(place, 1.0 - quality, len(names)) / n_rows
+    # Of the group's labels to come too, not of these rows alone: drawn to the whole.
+    rate = np.clip(judgement.noise_rate + found.change, 0.0, 1.0)
     half = INTERVAL * found.error
     p_value = holm(found.p_value)
     return judgement, GroupNoise(

@@ -80,7 +80,7 @@ def read_labels(table, place, *, keep_spelling=False):
         meant = {other: first for first, other in alike}
         cells = [meant.get(cell, cell) for cell in cells]
     counts = Counter(cells)
-    _require_classes(where, counts, len(cells))
+    require_classes(where, counts, len(cells))
     small = {label: n for label, n in counts.items() if n < LEAST_OF_CLASS}
     if len(counts) - len(small) < 2:
         raise FileError(
@@ -89,7 +89,7 @@ def read_labels(table, place, *, keep_spelling=False):
         )
     if len(counts) - len(small) > MOST_CLASSES:
         raise FileError(f"{where} has {len(counts):,} classes; at most {MOST_CLASSES} can be used")
-    classes = tuple(sorted(set(counts) - set(small), key=_order))
+    classes = tuple(sorted(set(counts) - set(small), key=sort_key))
     codes = {label: code for code, label in enumerate(classes)}
     usable = np.array([label in codes for label in cells])
     if usable.sum() < LEAST_ROWS:
@@ -103,15 +103,22 @@ def read_labels(table, place, *, keep_spelling=False):
         np.array([codes[label] for label in cells if label in codes]),
         kept,
         unlabelled,
-        dict(sorted(small.items(), key=lambda item: _order(item[0]))),
+        dict(sorted(small.items(), key=lambda item: sort_key(item[0]))),
         alike,
     )
 
 
-def _order(label):
+def sort_key(label):
     """Return a key that sorts numbers by size, before texts."""
     value = number(label)
     return (value is None, value or 0.0, label)
+
+
+def read_spellings(cells):
+    """Return labels of one column or several, equal numbers and look-alikes each spelt one way."""
+    cells = _one_spelling(cells)
+    meant = {other: first for first, other in _look_alikes(Counter(cells))}
+    return [meant.get(cell, cell) for cell in cells]
 
 
 def _one_spelling(cells):
@@ -126,7 +133,7 @@ def _one_spelling(cells):
     return [spelling[values[cell]] for cell in cells]
 
 
-def _require_classes(where, counts, n_rows):
+def require_classes(where, counts, n_rows):
     """Raise if the values do not look like classes."""
     if len(counts) == 1:
         raise FileError(f"{where} is constant: every row has the label {said(next(iter(counts)))}")

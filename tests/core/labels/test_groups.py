@@ -84,7 +84,7 @@ def test_hard_rows_are_not_taken_for_wrong_ones():
 def test_the_exact_p_value_counts_all_tables(strata):
     # each stratum: disagreements and others of the group, then of the rest
     odd = np.array([[s[0] for s in strata], [s[2] for s in strata]], float)
-    rows = odd + [[s[1] for s in strata], [s[3] for s in strata]]
+    rows = odd + np.array([[s[1] for s in strata], [s[3] for s in strata]])
     table = Table(rows, odd)
     excess, variance = excess_of(table)
     assert excess.sum() == pytest.approx(0.0, abs=1e-9)

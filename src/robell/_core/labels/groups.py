@@ -111,7 +111,9 @@ def p_value_of(table: Table, g: int, excess: float, variance: float) -> float:
     if variance > EXACT_VARIANCE:
         return float(2.0 * norm.sf(abs(excess) / np.sqrt(variance)))
     chances = np.ones(1)
-    for rows, n, D in zip(table.rows[g], table.rows.sum(axis=0), table.odd.sum(axis=0), strict=True):
+    for rows, n, D in zip(
+        table.rows[g], table.rows.sum(axis=0), table.odd.sum(axis=0), strict=True
+    ):
         if rows and D:
             chances = np.convolve(chances, _hypergeometric(n, D, rows))
     found = int(table.odd[g].sum())

@@ -82,6 +82,52 @@ def quality_histograms(names, codes, quality, suspect):
     return picture.svg(), shown
 
 
+def group_rates(groups, chosen, whole):
+    """Draw the share of wrong labels of some groups with its interval, beside the whole table's."""
+    step = 40
+    about = "For each group the estimated share of wrong labels, and the interval it lies in"
+    picture = Picture(
+        "audit-groups", WIDTH, step * len(chosen) + 30, "Wrong labels by group", about
+    )
+    most = max(float(groups.high[chosen].max()), whole, 0.01)
+    foot = step * len(chosen) + 4
+
+    def across(share):
+        return 6 + (WIDTH - 12) * share / most
+
+    picture.curve([(across(whole), 0), (across(whole), foot)], MUTED, 1.0, "4 3")
+    for row, g in enumerate(chosen):
+        top = step * row
+        picture.text(0, top + 15, label(str(groups.group[g]), SHORT_LABEL), weight="600")
+        size = f"{100 * groups.noise_rate[g]:.0f} % of {counted(int(groups.n_rows[g]), 'row')}"
+        picture.text(WIDTH, top + 15, size, "end", fill=MUTED)
+        y, colour = top + 27, ALARM if groups.noise_rate[g] > whole else CALM
+        picture.curve([(across(groups.low[g]), y), (across(groups.high[g]), y)], colour, 2.0)
+        spot = [(across(groups.noise_rate[g]), y)]
+        picture.dots(spot, colour, "circle", 5.5, 1.0)
+        if not groups.differs[g]:
+            picture.dots(spot, "var(--paper)", "circle", 3.5, 1.0)
+    for share, anchor in ((0.0, "start"), (most, "end")):
+        picture.text(across(share), foot + 18, f"{100 * share:.0f} %", anchor, fill=MUTED)
+    return picture.svg()
+
+
+def annotator_bars(names, quality, n_labels, chance):
+    """Draw the share of right labels of each annotator, beside that of guessing."""
+    step, room = 42, WIDTH - 130
+    told = ", ".join(f"{label(n)}: {100 * q:.0f} %" for n, q in zip(names, quality, strict=True))
+    picture = Picture("crowd-quality", WIDTH, step * len(names) + 6, "Right labels", told)
+    for row, name in enumerate(names):
+        top = step * row
+        picture.text(0, top + 15, label(name), weight="600")
+        width = max(1.5, room * float(quality[row]))
+        picture.bar(0, top + 21, width, 13, CALM)
+        text = f"{100 * quality[row]:.0f} % of {counted(int(n_labels[row]), 'label')}"
+        picture.text(width + 7, top + 32, text)
+    picture.curve([(room * chance, 0), (room * chance, step * len(names))], ALARM, 1.5, "4 3")
+    return picture.svg()
+
+
 def class_map(names, codes, plane, suspect, seed):
     """Draw the rows as dots in a plane, suspect ones as crosses; also return how many are drawn."""
     chosen = thinned(suspect, seed)

@@ -15,7 +15,13 @@ from robell.labels.review.decisions import KEEP
 from robell.report.escape import writable
 from robell.report.text import spreadsheet_safe, unique
 
+CROWD = b"row,consensus,", b"row,line,consensus,", b"row,key,consensus,", b"row,line,key,consensus,"
 SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
+
+
+def name_of(data):
+    """Return the name of a file, or "table" for a data frame."""
+    return Path(data).name if isinstance(data, str | os.PathLike) else "table"
 
 
 def output_paths(out, name, source=None, is_ours=None):
@@ -78,11 +84,11 @@ def as_csv(names, columns):
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows(zip(*(_as_text(column) for column in columns), strict=True))
+    writer.writerows(zip(*(as_cells(column) for column in columns), strict=True))
     return stream.getvalue()
 
 
-def _as_text(column):
+def as_cells(column):
     """Return the cells of a column as they are written."""
     if column.dtype == bool:
         return ["yes" if value else "no" for value in column]
@@ -98,6 +104,6 @@ def is_audit_file(path):
     """Say whether a file looks like the page or the table of an earlier audit."""
     with Path(path).open("rb") as file:
         beginning = file.read(200)
-    return beginning.startswith((b"row,given,suggested,", b"row,line,given,suggested,")) or (
-        beginning.startswith(b"<!DOCTYPE html>") and b"Content-Security-Policy" in beginning
-    )
+    return beginning.startswith(
+        (b"row,given,suggested,", b"row,line,given,suggested,", *CROWD)
+    ) or (beginning.startswith(b"<!DOCTYPE html>") and b"Content-Security-Policy" in beginning)

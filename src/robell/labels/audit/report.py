@@ -13,6 +13,7 @@ import sklearn
 
 from robell import __version__
 from robell.labels.audit import sections
+from robell.labels.audit.groups import groups_section, verdict
 from robell.labels.audit.summary import directions, hardest_hit, noise_words
 from robell.labels.trust import CLEAR, LEAST_SEPARATION, MOST_COLUMNS_A_ROW
 from robell.report.page import (
@@ -84,6 +85,7 @@ def report_page(result, *, top, csv_name, command=""):
         first_screen(result, top, csv_name),
         sections.suspects_section(result, top),
         sections.noise_section(result),
+        groups_section(result),
         sections.classes_section(result),
         sections.quality_section(result),
         sections.map_section(result),
@@ -109,6 +111,8 @@ def first_screen(result, top, csv_name):
         blocks.append(Bullets(tuple(_suspects_by_direction(result))))
     kind = "note" if result.trust in ("good", "fair") else "caution"
     blocks.append(Callout(kind, _meaning(result)))
+    if result.groups is not None:
+        blocks.append(Callout("finding", f"{verdict(result)} [More](#groups)"))
     blocks.append(Paragraph("**What to do next**"))
     blocks.append(Bullets(tuple(_next_steps(result, top, link_to(csv_name)))))
     blocks += [Callout("caution", text) for text in _warnings(result)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from robell.labels.audit.output import output_paths, table_csv, table_of
 from robell.labels.audit.reasons import Reason
 from robell.labels.audit.report import headline, report_page
 from robell.labels.audit.summary import summary
+from robell.labels.groups import GroupNoise
 from robell.labels.judge import Judgement
 from robell.labels.trust import Trust
 from robell.tables.columns import ColumnNote, Used
@@ -29,6 +31,14 @@ def require_whole(name, value, least, most=None):
         raise ValueError(f"{name} must be at most {most}, got one of {value.bit_length()} bits")
 
 
+class Groups(NamedTuple):
+    """The group of every row, as a place among the names, and how often each group is wrong."""
+
+    column: str
+    place: np.ndarray
+    noise: GroupNoise
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What the report is made of: the table, its columns as numbers, and what was found."""
@@ -43,6 +53,7 @@ class Evidence:
     conflicts: tuple[np.ndarray, ...]
     n_read: int
     random_state: int
+    groups: Groups | None = None
 
     @property
     def codes(self):
@@ -109,6 +120,10 @@ class AuditResult:
         For the suspects with the least likely labels, up to a hundred, by their number in `row`:
         the columns that speak against the label, each with `column`, `value`, `weight` (log-odds)
         and `text`, the same in words.
+    groups : GroupNoise or None
+        How often labels are wrong in each group of rows, if a column named groups.
+    group_column : str
+        That column.
     html, csv : Path or None
         The files that were written.
     evidence : Evidence
@@ -151,6 +166,8 @@ class AuditResult:
     columns: tuple[ColumnNote, ...]
     reviewed: np.ndarray
     fingerprint: np.ndarray
+    groups: GroupNoise | None = None
+    group_column: str = ""
     html: Path | None = None
     csv: Path | None = None
     reasons: dict[int, tuple[Reason, ...]] = field(default_factory=dict, repr=False)

@@ -75,8 +75,13 @@ def with_review(result, decided):
     judgement = replace(judgement, noise_rate=float(np.mean(1.0 - judgement.quality)))
     wrong = WORTH[result.trust] * float((1.0 - judgement.quality[judgement.suspect]).sum())
     names = np.array(result.classes, dtype=object)
+    groups = result.groups
+    if groups is not None:
+        place = evidence.groups.place[judgement.suspect]
+        groups = replace(groups, n_suspects=np.bincount(place, minlength=len(groups)))
     return replace(
         result,
+        groups=groups,
         suggested=names[judgement.suggested],
         quality=judgement.quality,
         probability=probability,

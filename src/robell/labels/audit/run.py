@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from robell._core.tools.files import FileError
 from robell.labels.audit.findings import contradictions
+from robell.labels.audit.groups import read_group_column
 from robell.labels.audit.numeric_run import audit_numbers, finish
-from robell.labels.audit.output import output_paths
+from robell.labels.audit.output import name_of, output_paths
 from robell.labels.audit.prepare import dropped_columns, nothing_left, prepare_columns
 from robell.labels.audit.reasons import reasons_of_classes, with_reasons
-from robell.labels.audit.result import AuditResult, Evidence, require_whole
+from robell.labels.audit.result import AuditResult, Evidence, Groups, require_whole
 from robell.labels.audit.reviewed import read_reviewed, with_review
+from robell.labels.groups import judge_by_group
 from robell.labels.judge import judge_labels
 from robell.labels.review.fingerprint import fingerprints
 from robell.labels.trust import measure_trust
+from robell.report.text import said
 from robell.tables.budget import Budget
-from robell.tables.columns import ColumnNote
+from robell.tables.columns import ColumnNote, missing_cells
 from robell.tables.leaks import find_leak
 from robell.tables.number_target import KINDS, holds_numbers
 from robell.tables.read import read_table
@@ -38,6 +40,7 @@ def audit(
     out=None,
     kind="auto",
     drop=(),
+    group=None,
     top=25,
     max_rows=MAX_ROWS,
     encoding="utf-8",
@@ -69,6 +72,10 @@ def audit(
         the report says so.
     drop : iterable of str, default=()
         Columns not to judge by.
+    group : str, default=None
+        A column that names the supplier, month or site of each row; many dates are taken together
+        by month. Labels are judged by the rates of their own group and not by this column, and the
+        result says which groups differ more than by chance.
     top : int, default=25
         How many suspect rows the report shows.
     max_rows : int, default=200000
@@ -101,8 +108,7 @@ def audit(
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> from robell import audit
+    >>>     >>> from robell import audit
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "plants.csv"
     ...     rows = [f"{k % 7 + 9 * (k % 2)};{'fern' if k % 2 else 'moss'}" for k in range(80)]
@@ -116,18 +122,20 @@ def audit(
     require_whole("max_rows", max_rows, LEAST_ROWS)
     require_whole("random_state", random_state, 0, SEEDS - 1)
     if out is not None:
-        output_paths(out, _name_of(data), source=data)  # fails before the work, not after it
+        output_paths(out, name_of(data), source=data)  # fails before the work, not after it
     budget = Budget(memory_limit)
     how = {"encoding": encoding, "delimiter": delimiter, "budget": budget}
     table = read_table(data, target, **how, max_rows=max_rows, seed=random_state)
     place = find_column(table, target)
     decided = read_reviewed(reviewed, target)
-    drop = dropped_columns(table, drop, target)
+    asked = _Asked(dropped_columns(table, drop, target), _group_place(table, group, place))
     if _is_numeric(table, place, kind):
-        result = audit_numbers(table, place, drop, random_state, budget, kind == "numbers")
+        if group is not None:
+            raise FileError(f"{said(target)} holds numbers: groups are compared for classes only")
+        result = audit_numbers(table, place, asked.drop, random_state, budget, kind == "numbers")
         result = finish(result, _prints_of(table, place, result), decided)
     else:
-        result = _audit(table, place, drop, random_state, budget)
+        result = _audit(table, place, asked, random_state, budget)
         result = with_review(replace(result, fingerprint=_prints_of(table, place, result)), decided)
         result = with_reasons(result, reasons_of_classes)
     return result if out is None else result.write(out, top=top)
@@ -145,31 +153,51 @@ def _prints_of(table, place, result):
     return fingerprints(table, place)[np.searchsorted(table.rows, result.row)]
 
 
-def _name_of(data):
-    return Path(data).name if isinstance(data, str | os.PathLike) else "table"
+class _Asked(NamedTuple):
+    """Which columns are left out, and the place of the one that names groups, or None."""
+
+    drop: tuple[str, ...]
+    group: int | None
 
 
-def _audit(table, place, drop, random_state, budget):
+def _group_place(table, group, target_place):
+    """Return the place of the column of groups, None without one."""
+    if group is None:
+        return None
+    place = find_column(table, group)
+    if place == target_place:
+        raise FileError(f"{said(group)} is the target: it cannot name groups too")
+    return place
+
+
+def _audit(table, place, asked, random_state, budget):
     labels = read_labels(table, place)
     audited = table.take(labels.kept)
-    left_out = {*drop, audited.columns[place].name}
+    left_out = {*asked.drop, audited.columns[place].name}
+    grouping = None if asked.group is None else read_group_column(audited, asked.group)
+    if grouping is not None:
+        left_out.add(audited.columns[asked.group].name)
     features = [column for column in audited.columns if column.name not in left_out]
 
     def leak_of(prepared):
         return find_leak(prepared, labels.codes, len(labels.classes))
 
     used, notes, leaks = prepare_columns(audited, features, leak_of, budget)
-    notes += tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in drop)
+    notes += tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in asked.drop)
+    if grouping is not None:
+        column = audited.columns[asked.group]
+        gone = int(missing_cells(column).sum())
+        notes += (ColumnNote(column.name, "group", gone, grouping[2]),)
     if not used:
         raise FileError(nothing_left(table.name, notes))
     n_columns = sum(column.matrix.shape[1] for column in used)
     most = PREPARED_CELLS // n_columns
     if len(audited.rows) > most:  # the same again with fewer rows
         chosen = np.random.default_rng(random_state).choice(len(table.rows), most, replace=False)
-        return _audit(table.take(np.sort(chosen)), place, drop, random_state, budget)
+        return _audit(table.take(np.sort(chosen)), place, asked, random_state, budget)
     budget.require(table.name, _judging(len(audited.rows), n_columns, len(labels.classes)))
     matrix = np.column_stack([column.matrix for column in used])
-    judgement, trust = _judge(matrix, labels.codes, random_state)
+    judgement, trust, noise = _judge(matrix, labels.codes, random_state, grouping)
     evidence = Evidence(
         table=audited,
         used=used,
@@ -181,6 +209,7 @@ def _audit(table, place, drop, random_state, budget):
         conflicts=contradictions(used, labels.codes),
         n_read=len(table.rows),
         random_state=random_state,
+        groups=noise and Groups(audited.columns[asked.group].name, grouping[1], noise),
     )
     return _result(table, table.columns[place].name, evidence, notes)
 
@@ -191,13 +220,15 @@ def _judging(n_rows, n_columns, n_classes):
     return 8 * (cells + 24 * n_columns**2) + (100 << 20)  # Gram matrices; blocks and the page
 
 
-def _judge(matrix, codes, random_state):
-    """Judge the labels; where the judgement cannot be trusted at all, suspect nobody."""
-    judgement = judge_labels(matrix, codes, random_state=random_state)
+def _judge(matrix, codes, random_state, grouping=None):
+    """Judge the labels, and the groups; where nothing can be trusted at all, suspect nobody."""
+    judgement, noise = judge_labels(matrix, codes, random_state=random_state), None
+    if grouping is not None:
+        judgement, noise = judge_by_group(judgement, codes, *grouping[:2])
     trust = measure_trust(judgement, matrix, codes, random_state)
     if trust.word == "none":
         judgement = replace(judgement, suggested=codes, suspect=np.zeros(len(codes), bool))
-    return judgement, trust
+    return judgement, trust, noise
 
 
 def _result(table, target, evidence, notes):
@@ -228,5 +259,7 @@ def _result(table, target, evidence, notes):
         columns=notes,
         reviewed=np.zeros(len(rows), bool),
         fingerprint=np.full(len(rows), "", object),
+        groups=evidence.groups and evidence.groups.noise,
+        group_column=evidence.groups.column if evidence.groups else "",
         evidence=evidence,
     )
