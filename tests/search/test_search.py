@@ -39,7 +39,7 @@ from robell import (
 )
 from robell._core.tools.progress import Progress
 from robell.metrics import g_mean_score
-from robell.search import fold
+from robell.search import solutions
 
 # -- every model -----------------------------------------------------------------------
 
@@ -436,7 +436,7 @@ def test_a_mistake_in_the_search_itself_is_not_hidden(monkeypatch, imbalanced):
     def mistaken(*_):
         raise ValueError("a mistake of ours")
 
-    monkeypatch.setattr(fold, "nested_ridge", mistaken)
+    monkeypatch.setattr(solutions, "NestedRidge", mistaken)
     with pytest.raises(ValueError, match="a mistake of ours"):
         RVFLGridSearchCV(RVFLClassifier(random_state=0), {"C": [1, 2]}, cv=3).fit(*imbalanced)
 

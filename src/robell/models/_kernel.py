@@ -7,13 +7,13 @@ from numbers import Integral, Real
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions
-from threadpoolctl import threadpool_limits
 
 from robell._core.array import in_double_precision, is_tensor
 from robell._core.membership.equations import kernel_statistics, scale_kernel_width
 from robell._core.membership.pairs import Workers, pairs_to_compare
 from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
 from robell._core.tools.progress import Progress
+from robell.models._threads import one_blas_thread
 
 KERNEL_CONSTRAINTS = {
     "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
@@ -30,11 +30,6 @@ def resolve_kernel_width(kernel_width, X, multiplicity):
     if kernel_width == "scale":
         return scale_kernel_width(in_double_precision(X), multiplicity)
     return float(kernel_width)
-
-
-def one_blas_thread():
-    """Return a context in which BLAS uses one thread."""
-    return threadpool_limits(1, "blas")
 
 
 def exact_statistics(rows, n_classes, width, n_jobs):
@@ -70,8 +65,9 @@ class WeighedByKernel:
         return self._with_cost(prepared, found.importance)
 
     def _importances(self, prepared, settings, statistics):
+        cost = super()._fit_weights(prepared)
         for found, _ in self._weighed(prepared.rows, settings, statistics):
-            yield self._with_cost(prepared, found.importance)
+            yield found.importance if cost is None else cost * found.importance
 
     def _with_cost(self, prepared, importance):
         cost = super()._fit_weights(prepared)

@@ -309,12 +309,16 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
             key = (width, comparison.seed) if approximate else width
             if key not in statistics:
                 statistics[key] = comparison.statistics(rows, n_classes, width)
-            found = statistics[key]
-            yield pw_gbell(found, labels, float(setting["rho"])), width, found.minority
+            found, rho = statistics[key], float(setting["rho"])
+            bell = ("bell", key, rho)
+            if bell not in statistics:
+                statistics[bell] = pw_gbell(found, labels, rho)
+            yield statistics[bell], width, found.minority
 
     def _importances(self, prepared, settings, statistics):
+        cost = super()._fit_weights(prepared)
         for found, *_ in self._memberships(prepared.rows, settings, statistics):
-            yield self._with_cost(prepared, found.membership)
+            yield found.membership if cost is None else cost * found.membership
 
 
 @validate_params(

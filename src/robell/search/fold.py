@@ -7,39 +7,33 @@ setting of the row weights; and one factorisation for each C.
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
-from itertools import compress, islice
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
-from threadpoolctl import threadpool_limits
 
-from robell._core.array import is_tensor
-from robell._core.layers.features import RowBlocks
-from robell._core.ridge.solve import EPS, normal_equations
-from robell._core.ridge.sweep import WeightedGram, graph_ridge, nested_ridge
-from robell._core.ridge.sweep_torch import TorchSweep
+from robell._core.array import beside, is_tensor, namespace
+from robell._core.ridge.solve import EPS
 from robell.models._family import FamilyRegressor
 from robell.models._own import first_foreign
 from robell.search.calibrations import Calibrations
 from robell.search.groups import SLOTS, NotShared, Unshared, last_step
-from robell.search.layers import layer_design, mean_of_layers
 from robell.search.scorers import RowScorer
-from robell.search.targets import TargetScorer, with_constant, without_means
-from robell.search.views import view_solutions
+from robell.search.solutions import Solved, kept, run_by_fit_too, solutions_of, total_weights
+from robell.search.targets import TargetScorer
 
-# A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
-# for each, a block at a time.
-KEEP_ELEMENTS = 1 << 25
 SCORE_ELEMENTS = 1 << 22  # scores computed at a time
+BATCH_SCORES = 1 << 17  # so many, which stay in the cache, are worth the calls they take
 # How far output weights may be from those of a single fit, relative to their size: ROUNDING over
-# the smallest pivot, at most REFINED. Measured on a hundred rows: 1/7 of one, 1/30 of the other.
+# the smallest pivot, at most REFINED. Measured on a hundred rows: 1/7 of one, 1/100 of the other; a
+# single fit with more columns than rows, which is not refined, is off by up to 2/3 of the latter.
 ROUNDING = 50 * EPS
-REFINED = 1e-8
+REFINED = 3e-8
 # Below this pivot, leave-one-out scores have too few digits for probabilities.
 TRUSTED_PIVOT = 1e-5
 
@@ -52,22 +46,6 @@ class Found(NamedTuple):
     train: dict | None
     fit_time: float  # of one candidate
     score_time: float
-
-
-@contextmanager
-def run_by_fit_too():
-    """Leave candidates to scikit-learn where code raises that every single fit runs as well.
-
-    That is the code of steps, activations and slots, which may be the caller's and raise anything:
-    fit will raise it again, and ``error_score`` decides. What only the search runs is not so
-    guarded: its errors are its own.
-    """
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, AttributeError) and error.name == "C":  # see _Fold.sweep
-            raise NotShared(f"{type(error.obj).__name__} reads C in its slots") from error
-        raise NotShared(f"fit raises {type(error).__name__}") from error
 
 
 class FoldTask(NamedTuple):
@@ -94,9 +72,9 @@ class FoldTask(NamedTuple):
                 yield Unshared(group.candidate.ravel(), str(reason))
 
 
-def run_fold(task, index, split, groups):
-    """Run one fold in a process of its own, with one BLAS thread."""
-    with threadpool_limits(1, "blas"):
+def run_fold(task, index, split, groups, config):
+    """Run some groups of one fold under scikit-learn's settings, which threads do not inherit."""
+    with config_context(**config):
         return index, list(task.run(split, groups))
 
 
@@ -128,7 +106,7 @@ class _Fold:
         self.setup_time = time.perf_counter() - start
 
     def sweep(self, group):
-        """Yield the scores of a group's candidates, one setting of the row weights at a time."""
+        """Yield the scores of a group's candidates, some settings of the row weights at a time."""
         start = time.perf_counter()
         largest = int(group.nested.max())
         with run_by_fit_too():
@@ -137,7 +115,7 @@ class _Fold:
             if first_foreign(model, SLOTS):
                 del model.C  # which varies: a slot that asks for it cannot be shared
             prepared = model._prepare(self.X, self.y, self.sample_weight)
-            design = _kept(model._design(prepared.rows.X))
+            design = kept(model._design(prepared.rows.X))
         if is_tensor(prepared.T):
             raise NotShared("tensors are fitted where they are")
         T = prepared.T
@@ -145,48 +123,57 @@ class _Fold:
             # One column is enough: the ±1 solution is the difference of the one-hot ones.
             T = T[:, 1:] - T[:, :1]
         widths = design.n_columns - model._columns_per_node * (largest - group.nested)
-        scored = [(self.X_test, self.y_test, self.test_params)]
-        if self.task.with_train:
-            scored.append((self.X, self.y, self.train_params))
-        tables = [_ScoredTable(self.task.plan, model, *rows) for rows in scored]
+        tables = self._tables(model)
         calibrate = self._calibrated(model, prepared, group, widths)
-        solutions = _solutions_of(model)
-        elapsed = (self.setup_time + time.perf_counter() - start) / len(group.settings)
-        self.setup_time = 0.0
-        sweep = solutions(
-            model, prepared, design, T, group, widths, self.statistics, self.task.device
-        )
+        each = group.candidate[0].size
+        n_scored = max(1, *(table.rows.n_rows for table in tables))
+        step = max(1, BATCH_SCORES // (n_scored * each * T.shape[1]))
+        where = (self.statistics, self.task.device, step)
+        sweep = solutions_of(model)(model, prepared, design, T, group, widths, *where)
         # Features of one network and of a larger one differ by the rounding of their products, and
         # sums over more rows by more.
         noise = max(_reach(prepared.rows.X), *(table.reach for table in tables))
         noise *= max(1.0, np.sqrt(design.n_rows) / 10.0)
-        for place in range(len(group.settings)):
+        elapsed = (self.setup_time + time.perf_counter() - start) / group.candidate.size
+        self.setup_time = 0.0
+        while True:
             start = time.perf_counter()
-            beta, trust = next(sweep)
+            solved = next(sweep, None)
+            if solved is None:
+                return
             fitted = time.perf_counter()
-            error = np.minimum(ROUNDING / np.maximum(trust.ravel(), EPS), REFINED) * noise
-            here = group.candidate[place].ravel()
-            columns = beta.reshape(len(beta), len(here), -1)
-            found_by, least = calibrate(group.settings[place])
-            for found in _score(here, columns, error, trust.ravel() > least, tables, found_by):
-                if isinstance(found, Found):
-                    spent = time.perf_counter() - fitted
-                    fit_time = (elapsed + fitted - start) / len(here)
-                    found = found._replace(fit_time=fit_time, score_time=spent / len(here))
-                yield found
+            here = group.candidate[solved.places].reshape(len(solved.places), each)
+            found_by, least = calibrate(solved)
+            found = _score_solved(solved, here, noise, tables, found_by, least)
+            spent = (time.perf_counter() - fitted) / here.size
+            fit_time = elapsed + (fitted - start) / here.size
+            for some in found:
+                if isinstance(some, Found):
+                    some = some._replace(fit_time=fit_time, score_time=spent)
+                yield some
+
+    def _tables(self, model):
+        """Return the rows to be scored: of the test part, then of the training part if asked."""
+        scored = [(self.X_test, self.y_test, self.test_params)]
+        if self.task.with_train:
+            scored.append((self.X, self.y, self.train_params))
+        return [_ScoredTable(self.task.plan, model, *rows) for rows in scored]
 
     def _calibrated(self, model, prepared, group, widths):
-        """Return what gives the calibrations of a setting, and the pivot they can be trusted from.
+        """Return what gives the calibrations of settings, and the pivot they can be trusted from.
 
         None, and any pivot, where no scorer asks for probabilities.
         """
         if all(plan.depends_on != "probabilities" for plan in self.task.plan.values()):
-            return lambda setting: (None, 0.0)
+            return lambda solved: (None, 0.0)
         found = Calibrations(model, prepared, 1.0 / (group.C * model._C_factor), widths)
 
-        def under(setting):
-            (total,) = _total_weights(model, prepared, [setting], self.statistics)
-            return found.under(total), TRUSTED_PIVOT
+        def under(solved):
+            # Of equal weights those of one setting are enough.
+            _, first = np.unique(solved.member, return_index=True)
+            settings = [group.settings[place] for place in solved.places[first]]
+            totals = total_weights(model, prepared, settings, self.statistics)
+            return [one for total in totals for one in found.under(total)], TRUSTED_PIVOT
 
         return under
 
@@ -196,161 +183,77 @@ def _reach(X):
     return max(1.0, float(np.abs(X).sum(axis=1).max()) / 16.0)
 
 
-def _score(here, columns, error, is_solved, tables, calibrations):
-    """Yield the scores of candidates that are certain, and why the others' are not known."""
+def _score_solved(solved, here, noise, tables, calibrations, least):
+    """Return the scores of candidates that are certain, and why the others' are not known.
+
+    ``here`` are the candidates' numbers, a row a setting; ``least`` is the pivot from which
+    ``calibrations``, one a distinct candidate, can be trusted.
+    """
+    P, n, *_, K = solved.beta.shape
+    trust, columns = solved.trust.ravel(), solved.beta.reshape(P, -1, K)
+    error = np.minimum(ROUNDING / np.maximum(trust, EPS), REFINED) * noise
+    is_solved, each = trust > least, here.shape[1]
+    try:
+        verdict = _score(columns, error, is_solved, tables, calibrations)
+    except NotShared as reason:
+        if n == 1:
+            return [Unshared(here.ravel(), str(reason))]
+        found = []
+        for k in range(n):  # what concerns one setting leaves the others alone
+            mine = solved.member == k
+            one = Solved(
+                solved.beta[:, k : k + 1],
+                solved.trust[k : k + 1],
+                solved.places[mine],
+                np.zeros(mine.sum(), np.intp),
+            )
+            some = calibrations and calibrations[k * each : (k + 1) * each]
+            found += _score_solved(one, here[mine], noise, tables, some, least)
+        return found
+    return _report(verdict, here, solved.member)
+
+
+class _Verdict(NamedTuple):
+    """What is known of candidates whose row weights are distinct."""
+
+    is_solved: np.ndarray
+    is_doubtful: np.ndarray
+    values: list  # of every table, name -> values, of those that are solved and not in doubt
+
+
+def _score(columns, error, is_solved, tables, calibrations):
+    """Score the candidates that are solved."""
+    if not is_solved.any():
+        return _Verdict(is_solved, np.zeros(len(is_solved), bool), [])
     if not is_solved.all():
-        yield Unshared(here[~is_solved], "the system is singular to working precision")
-        here, columns, error = here[is_solved], columns[:, is_solved], error[is_solved]
+        columns, error = columns[:, beside(is_solved, columns)], error[is_solved]
         if calibrations is not None:
             calibrations = list(compress(calibrations, is_solved))
-    if not len(here):
-        return
-    try:
-        values, doubts = zip(
-            *(table.score(columns, error, calibrations) for table in tables), strict=True
-        )
-    except NotShared as reason:
-        yield Unshared(here, str(reason))
-        return
-    doubtful = np.any(doubts, axis=0)
-    if doubtful.any():
-        yield Unshared(here[doubtful], "a score within rounding of another one decides")
-    if not doubtful.all():
-        kept = [{name: value[~doubtful] for name, value in some.items()} for some in values]
-        yield Found(here[~doubtful], kept[0], kept[1] if len(kept) > 1 else None, 0.0, 0.0)
+    found = [table.score(columns, error, calibrations) for table in tables]
+    is_doubtful = np.zeros(len(is_solved), bool)
+    is_doubtful[is_solved] = np.any([doubts for _, doubts in found], axis=0)
+    certain = ~is_doubtful[is_solved]
+    kept_values = [{name: v[certain] for name, v in values.items()} for values, _ in found]
+    return _Verdict(is_solved, is_doubtful, kept_values)
 
 
-def _kept(design):
-    """Return a design that is held in memory if it is small enough."""
-    if design.n_rows * design.n_columns <= KEEP_ELEMENTS:
-        M = design.whole()
-        return RowBlocks(lambda rows: M[rows], design.n_rows, design.n_columns, design.dtype)
-
-    def make_rows(rows):
-        with run_by_fit_too():
-            return design._make_rows(rows)
-
-    return RowBlocks(make_rows, design.n_rows, design.n_columns, design.dtype)
-
-
-def _solutions_of(model):
-    """Return what finds the output weights of a group of candidates of a model."""
-    if model._blocks() is not None:
-        return _view_solutions
-    if model._penalty_parameter is not None:
-        return _penalty_solutions
-    if getattr(model, "combine", "concat") != "concat":
-        return _layer_solutions
-    return _centred_solutions if isinstance(model, FamilyRegressor) else _nested_solutions
-
-
-def _view_solutions(model, prepared, design, T, group, widths, statistics, device):
-    """Yield β of several views, and how far to trust it, for every coupling."""
-    if device is not None:
-        raise NotImplementedError("views are solved on the host: use device='cpu'")
-    if model._penalty_parameter is not None:
-        raise NotShared("views with a graph are solved one by one")
-    (total,) = _total_weights(model, prepared, [{}], statistics)
-    yield from view_solutions(model, total, design, T, group)
-
-
-def _centred_solutions(model, prepared, design, T, group, widths, statistics, device):
-    """Yield β of a regressor, whose constant is free, as ``_nested_solutions`` does."""
-    (total,) = _total_weights(model, prepared, [{}], statistics)
-    behind, T, *means = without_means(design, T, total)
-    sweep = _on_host if device is None else _on_device
-    totals = iter([total])
-    for beta, trust in sweep(_kept(behind), T, totals, 1.0 / group.C, widths - 1, device):
-        yield with_constant(beta, *means), trust
-
-
-def _layer_solutions(model, prepared, design, T, group, widths, statistics, device):
-    """Yield β of networks whose layers have a ridge each, depths being the nested parameter."""
-    if model.combine == "vote":
-        raise NotShared("votes of layers are counted in every fit")
-    one_layer = np.array([widths.min() - (group.nested.min() - 1) * model._columns_per_node])
-    solutions = _centred_solutions if isinstance(model, FamilyRegressor) else _nested_solutions
-    found, trust = [], []
-    for layer in range(int(group.nested.max())):
-        of_layer = _kept(layer_design(model, design, layer))
-        ((beta, pivot),) = solutions(
-            model, prepared, of_layer, T, group, one_layer, statistics, device
-        )
-        found.append(beta[:, :, 0])
-        trust.append(pivot[:, 0])
-    yield (
-        mean_of_layers(found, group.nested, model._n_shared()),
-        np.stack([np.min(trust[:depth], axis=0) for depth in group.nested], axis=1),
-    )
-
-
-def _nested_solutions(model, prepared, design, T, group, widths, statistics, device):
-    """Yield β of (P, C, nested, K), and how far to trust it, for every setting of the weights."""
-    totals = _total_weights(model, prepared, group.settings, statistics)
-    sweep = _on_host if device is None else _on_device
-    return sweep(design, T, totals, 1.0 / (group.C * model._C_factor), widths, device)
-
-
-def _total_weights(model, prepared, settings, statistics):
-    """Yield the weight of every row for each setting: its multiplicity times its importance."""
-    multiplicity = prepared.rows.multiplicity
-    if settings[0]:
-        importances = model._importances(prepared, settings, statistics)
-    else:
-        importances = (model._fit_weights(prepared) for _ in settings)
-    for _ in settings:
-        with run_by_fit_too():
-            importance = next(importances)
-        yield multiplicity if importance is None else multiplicity * importance
-
-
-def _on_host(design, T, totals, penalties, widths, device):
-    totals = np.stack(list(totals))
-    kept = design.n_rows * design.n_columns <= KEEP_ELEMENTS
-    gram = WeightedGram(design.whole(), T, totals) if kept else None
-    for k, total in enumerate(totals):
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            G, R = normal_equations(design, T, total) if gram is None else gram.lower(k)
-            if not np.isfinite(np.diagonal(G)).all():
-                raise NotShared("the hidden layer or the inputs overflow")
-            yield nested_ridge(design, G, R, T, total, penalties, widths)
-
-
-def _on_device(design, T, totals, penalties, widths, device):
-    M = design.whole()
-    if not np.isfinite(M).all():
-        raise NotShared("the hidden layer or the inputs overflow")
-    sweep = TorchSweep(M, T, device)
-    while batch := list(islice(totals, sweep.batch(len(penalties)))):
-        yield from sweep.solve(np.stack(batch), penalties, widths)
-
-
-def _penalty_solutions(model, prepared, design, T, group, widths, statistics, device):
-    """Yield β of (P, C, nested, K), and how far to trust it, for every weight of the penalty."""
-    if device is not None:
-        raise NotImplementedError("penalties of models are solved on the host: use device='cpu'")
-    (total,) = _total_weights(model, prepared, [{}], statistics)
-    name = model._penalty_parameter
-    weights = [setting.get(name, getattr(model, name)) for setting in group.settings]
-    weights = np.array(weights, dtype=float)
-    shape = (len(weights), len(group.C), len(widths))
-    beta, trust = np.zeros((shape[0], design.n_columns, *shape[1:], T.shape[1])), np.zeros(shape)
-    for j, width in enumerate(widths):
-        M, basis = _prefix(design, int(width)).whole(), None
-        if len(M) < width:
-            basis = np.linalg.svd(M, full_matrices=False)[2].T
-            M = M @ basis
-        term = model._penalty_term(M, prepared.rows)
-        found, trust[:, :, j] = graph_ridge(M, T, total, term, group.C, weights)
-        beta[:, :width, :, j] = found if basis is None else np.einsum("pr,arck->apck", basis, found)
-    yield from zip(beta, trust, strict=True)
-
-
-def _prefix(design, width):
-    """Return the first columns of a design: that of a network with fewer nodes."""
-    return RowBlocks(
-        lambda rows: design._make_rows(rows)[:, :width], design.n_rows, width, design.dtype
-    )
+def _report(verdict, here, member):
+    """Return what is known of candidates, given what is known of the distinct ones."""
+    each = here.shape[1]
+    of = (member[:, None] * each + np.arange(each)).ravel()  # which of the distinct ones each is
+    here, found = here.ravel(), []
+    is_solved, is_doubtful = verdict.is_solved[of], verdict.is_doubtful[of]
+    if not is_solved.all():
+        found.append(Unshared(here[~is_solved], "the system is singular to working precision"))
+    if is_doubtful.any():
+        found.append(Unshared(here[is_doubtful], "a score within rounding of another one decides"))
+    certain = is_solved & ~is_doubtful
+    if certain.any():
+        row = np.cumsum(verdict.is_solved & ~verdict.is_doubtful) - 1
+        row = row[of[certain]]
+        scores = [{name: v[row] for name, v in values.items()} for values in verdict.values]
+        found.append(Found(here[certain], scores[0], scores[1] if scores[1:] else None, 0.0, 0.0))
+    return found
 
 
 class _ScoredTable:
@@ -361,7 +264,7 @@ class _ScoredTable:
         self.scorer = scorer(plan, model, X, y, params)
         with run_by_fit_too():
             rows = model._validate_new(X)
-            self.rows = _kept(model._design(rows))
+            self.rows = kept(model._design(rows))
             self.size = np.concatenate([_row_norms(M) for _, M in self.rows])
         self.reach = _reach(rows)
 
@@ -370,26 +273,34 @@ class _ScoredTable:
 
         ``error`` is that of the output weights relative to their size, one a candidate.
         """
-        n = self.rows.n_rows
-        step = max(1, SCORE_ELEMENTS // (max(1, n) * columns.shape[2]))
+        step = max(1, SCORE_ELEMENTS // (max(1, self.rows.n_rows) * columns.shape[2]))
+        xp, error, size = namespace(columns), beside(error, columns), beside(self.size, columns)
         parts, doubts = [], []
         for start in range(0, columns.shape[1], step):
             block = columns[:, start : start + step]
-            scores = np.empty((n, *block.shape[1:]))
-            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-                for rows, M in self.rows:
-                    product = M @ block.reshape(len(block), -1)
-                    scores[rows] = product.real.reshape(-1, *block.shape[1:])
-            if not np.isfinite(scores).all():
-                raise NotShared("the scores overflow")
-            norms = np.linalg.norm(block, axis=0).max(axis=1) * error[start : start + step]
+            scores = self._scores(block)
+            squares = xp.einsum("pck,pck->ck", block, block.conj()).real
+            norms = xp.sqrt(xp.amax(squares, 1)) * error[start : start + step]
             if scores.shape[2] == 1:
                 scores = scores[:, :, 0]
-            doubts.append(self.scorer.doubtful(scores, self.size[:, None] * norms))
+            doubts.append(self.scorer.doubtful(scores, size[:, None] * norms))
             some = calibrations and calibrations[start : start + step]
             parts.append(self.scorer.values(scores, some))
         values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return values, np.concatenate(doubts)
+
+    def _scores(self, block):
+        """Return the scores of every row, (n, candidates, K), where the output weights are."""
+        flat = block.reshape(len(block), -1)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            parts = [(beside(M, block) @ flat).real for _, M in self.rows]
+            xp = namespace(block)
+            scores = parts[0] if len(parts) == 1 else xp.concatenate(parts)
+            total = scores.ravel() @ scores.ravel()
+        # The sum of squares is quick, and finite most often.
+        if not np.isfinite(float(total)) and not bool(xp.isfinite(scores).all()):
+            raise NotShared("the scores overflow")
+        return scores.reshape(-1, *block.shape[1:])
 
 
 def _row_norms(M):

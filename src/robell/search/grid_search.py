@@ -15,6 +15,7 @@ import warnings
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn import get_config
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
@@ -25,11 +26,11 @@ from sklearn.model_selection._validation import (
 )
 from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
-from threadpoolctl import threadpool_limits
 
 from robell._core.ridge.sweep_torch import require_device
 from robell._core.tools.progress import Progress
 from robell.models._family import FamilyRegressor
+from robell.models._threads import limit_blas
 from robell.models._validation import one_line_errors
 from robell.search.fold import FoldTask, run_fold
 from robell.search.groups import NotShared, Unshared, group_candidates, last_step
@@ -38,6 +39,7 @@ from robell.search.scorers import plan_scores
 
 # Up to this many rows, one BLAS thread is faster than two: matrices are small, and many.
 SMALL_ROWS = 20_000
+PARTS_A_WORKER = 4  # of the work, where several share it
 
 
 class RVFLGridSearchCV(GridSearchCV):
@@ -65,7 +67,8 @@ class RVFLGridSearchCV(GridSearchCV):
     scoring : str, callable, list, tuple or dict, default=None
         As in ``GridSearchCV``.
     n_jobs : int, default=None
-        Processes over folds, and over activations beyond. Each uses one BLAS thread.
+        Threads over folds and activations for what is shared, each with one BLAS thread; processes
+        for what is fitted one by one. Another backend is chosen with ``joblib.parallel_config``.
     refit : bool, str or callable, default=True
         As in ``GridSearchCV``.
     cv : int, cross-validation generator or iterable, default=None
@@ -81,7 +84,6 @@ class RVFLGridSearchCV(GridSearchCV):
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where the factorisations run: in LAPACK, or in batches on a CUDA device through PyTorch
         (extra ``gpu``), in double precision either way. A device that is not there is an error.
-        Graph terms (``graph`` of :class:`GranularBallRVFLClassifier`) run on the host only.
 
     Attributes
     ----------
@@ -228,8 +230,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             slow = self._run_one_by_one(
                 X, y, base, candidates, splits, missing, scorers, routed, progress
             )
-        done = [{"fit_error": None}] * self.n_shared_
-        _warn_or_raise_about_fit_failures(done + slow, self.error_score)
+        if any(record["fit_error"] is not None for record in slow):
+            done = [{"fit_error": None}] * self.n_shared_
+            _warn_or_raise_about_fit_failures(done + slow, self.error_score)
         if self.n_shared_:
             for (candidate, split), record in zip(missing, slow, strict=True):
                 table.store_record(candidate, split, record)
@@ -258,24 +261,30 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
 
     def _run_shared(self, task, groups, splits):
         """Yield what each fold finds, or leaves to be fitted one by one, as it is found."""
-        if effective_n_jobs(self.n_jobs) == 1 or not groups:
-            limit = 1 if _num_samples(task.X) <= SMALL_ROWS else None
-            with threadpool_limits(limit, "blas"):
+        n_jobs = effective_n_jobs(self.n_jobs)
+        if n_jobs == 1 or not groups:
+            with limit_blas(1 if _num_samples(task.X) <= SMALL_ROWS else None):
                 for split, rows in enumerate(splits):
                     for found in task.run(rows, groups):
                         yield split, found
             return
+        # Some parts for every worker, so that none waits long for the last one.
+        parts = min(len(groups), -(-PARTS_A_WORKER * n_jobs // len(splits)))
         parallel = Parallel(
-            self.n_jobs, pre_dispatch=self.pre_dispatch, return_as="generator_unordered"
+            self.n_jobs,
+            prefer="threads",
+            pre_dispatch=self.pre_dispatch,
+            return_as="generator_unordered",
         )
-        parts = max(1, -(-effective_n_jobs(self.n_jobs) // len(splits)))
-        for split, all_found in parallel(
-            delayed(run_fold)(task, split, rows, groups[part::parts])
-            for split, rows in enumerate(splits)
-            for part in range(min(parts, len(groups)))
-        ):
-            for found in all_found:
-                yield split, found
+        config = get_config()
+        with limit_blas(1):
+            for split, all_found in parallel(
+                delayed(run_fold)(task, split, rows, groups[part::parts], config)
+                for split, rows in enumerate(splits)
+                for part in range(parts)
+            ):
+                for found in all_found:
+                    yield split, found
 
     def _run_one_by_one(self, X, y, base, candidates, splits, missing, scorers, routed, progress):
         """Let scikit-learn fit and score what is missing; return its records."""

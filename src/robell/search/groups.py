@@ -93,7 +93,7 @@ def group_candidates(base, param_grid, fit_params):
         raise NotShared("fit is given more than sample_weight of the last step")
     if getattr(base, "transform_input", None):
         raise NotShared("the pipeline transforms what fit is given")
-    groups, unshared, offset = [], [], 0
+    groups, unshared, offset, valid = [], [], 0, set()
     grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
     for number, grid in enumerate(grids):
         names = sorted(grid)
@@ -108,7 +108,7 @@ def group_candidates(base, param_grid, fit_params):
             fixed = {names[k]: grid[names[k]][v] for k, v in zip(looped, place, strict=True)}
             # Compared by place, not by value: 1 and 1.0 are equal, and may mean different things.
             first = [v for k, v in zip(looped, place, strict=True) if _is_before(names[k], prefix)]
-            found, left = _make_groups(base, prefix, fixed, values, index[place])
+            found, left = _make_groups(base, prefix, fixed, values, index[place], valid)
             groups += [group._replace(stage=(number, *first)) for group in found]
             unshared += left
     return groups, unshared
@@ -122,17 +122,18 @@ def _is_before(name, prefix):
     return bool(prefix) and not name.startswith(prefix)
 
 
-def _make_groups(base, prefix, fixed, values, index):
+def _make_groups(base, prefix, fixed, values, index, valid):
     """Return the groups of some fixed parameters and the product of shareable values, and the rest.
 
-    A value that this model cannot share becomes a fixed one.
+    A value that this model cannot share becomes a fixed one. ``valid`` remembers which values were
+    found to be valid.
     """
     try:
         last = _family_member(base, fixed)
         own = _shared_parameters(last)
         fixable = [name for name in values if name not in own]
         if not fixable:
-            return _make_group(last, prefix, fixed, values, index, own)
+            return _make_group(last, prefix, fixed, values, index, own, valid)
     except NotShared as reason:
         return [], [Unshared(index.ravel(), str(reason), isinstance(reason, Overridden))]
     name = fixable[0]
@@ -141,7 +142,7 @@ def _make_groups(base, prefix, fixed, values, index):
     groups, unshared = [], []
     for k, value in enumerate(values[name]):
         here = fixed | {prefix + name: value}
-        found, left = _make_groups(base, prefix, here, rest, index.take(k, axis=axis))
+        found, left = _make_groups(base, prefix, here, rest, index.take(k, axis=axis), valid)
         groups += found
         unshared += left
     return groups, unshared
@@ -174,7 +175,7 @@ def _shared_parameters(last):
     return (*own, "C", *([last._nested_parameter] if last._is_nested else []))
 
 
-def _make_group(last, prefix, fixed, values, index, shared):
+def _make_group(last, prefix, fixed, values, index, shared, valid):
     """Return the group of some fixed parameters and the product of shared values, and the rest."""
     nested = last._nested_parameter
     own = [name for name in shared if name not in ("C", nested)]
@@ -187,8 +188,10 @@ def _make_group(last, prefix, fixed, values, index, shared):
             index = index[..., None]
     index = index.transpose([names.index(name) for name in order])
     kept, unshared = [], []
+    # Parameters are checked one by one: what was valid beside others is so beside these.
+    known = valid if _is_valid(last) else set()
     for d, name in enumerate(order):
-        reasons = [_why_not(last, name, value) for value in values[name]]
+        reasons = [_why_not(last, name, value, known) for value in values[name]]
         kept.append([k for k, reason in enumerate(reasons) if reason is None])
         unshared += [
             Unshared(index.take(k, axis=d).ravel(), reason)
@@ -209,12 +212,21 @@ def _make_group(last, prefix, fixed, values, index, shared):
     return [Group((), before, others, settings, C, sizes, candidate)], unshared
 
 
-def _why_not(last, name, value):
-    """Return why a value of a shareable parameter cannot be shared, or None."""
+def _is_valid(last):
     try:
-        clone(last).set_params(**{name: value})._validate_params()
+        last._validate_params()
     except ValueError:
-        return "fit refuses the parameters"
+        return False
+    return True
+
+
+def _why_not(last, name, value, valid):
+    """Return why a value of a shareable parameter cannot be shared, or None."""
+    key = (type(last), name, id(value))  # the grid holds the value as long as this is needed
+    if key not in valid:
+        if not _is_valid(clone(last).set_params(**{name: value})):
+            return "fit refuses the parameters"
+        valid.add(key)
     if name == "C" and value == "loo":
         return "C='loo' is chosen in every fit"
     return "C=inf is solved by singular values" if name == "C" and value == np.inf else None

@@ -3,7 +3,8 @@
 Two classes: ``scores`` (n, m) are decision values, positive for class 1. More: (n, m, K).
 ``codes`` (n,) are the true classes' places in the model's classes, -1 for a class it never saw.
 Each function returns m values, equal to scikit-learn's to the last bit: ties among candidates must
-stay ties. That needs scikit-learn's own order of operations, not only its formula.
+stay ties. That needs scikit-learn's own order of operations, not only its formula. Scores may be a
+tensor: right predictions are counted where it is.
 
 Scores of a search are known within rounding only. :func:`doubtful_labels` and
 :func:`doubtful_order` say where that could change a prediction or the order of two rows.
@@ -12,36 +13,39 @@ Scores of a search are known within rounding only. :func:`doubtful_labels` and
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from robell._core.array import beside, namespace, to_host
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
 
-def predictions(scores: Array) -> Codes:
-    """Return the predicted class of every row and candidate: the first of the largest scores."""
-    if scores.ndim == 2:
-        return (scores > 0).astype(np.intp)
-    return np.asarray(scores.argmax(axis=2))
-
-
-def doubtful_labels(scores: Array, error: Array) -> Flags:
+def doubtful_labels(scores: Any, error: Any) -> Flags:
     """Say for which candidates errors of this size, (n, m), could change a prediction."""
+    xp = namespace(scores)
     if scores.ndim == 2:
-        return np.asarray((np.abs(scores) < error).any(axis=0))
-    second, first = np.moveaxis(np.partition(scores, -2, axis=2)[:, :, -2:], 2, 0)
-    return np.asarray((first - second < 2.0 * error).any(axis=0))
+        found = (abs(scores) < error).any(0)
+    else:
+        first = xp.amax(scores, 2)
+        # The second largest: the largest where the first is set aside, once.
+        place = scores.argmax(2)[..., None] == beside(np.arange(scores.shape[2]), scores)
+        second = xp.amax(xp.where(place, -xp.inf, scores), 2)
+        found = (first - second < 2.0 * error).any(0)
+    return np.asarray(to_host(found))
 
 
-def doubtful_order(scores: Array, error: Array, counts: Callable[[Codes], Flags]) -> Flags:
+def doubtful_order(scores: Any, error: Any, counts: Callable[[Codes], Flags]) -> Flags:
     """Say for which candidates errors of this size, (n, m), could change an order that counts.
 
     ``counts`` says of the rows in descending order, (n, m), which neighbours' order does. Rows
     hang together where the interval of one reaches that of another.
     """
+    scores, error = to_host(scores), to_host(error)
     order = np.argsort(-scores, axis=0, kind="stable")
     ranked = np.take_along_axis(scores, order, axis=0)
     error = np.take_along_axis(np.broadcast_to(error, scores.shape), order, axis=0)
@@ -50,40 +54,53 @@ def doubtful_order(scores: Array, error: Array, counts: Callable[[Codes], Flags]
     return np.asarray(((upper > lower) & counts(order)).any(axis=0))
 
 
-def recalls(codes: Codes, predicted: Codes) -> Array:
+def hits(codes: Codes, scores: Any) -> tuple[Array, Array]:
+    """Return how many rows of every class of ``codes`` are right, (classes, m), and its size.
+
+    The class with the first of the largest scores is predicted.
+    """
+    xp = namespace(scores)
+    classes, place, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+    true = beside(codes, scores)[:, None]
+    right = (scores > 0) == (true == 1) if scores.ndim == 2 else scores.argmax(2) == true
+    one_hot = (place == np.arange(len(classes))[:, None]) & (codes >= 0)
+    counts = beside(one_hot.astype(np.float64), scores) @ xp.asarray(right, dtype=xp.float64)
+    return to_host(counts), sizes.astype(np.float64)
+
+
+def recalls(codes: Codes, scores: Any) -> Array:
     """Return the recall of every class of ``codes``, one column each."""
-    found = [(predicted[codes == c] == c).mean(axis=0) for c in np.unique(codes)]
-    return np.ascontiguousarray(np.stack(found).T)
+    counts, sizes = hits(codes, scores)
+    return np.ascontiguousarray((counts / sizes[:, None]).T)
 
 
-def accuracy(codes: Codes, scores: Array) -> Array:
+def accuracy(codes: Codes, scores: Any) -> Array:
     """Return the share of right predictions."""
-    return np.asarray((predictions(scores) == codes[:, None]).mean(axis=0))
+    return np.asarray(hits(codes, scores)[0].sum(axis=0) / len(codes))
 
 
-def balanced_accuracy(codes: Codes, scores: Array) -> Array:
+def balanced_accuracy(codes: Codes, scores: Any) -> Array:
     """Return the mean recall of the classes."""
-    return np.asarray(recalls(codes, predictions(scores)).mean(axis=1))
+    return np.asarray(recalls(codes, scores).mean(axis=1))
 
 
-def g_mean(codes: Codes, scores: Array) -> Array:
+def g_mean(codes: Codes, scores: Any) -> Array:
     """Return the geometric mean of the recalls."""
-    found = recalls(codes, predictions(scores))
+    found = recalls(codes, scores)
     products, place = np.unique(np.prod(found, axis=1), return_inverse=True)
     # One by one: the power of an array may differ from the power of a number in the last bit.
     roots = [float(product ** (1.0 / found.shape[1])) for product in products]
     return np.array(roots)[place]
 
 
-def f1(codes: Codes, scores: Array) -> Array:
+def f1(codes: Codes, scores: Any) -> Array:
     """Return 2 TP/(2 TP + FP + FN) of class 1, 0 where undefined."""
-    positive = (scores > 0).astype(np.float64)
-    true_positive = (codes == 1).astype(np.float64) @ positive
-    denominator = positive.sum(axis=0) + (codes == 1).sum()
-    return np.asarray(2.0 * true_positive / np.maximum(denominator, 1.0))
+    (true_negative, true_positive), (zeros, ones) = hits(codes, scores)
+    positive = true_positive + (zeros - true_negative)
+    return np.asarray(2.0 * true_positive / np.maximum(positive + ones, 1.0))
 
 
-def roc_auc(codes: Codes, scores: Array) -> Array:
+def roc_auc(codes: Codes, scores: Any) -> Array:
     """Return the area under the ROC curve, by trapezoids between its corners."""
     areas = np.empty(scores.shape[1])
     for k, (true, false) in enumerate(_counts_at_thresholds(codes, scores)):
@@ -97,7 +114,7 @@ def roc_auc(codes: Codes, scores: Array) -> Array:
     return areas
 
 
-def average_precision(codes: Codes, scores: Array) -> Array:
+def average_precision(codes: Codes, scores: Any) -> Array:
     """Return the precision at every threshold, averaged over the steps of the recall."""
     values = np.empty(scores.shape[1])
     for k, (true, false) in enumerate(_counts_at_thresholds(codes, scores)):
@@ -109,6 +126,7 @@ def average_precision(codes: Codes, scores: Array) -> Array:
 
 def _counts_at_thresholds(codes, scores):
     """Yield, for every column, how many rows of class 1 and class 0 reach each distinct score."""
+    scores = to_host(scores)
     order = np.argsort(-scores, axis=0, kind="stable")
     ranked = np.take_along_axis(scores, order, axis=0)
     hits = np.cumsum((codes == 1)[order], axis=0, dtype=np.float64)
@@ -122,7 +140,7 @@ def _counts_at_thresholds(codes, scores):
 
 # Which need two classes, both present, to mean anything.
 TWO_CLASS = {"f1", "roc_auc", "average_precision"}
-METRICS: dict[str, Callable[[Codes, Array], Array]] = {
+METRICS: dict[str, Callable[[Codes, Any], Array]] = {
     "accuracy": accuracy,
     "balanced_accuracy": balanced_accuracy,
     "g_mean": g_mean,

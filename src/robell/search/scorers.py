@@ -19,6 +19,7 @@ from sklearn.metrics import (
 )
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 
+from robell._core.array import to_host
 from robell._core.ridge.calibrate import calibrated_probability
 from robell.metrics import g_mean_score
 from robell.models._family import of_both_classes
@@ -131,8 +132,8 @@ class RowScorer:
         if needs & {"labels", "values"}:
             found |= doubtful_labels(scores, error)
         if needs & {"order", "values"}:
-            columns = [scores] if scores.ndim == 2 else np.moveaxis(scores, 2, 0)
-            for column in columns:
+            host = to_host(scores)
+            for column in [host] if host.ndim == 2 else np.moveaxis(host, 2, 0):
                 found |= doubtful_order(column, error, self._order_counts)
         return found
 
@@ -157,6 +158,7 @@ class RowScorer:
             if metric is not None and usable and not self.params:
                 values[name] = METRICS[metric](self.codes, scores)
                 continue
+            scores = to_host(scores)
             models = [
                 ScoredRows(self.classes, scores[:, k], calibrations and calibrations[k])
                 for k in range(scores.shape[1])

@@ -20,6 +20,7 @@ from sklearn.metrics import (
 )
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 
+from robell._core.array import to_host
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.constant import mean_of_targets
 from robell.search.groups import NotShared
@@ -117,7 +118,7 @@ class TargetScorer:
 
     def values(self, scores, calibrations):
         """Return name -> one value a column of ``scores``, (n, candidates) or with targets last."""
-        values = {}
+        values, scores = {}, to_host(scores)
         columns = scores.reshape(*scores.shape[:2], -1)
         for name, (scorer, metric, _) in self.plan.items():
             if metric is not None and not self.params:

@@ -6,18 +6,29 @@ leading block of the factor. With G + λI = LLᵀ for the largest network and z 
 
     β_k = L_k⁻ᵀ z_k,   which is L⁻ᵀ applied to z with everything behind its first k entries zeroed,
 
-so one factorisation and one triangular solve give all networks of one penalty.
+so one factorisation and one triangular solve give all networks of one penalty. Targets stand beside
+the columns, so that z comes with the factor, whatever large numbers s stand behind:
+
+    [G + λI  R; Rᵀ  sI] = [L 0; zᵀ *][L 0; zᵀ *]ᵀ
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from robell._core.layers.features import RowBlocks
+from robell._core.ridge.lapack import (
+    Call,
+    aligned,
+    copy_lower,
+    factorise,
+    solve_lower,
+    subtract_product,
+)
 from robell._core.ridge.solve import AnyArray
 
 Array = NDArray[np.float64]
@@ -28,6 +39,14 @@ REFINE_PIVOT = 1e-7
 SINGULAR_PIVOT = 1e-12
 # Reciprocal condition number below which a graph system is left to the solver for one candidate.
 LU_RCOND = 1e-12
+LARGE = 1e200  # in the place of s: its pivot is positive, whatever z is
+# A penalty at least so large beside the diagonal leaves enough digits to networks with more columns
+# than rows; below the second pivot they are refined.
+WIDE_PIVOT = 1e-8
+REFINE_WIDE = 1e-5
+DUAL_COST = 100**3  # what the calls of a dual system take, as the order of a system, cubed
+ORDER_OF = 8  # the order of a system is filled up to a multiple of this: LAPACK is faster then
+BACK_ROWS = 64  # rows of the factor in one step of the back substitution
 
 
 class NestedSolution(NamedTuple):
@@ -38,8 +57,12 @@ class NestedSolution(NamedTuple):
     pivot: Array
 
 
+def _order(n: int) -> int:
+    return -(-n // ORDER_OF) * ORDER_OF
+
+
 class WeightedGram:
-    """MᵀWM and MᵀWT of one matrix for several row weights, rows of constant weight taken once.
+    """[M T]ᵀW[M T] of one matrix for several row weights, rows of constant weight taken once.
 
     ``weights`` has one row a setting, one column a row of M.
     """
@@ -47,37 +70,41 @@ class WeightedGram:
     def __init__(self, M: AnyArray, T: Array, weights: Array) -> None:
         self.weights = weights
         (self.herk,) = get_blas_funcs(("herk" if np.iscomplexobj(M) else "syrk",), (M,))
+        size = M.shape[1] + T.shape[1]
+        beside = np.zeros((len(M), _order(size)), M.dtype)  # [M T 0]
+        beside[:, : M.shape[1]], beside[:, M.shape[1] : size] = M, T
         constant = (weights == weights[0]).all(axis=0)
         self.varying = np.flatnonzero(~constant)
-        self.base = self._products(M[constant], T[constant], weights[0, constant], None)
-        self.M, self.T = M[self.varying], T[self.varying]
-        self.buffer = np.empty_like(self.M)  # a fresh one would cost as much as the scaling
+        self.base = np.zeros((beside.shape[1],) * 2, M.dtype, order="F")
+        self.buffer = beside[constant]
+        self.columns = self.buffer
+        if constant.any():
+            self.base = self._add(weights[0, constant], self.base)
+        self.columns = beside[self.varying]
+        self.buffer = np.empty_like(self.columns)  # a fresh one would cost as much as the scaling
+        self.found = np.empty_like(self.base)
 
-    def lower(self, setting: int) -> tuple[AnyArray, AnyArray]:
-        """Return the lower triangle of MᵀWM, in LAPACK's order, and MᵀWT."""
+    def lower(self, setting: int) -> AnyArray:
+        """Return the lower triangle of the products, in LAPACK's order, until the next call."""
         if len(self.varying) == 0:
             return self.base
-        w = self.weights[setting, self.varying]
-        return self._products(self.M, self.T, w, self.base, self.buffer)
+        np.copyto(self.found, self.base)
+        return self._add(self.weights[setting, self.varying], self.found)
 
-    def _products(
-        self,
-        M: AnyArray,
-        T: Array,
-        w: Array,
-        base: tuple[AnyArray, AnyArray] | None,
-        out: AnyArray | None = None,
-    ) -> tuple[AnyArray, AnyArray]:
-        root = np.sqrt(w)[:, None]
-        scaled = np.multiply(M, root, out=out)
-        R = scaled.conj().T @ (T * root)
-        # BLAS takes a row-major (A, P) as its transpose, whose product is the conjugate of ours.
-        if base is None:
-            if len(M) == 0:
-                return np.zeros((M.shape[1],) * 2, M.dtype, order="F"), R
-            return self.herk(1.0, scaled.T, lower=1).conj(), R
-        G = self.herk(1.0, scaled.T, beta=1.0, c=base[0].conj(), lower=1)
-        return G.conj(), base[1] + R
+    def _add(self, w: Array, products: AnyArray) -> AnyArray:
+        scaled = np.multiply(self.columns, np.sqrt(w)[:, None], out=self.buffer)
+        if np.iscomplexobj(scaled):
+            # BLAS takes a row-major (A, P) as its transpose, whose product is the conjugate.
+            np.conjugate(scaled, out=scaled)
+        return self.herk(1.0, scaled.T, beta=1.0, c=products, lower=1, overwrite_c=1)
+
+
+def with_targets(G: AnyArray, R: AnyArray) -> AnyArray:
+    """Return [G R; Rᴴ 0] in LAPACK's order, lower triangle, as :class:`WeightedGram` does."""
+    P, K = R.shape
+    products = np.zeros((_order(P + K),) * 2, G.dtype, order="F")
+    products[:P, :P], products[P : P + K, :P] = G, R.conj().T
+    return products
 
 
 def nested_ridge(
@@ -92,128 +119,251 @@ def nested_ridge(
     """Solve (G_k + λI)β = R_k for every penalty λ and every leading block of k columns.
 
     Of G = MᵀWM only the lower triangle is read; R = MᵀWT; ``design`` (M), T and w serve residuals
-    and the dual form, in which widths beyond the number of rows are solved, one by one.
+    and the dual form, in which widths beyond the number of rows are solved.
     """
-    shape = (design.n_columns, len(penalties), len(widths), R.shape[1])
-    beta = np.zeros((shape[0], int(np.prod(shape[1:]))), G.dtype, order="F").reshape(shape)
-    pivot = np.zeros((len(penalties), len(widths)))
-    tall = np.flatnonzero(widths <= design.n_rows)
-    if len(tall):
-        prefixes = _Prefixes(design, G, R, T, w, widths[tall])
-        found, smallest = prefixes.solve(penalties)
-        if len(tall) == len(widths):
-            beta = found
-        else:
-            beta[: len(found), :, tall] = found
-        pivot[:, tall] = smallest[:, None]
-    for j in np.flatnonzero(widths > design.n_rows):
-        _solve_wide(design, T, w, penalties, int(widths[j]), beta[:, :, j], pivot[:, j])
-    return NestedSolution(beta, pivot)
+    return NestedRidge(design, T, penalties, widths).solve(with_targets(G, R), w)
+
+
+class NestedRidge:
+    """One design and its targets, to be solved for many row weights, penalties and widths.
+
+    Widths beyond the number of rows have a smaller dual system, each its own; or they share the
+    factor of the largest network, which may be quicker. That loses digits where the penalty is
+    small beside the diagonal, for G is singular.
+    """
+
+    def __init__(
+        self, design: RowBlocks, T: Array, penalties: Array, widths: NDArray[np.intp]
+    ) -> None:
+        self.design, self.T, self.penalties, self.widths = design, T, penalties, widths
+        self.shape = (design.n_columns, len(penalties), len(widths), T.shape[1])
+        self.dtype = np.dtype(design.dtype)
+        self.limit = _largest_factor(widths, design.n_rows)
+        self.made: dict[int, _Prefixes | _Wide] = {}
+
+    def solve(self, products: AnyArray, w: Array, out: AnyArray | None = None) -> NestedSolution:
+        """Solve for row weights w, of which ``products`` are; into ``out`` if it is given."""
+        beta = np.zeros(self.shape, self.dtype) if out is None else out
+        pivot = np.zeros(self.shape[1:3])
+        shared = np.ones(len(self.penalties), bool)
+        if self.limit > self.design.n_rows:
+            largest = np.diagonal(products)[: self.shape[0]].real.max()
+            shared = self.penalties >= WIDE_PIVOT * largest
+        for limit in {self.limit, min(self.limit, self.design.n_rows)}:
+            places = np.flatnonzero(shared if limit == self.limit else ~shared)
+            if len(places):
+                self._solve_within(limit, places, products, w, beta, pivot)
+        return NestedSolution(beta, pivot)
+
+    def _solve_within(
+        self,
+        limit: int,
+        places: NDArray[np.intp],
+        products: AnyArray,
+        w: Array,
+        beta: AnyArray,
+        pivot: Array,
+    ) -> None:
+        """Solve for some penalties: widths up to a limit from one factor, others in dual form."""
+        within = np.flatnonzero(self.widths <= limit)
+        if len(within):
+            prefixes = self._make(limit, _Prefixes, self.widths[within])
+            found, smallest = prefixes.solve(products, w, places)
+            if len(within) == len(self.widths) and len(places) == len(self.penalties):
+                beta[: len(found)], pivot[:] = found, smallest
+            else:
+                some = np.ix_(places, within)
+                beta[(slice(0, len(found)), *some)], pivot[some] = found, smallest
+        for j in np.flatnonzero(self.widths > limit):
+            width = int(self.widths[j])
+            system = self._make(-width, _Wide, width)
+            beta[:width, places, j], pivot[places, j] = system.solve(w, places)
+
+    def _make(self, key: int, kind: Any, widths: Any) -> Any:
+        """Return systems of some widths, made when they are first needed."""
+        if key not in self.made:
+            self.made[key] = kind(self.design, self.T, self.penalties, widths)
+        return self.made[key]
+
+
+def _largest_factor(widths: NDArray[np.intp], n_rows: int) -> int:
+    """Return up to which width one factor is quicker than a dual system for each width."""
+    rising = np.sort(widths[widths > n_rows]).tolist()
+    tall = int(widths[widths <= n_rows].max(initial=0))
+    costs = {
+        limit: limit**3 + (n_rows**3 + DUAL_COST) * sum(width > limit for width in rising)
+        for limit in (tall, *rising)
+    }
+    best = min(costs, key=costs.__getitem__)
+    return max(best, n_rows) if best == tall else best
+
+
+class _System:
+    """A matrix beside which right-hand sides stand, factored again and again in one place."""
+
+    def __init__(self, n: int, K: int, dtype: Any) -> None:
+        self.n, self.K = n, K
+        self.system = aligned((_order(n + K),) * 2, dtype)
+        self.products = np.zeros_like(self.system)  # [G R; Rᴴ 0], to be filled in
+        self.copy = copy_lower(self.products, self.system)
+        self.diagonal = self.system.reshape(-1, order="F")[:: len(self.system) + 1]  # a view
+        self.potrf, self.report = factorise(self.system)
+
+    def factor(self, penalty: float) -> Array:
+        """Factor products + λI; return its squared pivots over the diagonal, zeros if it fails."""
+        n = self.n
+        self.copy()
+        self.diagonal[:n] += penalty
+        self.diagonal[n:] = LARGE
+        scale = self.diagonal[:n].real.copy()
+        self.potrf()
+        if self.report.value != 0:
+            return np.zeros(n)
+        pivots = self.diagonal[:n].real
+        found: Array = pivots * pivots
+        found /= scale
+        return found
+
+    def forward(self) -> AnyArray:
+        """Return z = L⁻¹R of the last factor, (n, K)."""
+        return self.system[self.n : self.n + self.K, : self.n].conj().T
 
 
 class _Prefixes:
     """The leading blocks of one system, to be solved for one penalty after another."""
 
     def __init__(
-        self,
-        design: RowBlocks,
-        G: AnyArray,
-        R: AnyArray,
-        T: Array,
-        w: Array,
-        widths: NDArray[np.intp],
+        self, design: RowBlocks, T: Array, penalties: Array, widths: NDArray[np.intp]
     ) -> None:
-        P = int(widths.max())
-        self.design, self.T, self.w = design, T, w
-        self.G = np.asfortranarray(G[:P, :P])
-        self.R = np.asfortranarray(R[:P])
-        self.K = R.shape[1]
-        inside = np.arange(P)[:, None] < np.repeat(widths, self.K)
-        self.inside = np.asfortranarray(inside.astype(np.float64))  # (P, widths * K)
-        self.n_widths = len(widths)
-        self.system = np.empty_like(self.G)  # one buffer: a fresh one costs more than the copy
-        self.diagonal = self.system.reshape(-1, order="F")[:: P + 1]  # a view
-        self.potrf, self.trtrs = get_lapack_funcs(("potrf", "trtrs"), (self.G,))
-        (self.trsm,) = get_blas_funcs(("trsm",), (self.G,))
+        self.design, self.T, self.penalties = design, T, penalties
+        P, K = int(widths.max()), T.shape[1]
+        self.P, self.K, self.n_widths = P, K, len(widths)
+        self.tall = min(P, design.n_rows)
+        self.kind = (widths > design.n_rows).astype(np.intp)
+        self.refine_below = REFINE_WIDE if self.tall < P else REFINE_PIVOT
+        rising = np.argsort(widths, kind="stable")
+        self.place = np.argsort(rising) if (rising != np.arange(len(widths))).any() else None
+        self.columns = np.repeat(widths[rising], K)
+        self.inside = np.asfortranarray((np.arange(P)[:, None] < self.columns).astype(np.float64))
+        self.work = _System(P, K, design.dtype)
+        self.beta = aligned((P, len(penalties) * len(self.columns)), design.dtype)
+        m = len(self.columns)
+        self.blocks = [self.beta[:, i * m : (i + 1) * m] for i in range(len(penalties))]
+        self.back = [self._back_substitution(block) for block in self.blocks]
+        factor = self.work.system[:P, :P]
+        self.forward = [solve_lower(factor, block, transposed=False) for block in self.blocks]
 
-    def solve(self, penalties: Array) -> tuple[AnyArray, Array]:
-        """Return β, (P, penalties, widths, K), and the smallest pivot of every penalty."""
-        P, m = self.inside.shape
-        beta: AnyArray = np.zeros((P, len(penalties) * m), self.G.dtype, order="F")
-        pivots = np.zeros((len(penalties), P))
-        for i, penalty in enumerate(penalties.tolist()):
-            factor = self._factor(penalty)
-            if factor is not None:
-                pivots[i] = self.diagonal.real
-                forward, _ = self.trtrs(factor, self.R, lower=1)
-                self._back(factor, forward, beta[:, i * m : (i + 1) * m])
-        # Squared pivots over the diagonal of the system: how much of each column is its own.
-        scale = np.diagonal(self.G).real + penalties[:, None]
-        smallest = (np.square(pivots) / scale).min(axis=1)
-        for k in np.flatnonzero((smallest < REFINE_PIVOT) & (smallest >= SINGULAR_PIVOT)):
-            self._refine(float(penalties[k]), beta[:, k * m : (k + 1) * m])
-        shape = (P, len(penalties), self.n_widths, self.K)
-        return beta.reshape(shape), np.where(smallest >= SINGULAR_PIVOT, smallest, 0.0)
+    def _back_substitution(self, B: AnyArray) -> list[Call]:
+        """Return the calls that replace B by L⁻ᴴB, columns zero behind their widths left out."""
+        L, calls = self.work.system, []
+        for low in range(0, self.P, BACK_ROWS)[::-1]:
+            high = min(low + BACK_ROWS, self.P)
+            here = B[low:high, int((self.columns <= low).sum()) :]
+            below = int((self.columns <= high).sum())
+            if below < B.shape[1]:
+                part = L[high : self.P, low:high], B[high:, below:], B[low:high, below:]
+                calls.append(subtract_product(*part))
+            calls.append(solve_lower(L[low:high, low:high], here, transposed=True))
+        return calls
 
-    def _factor(self, penalty: float) -> AnyArray | None:
-        np.copyto(self.system, self.G)
-        self.diagonal += penalty
-        factor, info = self.potrf(self.system, lower=1, clean=0, overwrite_a=1)
-        return factor if info == 0 else None
+    def solve(
+        self, products: AnyArray, w: Array, places: NDArray[np.intp]
+    ) -> tuple[AnyArray, Array]:
+        """Return β, (P, places, widths, K), until the next call, and the pivots of some penalties.
 
-    def _back(self, factor: AnyArray, forward: AnyArray, out: AnyArray) -> None:
-        """Write L_k⁻ᵀz_k of every width into ``out``, given z of one or of every width."""
-        if forward.shape[1] < out.shape[1] and self.K > 1:
-            forward = np.tile(forward, (1, self.n_widths))
-        np.multiply(self.inside, forward, out=out)
-        self.trsm(1.0, factor, out, lower=1, trans_a=2, overwrite_b=1)
+        The pivots are the smallest ones, (places, widths); 0 where unsolved.
+        """
+        pivot = np.zeros((len(self.penalties), 2))  # of the columns up to the rows, and of all
+        self._take(products)
+        for i in places.tolist():
+            block, penalty = self.blocks[i], float(self.penalties[i])
+            pivots = self.work.factor(penalty)
+            pivot[i] = least = pivots.min()
+            if self.tall < self.P:
+                pivot[i, 0] = pivots[: self.tall].min()
+            if not least >= SINGULAR_PIVOT:
+                block[:], pivot[i] = 0.0, 0.0
+                continue
+            z = self.work.forward()
+            np.multiply(self.inside, np.tile(z, (1, self.n_widths)) if self.K > 1 else z, out=block)
+            for call in self.back[i]:
+                call()
+            if least < self.refine_below:
+                self._refine(i, penalty, w)
+        beta = self.beta.reshape((self.P, len(self.penalties), self.n_widths, self.K))
+        if self.place is not None:
+            beta = beta[:, :, self.place]
+        if len(places) < len(self.penalties):
+            beta = beta[:, places]
+        return beta, pivot[places][:, self.kind]
 
-    def _refine(self, penalty: float, beta: AnyArray) -> None:
+    def _take(self, products: AnyArray) -> None:
+        """Take the products over, without the columns that only the dual form has."""
+        P, K, n, mine = self.P, self.K, self.design.n_columns, self.work.products
+        if n == P:
+            np.copyto(mine, products)
+        else:
+            mine[:P, :P], mine[P : P + K, :P] = products[:P, :P], products[n : n + K, :P]
+
+    def _refine(self, i: int, penalty: float, w: Array) -> None:
         """Correct β of one penalty by its gradient MᵀW(T - Mβ) - λβ, taken from M itself."""
-        factor = self._factor(penalty)
-        assert factor is not None  # it was factored before
-        P = len(beta)
-        T = np.tile(self.T, (1, self.n_widths))
+        block = self.blocks[i]
+        beta, T = block.copy(order="F"), np.tile(self.T, (1, self.n_widths))
         gradient = -penalty * beta
         for rows, M in self.design:
-            M = M[:, :P]
-            gradient += M.conj().T @ (self.w[rows, None] * (T[rows] - M @ beta))
-        forward, _ = self.trtrs(factor, gradient * self.inside, lower=1)
-        correction = np.empty_like(beta, order="F")
-        self._back(factor, forward, correction)
-        beta += correction
+            M = M[:, : self.P]
+            gradient += M.conj().T @ (w[rows, None] * (T[rows] - M @ beta))
+        np.multiply(gradient, self.inside, out=block)
+        self.forward[i]()
+        block *= self.inside
+        for call in self.back[i]:
+            call()
+        block += beta
 
 
-def _solve_wide(
-    design: RowBlocks,
-    T: Array,
-    w: Array,
-    penalties: Array,
-    width: int,
-    beta: AnyArray,
-    pivot: Array,
-) -> None:
-    """Fill in β = M̃ᵀ(M̃M̃ᵀ + λI)⁻¹T̃ of one width for every penalty."""
-    root = np.sqrt(w)[:, None]
-    M = design.whole()[:, :width] * root
-    K = np.asfortranarray(M @ M.conj().T)
-    potrf, potrs = get_lapack_funcs(("potrf", "potrs"), (K,))
-    for i, penalty in enumerate(penalties):
-        system = K.copy(order="F")
-        system.ravel(order="K")[:: len(K) + 1] += penalty
-        diagonal = np.diagonal(system).real.copy()
-        factor, info = potrf(system, lower=1, clean=0, overwrite_a=1)
-        if info != 0:
-            continue
-        smallest = float((np.square(np.diagonal(factor).real) / diagonal).min())
-        if not smallest >= SINGULAR_PIVOT:
-            continue
-        alpha, _ = potrs(factor, T * root, lower=1)
-        if smallest < REFINE_PIVOT:
-            residual = T * root - M @ (M.conj().T @ alpha) - penalty * alpha
-            alpha = alpha + potrs(factor, residual, lower=1)[0]
-        beta[:width, i] = M.conj().T @ alpha
-        pivot[i] = smallest
+class _Wide:
+    """β = M̃ᵀ(M̃M̃ᵀ + λI)⁻¹T̃ of one width: MMᵀ is made once, and weights only scale it."""
+
+    def __init__(self, design: RowBlocks, T: Array, penalties: Array, width: int) -> None:
+        self.M, self.T, self.penalties = design.whole()[:, :width], T, penalties
+        A, K = T.shape
+        self.work = _System(A, K, design.dtype)
+        self.kernel = self.M @ self.M.conj().T
+        self.alpha = aligned((A, len(penalties) * K), design.dtype)
+        self.blocks = [self.alpha[:, i * K : (i + 1) * K] for i in range(len(penalties))]
+        factor = self.work.system[:A, :A]
+        self.calls = [
+            [solve_lower(factor, block, transposed) for transposed in (False, True)]
+            for block in self.blocks
+        ]
+
+    def solve(self, w: Array, places: NDArray[np.intp]) -> tuple[AnyArray, Array]:
+        """Return β of some penalties, (width, places, K), and their smallest pivots."""
+        (A, K), width = self.T.shape, self.M.shape[1]
+        root = np.sqrt(w)[:, None]
+        targets = self.T * root
+        np.multiply(self.kernel, root * root.T, out=self.work.products[:A, :A])
+        self.work.products[A : A + K, :A] = targets.T
+        smallest = np.zeros(len(self.penalties))
+        for i in places.tolist():
+            alpha, (forward, back) = self.blocks[i], self.calls[i]
+            penalty = float(self.penalties[i])
+            least = self.work.factor(penalty).min()
+            if not least >= SINGULAR_PIVOT:
+                alpha[:] = 0.0
+                continue
+            smallest[i] = least
+            alpha[:] = self.work.forward()
+            back()
+            if least < REFINE_WIDE:
+                found = alpha.copy()
+                fitted = root * (self.M @ (self.M.conj().T @ (root * found)))
+                alpha[:] = targets - fitted - penalty * found
+                forward()
+                back()
+                alpha += found
+        found = self.M.conj().T @ (root * self.alpha)
+        return found.reshape(width, len(self.penalties), K)[:, places], smallest[places]
 
 
 def graph_ridge(

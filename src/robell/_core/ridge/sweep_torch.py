@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robell._core.ridge.solve import AnyArray
-from robell._core.ridge.sweep import REFINE_PIVOT, SINGULAR_PIVOT, NestedSolution
+from robell._core.ridge.sweep import LU_RCOND, REFINE_PIVOT, SINGULAR_PIVOT
 
 Array = NDArray[np.float64]
 
@@ -38,6 +38,11 @@ def require_device(device: str) -> Any:
     return found
 
 
+def _one_norm(A: Any) -> Any:
+    """Return the largest sum of absolute values of a column, of every matrix."""
+    return A.abs().sum(dim=-2).amax(dim=-1)
+
+
 class TorchSweep:
     """One design matrix on a device, to be solved for many row weights, penalties and widths."""
 
@@ -53,8 +58,14 @@ class TorchSweep:
         A, P = self.M.shape
         return int(max(1, BATCH_ELEMENTS // (n_penalties * max(P * P, A * P // n_penalties, 1))))
 
-    def solve(self, w: Array, penalties: Array, widths: NDArray[np.intp]) -> list[NestedSolution]:
-        """Return the nested solutions of every row of ``w``, (settings, A)."""
+    def solve(
+        self, w: Array, penalties: Array, widths: NDArray[np.intp]
+    ) -> tuple[Any, NDArray[np.float64]]:
+        """Return the nested solutions of every row of ``w``, (settings, A).
+
+        β of shape (settings, P, penalties, widths, K) stays on the device; the smallest pivots,
+        (settings, penalties, widths), are 0 where unsolved, as in ``sweep.py``.
+        """
         torch, device = self.torch, self.M.device
         weights = torch.as_tensor(w, device=device)
         penalty = torch.as_tensor(penalties, device=device)
@@ -71,9 +82,43 @@ class TorchSweep:
             found, smallest = self._solve_wide(weights, penalty, int(widths[j]))
             beta[:, : widths[j], :, j] = found
             pivot[:, :, j] = smallest
-        on_host = beta.cpu().numpy()
         pivot[pivot < SINGULAR_PIVOT] = 0.0
-        return [NestedSolution(on_host[k], pivot[k]) for k in range(len(w))]
+        return beta, pivot
+
+    def solve_graph(self, w: Array, term: Array, C: Array, weights: Array) -> tuple[Array, Array]:
+        """Solve (MᵀWM + (I + αS)/C)β = MᵀWT for every C and graph weight α, as ``graph_ridge``.
+
+        The reciprocal condition numbers, in the 1-norm, are those of the inverses themselves.
+        """
+        torch, device = self.torch, self.M.device
+        P, K = self.M.shape[1], self.T.shape[1]
+        weight = torch.as_tensor(w, device=device)[:, None]
+        G, R = self.M.T @ (self.M * weight), self.M.T @ (self.T * weight)
+        eye = torch.eye(P, dtype=G.dtype, device=device)
+        term = torch.as_tensor(term, device=device)
+        # For C < 1 the system is multiplied by C: 1/C must not overflow.
+        error = torch.as_tensor(np.minimum(C, 1.0), device=device)[:, None, None]
+        size = torch.as_tensor(1.0 / np.maximum(C, 1.0), device=device)[:, None, None]
+        beta = np.zeros((len(weights), P, len(C), K))
+        rcond = np.zeros((len(weights), len(C)))
+        step = max(1, BATCH_ELEMENTS // (4 * len(C) * P * P))
+        for start in range(0, len(weights), step):
+            some = torch.as_tensor(weights[start : start + step], device=device)
+            systems = error * G + size * (eye + some[:, None, None, None] * term)
+            usable = torch.isfinite(systems).all(-1).all(-1)
+            systems = torch.where(usable[..., None, None], systems, eye)
+            factor, pivots, info = torch.linalg.lu_factor_ex(systems)
+            inverse = torch.linalg.lu_solve(factor, pivots, eye.expand_as(systems))
+            found = 1.0 / (_one_norm(systems) * _one_norm(inverse))
+            found = torch.where((info == 0) & usable & (found >= LU_RCOND), found, 0.0)
+            right = (error * R).expand(len(some), -1, -1, -1)
+            solution = torch.linalg.lu_solve(factor, pivots, right)
+            residual = right - systems @ solution
+            solution = solution + torch.linalg.lu_solve(factor, pivots, residual)
+            solution = torch.where(found[..., None, None] > 0.0, solution, 0.0)
+            beta[start : start + step] = solution.transpose(1, 2).cpu().numpy()
+            rcond[start : start + step] = found.nan_to_num(0.0).cpu().numpy()
+        return beta, rcond
 
     def _factor(self, G: Any, penalty: Any) -> tuple[Any, Any]:
         """Return the factors of G + λI, (settings, penalties, n, n), and their smallest pivots."""
