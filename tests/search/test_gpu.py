@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from searches import COMMON, FAMILY, assert_same, table
 
-from robell import GranularBallRVFLClassifier, RVFLClassifier, RVFLGridSearchCV
+from robell import RVFLClassifier, RVFLGridSearchCV
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import normal_equations
-from robell._core.ridge.sweep import nested_ridge
+from robell._core.ridge.sweep import graph_ridge, nested_ridge
 from robell.search import grid_search
 
 
@@ -38,13 +38,13 @@ def test_batched_solutions_equal_single_ones(rng, device, n_rows, n_targets, is_
     T, w = rng.normal(size=(n_rows, n_targets)), rng.uniform(0.1, 2, (4, n_rows))
     penalties, widths = np.array([1e3, 1.0, 1e-7]), np.array([30, 4, 17])
     design = RowBlocks(lambda rows: M[rows], *M.shape, M.dtype.type)
-    batched = TorchSweep(M, T, device).solve(w, penalties, widths)
+    found, pivots = TorchSweep(M, T, device).solve(w, penalties, widths)
     for k in range(4):
         G, R = normal_equations(design, T, w[k])
         beta, pivot = nested_ridge(design, G, R, T, w[k], penalties, widths)
-        np.testing.assert_array_equal(batched[k].pivot > 0, pivot > 0)
+        np.testing.assert_array_equal(pivots[k] > 0, pivot > 0)
         scale = np.abs(beta).max(axis=0)
-        assert (np.abs(batched[k].beta - beta) <= 1e-7 * scale + 1e-12).all()
+        assert (np.abs(found[k].cpu().numpy() - beta) <= 1e-7 * scale + 1e-12).all()
 
 
 def test_singular_systems_are_left_to_the_host(rng, device):
@@ -52,14 +52,35 @@ def test_singular_systems_are_left_to_the_host(rng, device):
 
     M = rng.normal(size=(40, 5))
     M = np.hstack([M, M])
-    (found,) = TorchSweep(M, rng.normal(size=(40, 1)), device).solve(
+    _, pivots = TorchSweep(M, rng.normal(size=(40, 1)), device).solve(
         np.ones((1, 40)), np.array([1.0, 1e-20]), np.array([10])
     )
-    np.testing.assert_array_equal(found.pivot > 0, [[True], [False]])
+    np.testing.assert_array_equal(pivots > 0, [[[True], [False]]])
+
+
+@pytest.mark.parametrize("batch", [1, 1 << 20])
+def test_graph_systems_equal_single_ones(rng, monkeypatch, device, batch):
+    from robell._core.ridge import sweep_torch
+
+    monkeypatch.setattr(sweep_torch, "BATCH_ELEMENTS", batch)
+    M, T = rng.normal(size=(30, 7)), rng.normal(size=(30, 2))
+    w, term = rng.uniform(0.1, 2, 30), rng.normal(size=(7, 7))
+    C, weights = np.array([1e-320, 1e-3, 1.0, 1e5]), np.array([0.0, 1e-2, 1e3, 1e308])
+    with np.errstate(over="ignore"):
+        beta, rcond = graph_ridge(M, T, w, term, C, weights)
+        there, trust = sweep_torch.TorchSweep(M, T, device).solve_graph(w, term, C, weights)
+    np.testing.assert_array_equal(trust > 0, rcond > 0)
+    solved = trust > 0
+    assert solved.any()
+    assert not solved.all()
+    # LAPACK estimates the norm of the inverse from below, by a factor of at most a few.
+    assert (trust[solved] <= rcond[solved] * 1.001).all()
+    assert (trust[solved] >= rcond[solved] / 10).all()
+    np.testing.assert_allclose(there, beta, rtol=1e-9, atol=1e-300)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", [name for name in FAMILY if name != "gegb"])
+@pytest.mark.parametrize("name", FAMILY)
 def test_a_search_on_a_device_equals_one_on_the_host(monkeypatch, device, name, n_classes):
     monkeypatch.setattr(grid_search, "require_device", lambda _: device)
     estimator, more = FAMILY[name]
@@ -90,11 +111,32 @@ def test_small_batches_change_nothing(monkeypatch, device):
     assert_same(host, there)
 
 
-def test_graph_terms_say_that_they_need_the_host(monkeypatch, device, imbalanced):
+@pytest.mark.parametrize(
+    "scoring", ["balanced_accuracy", "f1", "roc_auc", "average_precision", "neg_log_loss"]
+)
+def test_every_kind_of_score_on_a_device(monkeypatch, device, scoring):
     monkeypatch.setattr(grid_search, "require_device", lambda _: device)
-    model = GranularBallRVFLClassifier(graph="lda")
-    with pytest.raises(NotImplementedError, match="use device='cpu'"):
-        RVFLGridSearchCV(model, {"C": [1, 2]}, device="cuda").fit(*imbalanced)
+    estimator, more = FAMILY["robell"]
+    X, y = table()
+    host, there = (
+        RVFLGridSearchCV(
+            estimator(random_state=0),
+            {**COMMON, **more},
+            cv=3,
+            scoring=scoring,
+            return_train_score=True,
+            device=where,
+        ).fit(X, y)
+        for where in ("cpu", "cuda")
+    )
+    if scoring == "neg_log_loss":  # known within rounding
+        names = ["mean_test_score", "mean_train_score"]
+        for name in names:
+            np.testing.assert_allclose(
+                host.cv_results_[name], there.cv_results_[name], rtol=1e-8, atol=1e-10
+            )
+    else:
+        assert_same(host, there)
 
 
 def test_a_device_that_fails_is_not_replaced_by_the_host(monkeypatch, device, imbalanced):

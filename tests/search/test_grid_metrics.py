@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from robell._core.layers.features import RowBlocks
+from robell._core.ridge import sweep
 from robell._core.ridge.solve import normal_equations, solve_ridge
 from robell._core.ridge.sweep import nested_ridge
 from robell.metrics import g_mean_score, sensitivity_score, specificity_score
@@ -105,6 +106,31 @@ def test_nested_solutions_equal_single_ones(rng, n_rows, n_targets, is_complex):
         narrow = RowBlocks(lambda rows, k=k: M[rows, :k], n_rows, int(k), M.dtype.type)
         expected = solve_ridge(narrow, T, C[i], w).beta
         np.testing.assert_allclose(beta[:k, i, j], expected, rtol=1e-7, atol=1e-9)
+        np.testing.assert_array_equal(beta[k:, i, j], 0.0)
+
+
+@pytest.mark.parametrize("dual_cost", [-(10**9), 10**9])
+@pytest.mark.parametrize("size", [1.0, 1e4])
+def test_wide_networks_share_a_factor_or_have_their_own(rng, monkeypatch, dual_cost, size):
+    monkeypatch.setattr(sweep, "DUAL_COST", dual_cost)
+    M, T = size * rng.normal(size=(25, 40)), rng.normal(size=(25, 2))
+    w = rng.uniform(0.1, 2, 25)
+    design = RowBlocks(lambda rows: M[rows], *M.shape)
+    penalties, widths = np.array([1e2, 1e-3]), np.array([26, 40, 8, 25])
+    systems = sweep.NestedRidge(design, T, penalties, widths)
+    assert systems.limit == (25 if dual_cost < 0 else 40)
+    G, R = normal_equations(design, T, w)
+    beta, pivot = systems.solve(sweep.with_targets(G, R), w)
+    assert pivot.all()
+    # The smaller penalty is too small beside the larger columns for the factor of all widths.
+    kinds = {type(made).__name__ for made in systems.made.values()}
+    assert ("_Wide" in kinds) == (dual_cost < 0 or size > 1.0)
+    for i, j in np.ndindex(2, 4):
+        k = int(widths[j])
+        narrow = RowBlocks(lambda rows, k=k: M[rows, :k], 25, k)
+        expected = solve_ridge(narrow, T, 1 / penalties[i], w).beta
+        error = np.abs(beta[:k, i, j] - expected).max()
+        assert error <= 1e-9 * np.abs(expected).max()
         np.testing.assert_array_equal(beta[k:, i, j], 0.0)
 
 

@@ -190,6 +190,23 @@ def test_odd_grids(imbalanced):
         assert ours.n_shared_ == 3 * len(theirs.cv_results_["params"])
 
 
+def test_settings_that_weigh_rows_alike_are_solved_once(monkeypatch, imbalanced):
+    solved = []
+    solve = solutions.NestedRidge.solve
+
+    def counted(self, products, w, out=None):
+        solved.append(w)
+        return solve(self, products, w, out)
+
+    monkeypatch.setattr(solutions.NestedRidge, "solve", counted)
+    # No row has a neighbour within the first three widths.
+    grid = {"kernel_width": [1e-4, 1e-3, 1e-2, 3.0], "rho": [0.5, 1.0], "C": [0.1, 10.0]}
+    arguments = (RoBellRVFLClassifier(n_hidden=5, random_state=0), grid)
+    shared = RVFLGridSearchCV(*arguments, cv=2, refit=False).fit(*imbalanced)
+    assert len(solved) == 2 * 4
+    assert_same(GridSearchCV(*arguments, cv=2, refit=False).fit(*imbalanced), shared)
+
+
 def test_equal_scores_keep_the_first_candidate(imbalanced):
     X, y = imbalanced
     theirs, ours = both(

@@ -30,10 +30,10 @@ from robell.search.targets import TargetScorer
 SCORE_ELEMENTS = 1 << 22  # scores computed at a time
 BATCH_SCORES = 1 << 17  # so many, which stay in the cache, are worth the calls they take
 # How far output weights may be from those of a single fit, relative to their size: ROUNDING over
-# the smallest pivot, at most REFINED. Measured on a hundred rows: 1/7 of one, 1/100 of the other; a
-# single fit with more columns than rows, which is not refined, is off by up to 2/3 of the latter.
+# the smallest pivot, at most REFINED. Measured on a hundred rows: 1/7 of one, 1/60 of the other; a
+# single fit with more columns than rows, which is not refined, is off by up to 6/7 of the latter.
 ROUNDING = 50 * EPS
-REFINED = 3e-8
+REFINED = 2e-8
 # Below this pivot, leave-one-out scores have too few digits for probabilities.
 TRUSTED_PIVOT = 1e-5
 
@@ -110,8 +110,9 @@ class _Fold:
         start = time.perf_counter()
         largest = int(group.nested.max())
         with run_by_fit_too():
-            model = clone(self.last).set_params(**clone(group.others, safe=False))
-            model.set_params(**{model._nested_parameter: largest})
+            model = clone(self.last)
+            largest_network = {model._nested_parameter: largest}
+            model.set_params(**clone(group.others, safe=False), **largest_network)
             if first_foreign(model, SLOTS):
                 del model.C  # which varies: a slot that asks for it cannot be shared
             prepared = model._prepare(self.X, self.y, self.sample_weight)

@@ -148,10 +148,10 @@ def _distinct(totals):
 
     Narrow kernels see no neighbours, and wide ones see all, so settings often weigh alike.
     """
-    if len(totals) == 1:
-        return totals, np.zeros(1, np.intp)
-    distinct, member = np.unique(totals, axis=0, return_inverse=True)
-    return distinct, member.ravel()
+    seen = {}
+    member = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in totals])
+    first = np.unique(member, return_index=True)[1]
+    return totals[first], member
 
 
 def _batches(n_distinct, member, step):

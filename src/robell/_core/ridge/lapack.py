@@ -79,6 +79,13 @@ def factorise(A: NDArray[Any]) -> tuple[Call, ctypes.c_int]:
     return call, report
 
 
+def add_gram(rows: NDArray[Any], C: NDArray[Any]) -> Call:
+    """Return the call that adds RᵀR̄ of rows R in C's order, (A, P), to the lower triangle of C."""
+    name = "herk" if C.dtype.kind == "c" else "syrk"
+    sizes = (len(C), len(rows), 1.0, rows, rows.shape[1], 1.0, C, _stride(C))
+    return _prepared(cython_blas, name, C.dtype, b"L", b"N", *sizes)
+
+
 def copy_lower(A: NDArray[Any], B: NDArray[Any]) -> Call:
     """Return the call that copies the lower triangle of A to B."""
     sizes = (*A.shape, A, _stride(A), B, _stride(B))

@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import get_blas_funcs, get_lapack_funcs
+from scipy.linalg import get_lapack_funcs
 
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.lapack import (
     Call,
+    add_gram,
     aligned,
     copy_lower,
     factorise,
@@ -42,7 +43,7 @@ LU_RCOND = 1e-12
 LARGE = 1e200  # in the place of s: its pivot is positive, whatever z is
 # A penalty at least so large beside the diagonal leaves enough digits to networks with more columns
 # than rows; below the second pivot they are refined.
-WIDE_PIVOT = 1e-8
+WIDE_PIVOT = 1e-10
 REFINE_WIDE = 1e-5
 DUAL_COST = 100**3  # what the calls of a dual system take, as the order of a system, cubed
 ORDER_OF = 8  # the order of a system is filled up to a multiple of this: LAPACK is faster then
@@ -69,34 +70,31 @@ class WeightedGram:
 
     def __init__(self, M: AnyArray, T: Array, weights: Array) -> None:
         self.weights = weights
-        (self.herk,) = get_blas_funcs(("herk" if np.iscomplexobj(M) else "syrk",), (M,))
         size = M.shape[1] + T.shape[1]
-        beside = np.zeros((len(M), _order(size)), M.dtype)  # [M T 0]
-        beside[:, : M.shape[1]], beside[:, M.shape[1] : size] = M, T
+        columns = np.zeros((len(M), _order(size)), M.dtype)  # [M T 0]
+        columns[:, : M.shape[1]], columns[:, M.shape[1] : size] = M, T
+        if np.iscomplexobj(M):
+            # BLAS takes rows as columns of the transpose, whose product is the conjugate of ours.
+            np.conjugate(columns, out=columns)
         constant = (weights == weights[0]).all(axis=0)
         self.varying = np.flatnonzero(~constant)
-        self.base = np.zeros((beside.shape[1],) * 2, M.dtype, order="F")
-        self.buffer = beside[constant]
-        self.columns = self.buffer
+        self.base = aligned((columns.shape[1],) * 2, M.dtype)
         if constant.any():
-            self.base = self._add(weights[0, constant], self.base)
-        self.columns = beside[self.varying]
-        self.buffer = np.empty_like(self.columns)  # a fresh one would cost as much as the scaling
-        self.found = np.empty_like(self.base)
+            add_gram(columns[constant] * np.sqrt(weights[0, constant])[:, None], self.base)()
+        self.columns = columns[self.varying]
+        self.scaled = np.empty_like(self.columns)  # a fresh one would cost as much as the scaling
+        self.found = aligned(self.base.shape, M.dtype)
+        self.copy, self.add = copy_lower(self.base, self.found), add_gram(self.scaled, self.found)
 
     def lower(self, setting: int) -> AnyArray:
         """Return the lower triangle of the products, in LAPACK's order, until the next call."""
         if len(self.varying) == 0:
             return self.base
-        np.copyto(self.found, self.base)
-        return self._add(self.weights[setting, self.varying], self.found)
-
-    def _add(self, w: Array, products: AnyArray) -> AnyArray:
-        scaled = np.multiply(self.columns, np.sqrt(w)[:, None], out=self.buffer)
-        if np.iscomplexobj(scaled):
-            # BLAS takes a row-major (A, P) as its transpose, whose product is the conjugate.
-            np.conjugate(scaled, out=scaled)
-        return self.herk(1.0, scaled.T, beta=1.0, c=products, lower=1, overwrite_c=1)
+        root = np.sqrt(self.weights[setting, self.varying])
+        np.multiply(self.columns, root[:, None], out=self.scaled)
+        self.copy()
+        self.add()
+        return self.found
 
 
 def with_targets(G: AnyArray, R: AnyArray) -> AnyArray:

@@ -1,7 +1,7 @@
 """The nested solutions of ``sweep.py`` on an accelerator, many systems at a time.
 
 Row weights and penalties are batch dimensions: one batched Gram product, one batched Cholesky
-factorisation, two batched triangular solves. All in double precision. PyTorch is imported only
+factorisation, one batched triangular solve. All in double precision. PyTorch is imported only
 when a device is asked for.
 """
 
@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robell._core.ridge.solve import AnyArray
-from robell._core.ridge.sweep import LU_RCOND, REFINE_PIVOT, SINGULAR_PIVOT
+from robell._core.ridge.sweep import (
+    LARGE,
+    LU_RCOND,
+    REFINE_PIVOT,
+    REFINE_WIDE,
+    SINGULAR_PIVOT,
+    WIDE_PIVOT,
+)
 
 Array = NDArray[np.float64]
 
@@ -68,20 +75,32 @@ class TorchSweep:
         """
         torch, device = self.torch, self.M.device
         weights = torch.as_tensor(w, device=device)
-        penalty = torch.as_tensor(penalties, device=device)
         A, K = self.T.shape
-        shape = (len(w), self.M.shape[1], len(penalties), len(widths), K)
-        beta = torch.zeros(shape, dtype=self.M.dtype, device=device)
+        beta = torch.zeros(
+            (len(w), self.M.shape[1], len(penalties), len(widths), K),
+            dtype=self.M.dtype,
+            device=device,
+        )
         pivot = np.zeros((len(w), len(penalties), len(widths)))
-        tall = np.flatnonzero(widths <= A)
-        if len(tall):
-            found, smallest = self._solve_tall(weights, penalty, widths[tall])
-            beta[:, : found.shape[1], :, tall] = found
-            pivot[:, :, tall] = smallest[:, :, None]
-        for j in np.flatnonzero(widths > A):
-            found, smallest = self._solve_wide(weights, penalty, int(widths[j]))
-            beta[:, : widths[j], :, j] = found
-            pivot[:, :, j] = smallest
+        shared = np.ones(len(penalties), bool)
+        if widths.max() > A:
+            # As in sweep.py: one factor for all widths where the penalty leaves enough digits.
+            largest = float((weights @ self.M.abs().square()).max())
+            shared = penalties >= WIDE_PIVOT * largest
+        for places, limit in ((shared, widths.max()), (~shared, A)):
+            penalty = torch.as_tensor(penalties[places], device=device)
+            within = np.flatnonzero(widths <= limit)
+            if places.all() and len(within) == len(widths):
+                beta, pivot = self._solve_tall(weights, penalty, widths)
+            elif places.any() and len(within):
+                some = np.ix_(places, within)
+                found, pivot[(slice(None), *some)] = self._solve_tall(
+                    weights, penalty, widths[within]
+                )
+                beta[(slice(None), slice(0, found.shape[1]), *some)] = found
+            for j in np.flatnonzero(widths > limit) if places.any() else ():
+                found, pivot[:, places, j] = self._solve_wide(weights, penalty, int(widths[j]))
+                beta[:, : widths[j], places, j] = found
         pivot[pivot < SINGULAR_PIVOT] = 0.0
         return beta, pivot
 
@@ -120,56 +139,62 @@ class TorchSweep:
             rcond[start : start + step] = found.nan_to_num(0.0).cpu().numpy()
         return beta, rcond
 
-    def _factor(self, G: Any, penalty: Any) -> tuple[Any, Any]:
-        """Return the factors of G + λI, (settings, penalties, n, n), and their smallest pivots."""
-        torch = self.torch
-        n = G.shape[-1]
-        systems = G[:, None] + penalty[None, :, None, None] * torch.eye(
-            n, dtype=G.dtype, device=G.device
-        )
+    def _factor(self, products: Any, penalty: Any) -> tuple[Any, Any, Any]:
+        """Return L and z of every setting and penalty, and squared pivots over the diagonal.
+
+        ``products`` are [G R; Rᴴ *] of every setting; L of shape (settings, penalties, n, n) and
+        z = L⁻¹R are those of G + λI. Pivots are zero where that fails.
+        """
+        torch, K = self.torch, self.T.shape[1]
+        n = products.shape[-1] - K
+        systems = products[:, None].repeat(1, len(penalty), 1, 1)
+        diagonal = torch.diagonal(systems, dim1=-2, dim2=-1)
+        diagonal[..., :n] += penalty[:, None]
+        diagonal[..., n:] = LARGE
+        scale = diagonal[..., :n].real.clone()
         L, info = torch.linalg.cholesky_ex(systems)
-        pivots = torch.diagonal(L, dim1=-2, dim2=-1).real.square()
-        smallest = (pivots / torch.diagonal(systems, dim1=-2, dim2=-1).real).amin(dim=-1)
-        smallest = torch.where(info == 0, smallest.nan_to_num(0.0), torch.zeros_like(smallest))
-        return L, smallest
+        pivots = torch.diagonal(L, dim1=-2, dim2=-1)[..., :n].real.square() / scale
+        pivots = torch.where((info == 0)[..., None], pivots.nan_to_num(0.0), 0.0)
+        return L[..., :n, :n], L[..., n:, :n].mH, pivots
 
     def _solve_tall(self, w: Any, penalty: Any, widths: NDArray[np.intp]) -> tuple[Any, Array]:
+        """Return β, (settings, P, penalties, widths, K), and the smallest pivots, on the host."""
         torch = self.torch
-        P, K = int(widths.max()), self.T.shape[1]
+        P, (A, K) = int(widths.max()), self.T.shape
         M = self.M[:, :P]
-        root = w.sqrt()[:, :, None]
-        scaled = M * root
-        G = scaled.mH @ scaled
-        R = scaled.mH @ (self.T * root)
-        L, smallest = self._factor(G, penalty)
-        columns = np.repeat(widths, K)
-        inside = torch.as_tensor(np.arange(P)[:, None] < columns, device=M.device)
+        scaled = torch.cat([M, self.T], dim=1) * w.sqrt()[:, :, None]
+        L, z, pivots = self._factor(scaled.mH @ scaled, penalty)
+        inside = torch.as_tensor(np.arange(P)[:, None] < np.repeat(widths, K), device=M.device)
 
-        def nested_inverse(B: Any) -> Any:
-            forward = torch.linalg.solve_triangular(L, B, upper=False)
-            if B.shape[-1] == K:
-                forward = forward.repeat(1, 1, 1, len(widths))
+        def back(forward: Any) -> Any:
             return torch.linalg.solve_triangular(L.mH, forward * inside, upper=True)
 
-        beta = nested_inverse(R[:, None].expand(-1, len(penalty), -1, -1))
-        if bool(((smallest < REFINE_PIVOT) & (smallest >= SINGULAR_PIVOT)).any()):
+        beta = back(z.repeat(1, 1, 1, len(widths)))
+        smallest = pivots.amin(dim=-1)
+        refine = (smallest < (REFINE_WIDE if P > A else REFINE_PIVOT)) & (smallest > SINGULAR_PIVOT)
+        if bool(refine.any()):
             residual = self.T.repeat(1, len(widths)) - M @ beta
             gradient = M.mH @ (w[:, None, :, None] * residual)
             gradient = (gradient - penalty[:, None, None] * beta) * inside
-            refine = (smallest < REFINE_PIVOT)[:, :, None, None]
-            beta = torch.where(refine, beta + nested_inverse(gradient), beta)
+            correction = back(torch.linalg.solve_triangular(L, gradient, upper=False))
+            beta = torch.where(refine[:, :, None, None], beta + correction, beta)
         beta = beta.reshape(len(w), len(penalty), P, len(widths), K).transpose(1, 2)
-        return beta, smallest.cpu().numpy()
+        of_tall = pivots[..., : min(A, P)].amin(dim=-1)
+        both = torch.stack([of_tall, smallest], dim=-1).cpu().numpy()
+        return beta, both[..., (widths > A).astype(int)]
 
     def _solve_wide(self, w: Any, penalty: Any, width: int) -> tuple[Any, Array]:
         torch = self.torch
         root = w.sqrt()[:, :, None]
         M = self.M[:, :width] * root
         T = (self.T * root)[:, None]
-        L, smallest = self._factor(M @ M.mH, penalty)
-        alpha = torch.cholesky_solve(T.expand(-1, len(penalty), -1, -1), L)
+        beside = torch.cat([M @ M.mH, T[:, 0]], dim=2)
+        below = torch.nn.functional.pad(T[:, 0].mH, (0, T.shape[-1]))
+        L, z, pivots = self._factor(torch.cat([beside, below], dim=1), penalty)
+        smallest = pivots.amin(dim=-1)
+        alpha = torch.linalg.solve_triangular(L.mH, z, upper=True)
         residual = T - M[:, None] @ (M.mH[:, None] @ alpha) - penalty[:, None, None] * alpha
-        refine = (smallest < REFINE_PIVOT)[:, :, None, None]
+        refine = (smallest < REFINE_WIDE)[:, :, None, None]
         alpha = torch.where(refine, alpha + torch.cholesky_solve(residual, L), alpha)
         beta = (M.mH[:, None] @ alpha).transpose(1, 2)
         return beta, smallest.cpu().numpy()
