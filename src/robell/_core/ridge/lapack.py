@@ -65,7 +65,8 @@ def aligned(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
     size = int(np.prod(shape)) * dtype.itemsize
     raw = np.zeros(size + 64, np.uint8)
     start = -raw.ctypes.data % 64
-    return raw[start : start + size].view(dtype).reshape(shape, order="F")
+    values: NDArray[Any] = raw[start : start + size].view(dtype).reshape(shape, order="F")
+    return values
 
 
 def factorise(A: NDArray[Any]) -> tuple[Call, ctypes.c_int]:

@@ -170,8 +170,9 @@ class NestedRidge:
             if len(within) == len(self.widths) and len(places) == len(self.penalties):
                 beta[: len(found)], pivot[:] = found, smallest
             else:
-                some = np.ix_(places, within)
-                beta[(slice(0, len(found)), *some)], pivot[some] = found, smallest
+                rows, columns = np.ix_(places, within)
+                beta[: len(found), rows, columns] = found
+                pivot[rows, columns] = smallest
         for j in np.flatnonzero(self.widths > limit):
             width = int(self.widths[j])
             system = self._make(-width, _Wide, width)
@@ -186,13 +187,13 @@ class NestedRidge:
 
 def _largest_factor(widths: NDArray[np.intp], n_rows: int) -> int:
     """Return up to which width one factor is quicker than a dual system for each width."""
-    rising = np.sort(widths[widths > n_rows]).tolist()
+    rising: list[int] = np.sort(widths[widths > n_rows]).tolist()
     tall = int(widths[widths <= n_rows].max(initial=0))
     costs = {
         limit: limit**3 + (n_rows**3 + DUAL_COST) * sum(width > limit for width in rising)
         for limit in (tall, *rising)
     }
-    best = min(costs, key=costs.__getitem__)
+    best = min(costs, key=lambda limit: costs[limit])
     return max(best, n_rows) if best == tall else best
 
 

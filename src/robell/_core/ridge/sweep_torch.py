@@ -93,11 +93,9 @@ class TorchSweep:
             if places.all() and len(within) == len(widths):
                 beta, pivot = self._solve_tall(weights, penalty, widths)
             elif places.any() and len(within):
-                some = np.ix_(places, within)
-                found, pivot[(slice(None), *some)] = self._solve_tall(
-                    weights, penalty, widths[within]
-                )
-                beta[(slice(None), slice(0, found.shape[1]), *some)] = found
+                rows, columns = np.ix_(places, within)
+                found, smallest = self._solve_tall(weights, penalty, widths[within])
+                beta[:, : found.shape[1], rows, columns], pivot[:, rows, columns] = found, smallest
             for j in np.flatnonzero(widths > limit) if places.any() else ():
                 found, pivot[:, places, j] = self._solve_wide(weights, penalty, int(widths[j]))
                 beta[:, : widths[j], places, j] = found
