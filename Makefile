@@ -2,6 +2,7 @@
 #   make test        set up and run every check
 #   make reproduce   set up and run the paper's study on what is available offline
 # and   make robustness   the study of wrong labels
+#       make docs         the site, in build/site
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -10,7 +11,7 @@ STAMP := $(VENV)/.installed
 # What the extra "gpu" needs, for the tests of it on CPU tensors
 TORCH ?= torch>=2.4
 
-.PHONY: test test-torch fuzz reproduce robustness format benchmarks clean
+.PHONY: test test-torch docs fuzz reproduce robustness format benchmarks clean
 
 test: $(STAMP)
 	$(BIN)/ruff check .
@@ -39,6 +40,13 @@ reproduce: $(STAMP)
 robustness: $(STAMP)
 	$(if $(or $(if $(ARGS),,all),$(findstring --peers,$(ARGS))),$(BIN)/python -m pip install --quiet --editable ".[peers]")
 	$(BIN)/robell robustness --offline --out results/robustness $(ARGS)
+
+# The site, in build/site: warnings are errors, lessons of the gallery run, links are followed, examples
+# of the reference run. The second time only what has changed is run.
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
+	$(BIN)/python docs/check.py build/site
+	$(BIN)/python -m pytest -q --doctest-modules src/robell --ignore=src/robell/_core/membership/pairs_triton.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -72,4 +80,5 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
+	rm -rf docs/gallery docs/api/generated docs/api/backreferences docs/sg_execution_times.rst
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,9 +1,13 @@
 """Documentation that can fail the build: the pages name what exists, and the examples run."""
 
+import ast
 import importlib
 import inspect
+import os
 import pkgutil
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -121,47 +125,99 @@ def test_every_parameter_and_fitted_attribute_is_documented(imbalanced):
                 assert re.search(rf"^{attribute} : ", attributes, re.M), (name, attribute)
 
 
+GUIDE = [
+    *["audit", "big_data", "compare", "deploy", "fit", "imbalance", "labels", "probabilities"],
+    *["regression", "search", "streaming", "tutorial", "variants", "wrong_labels"],
+]
 PAGES = [
     "README.md",
-    "docs/guide/search.md",
-    "docs/guide/streaming.md",
-    "docs/guide/big_data.md",
-    "docs/guide/audit.md",
-    "docs/guide/compare.md",
+    "docs/start.md",
     "docs/robustness.md",
-    "docs/guide/labels.md",
-    "docs/guide/variants.md",
+    *(f"docs/guide/{name}.md" for name in GUIDE),
 ]
 
 
-def python_blocks(path):
-    text = (ROOT / path).read_text(encoding="utf-8")
-    return re.findall(r"```python\n(.*?)```", text, re.S)
+def run_command(line, folder):
+    """Run one line of a page as a shell would, with this interpreter and these sources."""
+    program, *arguments = shlex.split(line)
+    known = {"robell": ["-m", "robell.cli"], "python": []}
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OPENBLAS_NUM_THREADS": "1"}
+    result = subprocess.run(
+        [sys.executable, *known[program], *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert result.returncode == 0, (line, result.stderr)
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_pages_examples_run(page, monkeypatch):
-    blocks = python_blocks(page)
+def test_the_pages_examples_run(page, monkeypatch, tmp_path):
+    """Python blocks of a page are one session; two pages run their commands in between."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    languages = "python|sh" if page in ("docs/start.md", "docs/guide/tutorial.md") else "python"
+    blocks = re.findall(rf"^```({languages})\n(.*?)^```$", text, re.M | re.S)
     assert blocks
+    monkeypatch.chdir(tmp_path)
+    if page == "docs/guide/tutorial.md":
+        shutil.copy(ROOT / "examples" / "tables" / "claims.py", tmp_path)
     module = ModuleType("page")  # where what a page defines can be pickled from
     monkeypatch.setitem(sys.modules, "page", module)
-    for block in blocks:
-        exec(compile(block, page, "exec"), vars(module))
+    for language, block in blocks:
+        if language == "python":
+            exec(compile(block, page, "exec"), vars(module))
+        else:
+            for line in block.strip().splitlines():
+                run_command(line, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "example", sorted((ROOT / "examples").glob("[0-9]*.py")), ids=lambda p: p.name
+    "lesson", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem
 )
-def test_examples_run(example, tmp_path):
-    picture = tmp_path / "picture.png"
-    result = subprocess.run(
-        [sys.executable, str(example), "--out", str(picture)],
-        capture_output=True,
-        text=True,
-        env={"MPLBACKEND": "Agg", "PATH": "", "MPLCONFIGDIR": str(tmp_path)},
-    )
-    assert result.returncode == 0, result.stderr
-    assert picture.stat().st_size > 10_000
+def test_lessons_have_a_heading_a_picture_and_words(lesson):
+    """The gallery's build runs them (``make docs``); what it shows of each is checked here."""
+    text = lesson.read_text(encoding="utf-8")
+    heading, line, *words = ast.get_docstring(ast.parse(text)).splitlines()
+    assert len(heading) == len(line)
+    assert set(line) == {"="}
+    assert len(" ".join(words)) > 100
+    assert text.count("plt.show()") == 1
+    assert "# %%" in text
+    assert "robell" in text
+
+
+def test_there_are_at_least_twelve_lessons():
+    assert len(list((ROOT / "examples").glob("plot_*.py"))) >= 12
+
+
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+
+
+def test_terms_of_the_pages_are_in_the_glossary():
+    terms = set(re.findall(r"^(\w[\w -]*)\n  \S", GLOSSARY, re.M))
+    assert {"anchor", "suspect", "quality", "recovered split", "stand-in", "print"} <= terms
+    assert sorted(terms, key=str.lower) == re.findall(r"^(\w[\w -]*)\n  \S", GLOSSARY, re.M)
+    for page in (ROOT / "docs").rglob("*.md"):
+        for term in re.findall(r"\{term\}`(?:[^`<]*<)?([^`>]+)>?`", page.read_text("utf-8")):
+            assert term in terms, (page.name, term)
+
+
+def test_every_page_is_in_the_menu():
+    """A page that no table of contents names would be found by nobody."""
+    docs = ROOT / "docs"
+    named = {"index"}
+    for page in docs.rglob("*.md"):
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text("utf-8"), re.S):
+            for entry in re.findall(r"^(?:[^:`<]+<)?([\w./]+)>?$", block, re.M):
+                found = (page.parent / entry).resolve().relative_to(docs.resolve())
+                named.add(found.as_posix())
+    pages = {path.relative_to(docs).with_suffix("").as_posix() for path in docs.rglob("*.md")}
+    assert pages <= named
+    assert {name for name in named if not (docs / f"{name}.md").exists()} <= {
+        "api/index",
+        "gallery/index",
+    }
 
 
 # -- measured figures ------------------------------------------------------------------

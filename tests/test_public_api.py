@@ -1,5 +1,10 @@
 """The names users type, and what they get without asking for anything."""
 
+import importlib
+import inspect
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -108,3 +113,20 @@ def test_shapes_of_fitted_attributes(imbalanced):
     for attribute in ("membership_", "class_probability_", "radius_"):
         assert getattr(model, attribute).shape == (200,)
     np.testing.assert_array_equal(model.classes_, [0, 1])
+
+
+MODULES = ["", "files", "dask", "export", "metrics", "noise", "datasets"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_is_in_the_reference_and_has_an_example(module):
+    reference = Path(__file__).parents[1] / "docs" / "api" / "index.rst"
+    listed = re.findall(r"^   (\w+(?:\.\w+)?)$", reference.read_text(encoding="utf-8"), re.M)
+    home = importlib.import_module(f"robell.{module}".rstrip("."))
+    prefix = f"{module}." if module else ""
+    for name in set(home.__all__) - {"__version__"}:
+        # Add it to docs/api/index.rst, and an example to its docstring.
+        assert listed.count(prefix + name) == 1, prefix + name
+        assert "Examples\n--------\n>>>" in inspect.getdoc(getattr(home, name)), prefix + name
+    known = {prefix + name for name in home.__all__}
+    assert {n for n in listed if (n.rpartition(".")[0]) == module} <= known

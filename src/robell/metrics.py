@@ -15,6 +15,15 @@ from robell._core.labels.corrected import (
     unmixed_area,
 )
 
+__all__ = [
+    "CorrectedScores",
+    "corrected_scores",
+    "expected_calibration_error",
+    "g_mean_score",
+    "sensitivity_score",
+    "specificity_score",
+]
+
 LARGEST_CONDITION = 1e6  # of a noise matrix: beyond, rounding decides what it undoes
 
 
@@ -212,6 +221,14 @@ class CorrectedScores:
         Its interval.
     classes : ndarray of shape (n_classes,)
         The labels, in the order of ``recall``.
+
+    Examples
+    --------
+    >>> from robell.metrics import corrected_scores
+    >>> given, predicted = [0] * 50 + [1] * 50, [0] * 48 + [1] * 52
+    >>> scores = corrected_scores(given, predicted, [[1, 0], [0, 1]])  # all labels right
+    >>> round(scores.accuracy, 2), [float(round(r, 2)) for r in scores.recall]
+    (0.98, [0.96, 1.0])
     """
 
     accuracy: float

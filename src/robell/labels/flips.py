@@ -233,9 +233,9 @@ def flip_near_boundary(X, y, fraction, random_state=None, *, by="neighbour"):
         Which rows.
     by : {"neighbour", "logistic", "forest"}, default="neighbour"
         What is near. "neighbour": the distance to the nearest row of another class, columns scaled
-        to unit variance. "logistic": the distance |log p - log p'| to the boundary of a logistic
-        regression of the given labels, columns scaled, p and p' being the probabilities of the
-        row's class and of the likeliest other. "forest": |p - p'| with the out-of-bag
+        to unit variance. "logistic": the distance ``|log p - log p'|`` to the boundary of a
+        logistic regression of the given labels, columns scaled, p and p' being the probabilities of
+        the row's class and of the likeliest other. "forest": ``|p - p'|`` with the out-of-bag
         probabilities of a forest of 100 trees whose leaves have five rows or more, always the
         same one. A flipped row takes the label of its nearest row of another class, or of the
         likeliest other class.

@@ -32,7 +32,17 @@ WITHOUT_WORKERS = 300.0  # seconds a fit waits for a cluster that has no worker
 
 
 class ClusterError(RuntimeError):
-    """The cluster, not the data, made a fit impossible."""
+    """The cluster, not the data, made a fit impossible.
+
+    Examples
+    --------
+    >>> from robell.dask import ClusterError
+    >>> try:
+    ...     raise ClusterError("the workers are gone")  # as robell.dask.fit would
+    ... except ClusterError as error:
+    ...     print("start the workers again:", error)
+    start the workers again: the workers are gone
+    """
 
 
 def fit(estimator, X, y, client=None, sample_weight=None):

@@ -21,7 +21,15 @@ KINDS = ("number", "date", "category", "text", "left out", "unknown")
 
 
 class ModelVersionWarning(UserWarning):
-    """A model file was saved with other versions of the packages than are installed."""
+    """A model file was saved with other versions of the packages than are installed.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from robell.files import ModelVersionWarning
+    >>> with warnings.catch_warnings():  # in a service that pins its versions: refuse such files
+    ...     warnings.simplefilter("error", ModelVersionWarning)
+    """
 
 
 def other_versions(info):

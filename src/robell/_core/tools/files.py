@@ -20,6 +20,15 @@ class FileError(ValueError):
 
     Advice that ends in a parameter is written for Python, ``give encoding='utf-16'``;
     :meth:`in_options` writes it for a command, ``give --encoding utf-16``.
+
+    Examples
+    --------
+    >>> from robell.files import FileError, load_model
+    >>> try:
+    ...     load_model("nowhere.skops")
+    ... except FileError as error:
+    ...     print(error)
+    nowhere.skops: there is no such file
     """
 
     def __init__(self, text: str, parameter: str = "", value: str = "") -> None:

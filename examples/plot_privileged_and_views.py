@@ -1,14 +1,14 @@
-"""Fourth example: columns that prediction will not have, and columns in groups.
-
-On the left, RVFL+ learns with privileged columns of three kinds, over the penalty that says how
-much they may explain. One that causes label noise helps a little at the best penalty. Copies and
-cleaner versions of the inputs never do; where they may explain much, nothing is learned. On the
-right, two views of one signal, over their coupling: separate networks at 0, one network at 1.
-
-    python examples/04_privileged_and_views.py --out privileged_and_views.png
 """
+Columns that prediction will not have, and columns in groups
+============================================================
 
-import argparse
+On the left, RVFL+ learns with *privileged* columns: known of the training rows only. A column that
+causes label noise helps a little, at the best penalty. Copies and cleaner versions of the inputs
+never do; where they may explain much, nothing is learned.
+
+On the right, two devices measure one signal. Their columns are two *views*; the coupling goes from
+separate networks (0) to one network (1).
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -80,19 +80,12 @@ def draw_views(axis, n_repeats):
     axis.legend(frameon=False, fontsize=9)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", default="privileged_and_views.png")
-    parser.add_argument("--repeats", type=int, default=20)
-    options = parser.parse_args()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    draw_privileged(left, options.repeats)
-    draw_views(right, options.repeats)
-    for axis in (left, right):
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(options.out, dpi=120)
-    print(f"saved {options.out}")
+# %%
+# Means over ten tables each.
 
-
-if __name__ == "__main__":
-    main()
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+draw_privileged(left, n_repeats=10)
+draw_views(right, n_repeats=10)
+for axis in (left, right):
+    axis.spines[["top", "right"]].set_visible(False)
+plt.show()

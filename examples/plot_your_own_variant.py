@@ -1,14 +1,16 @@
-"""Third example: a model of your own, from the slots it differs in.
+"""
+A model of your own
+===================
 
-Two variants of the RVFL network on one table. The first fills the slot of the features: cosines in
-random directions in place of sigmoids, which approximates a Gaussian kernel. The second fills the
-slot of the weights: rows far from the centre of their class count less. Checks, weights,
-probabilities, the search and cloning come from the base class. Draws what each learns.
+An RVFL model is a few slots: which rows, which features, which weights, which penalty. A variant
+fills the slot it differs in. Checks, weights, probabilities, the exact search and cloning come
+from the base class.
 
-    python examples/03_your_own_variant.py --out variants.png
+Two variants on one table. The first fills the slot of the features: cosines in random directions
+in place of sigmoids, which approximates a Gaussian kernel. The second fills the slot of the
+weights: rows far from the centre of their class count less.
 """
 
-import argparse
 from numbers import Real
 
 import matplotlib.pyplot as plt
@@ -80,6 +82,10 @@ class CentralRVFLClassifier(BaseRVFLClassifier):
         return importance if cost is None else importance * cost
 
 
+# %%
+# Two moons of 300 and 100 rows.
+
+
 def make_data():
     """Make two moons of 300 and 100 rows, scaled, for training and for testing."""
     tables = [make_moons((300, 100), noise=0.3, random_state=seed) for seed in (0, 1)]
@@ -98,29 +104,22 @@ def draw(axis, model, X, y, title):
     axis.set_title(title, fontsize=10, loc="left")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", default="variants.png", help="where to save the picture")
-    out = parser.parse_args().out
+# %%
+# Each is searched over C like any model of the package; colours are probabilities.
 
-    (X, y), (X_test, y_test) = make_data()
-    models = {
-        "RVFL": RVFLClassifier(random_state=0),
-        "cosines": CosineRVFLClassifier(random_state=0),
-        "central rows": CentralRVFLClassifier(random_state=0),
-    }
-    grid = {"C": [10.0**k for k in range(-3, 4)]}
-    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.8), layout="constrained")
-    print(f"{'':14}{'C':>8}{'accuracy':>10}{'log loss':>10}")
-    for axis, (name, model) in zip(axes, models.items(), strict=True):
-        search = RVFLGridSearchCV(model, grid, cv=5).fit(X, y)
-        accuracy = search.score(X_test, y_test)
-        loss = log_loss(y_test, search.predict_proba(X_test))
-        print(f"{name:14}{search.best_params_['C']:8g}{accuracy:10.3f}{loss:10.3f}")
-        draw(axis, search, X, y, f"{name}: log loss {loss:.3f}")
-    figure.savefig(out, dpi=120)
-    print(f"saved {out}")
-
-
-if __name__ == "__main__":
-    main()
+(X, y), (X_test, y_test) = make_data()
+models = {
+    "RVFL": RVFLClassifier(random_state=0),
+    "cosines": CosineRVFLClassifier(random_state=0),
+    "central rows": CentralRVFLClassifier(random_state=0),
+}
+grid = {"C": [10.0**k for k in range(-3, 4)]}
+figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.8), layout="constrained")
+print(f"{'':14}{'C':>8}{'accuracy':>10}{'log loss':>10}")
+for axis, (name, model) in zip(axes, models.items(), strict=True):
+    search = RVFLGridSearchCV(model, grid, cv=5).fit(X, y)
+    accuracy = search.score(X_test, y_test)
+    loss = log_loss(y_test, search.predict_proba(X_test))
+    print(f"{name:14}{search.best_params_['C']:8g}{accuracy:10.3f}{loss:10.3f}")
+    draw(axis, search, X, y, f"{name}: log loss {loss:.3f}")
+plt.show()

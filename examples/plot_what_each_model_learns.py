@@ -1,14 +1,14 @@
-"""Second example: what each member of the family learns from the same table.
-
-Two interleaved half moons, nine to one, with one label in twenty wrong. Each panel shows one
-model's decision regions: the paper's eight, their relatives, and the one made for wrong labels. The
-granular-ball models also show the balls they were fitted to; rows that a model weighs less are
-fainter, and crosses are rows it does not count at all.
-
-    python examples/02_what_each_model_learns.py --out models.png
 """
+What each model learns from the same table
+==========================================
 
-import argparse
+Two interleaved half moons, nine to one, with one label in twenty wrong. Each panel is one model:
+the paper's eight, their relatives, and the one made for wrong labels. The shaded side is where the
+minority is predicted.
+
+The granular-ball models also show the balls they were fitted to. Rows that a model weighs less are
+fainter; crosses are rows it does not count at all.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -122,24 +122,17 @@ def draw(axis, name, model, X, truth, given):
     return accuracy
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", default="models.png", help="where to save the picture")
-    out = parser.parse_args().out
+# %%
+# All models are fitted to the noisy labels; the number in a title is the balanced accuracy against
+# the true ones.
 
-    X, truth, given = make_data(np.random.default_rng(1))
-    figure, axes = plt.subplots(3, 6, figsize=(18, 9.4), layout="constrained")
-    print("balanced accuracy against the true labels, fitted to labels of which 5 % are wrong")
-    for axis, (name, model) in zip(axes.flat, MODELS.items(), strict=True):
-        print(f"  {name:26}{draw(axis, name, model, X, truth, given):.3f}")
-    figure.suptitle(
-        "450 rows of one class (blue), 50 of the other (red), one label in twenty wrong; "
-        "balanced accuracy against the true labels",
-        fontsize=12,
-    )
-    figure.savefig(out, dpi=110)
-    print(f"saved {out}")
-
-
-if __name__ == "__main__":
-    main()
+X, truth, given = make_data(np.random.default_rng(1))
+figure, axes = plt.subplots(3, 6, figsize=(18, 9.4), layout="constrained")
+for axis, (name, model) in zip(axes.flat, MODELS.items(), strict=True):
+    print(f"{name:26}{draw(axis, name, model, X, truth, given):.3f}")
+figure.suptitle(
+    "450 rows of one class (blue), 50 of the other (red), one label in twenty wrong; "
+    "balanced accuracy against the true labels",
+    fontsize=12,
+)
+plt.show()
