@@ -1,9 +1,9 @@
 """Check a built site: ``python docs/check.py build/site``; ``make docs`` does it after building.
 
 Links within the site and their anchors, words for images, every public name, the weight of the
-landing page, the time of each lesson, and the menu of ``llms.txt``. With axe-core (``--axe`` and
-the path of its ``axe.min.js``; found by itself where axe-core-python or npm's axe-core is installed) and
-Chromium, six kinds of pages are also checked for accessibility: two widths, light and dark.
+landing page, the time of each lesson, and the menu of ``llms.txt``. With Chromium and axe-core
+(``--axe`` and the path of its ``axe.min.js``; found by itself where axe-core-python or npm's
+axe-core is installed) six kinds of pages are checked for accessibility: two widths, both themes.
 """
 
 import argparse

@@ -100,14 +100,14 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
 
     Notes
     -----
-    The objective is ``½Σ|β_v|² + C/2 Σ w_i [(1-κ) Σ_v |e_iv|² + κ |Σ_v e_iv|²]``, with the
-    errors e_iv of view v and κ the coupling. This parametrisation, for any number of views, is
-    ours. The paper has two views and a free coupling ρ = κC, for which half of its grid is no minimum but a
+    The objective is ``½Σ|β_v|² + C/2 Σ w_i [(1-κ) Σ_v |e_iv|² + κ |Σ_v e_iv|²]``, with the errors
+    e_iv of view v and κ the coupling. This parametrisation, for any number of views, is ours. The
+    paper has two views and a free coupling ρ = κC, for which half of its grid is no minimum but a
     saddle (ρ > C); the weight that the release puts on one view only is left out. The release
     reports the best of first view, second view and both by their accuracy on the test rows; here
     the score is always that of all views. A PCA of the same columns, the second view of its
-    demonstration, says nothing new: a second random layer on X does as well. The graph term is
-    the published one, which is no penalty: see ``docs/guide/family.md``.
+    demonstration, says nothing new: a second random layer on X does as well. The graph term is the
+    published one, which is no penalty: see ``docs/guide/family.md``.
 
     References
     ----------
