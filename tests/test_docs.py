@@ -209,7 +209,7 @@ def test_every_page_is_in_the_menu():
     named = {"index"}
     for page in docs.rglob("*.md"):
         for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text("utf-8"), re.S):
-            for entry in re.findall(r"^(?:[^:`<]+<)?([\w./]+)>?$", block, re.M):
+            for entry in re.findall(r"^(?:[^:`<\n]+<)?([\w./]+)>?$", block, re.M):
                 found = (page.parent / entry).resolve().relative_to(docs.resolve())
                 named.add(found.as_posix())
     pages = {path.relative_to(docs).with_suffix("").as_posix() for path in docs.rglob("*.md")}
