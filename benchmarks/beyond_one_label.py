@@ -3,6 +3,7 @@
     python benchmarks/beyond_one_label.py probabilities
     python benchmarks/beyond_one_label.py annotators
     python benchmarks/beyond_one_label.py groups
+    python benchmarks/beyond_one_label.py drift
     python benchmarks/beyond_one_label.py time
 
 probabilities: average precision of the wrong rows, ranked by find_label_issues(y=, pred_proba=) and
@@ -10,9 +11,10 @@ by the best of cleanlab's three scores, with the same five-fold probabilities of
 of all labels flipped, and 30 % of the smaller class's. annotators: accuracy of the consensus of
 simulated annotators, beside the majority, Dawid and Skene's model, and cleanlab's consensus with
 probabilities of a logistic regression. groups: one of several groups of rows has more wrong
-labels, or none has: how often that is said, and average precision without and with groups. time:
-CPU seconds and peak memory of large tasks, each in a process of its own. Tables of origins that no
-study here reports; needs robell[robustness].
+labels, or none has: how often that is said, and average precision without and with groups. drift:
+how often labels of two simulated tables are said to be given differently, where only the rows
+differ, and where labels do. time: CPU seconds and peak memory of large tasks, each in a process of
+its own. Tables of origins that no study here reports; needs robell[robustness].
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from robell import find_consensus, find_label_issues
+from robell import find_consensus, find_label_drift, find_label_issues
 from robell._core.tools.optional import require
 from robell.noise import flip_from_class, flip_uniformly
 
@@ -213,6 +215,39 @@ def annotators(every):
     print(f"{len(tables)} tables")
 
 
+def draw_table(rng, n, shift, changed):
+    """Return rows whose labels follow a curve of the columns; some of the ones become zeros."""
+    X = rng.normal(size=(n, 4))
+    X[:, 0] += shift
+    X[:, 2] *= 1 + shift / 2
+    p = 1 / (1 + np.exp(-(1.5 * X[:, 0] + 1.5 * np.sin(2 * X[:, 1]) - 0.5)))
+    y = (rng.random(n) < p).astype(int)
+    y[(rng.random(n) < changed) & (y == 1)] = 0
+    return X, y
+
+
+def drift(every):
+    rng = np.random.default_rng(0)
+    print("rows each  columns move by  labels changed   said to differ   change   interval holds 0")
+    for n, times in ((150, 200 // every), (600, 100 // every)):
+        for shift in (0.0, 0.8):
+            for changed in (0.0, 0.1, 0.2, 0.3):
+                tables = [
+                    (*draw_table(rng, n, 0.0, 0.0), *draw_table(rng, n, shift, changed))
+                    for _ in range(times if changed else 2 * times)
+                ]
+                found = [find_label_drift(*four, random_state=0) for four in tables]
+                said = np.mean([one.changed is True for one in found])
+                change = np.mean([one.change[1] for one in found])
+                holds = np.mean([one.low[1] <= 0 <= one.high[1] for one in found])
+                label = f"{changed:.0%} of a class" if changed else "none"
+                print(
+                    f"{n:9}{shift:17}{label:>17}{said:15.1%}{change:+12.3f}{holds:14.0%}"
+                    f"   {len(found)} pairs",
+                    flush=True,
+                )
+
+
 def time_alone():
     """Print CPU seconds and peak memory of the large tasks, each in a process of its own."""
     print(f"{'':46}{'CPU s':>8}{'peak MiB':>10}{'of it before':>14}")
@@ -261,7 +296,12 @@ def balanced(found, y):
     return np.mean([(found[y == k] == k).mean() for k in np.unique(y)])
 
 
-PARTS = {"probabilities": probabilities, "annotators": annotators, "groups": groups}
+PARTS = {
+    "probabilities": probabilities,
+    "annotators": annotators,
+    "groups": groups,
+    "drift": drift,
+}
 
 
 def main():

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from robell.labels.annotators import Consensus, find_consensus
     from robell.labels.audit import AuditResult, NumberAuditResult, audit
     from robell.labels.crowd import AnnotatorAudit, audit_annotators
+    from robell.labels.drift import LabelDrift, find_label_drift
     from robell.labels.groups import GroupNoise
     from robell.labels.issues import LabelIssues, find_label_issues
     from robell.labels.review import AppliedReview, apply_review
@@ -47,6 +48,7 @@ _HOMES = {
     "FitResult": "robell.decisions.run",
     "Consensus": "robell.labels.annotators",
     "GroupNoise": "robell.labels.groups",
+    "LabelDrift": "robell.labels.drift",
     "LabelIssues": "robell.labels.issues",
     "NumberAuditResult": "robell.labels.audit",
     "RVFLGridSearchCV": "robell.search",
@@ -58,6 +60,7 @@ _HOMES = {
     "audit_annotators": "robell.labels.crowd",
     "compare": "robell.studies.own.study",
     "find_consensus": "robell.labels.annotators",
+    "find_label_drift": "robell.labels.drift",
     "find_label_issues": "robell.labels.issues",
     "find_target_issues": "robell.labels.target_issues",
     "fit_table": "robell.decisions.run",
@@ -82,6 +85,7 @@ __all__ = [
     "HuberRVFLClassifier",
     "IntuitionisticFuzzyRVFLClassifier",
     "KernelRVFLPlusClassifier",
+    "LabelDrift",
     "LabelIssues",
     "MultiViewRVFLClassifier",
     "NeuroFuzzyRVFLClassifier",
@@ -102,6 +106,7 @@ __all__ = [
     "audit_annotators",
     "compare",
     "find_consensus",
+    "find_label_drift",
     "find_label_issues",
     "find_target_issues",
     "fit_table",

@@ -44,6 +44,7 @@ examples:
   robell audit old.csv --target kind --encoding latin-1 --out july
   robell audit flats.csv --target price
   robell audit parts.csv --target defect --group supplier
+  robell audit july.csv --target defect --against june.csv
   robell audit photos.csv --annotators ann bob cyd
   robell audit crowd.csv --long-form photo worker answer
   robell audit train.csv --target label --fail-above 5% --json found.json
@@ -81,6 +82,13 @@ def add_arguments(command):
         metavar="COLUMN",
         help="names the supplier, month or site of each row: says which of them label worse or "
         "better than others; not judged by",
+    )
+    command.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE",
+        help="an earlier table with the same columns: says whether labels are given differently "
+        "now, among rows of the same values",
     )
     command.add_argument(
         "--top", type=whole(0), default=25, help="suspect rows in the report (default 25)"
@@ -144,6 +152,7 @@ def run(options, arguments):
         kind=options.kind,
         drop=options.ignore,
         group=options.group,
+        against=options.against,
         max_rows=options.max_rows,
         encoding=options.encoding,
         delimiter=options.delimiter,
@@ -230,6 +239,7 @@ def _say_left_out(result):
 
 def _summary(result):
     """Return what was found in three lines."""
+    from robell.labels.audit.against import against_verdict
     from robell.labels.audit.report import TRUST, headline, share_predicted
     from robell.report.text import counted, said
 
@@ -243,10 +253,12 @@ def _summary(result):
     checked = f"{len(result.row):,} rows checked" + (f", {left_out:,} not" if left_out else "")
     if result.reviewed.any():
         checked += f" ({counted(int(result.reviewed.sum()), 'row')} were reviewed before)"
+    compared = [] if result.against is None else [against_verdict(result.against)]
     by_group = [] if result.groups is None else [_by_group(result)]
     return (
         headline(result),
         *by_group,
+        *compared,
         f"{checked}; {counted(len(result.classes), 'class', 'classes')}: {classes}{more}",
         f"Trust: {TRUST[result.trust].lower()} ({share_predicted(result)}){_expected(result)}",
     )

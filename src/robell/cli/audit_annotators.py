@@ -9,7 +9,12 @@ from pathlib import Path
 from robell.cli.fit import memory_left
 from robell.cli.options import OK
 
-ONE_TARGET = {"group": "--group", "reviewed": "--reviewed", "fail_above": "--fail-above"}
+ONE_TARGET = {
+    "group": "--group",
+    "against": "--against",
+    "reviewed": "--reviewed",
+    "fail_above": "--fail-above",
+}
 
 
 def add_arguments(labels):

@@ -13,6 +13,7 @@ import sklearn
 
 from robell import __version__
 from robell.labels.audit import sections
+from robell.labels.audit.against import against_section, against_verdict
 from robell.labels.audit.groups import groups_section, verdict
 from robell.labels.audit.summary import directions, hardest_hit, noise_words
 from robell.labels.trust import CLEAR, LEAST_SEPARATION, MOST_COLUMNS_A_ROW
@@ -86,6 +87,7 @@ def report_page(result, *, top, csv_name, command=""):
         sections.suspects_section(result, top),
         sections.noise_section(result),
         groups_section(result),
+        against_section(result),
         sections.classes_section(result),
         sections.quality_section(result),
         sections.map_section(result),
@@ -113,6 +115,9 @@ def first_screen(result, top, csv_name):
     blocks.append(Callout(kind, _meaning(result)))
     if result.groups is not None:
         blocks.append(Callout("finding", f"{verdict(result)} [More](#groups)"))
+    if result.against is not None:
+        text = against_verdict(result.against, quoted)
+        blocks.append(Callout("finding", f"{text} [More](#against)"))
     blocks.append(Paragraph("**What to do next**"))
     blocks.append(Bullets(tuple(_next_steps(result, top, link_to(csv_name)))))
     blocks += [Callout("caution", text) for text in _warnings(result)]

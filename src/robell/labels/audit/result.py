@@ -10,6 +10,7 @@ import numpy as np
 
 from robell._core.tools.files import FileError, write_together
 from robell._core.tools.optional import require
+from robell.labels.audit.against import Against
 from robell.labels.audit.output import output_paths, table_csv, table_of
 from robell.labels.audit.reasons import Reason
 from robell.labels.audit.report import headline, report_page
@@ -124,6 +125,9 @@ class AuditResult:
         How often labels are wrong in each group of rows, if a column named groups.
     group_column : str
         That column.
+    against : Against or None
+        Whether labels are given differently than in an earlier table, if one was given: its
+        ``drift`` is a LabelDrift.
     html, csv : Path or None
         The files that were written.
     evidence : Evidence
@@ -168,6 +172,7 @@ class AuditResult:
     fingerprint: np.ndarray
     groups: GroupNoise | None = None
     group_column: str = ""
+    against: Against | None = None
     html: Path | None = None
     csv: Path | None = None
     reasons: dict[int, tuple[Reason, ...]] = field(default_factory=dict, repr=False)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robell._core.tools.files import FileError
+from robell.labels.audit.against import compare_with
 from robell.labels.audit.findings import contradictions
 from robell.labels.audit.groups import read_group_column
 from robell.labels.audit.numeric_run import audit_numbers, finish
@@ -41,6 +42,7 @@ def audit(
     kind="auto",
     drop=(),
     group=None,
+    against=None,
     top=25,
     max_rows=MAX_ROWS,
     encoding="utf-8",
@@ -76,6 +78,9 @@ def audit(
         A column that names the supplier, month or site of each row; many dates are taken together
         by month. Labels are judged by the rates of their own group and not by this column, and the
         result says which groups differ more than by chance.
+    against : path-like or data frame, default=None
+        An earlier table with the same columns and labels: the result says whether labels are given
+        differently now, among rows of the same values.
     top : int, default=25
         How many suspect rows the report shows.
     max_rows : int, default=200000
@@ -130,14 +135,20 @@ def audit(
     decided = read_reviewed(reviewed, target)
     asked = _Asked(dropped_columns(table, drop, target), _group_place(table, group, place))
     if _is_numeric(table, place, kind):
-        if group is not None:
-            raise FileError(f"{said(target)} holds numbers: groups are compared for classes only")
+        if group is not None or against is not None:
+            what = "groups" if group is not None else "tables"
+            raise FileError(f"{said(target)} holds numbers: {what} are compared for classes only")
         result = audit_numbers(table, place, asked.drop, random_state, budget, kind == "numbers")
         result = finish(result, _prints_of(table, place, result), decided)
     else:
         result = _audit(table, place, asked, random_state, budget)
         result = with_review(replace(result, fingerprint=_prints_of(table, place, result)), decided)
         result = with_reasons(result, reasons_of_classes)
+        if against is not None:
+            old = read_table(against, target, **how, max_rows=max_rows, seed=random_state)
+            left_out = {*asked.drop, result.group_column}
+            compared = compare_with(old, table, target, left_out, random_state, budget)
+            result = replace(result, against=compared)
     return result if out is None else result.write(out, top=top)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robell import __version__
+from robell.labels.audit.against import against_summary
 from robell.labels.audit.groups import groups_summary
 
 LEAST_ROWS = 0.5  # rows below which an estimated kind of mistake is not worth a sentence
@@ -108,6 +109,7 @@ def summary(result):
             for way in (directions(result) if result.trust != "none" else [])
         ],
         **({} if result.groups is None else {"by_group": groups_summary(result)}),
+        **({} if result.against is None else {"against": against_summary(result)}),
         "trust": result.trust,
         "separation": result.separation,
         "columns_that_repeat_the_target": list(result.leaks),
