@@ -109,7 +109,8 @@ def show(title, records):
     """Print, word by word, how many tables there are and how many suspects are wrong."""
     print(f"\n{title}: {len(records)} tables")
     print(
-        f"{'':6}{'tables':>8}{'named':>8}{'wrong':>8}{'worst':>8}{'mostly':>8}{'/prom.':>8}", end=""
+        f"{'':6}{'tables':>8}{'named':>8}{'wrong':>8}{'worst':>8}{'mostly':>8}{'expect.':>8}",
+        end="",
     )
     print(f"{'rate off':>10}{'silent':>8}{'left':>7}")
     for word in WORDS:
@@ -117,11 +118,11 @@ def show(title, records):
         named = [r for r in here if r["suspects"]]
         silent = [r["wrong"] for r in here if not r["suspects"]]
         shares = [r["right"] / r["suspects"] for r in named]
-        kept = sum(r["right"] for r in named) / max(sum(r["promised"] for r in named), 1e-9)
+        expected = [limits.WORTH[word] * r["promised"] / r["suspects"] for r in named] or [np.nan]
         off = np.mean([abs(r["rate"] - r["wrong"]) for r in here]) if here else np.nan
         print(f"{word:6}{len(here):8}{len(named):8}", end="")
         print(f"{np.mean(shares):8.2f}{min(shares):8.2f}" if shares else " " * 16, end="")
-        print(f"{sum(s < 0.5 for s in shares):8}{kept:8.2f}{100 * off:10.1f}", end="")
+        print(f"{sum(s < 0.5 for s in shares):8}{np.mean(expected):8.2f}{100 * off:10.1f}", end="")
         print(f"{len(silent):8}{100 * np.mean(silent):7.1f}" if silent else "")
 
 

@@ -126,17 +126,18 @@ def frame_of(X, codes):
     return frame.assign(label=np.array(["a", "b", "c"])[codes])
 
 
-def test_more_columns_than_the_rows_can_bear_are_told(tmp_path):
-    rng = np.random.default_rng(0)
-    X, codes, wrong = blobs(120, gap=3.0, noise=0.1, seed=0)
+@pytest.mark.parametrize("seed", range(3))
+def test_more_columns_than_the_rows_can_bear_are_told(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    X, codes, _ = blobs(120, gap=3.0, noise=0.1, seed=seed)
     wide = np.hstack([X, rng.normal(size=(120, 400))])
     result = audit(frame_of(wide, codes), "label", out=tmp_path)
-    assert result.trust in ("weak", "none")
+    assert result.trust == "none"
+    assert not result.suspect.any()  # half of those it would name are right
     page = result.html.read_text()
     assert "405 columns of numbers, categories spread out, for only 120 rows" in page
     assert "looks wrong." not in headline(result)
-    assert result.suspect.sum() < 20  # a tenth of the labels is wrong: some of these, not all
-    assert wrong[result.suspect].mean() > 0.3
+    assert "Leave out columns that have nothing to do with it" in page
     assert "no label or hardly any is wrong" not in page
     assert "false alarms" not in page
 

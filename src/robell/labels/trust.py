@@ -19,6 +19,9 @@ CLEAR, RATHER_CLEAR = 0.9, 0.87
 EXPLAINED = 0.4
 GOOD_SEPARATION = 0.7
 MOST_COLUMNS_A_ROW = 0.5  # with more columns, labels look right or wrong by chance
+COLUMNS_TO_GUESS_BY = (
+    2.0  # a row; with more, where trust would be weak, half of the suspects are right
+)
 FEW_MISFITS = 0.05  # share of the rows; with more, "no label is wrong" is not certain
 # The share of suspects that were wrong over the share that their probabilities promised, measured
 # on simulated and real tables with known mistakes.
@@ -79,4 +82,6 @@ def _word(judgement, separation, misfits, clarity, shape):
     is_narrow = n_columns <= MOST_COLUMNS_A_ROW * n_rows
     if clarity >= CLEAR and is_explained and is_narrow:
         return "good"
-    return "fair" if clarity >= RATHER_CLEAR else "weak"
+    if clarity >= RATHER_CLEAR:
+        return "fair"
+    return "weak" if n_columns <= COLUMNS_TO_GUESS_BY * n_rows else "none"

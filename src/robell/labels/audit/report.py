@@ -189,7 +189,10 @@ def _next_steps(result, top, table):
     n_suspects = int(result.suspect.sum())
     if result.trust == "none":
         yield f"Is {quoted(result.target)} the right column, and is what it depends on in the file?"
-        yield "Add columns that have to do with it, or label some rows again, and repeat the audit."
+        remedy = "Add columns that have to do with it, or label some rows again"
+        if _has_too_many_columns(result):
+            remedy = "Leave out columns that have nothing to do with it, or add rows"
+        yield f"{remedy}, and repeat the audit."
         yield f"{table} lists the rows without any judgement."
         return
     if not n_suspects:
@@ -235,8 +238,8 @@ def _warnings(result):
             f"The labels {quoted(first)} and {quoted(second)} differ only in capitals or spaces. "
             f"They were taken as one class, {quoted(first)}."
         )
-    n_rows, n_columns = evidence.matrix.shape
-    if n_columns > MOST_COLUMNS_A_ROW * n_rows:
+    if _has_too_many_columns(result):
+        n_rows, n_columns = evidence.matrix.shape
         yield (
             f"The table has {counted(n_columns, 'column')} of numbers, categories spread out, for "
             f"only {counted(n_rows, 'row')}. With so many, labels can look right or wrong by "
@@ -252,6 +255,12 @@ def _warnings(result):
             f"The columns do not show which rows should be labelled {names}{more}: what is said "
             "about these labels is guesswork."
         )
+
+
+def _has_too_many_columns(result):
+    """Say whether the table has more columns than its rows can bear."""
+    n_rows, n_columns = result.evidence.matrix.shape
+    return n_columns > MOST_COLUMNS_A_ROW * n_rows
 
 
 def _left_out(result):
