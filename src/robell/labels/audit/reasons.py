@@ -186,7 +186,7 @@ def in_words(column, place, alike, label):
     if not column.is_number:
         share = float(np.mean(column.values[alike] == column.values[place]))
         if share < RARE:
-            of_rows = f"{percent(share)} of such rows" if share else "no such row has it"
+            of_rows = f"{percent(share) if share else 'none'} of the trusted rows"
             return f"{name} {value} is rare for {label} ({of_rows})"
         return f"{name} {value} speaks against {label}"
     known = column.values[alike]
