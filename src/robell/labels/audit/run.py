@@ -113,7 +113,8 @@ def audit(
     Examples
     --------
     >>> import tempfile
-    >>>     >>> from robell import audit
+    >>> from pathlib import Path
+    >>> from robell import audit
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "plants.csv"
     ...     rows = [f"{k % 7 + 9 * (k % 2)};{'fern' if k % 2 else 'moss'}" for k in range(80)]
