@@ -60,6 +60,7 @@ LESSONS = [
     "plot_find_wrong_labels.py",
     "plot_what_to_check_first.py",
     "plot_how_far_noise_goes.py",
+    "plot_wrong_numbers.py",
     "plot_annotators.py",
     "plot_imbalance.py",
     "plot_threshold_by_cost.py",
@@ -159,7 +160,7 @@ def pages_of_the_root(app, docname, source):
     """Read ``CHANGELOG.md`` and its like where a page asks for them, and lead links to pages.
 
     Files are written for readers of the repository. On the site a link to a lesson's script leads
-    to the lesson, one to ``SECURITY.md`` to its page, and one to any other file is plain text.
+    to the lesson, one to ``SECURITY.md`` to its page, one to any other file to a copy of it.
     """
     path = Path(app.env.doc2path(docname))
     if path.suffix != ".md":
@@ -179,7 +180,7 @@ def pages_of_the_root(app, docname, source):
             found = DOCS / "gallery" / f"{found.stem}.rst"
         elif found.parent == ROOT:
             found = DOCS / f"{found.stem.lower()}.md"
-        if not found.is_relative_to(DOCS):
+        if found.is_dir():
             return words
         return f"[{words}]({os.path.relpath(found, path.parent)}{anchor})"
 
