@@ -1,6 +1,8 @@
 """The classifier for wrong labels on many rows: fitted to all, or to a sample of them.
 
     python benchmarks/noise_robust_scale.py memory --rows 100000   (needs robell[robustness])
+    python benchmarks/noise_robust_scale.py speed --rows 100000 1000000
+    python benchmarks/noise_robust_scale.py gpu --rows 1000000     (needs robell[gpu], CUDA)
     python benchmarks/noise_robust_scale.py dask --rows 10000000   (needs robell[dask])
 
 Rows are drawn from two mixtures of Gaussians whose classes overlap, 20 columns, one row in ten of
@@ -8,6 +10,11 @@ the minority. ``memory``: each model is fitted in a process of its own, one thre
 with right labels and with 20 % wrong ones, and scored on 100,000 new rows with right labels:
 balanced accuracy and area under the ROC curve, CPU seconds of the fit, and the most memory of the
 process less the most it had held before the fit. The sample is that of ``fit_files`` and of Dask.
+``speed``: fits in turn, one thread each, three rounds; medians of CPU seconds, and of ratios to
+LightGBM's in the same round. With ``--threads 2`` seconds on the clock of one and of two threads,
+which mean something on an idle machine only. ``gpu``: tensors in single and in double precision
+on a CUDA device, seconds on the clock from tensors to a fitted model, transfers of what goes to
+the host included; probabilities of 20,000 new rows compared with those of arrays.
 ``dask``: Parquet files, made here and removed at the end, 20 % of the labels wrong; a LocalCluster
 of two workers with one thread and 2 GiB each. CPU seconds are those of the workers, and of this
 process for the fit to the sample.
@@ -20,6 +27,7 @@ import resource
 import shutil
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +154,93 @@ def in_memory(arguments):
             print()
 
 
+# -- speed -------------------------------------------------------------------------------
+
+
+def in_turn(fits, clock, repeats=3):
+    """Return the seconds of every fit, by name, round after round."""
+    seconds = {name: [] for name in fits}
+    for _ in range(repeats):
+        for name, fit in fits.items():
+            start = clock()
+            fit()
+            seconds[name].append(clock() - start)
+    return {name: np.array(values) for name, values in seconds.items()}
+
+
+def of_speed(arguments):
+    names = "all rows", "RVFL, balanced", "LightGBM, balanced"
+    for n_rows in arguments.rows:
+        X, y = draw(n_rows, 0)
+        y = noisy(y, 0.2, 0)
+        for name in names:
+            MODELS[name](X[:3000], y[:3000])  # load and warm everything
+        with threadpool_limits(1):
+            fits = {name: partial(MODELS[name], X, y) for name in names}
+            seconds = in_turn(fits, time.process_time)
+            model = fit_whole(X, y)
+            start = time.process_time()
+            model.predict_proba(X)
+            predicting = time.process_time() - start
+        print(f"{n_rows:,} x {N_FEATURES} rows, one thread: CPU s, ratio to LightGBM's")
+        for name, found in seconds.items():
+            ratio = np.median(found / seconds["LightGBM, balanced"])
+            print(f"{name:20}{np.median(found):9.2f}{ratio:9.2f}")
+        print(f"{'predict_proba of all':20}{predicting:9.2f}", flush=True)
+        if arguments.threads > 1:
+            found = {}
+            for threads in (1, arguments.threads):
+                with threadpool_limits(threads):
+                    fits = {threads: partial(fit_whole, X, y)}
+                    found |= in_turn(fits, time.perf_counter)
+            one, more = (np.median(values) for values in found.values())
+            print(f"on the clock, 1 and {arguments.threads} threads: {one:.2f} s, {more:.2f} s")
+        print()
+
+
+def on_device(arguments):
+    os.environ["SCIPY_ARRAY_API"] = "1"
+    import torch
+    from sklearn import config_context
+
+    if not torch.cuda.is_available():
+        raise SystemExit("no CUDA device")
+    print(torch.cuda.get_device_name())
+    new, _ = draw(20_000, 10**6)
+    for n_rows in arguments.rows:
+        X, y = draw(n_rows, 0)
+        y = noisy(y, 0.2, 0)
+        for dtype in (torch.float32, torch.float64):
+            rows = torch.as_tensor(X, dtype=dtype, device="cuda")
+            labels = torch.as_tensor(y, device="cuda")
+            with config_context(array_api_dispatch=True):
+                fit_whole(rows, labels)  # load and warm everything
+                seconds = []
+                for _ in range(5):
+                    torch.cuda.synchronize()
+                    start = time.perf_counter()
+                    model = fit_whole(rows, labels)
+                    torch.cuda.synchronize()
+                    seconds.append(time.perf_counter() - start)
+                start = time.perf_counter()
+                model.predict_proba(rows)
+                torch.cuda.synchronize()
+                predicting = time.perf_counter() - start
+                found = model.predict_proba(torch.as_tensor(new, dtype=dtype, device="cuda"))
+            kind = str(dtype).removeprefix("torch.float")
+            given = (np.asarray(a, f"f{int(kind) // 8}") for a in (X, new))
+            X_kind, new_kind = given
+            expected = fit_whole(X_kind, y).predict_proba(new_kind)
+            apart = np.abs(found.cpu().numpy() - expected).max()
+            most = torch.cuda.max_memory_allocated() / 2**20
+            print(
+                f"{n_rows:,} x {N_FEATURES}, float{kind}: fit {np.median(seconds):.3f} s "
+                f"({min(seconds):.3f} to {max(seconds):.3f}), all rows scored {predicting:.3f} s, "
+                f"{most:.0f} MiB on the device, probabilities within {apart:.1e} of arrays'",
+                flush=True,
+            )
+
+
 # -- Dask ----------------------------------------------------------------------------------
 
 
@@ -206,7 +301,7 @@ def with_dask(arguments):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-PARTS = {"memory": in_memory, "dask": with_dask}
+PARTS = {"memory": in_memory, "speed": of_speed, "gpu": on_device, "dask": with_dask}
 
 
 def main():
@@ -217,6 +312,7 @@ def main():
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000])
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
     parser.add_argument("--noise", type=float, nargs="+", default=[0.0, 0.2], metavar="SHARE")
+    parser.add_argument("--threads", type=int, default=1, help="of the clock's second figure")
     parser.add_argument("--part-rows", type=int, default=100_000)
     parser.add_argument("--folder", type=Path, help="where to put files (default: temporary)")
     arguments = parser.parse_args()

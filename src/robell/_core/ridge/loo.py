@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 SMALLEST_COMPLEMENT = 1e-6  # of a leverage, where scores are kept: below it a row decides its own
 MOST_EXACT = 50_000  # rows that are left out under every penalty; of more, about TRIED are
-TRIED = 25_000
+TRIED = 12_500
 LARGE_LEVERAGE = 0.05  # leverages above it are computed in double precision in any case
 
 
