@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import check_array_api_input
 from robell import NoiseRobustRVFLClassifier
 from robell._core.membership.keyed import draw_keyed, ordered_keys
 from robell._core.ridge import loo
+from robell.models import _judgement as judgement
 from robell.models import noise_robust as module
 from robell.noise import flip_uniformly
 
@@ -109,8 +110,8 @@ def test_many_rows(rng, device, monkeypatch, limit):
     """The same rows are drawn, by keys made on the device."""
     monkeypatch.setattr(module, "MOST_SAMPLED", limit)
     for part, name, value in (
-        (module, "MOST_EXACT", 200),
-        (module, "MOST_JUDGED", 150),
+        (judgement, "MOST_EXACT", 200),
+        (judgement, "MOST_JUDGED", 150),
         (loo, "MOST_EXACT", 100),
         (loo, "TRIED", 60),
     ):

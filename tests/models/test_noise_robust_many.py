@@ -1,15 +1,20 @@
 """The noise-robust classifier on many rows: what is drawn of them, and what that changes."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from streams import batches, in_passes
 
 from robell import NoiseRobustRVFLClassifier
+from robell._core.layers import features
 from robell._core.layers.features import RowBlocks
 from robell._core.membership.keyed import draw_keyed
 from robell._core.membership.reservoir import row_keys
 from robell._core.membership.row_sample import sample_of
 from robell._core.ridge import loo
+from robell._core.tools.threads import threads_of
+from robell.models import _judgement as judgement
 from robell.models import noise_robust as module
 from robell.noise import flip_uniformly
 
@@ -31,8 +36,8 @@ def network():
 def few(monkeypatch):
     """Limits that a small table is beyond."""
     monkeypatch.setattr(module, "MOST_SAMPLED", 400)
-    monkeypatch.setattr(module, "MOST_EXACT", 200)
-    monkeypatch.setattr(module, "MOST_JUDGED", 150)
+    monkeypatch.setattr(judgement, "MOST_EXACT", 200)
+    monkeypatch.setattr(judgement, "MOST_JUDGED", 150)
     monkeypatch.setattr(loo, "MOST_EXACT", 200)
     monkeypatch.setattr(loo, "TRIED", 100)
 
@@ -138,3 +143,27 @@ def test_leverages_in_single_precision_change_next_to_nothing(rng, monkeypatch, 
     part = loo.fit_centred_ridge(design, T, w, penalties[third.place : third.place + 1], basis)
     np.testing.assert_allclose(third.loo_scores, part.loo_scores, atol=1e-12)
     assert abs(np.log10(third.penalty / exact.penalty)) <= 2
+
+
+@pytest.mark.parametrize("limit", [400, 10_000])
+def test_threads_change_nothing(rng, few, monkeypatch, limit):
+    monkeypatch.setattr(module, "MOST_SAMPLED", limit)
+    monkeypatch.setattr(features, "BLOCK_ELEMENTS", 1 << 11)  # many blocks
+    X, y = rows_of(rng, n_classes=3)
+    models = [
+        NoiseRobustRVFLClassifier(8, n_jobs=n_jobs, random_state=0).fit(X, y)
+        for n_jobs in (None, 1, 3, -1)
+    ]
+    for found in models[1:]:
+        np.testing.assert_allclose(found.predict_proba(X), models[0].predict_proba(X), atol=1e-9)
+        np.testing.assert_allclose(found.sample_quality_, models[0].sample_quality_, atol=1e-9)
+
+
+def test_what_goes_wrong_in_a_thread_is_raised_here(rng):
+    with threads_of(2, nullcontext) as threads:
+        found = threads.map(lambda k: 1 / (3 - k), range(100))
+        assert [next(found) for _ in range(3)] == [1 / 3, 1 / 2, 1.0]
+        with pytest.raises(ZeroDivisionError):
+            next(found)
+        with np.errstate(divide="ignore"):  # what is asked of NumPy here holds there
+            assert list(threads.map(lambda k: np.float64(1) / k, [0.0, 2.0])) == [np.inf, 0.5]

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from robell._core.array import beside, empty_beside, namespace, one_hot, to_host
 from robell._core.labels.link import posterior
 from robell._core.labels.noise import joint_matrix, noise_rates, wrong_share
-from robell._core.membership.keyed import find_keys
+from robell._core.membership.keyed import draw_keyed, find_keys
+from robell._core.ridge.loo import MOST_EXACT
+
+# Of more than MOST_EXACT rows noise, probabilities and thresholds are estimated on so many.
+MOST_JUDGED = 25_000
+
+
+class Judged(NamedTuple):
+    """Rows that noise, link and cuts are estimated from, on the host: all, or a keyed sample."""
+
+    places: Any
+    labels: np.ndarray
+    weight: np.ndarray
+
+
+def rows_judged(rows, n_classes, seed):
+    """Return the rows that noise, link and cuts are estimated from."""
+    some = draw_keyed(*rows, n_classes, seed, MOST_JUDGED, MOST_EXACT)
+    if some is None:
+        return Judged(slice(None), to_host(rows.labels), to_host(rows.multiplicity))
+    return Judged(*map(to_host, (some.places, rows.labels[some.places], some.weight)))
 
 
 class LabelJudgement:
     """The attributes of every row, from left-out scores, the noise and the link."""
 
-    def _judge_labels(self, given, rows, drawn, scores, N, link):
+    def _judge_labels(self, given, rows, scores, N, link):
         """Store what the fit says about every label given, rows of weight 0 included."""
         n_classes = len(given.classes)
-        P = link.probability(self._left_out_scores(rows.X, drawn, beside(scores, rows.X)))
-        probability = Z = posterior(P, rows.labels, N)
+        probability = Z = posterior(link.probability(scores), rows.labels, N)
         place, quality = rows.labels, (Z * one_hot(rows.labels, n_classes)).sum(1)
         self.n_suspects_ = int((Z.argmax(1) != place).sum())
         joint = joint_matrix(Z, place, rows.multiplicity, n_classes)
@@ -47,7 +68,7 @@ class LabelJudgement:
         of_label = (P * one_hot(place, len(classes))).sum(1)
         return P, xp.where(known, of_label, xp.zeros_like(of_label))
 
-    def _left_out_scores(self, X, drawn, scores):
+    def _left_out_scores(self, X, drawn, scores, threads):
         """Return scores of all rows: those not drawn are the model's, which has not seen them."""
         if drawn is None:
             return scores
@@ -56,7 +77,7 @@ class LabelJudgement:
         rest = namespace(X).where(rest)[0]
         all_scores = empty_beside((len(X), scores.shape[1]), X)
         all_scores[drawn.places] = scores
-        all_scores[rest] = self._class_scores(X, rest)
+        all_scores[rest] = self._class_scores(X, rest, threads)
         # Copies of a row drawn, under another label, are left out with it.
         copies, of_row = find_keys(drawn.keys[rest], drawn.keys[drawn.places])
         all_scores[rest[copies]] = scores[of_row]

@@ -15,13 +15,14 @@ from robell._core.membership.pairs_torch import kernel_statistics as statistics_
 from robell._core.tools.progress import Progress
 from robell.models._threads import one_blas_thread
 
+JOBS = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, None, -1, closed="right"),
+    None,
+]
 KERNEL_CONSTRAINTS = {
     "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
-    "n_jobs": [
-        Interval(Integral, 1, None, closed="left"),
-        Interval(Integral, None, -1, closed="right"),
-        None,
-    ],
+    "n_jobs": JOBS,
 }
 
 

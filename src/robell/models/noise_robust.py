@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.special import logit, softmax
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -34,7 +34,6 @@ from robell._core.layers.standardise import column_scales
 from robell._core.layers.trees import Forest, Splits
 from robell._core.membership.keyed import draw_keyed
 from robell._core.membership.row_sample import MOST_SAMPLED, as_count
-from robell._core.ridge.loo import MOST_EXACT
 from robell._core.ridge.members import (
     WEIGHTS,
     Drawn,
@@ -47,9 +46,11 @@ from robell._core.ridge.members import (
     network_scores,
 )
 from robell._core.ridge.twins import distinct_rows
+from robell._core.tools.threads import NO_THREADS, threads_of
 from robell.models._capabilities import Capabilities
 from robell.models._family import FamilyClassifier, require_finite_scores
-from robell.models._judgement import LabelJudgement
+from robell.models._judgement import LabelJudgement, rows_judged
+from robell.models._kernel import JOBS, one_blas_thread
 from robell.models._thresholds import ThresholdChoice
 from robell.models._validation import TrainingRows, draw_seed
 
@@ -59,16 +60,6 @@ from robell.models._validation import TrainingRows, draw_seed
 FULL_CLEANING_RATE = 0.1
 LARGEST_ODDS = 30.0  # of a threshold, as a logarithm: beyond it probabilities are 0 and 1
 SMALLEST_THRESHOLD = 1e-15  # where thresholds set by hand are 0 or 1
-# Of more than MOST_EXACT rows noise, probabilities and thresholds are estimated on so many.
-MOST_JUDGED = 25_000
-
-
-class Judged(NamedTuple):
-    """Rows that noise, link and cuts are estimated from, on the host: all, or a keyed sample."""
-
-    places: Any
-    labels: np.ndarray
-    weight: np.ndarray
 
 
 class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifier):
@@ -91,6 +82,9 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
         What ``predict_proba`` returns: how often each class occurs among rows like the one given,
         at the estimated true shares of the classes; or the same as if the predicted class were
         always the likeliest. ``predict`` is the same either way.
+    n_jobs : int or None, default=None
+        Number of threads of ``fit``, as in joblib: None means 1 outside a
+        ``joblib.parallel_config`` context, -1 all cores. Of tensors it changes nothing.
     random_state : int, RandomState instance or None, default=None
         Seed of everything that is drawn.
 
@@ -219,13 +213,17 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
         "n_rounds": [Interval(Integral, 0, None, closed="left")],
         "probability": [StrOptions({"frequency", "balanced"})],
+        "n_jobs": JOBS,
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_hidden=100, *, n_rounds=1, probability="frequency", random_state=None):
+    def __init__(
+        self, n_hidden=100, *, n_rounds=1, probability="frequency", n_jobs=None, random_state=None
+    ):
         self.n_hidden = n_hidden
         self.n_rounds = n_rounds
         self.probability = probability
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     # -- fit --------------------------------------------------------------------------
@@ -259,8 +257,11 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
             self.n_samples_seen_ = as_count(given.multiplicity.sum())
             self.n_samples_fitted_ = as_count(rows.multiplicity[drawn.places].sum())
             fitted = TrainingRows(rows.X[drawn.places], rows.labels[drawn.places], drawn.weight)
-        scores, noise = self._fit_rounds(fitted, seed)
-        self._judge_labels(given, rows, drawn, scores, *noise)
+        n_threads = 1 if is_tensor(given.X) else effective_n_jobs(self.n_jobs)
+        with threads_of(n_threads, one_blas_thread) as threads:
+            scores, noise = self._fit_rounds(fitted, seed, threads)
+            scores = self._left_out_scores(rows.X, drawn, beside(scores, rows.X), threads)
+        self._judge_labels(given, rows, scores, *noise)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray) and name != "classes_":
                 setattr(self, name, beside(value, given.X))
@@ -272,25 +273,17 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
             standardised /= self.scale_  # in place: a table less in memory
         return standardised
 
-    def _rows_judged(self, rows, seed):
-        """Return the rows that noise, link and cuts are estimated from."""
-        some = draw_keyed(*rows, len(self.classes_), seed, MOST_JUDGED, MOST_EXACT)
-        if some is None:
-            return Judged(slice(None), to_host(rows.labels), to_host(rows.multiplicity))
-        return Judged(*map(to_host, (some.places, rows.labels[some.places], some.weight)))
-
-    def _fit_rounds(self, rows, seed):
+    def _fit_rounds(self, rows, seed, threads):
         """Fit, clean the targets, fit again; return the last scores, the noise and the link."""
         X = in_double_precision(rows.X)
         self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
-        judged = self._rows_judged(rows, seed)
+        judged = rows_judged(rows, len(self.classes_), seed)
         X, labels, multiplicity = self._standardise(X), *map(to_host, rows[1:])
         given, distinct = one_hot(labels, len(self.classes_)), distinct_rows(X)
         X = X[beside(distinct.first, X)]  # equal rows are left out together
         drawn = draw_members(X, int(self.n_hidden), seed)
-        fit_balanced = partial(
-            fit_with_equal_classes, X, designs_of(X, drawn), drawn, distinct, multiplicity
-        )
+        designs = designs_of(X, drawn, threads)
+        fit_balanced = partial(fit_with_equal_classes, X, designs, drawn, distinct, multiplicity)
         places, *known = judged
         weights = WEIGHTS / WEIGHTS.sum()
         members, scores = fit_balanced(given, weights)
@@ -355,7 +348,7 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
 
     # -- predict ----------------------------------------------------------------------
 
-    def _class_scores(self, X, places=None):
+    def _class_scores(self, X, places=None, threads=NO_THREADS):
         """Score rows of the table, all or those at some places, a block at a time."""
         kernel = KernelLayer(self.landmarks_, None, self.kernel_width_)
         drawn = Drawn(self.hidden_weights_, self.hidden_bias_, kernel, 0)
@@ -367,11 +360,15 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
         n_rows = len(X) if places is None else len(places)
         scores = empty_beside((n_rows, len(self.classes_) - first), X)
         step = rows_per_block(len(self.coef_) + len(self.landmarks_), is_tensor(X))
+
+        def of_block(rows):
+            block = self._standardise(X[rows if places is None else places[rows]])
+            return rows, network_scores(block, drawn, network)
+
+        blocks = [slice(start, start + step) for start in range(0, n_rows, step)]
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for start in range(0, n_rows, step):
-                rows = slice(start, start + step)
-                block = self._standardise(X[rows if places is None else places[rows]])
-                scores[rows] = network_scores(block, drawn, network)
+            for rows, found in threads.map(of_block, blocks):
+                scores[rows] = found
             return both_classes(scores, first, 1.0)
 
     def _log_probability(self, X):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from robell._core.array import namespace
 from robell._core.layers.activations import Activation, apply_activation
+from robell._core.tools.threads import NO_THREADS, Threads
 
 Array = NDArray[np.float64]
 
@@ -107,7 +108,7 @@ class RowBlocks:
 
     ``make_rows`` maps a slice of rows to those rows. Iterating yields ``(rows, block)``; iterating
     again makes the blocks again, except that a matrix of a single block is made once and kept, and
-    with ``keep`` all blocks are.
+    with ``keep`` all blocks are. ``map`` makes and uses blocks in ``threads``.
     """
 
     def __init__(
@@ -118,8 +119,10 @@ class RowBlocks:
         dtype: type = np.float64,
         keep: bool = False,
         tensors: bool = False,
+        threads: Threads = NO_THREADS,
     ) -> None:
         self._make_rows = make_rows
+        self.threads = threads
         self.n_rows = n_rows
         self.n_columns = n_columns
         self.dtype = dtype
@@ -129,14 +132,20 @@ class RowBlocks:
         self._kept: dict[int, Any] | None = {} if keep else None
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
-        if self.n_rows <= self._step:
-            yield slice(0, self.n_rows), self.whole()
-            return
-        for start in range(0, self.n_rows, self._step):
-            rows = slice(start, min(start + self._step, self.n_rows))
+        for rows in self._slices():
             yield rows, self._block(rows)
 
+    def map(self, function: Callable[[slice, Any], Any]) -> Iterator[Any]:
+        """Yield function(rows, block) of every block, in their order."""
+        return self.threads.map(lambda rows: function(rows, self._block(rows)), self._slices())
+
+    def _slices(self) -> list[slice]:
+        starts = range(0, self.n_rows, self._step)
+        return [slice(start, min(start + self._step, self.n_rows)) for start in starts]
+
     def _block(self, rows: slice) -> Any:
+        if self.n_rows <= self._step:
+            return self.whole()
         if self._kept is None:
             return self._make_rows(rows)
         if rows.start not in self._kept:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robell._core.array import beside, is_tensor, namespace, to_host
+from robell._core.tools.threads import NO_THREADS, Threads
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -38,6 +39,7 @@ SAME_SHARE = 1e-9  # of a column's range: values nearer to each other are not cu
 SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
 MOST_NUMBERS = 1 << 18  # that growing takes at a time: they stay in cache
 MOST_NUMBERS_OF_TENSORS = 1 << 25
+ROWS_AT_ONCE = 1 << 14  # whose leaves are found: their columns stay in cache
 NO_SPLIT = float(np.finfo(np.float64).max)  # a threshold that no value passes
 
 
@@ -141,7 +143,9 @@ def forest_scores(X: Any, forest: Forest) -> Any:
     return total / len(forest.values) + forest.mean
 
 
-def grow_forest(X: Any, targets: Any, weight: Any, seed: int) -> tuple[Forest, Any]:
+def grow_forest(
+    X: Any, targets: Any, weight: Any, seed: int, threads: Threads = NO_THREADS
+) -> tuple[Forest, Any]:
     """Grow the trees; return them and the scores of the rows, each by the trees without it.
 
     X are rows that all differ, in an order of their own: with the same seed the same rows are
@@ -166,13 +170,13 @@ def grow_forest(X: Any, targets: Any, weight: Any, seed: int) -> tuple[Forest, A
     by_column = columns_of(X)
     numbers = MOST_NUMBERS_OF_TENSORS if is_tensor(X) else MOST_NUMBERS
     step = max(1, numbers // (size << DEPTH))
-    grown = [
-        _grow(by_column, rows, bags[some], drawn.of(some), directions[some])
-        for some in (slice(start, start + step) for start in range(0, N_TREES, step))
-    ]
+    grown = threads.map(
+        lambda some: _grow(by_column, rows, bags[some], drawn.of(some), directions[some]),
+        [slice(start, start + step) for start in range(0, N_TREES, step)],
+    )
     columns, thresholds, sums = (xp.concatenate(parts) for parts in zip(*grown, strict=True))
     splits = Splits(columns, thresholds)
-    values, scores, shrinkage = _shrink(by_column, rows, bags, splits, sums)
+    values, scores, shrinkage = _shrink(by_column, rows, bags, splits, sums, threads)
     return Forest(splits, values, mean, shrinkage), scores + mean
 
 
@@ -225,20 +229,28 @@ def _explained(sums: Any) -> Any:
 
 
 def _shrink(
-    by_column: Any, rows: Any, bags: Any, splits: Splits, sums: Any
+    by_column: Any, rows: Any, bags: Any, splits: Splits, sums: Any, threads: Threads
 ) -> tuple[Any, Any, float]:
     """Return the leaves' values, and the left-out scores, under the best of the shrinkages."""
-    xp, leaf = namespace(rows), _leaves(by_column, splits)
-    trees = beside(np.arange(len(bags)), rows)
+    xp, trees = namespace(rows), beside(np.arange(len(bags)), rows)
+    values = [_leaf_values(sums, shrinkage) for shrinkage in SHRINKAGES]
+
+    def of_rows(some: slice) -> tuple[Any, list[Any]]:
+        leaf = _leaves(by_column[:, some], splits)
+        return leaf, [_sum_of_leaves(value, leaf) for value in values]
+
+    step = len(rows) if is_tensor(rows) else ROWS_AT_ONCE
+    found = threads.map(of_rows, [slice(k, k + step) for k in range(0, len(rows), step)])
+    leaves, totals = zip(*found, strict=True)
+    leaf = xp.concatenate(leaves, 1)
     in_bag = xp.asarray(leaf[trees[:, None], bags], dtype=bags.dtype)
     counts = np.bincount(to_host(bags).ravel(), minlength=len(rows))
     # no tree without the row: score t̄
     left_out = beside(np.maximum(len(bags) - counts, 1.0), rows)[:, None]
     weight, target = rows[:, 0], rows[:, 1:] / rows[:, :1]
     smallest = np.inf
-    for shrinkage in SHRINKAGES:
-        value = _leaf_values(sums, shrinkage)
-        scores = _sum_of_leaves(value, leaf)
+    for k, (value, shrinkage) in enumerate(zip(values, SHRINKAGES, strict=True)):
+        scores = xp.concatenate([of_part[k] for of_part in totals])
         for t in range(len(bags)):  # less those of the trees grown on the row
             scores[bags[t]] -= value[t][in_bag[t]]
         scores = scores / left_out

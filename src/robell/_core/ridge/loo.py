@@ -17,7 +17,7 @@ and adds 1/W to the leverages' sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,29 +59,34 @@ def decompose(G: Any, R: Any) -> Spectrum:
 
 
 def left_out_residuals(
-    design: Iterable[tuple[slice, Any]],
+    design: RowBlocks,
     T: Any,
     w: Any,
     spectrum: Spectrum,
     penalties: Array,
     centre: Centre | None = None,
     remembered: Any | None = None,
+    step: int = 1,
 ) -> Iterator[tuple[slice, Any]]:
-    """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K).
+    """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K), of every step-th row.
 
     ``remembered`` is set for each penalty under which a row decides its own score.
     """
     xp = namespace(T)
     values, Q, coordinates = spectrum
+    middle = None if centre is None else centre.rows @ Q
     inverse = 1.0 / (values[:, None] + beside(penalties, T))  # (r, L)
     solutions = (inverse[:, :, None] * coordinates[:, None, :]).reshape(
         len(values), len(penalties) * T.shape[1]
     )
     smallest = EPS if centre is None else SMALLEST_COMPLEMENT
-    for rows, M in design:
-        Z = M @ Q
+
+    def of_block(rows: slice, M: Any) -> tuple[slice, Any, Any]:
+        first = -rows.start % step
+        rows = slice(rows.start + first, rows.stop, step)
+        Z = M[first::step] @ Q
         if centre is not None:
-            Z -= centre.rows @ Q
+            Z -= middle
         fitted = (Z @ solutions).real.reshape(len(Z), len(penalties), T.shape[1])
         if centre is not None:
             fitted += centre.targets
@@ -92,10 +97,14 @@ def left_out_residuals(
             leverage += 1.0 / centre.weight
         leverage *= w[rows, None]
         complement = 1.0 - leverage
-        if remembered is not None:
-            remembered |= (complement < smallest).any(0)
+        decided = None if remembered is None else (complement < smallest).any(0)
         complement = xp.clip(complement, smallest, None)
-        yield rows, (T[rows, None, :] - fitted) / complement[:, :, None]
+        return rows, (T[rows, None, :] - fitted) / complement[:, :, None], decided
+
+    for rows, residual, decided in design.map(of_block):
+        if remembered is not None:
+            remembered |= decided
+        yield rows, residual
 
 
 def squared_errors(
@@ -175,13 +184,6 @@ class CentredRidge(NamedTuple):
     penalty: float
 
 
-def thinned(design: RowBlocks, step: int) -> Iterator[tuple[slice, Any]]:
-    """Yield every so many-th row of a design, a block at a time."""
-    for rows, M in design:
-        first = -rows.start % step
-        yield slice(rows.start + first, rows.stop, step), M[first::step]
-
-
 def fit_centred_ridge(
     design: RowBlocks, T: Any, w: Any, penalties: Array, basis: Any | None = None
 ) -> CentredRidge:
@@ -197,8 +199,10 @@ def fit_centred_ridge(
     scores = None if many else empty_beside((n_rows, len(penalties), T.shape[1]), T)
     errors = beside(np.zeros(len(penalties)), T)
     remembered = beside(np.zeros(len(penalties), bool), T)
-    some = thinned(design, max(1, n_rows // TRIED) if many else 1)
-    for rows, residual in left_out_residuals(some, T, w, spectrum, penalties, centre, remembered):
+    step = max(1, n_rows // TRIED) if many else 1
+    for rows, residual in left_out_residuals(
+        design, T, w, spectrum, penalties, centre, remembered, step
+    ):
         if scores is not None:
             scores[rows] = T[rows, None, :] - residual
         errors += w[rows] @ xp.square(residual, out=residual).sum(axis=2)
@@ -228,8 +232,8 @@ def _left_out_of_many(
     intercept, mean = centre.targets - centre.rows @ beta, centre.rows @ root
     single_root = xp.asarray(root, dtype=xp.float32)
     single_mean = xp.asarray(mean, dtype=xp.float32)
-    scores = empty_beside(T.shape, T)
-    for rows, M in design:
+
+    def of_block(rows: slice, M: Any) -> tuple[slice, Any]:
         Z = xp.asarray(M, dtype=xp.float32) @ single_root
         Z -= single_mean
         squares = xp.asarray(row_squares(Z), dtype=xp.float64)
@@ -240,7 +244,11 @@ def _left_out_of_many(
             leverage[large] = w[rows][large] * (squares + 1.0 / centre.weight)
         complement = xp.clip(1.0 - leverage, SMALLEST_COMPLEMENT, None)[:, None]
         residual = T[rows] - (M @ beta + intercept)
-        scores[rows] = T[rows] - residual / complement
+        return rows, T[rows] - residual / complement
+
+    scores = empty_beside(T.shape, T)
+    for rows, found in design.map(of_block):
+        scores[rows] = found
     return scores
 
 
@@ -266,14 +274,18 @@ def _eigenbasis(
         return centre, Spectrum(values, Q, Q.T @ (A.T @ ((T - target_mean) * root)))
     # One product of Ã = W½[M 1 T] holds G, the means and the right side.
     P, width = design.n_columns, design.n_columns + 1 + T.shape[1]
-    products = beside(np.zeros((width, width)), T)
-    for rows, M in design:
+
+    def of_block(rows: slice, M: Any) -> Any:
         root = xp.sqrt(w[rows])[:, None]
         A = empty_beside((len(M), width), T)
         xp.multiply(M, root, out=A[:, :P])
         A[:, P : P + 1] = root
         xp.multiply(T[rows] - target_mean, root, out=A[:, P + 1 :])
-        products += A.T @ A
+        return A.T @ A
+
+    products = beside(np.zeros((width, width)), T)
+    for product in design.map(of_block):
+        products += product
     if not xp.isfinite(products).all():
         raise ValueError("the hidden layer or the inputs overflow")
     centre = Centre(products[:P, P] / total, target_mean, total)

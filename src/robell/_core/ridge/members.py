@@ -26,6 +26,7 @@ from robell._core.layers.kernels import KernelLayer, fit_kernel_layer, radial
 from robell._core.layers.trees import Forest, forest_scores, grow_forest
 from robell._core.ridge.loo import CentredRidge, fit_centred_ridge
 from robell._core.ridge.twins import Twins
+from robell._core.tools.threads import NO_THREADS, Threads
 
 Array = NDArray[np.float64]
 
@@ -94,8 +95,8 @@ def draw_members(X: Any, n_hidden: int, seed: int) -> Drawn:
     )
 
 
-def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
-    """Return the columns of the four ridges, a block of rows at a time."""
+def designs_of(X: Any, drawn: Drawn, threads: Threads = NO_THREADS) -> list[RowBlocks]:
+    """Return the columns of the four ridges, a block of rows at a time, made in threads."""
     xp, tensors = namespace(X), is_tensor(X)
     n_columns, n_nodes = X.shape[1], len(drawn.hidden_bias) // len(ACTIVATIONS)
     landmarks, _, width = drawn.kernel
@@ -107,9 +108,11 @@ def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
     keep = len(X) * sum(n for _, n in made) <= KEPT_NUMBERS
 
     def blocks(make: Callable[[Any], Any], width: int) -> RowBlocks:
-        return RowBlocks(lambda rows: make(X[rows]), len(X), width, keep=keep, tensors=tensors)
+        return RowBlocks(
+            lambda rows: make(X[rows]), len(X), width, keep=keep, tensors=tensors, threads=threads
+        )
 
-    linear = RowBlocks(lambda rows: X[rows], len(X), n_columns, tensors=tensors)
+    linear = RowBlocks(lambda rows: X[rows], len(X), n_columns, tensors=tensors, threads=threads)
     return [*(blocks(make, width) for make, width in made), linear]
 
 
@@ -122,7 +125,7 @@ def fit_members(
         fit_centred_ridge(design, targets, weight, PENALTIES * total, basis)
         for design, basis in zip(designs, bases, strict=True)
     ]
-    forest, of_trees = grow_forest(X, targets, weight, drawn.tree_seed)
+    forest, of_trees = grow_forest(X, targets, weight, drawn.tree_seed, designs[0].threads)
     *nonlinear, linear = (ridge.loo_scores for ridge in ridges)
     return Members(ridges, forest, namespace(X).stack([*nonlinear, of_trees, linear]))
 

@@ -1,0 +1,54 @@
+"""Parts of a computation shared out to threads; what they find comes back in the order given."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+
+class Threads:
+    """Some threads, or none beside the caller's own."""
+
+    def __init__(self, pool: ThreadPoolExecutor | None = None, n_threads: int = 1) -> None:
+        self._pool = pool
+        self._n_threads = n_threads
+
+    def map(self, function: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
+        """Yield function(item) for every item, in their order, a few computed ahead."""
+        if self._pool is None:
+            yield from map(function, items)
+            return
+        waiting: deque[Future[Found]] = deque()
+        try:
+            for item in items:
+                # In a copy of the context: NumPy keeps there which warnings are wanted.
+                waiting.append(self._pool.submit(copy_context().run, function, item))
+                if len(waiting) > 2 * self._n_threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+NO_THREADS = Threads()
+
+
+@contextmanager
+def threads_of(
+    n_threads: int, limit_blas: Callable[[], AbstractContextManager[Any]]
+) -> Iterator[Threads]:
+    """Start so many threads, BLAS limited to one in each; none are started for one."""
+    if n_threads == 1:
+        yield NO_THREADS
+        return
+    with limit_blas(), ThreadPoolExecutor(n_threads, initializer=limit_blas) as pool:
+        yield Threads(pool, n_threads)
