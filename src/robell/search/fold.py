@@ -112,7 +112,7 @@ class _Fold:
         with run_by_fit_too():
             model = clone(self.last)
             largest_network = {model._nested_parameter: largest}
-            model.set_params(**clone(group.others, safe=False), **largest_network)
+            model.set_params(**(clone(group.others, safe=False) | largest_network))
             if first_foreign(model, SLOTS):
                 del model.C  # which varies: a slot that asks for it cannot be shared
             prepared = model._prepare(self.X, self.y, self.sample_weight)
