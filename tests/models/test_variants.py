@@ -15,16 +15,18 @@ from streams import stream
 
 from robell import BaseRVFLClassifier, RVFLClassifier, RVFLGridSearchCV
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "03_your_own_variant.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "plot_your_own_variant.py"
 
 
 @pytest.fixture(scope="module")
 def variants():
     """The classes of the example, which is what people will copy."""
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib").use("Agg")
     spec = spec_from_file_location("your_own_variant", EXAMPLE)
     module = sys.modules[spec.name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matplotlib.pyplot.show", lambda: None)
+        spec.loader.exec_module(module)
     yield vars(module)
     del sys.modules[spec.name]
 
