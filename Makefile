@@ -71,6 +71,8 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/beyond_one_label.py annotators
 	$(BIN)/python benchmarks/doubled_rows.py
 	$(BIN)/python benchmarks/robust_choices.py
+	$(BIN)/python benchmarks/calibration.py
+	$(BIN)/python benchmarks/audit_trust.py --records results/audit_trust.jsonl
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "robell needs Python 3.11 or newer; set PYTHON=...")'

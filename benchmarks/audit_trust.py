@@ -147,6 +147,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=1, help="of each half")
     options = parser.parse_args()
     path = Path(options.records)
+    path.parent.mkdir(parents=True, exist_ok=True)
     records = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {tuple(r["place"]) for r in records}
     with path.open("a") as file:
