@@ -123,5 +123,18 @@ def test_probabilities_made_in_sample_or_in_another_order_are_warned_of(noisy_ca
     seen = DecisionTreeClassifier(random_state=0).fit(X, noisy).predict_proba(X)
     with pytest.warns(UserWarning, match="in the training set"):
         find_label_issues(y=noisy, pred_proba=seen)
-    with pytest.warns(UserWarning, match="in the order 0, 1"):
+    with pytest.warns(UserWarning, match="in the order 1, 0; they are taken in the order 0, 1"):
         find_label_issues(y=noisy, pred_proba=P[:, ::-1])
+
+
+def test_two_columns_that_have_changed_places_are_noticed():
+    rng = np.random.default_rng(0)
+    labels = rng.choice(["a", "b", "c", "d"], 200)
+    P = 0.1 + 0.6 * (labels[:, None] == ["a", "b", "c", "d"])
+    wrong = rng.random(200) < 0.3
+    P[wrong] = 0.25 + 0.0 * P[wrong]
+    P[wrong, rng.integers(4, size=wrong.sum())] += 0.4
+    P /= P.sum(axis=1, keepdims=True)
+    find_label_issues(y=labels, pred_proba=P)  # in order: no word
+    with pytest.warns(UserWarning, match=r"in the order a, c, b, d; .* say otherwise with classes"):
+        find_label_issues(y=labels, pred_proba=P[:, [0, 2, 1, 3]])

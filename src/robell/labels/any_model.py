@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from robell._core.labels.link import posterior
@@ -24,6 +25,7 @@ SUM_TOLERANCE = 1e-3
 N_FOLDS = 5
 TOO_GOOD = 0.999  # share of labels that are the likeliest class; with so many, in-sample is likely
 FEWEST_ROWS = 30  # for such a share to say anything
+OTHER_ORDER = 0.2  # share of rows that another order of the columns must gain to be meant
 
 
 def judge_probabilities(y, pred_proba, classes=None):
@@ -150,12 +152,20 @@ def _warn_of_odd(P, labels, classes):
             UserWarning,
             stacklevel=4,
         )
-    largest = float(np.bincount(labels).max() / len(labels))
-    if agreement < min(0.5, largest) * 0.5:
-        order = ", ".join(str(label) for label in classes[:5].tolist())
+    table = np.zeros((len(classes), len(classes)))
+    np.add.at(table, (labels, P.argmax(axis=1)), 1.0)
+    order = linear_sum_assignment(table, maximize=True)[1]
+    reordered = float(table[np.arange(len(order)), order].sum() / len(labels))
+    if reordered > agreement + OTHER_ORDER:
+        # column order[k] seems to hold the probability of classes[k]
+        meant = classes[np.argsort(order)]
+        likely = ", ".join(str(label) for label in meant[:5].tolist())
+        taken = ", ".join(str(label) for label in classes[:5].tolist())
+        more = ", ..." if len(classes) > 5 else ""
         warnings.warn(
-            f"the likeliest class is the label in only {agreement:.1%} of the rows: are the "
-            f"columns of pred_proba in the order {order}?",
+            f"the likeliest class is the label in only {agreement:.1%} of the rows, and would be "
+            f"in {reordered:.1%} were the columns of pred_proba in the order {likely}{more}; "
+            f"they are taken in the order {taken}{more}: say otherwise with classes=",
             UserWarning,
             stacklevel=4,
         )
