@@ -14,12 +14,14 @@ probabilities of a logistic regression. groups: one of several groups of rows ha
 labels, or none has: how often that is said, and average precision without and with groups. drift:
 how often labels of two simulated tables are said to be given differently, where only the rows
 differ, and where labels do. time: CPU seconds and peak memory of large tasks, each in a process of
-its own. Tables of origins that no study here reports; needs robell[robustness].
+its own. Tables of origins that no study here reports, or, for probabilities, with --tables
+reporting, those that it does; needs robell[robustness].
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
@@ -38,7 +40,9 @@ from threadpoolctl import threadpool_limits
 
 from robell import find_consensus, find_label_drift, find_label_issues
 from robell._core.tools.optional import require
+from robell.datasets import load
 from robell.noise import flip_from_class, flip_uniformly
+from robell.studies.label_noise.sets import REPORTING, REPORTING_CLASSES
 
 MOST_ROWS = 1000
 SCORES = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
@@ -69,33 +73,62 @@ def unseen(model, X, y):
     return cross_val_predict(model, X, y, cv=folds, method="predict_proba")
 
 
-def probabilities(every):
+def reported(name, several):
+    """Return the rows and labels of a table on which nothing was chosen, the smaller class as 1."""
+    found = load(name, os.environ.get("ROBELL_DATA_DIR"), download=False)
+    y = np.unique(found.y, return_inverse=True)[1]
+    return found.X, y if several else (y == np.argmin(np.bincount(y))).astype(int)
+
+
+def probabilities(every, tables="choosing"):
     quality = require("cleanlab.rank", "robustness").get_label_quality_scores
-    found = {}
-    for name in TWO_CLASSES[::every]:
-        X, y = sample(*table(name, False))
-        for noise, (noisy, wrong) in {
-            "20 % of all": flip_uniformly(y, 0.2, random_state=1),
-            "30 % of the smaller class": flip_from_class(y, 1, 0.3, random_state=1),
-        }.items():
-            if np.bincount(noisy).min() < 5:
+    is_choosing, found = tables == "choosing", {}
+    two, several = (TWO_CLASSES, SEVERAL) if is_choosing else (REPORTING, REPORTING_CLASSES)
+    read = table if is_choosing else reported
+    for name, is_several in [(n, False) for n in two[::every]] + [
+        (n, True) for n in several[::every]
+    ]:
+        X, y = sample(*read(name, is_several))
+        noises = {"20 % of all": flip_uniformly(y, 0.2, random_state=1)}
+        if is_several:
+            noises = {"20 %, several classes": noises["20 % of all"]}
+        else:
+            noises["30 % of the smaller class"] = flip_from_class(y, 1, 0.3, random_state=1)
+        for noise, (noisy, wrong) in noises.items():
+            if np.bincount(noisy, minlength=y.max() + 1).min() < 5:
                 continue
             for model, estimator in models().items():
                 P = unseen(estimator, X, noisy)
                 ours = find_label_issues(y=noisy, pred_proba=P).sample_quality
                 theirs = [quality(noisy, P, method=score) for score in SCORES]
                 found.setdefault((noise, model), []).append(
-                    [average_precision_score(wrong, 1.0 - q) for q in (ours, *theirs)]
+                    [
+                        [average_precision_score(wrong, -q), missed(wrong, q)]
+                        for q in (ours, *theirs)
+                    ]
                 )
-    print(f"{'':28}{'model':10}{'ours':>7}{'best of cleanlab':>18}{'difference':>12}   tables")
+    print_gains(found)
+
+
+def missed(wrong, quality):
+    """Return the share of wrong rows outside as many of the least likely ones as are wrong."""
+    first = np.argsort(quality, kind="stable")[: wrong.sum()]
+    return 1.0 - wrong[first].mean()
+
+
+def print_gains(found):
+    """Print our average precision beside that of the best of cleanlab's scores in the mean."""
+    print(
+        f"{'':28}{'model':10}{'ours':>7}{'best of cleanlab':>18}{'difference':>12}   tables  missed"
+    )
     for (noise, model), values in found.items():
         means = np.mean(values, axis=0)
-        best = 1 + means[1:].argmax()
-        gap = np.array(values)[:, 0] - np.array(values)[:, best]
+        best = 1 + means[1:, 0].argmax()
+        gap = np.array(values)[:, 0, 0] - np.array(values)[:, best, 0]
         error = gap.std(ddof=1) / np.sqrt(len(gap))
         print(
-            f"{noise:28}{model:10}{means[0]:7.3f}{means[best]:18.3f}{gap.mean():+8.3f} "
-            f"({error:.3f})  {len(gap)}"
+            f"{noise:28}{model:10}{means[0, 0]:7.3f}{means[best, 0]:18.3f}{gap.mean():+8.3f} "
+            f"({error:.3f})  {len(gap):4}    {means[0, 1]:.3f} / {means[best, 1]:.3f}"
         )
 
 
@@ -308,6 +341,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=[*PARTS, "time", "one"])
     parser.add_argument("--every", type=int, default=1, help="take every so many tables")
+    parser.add_argument("--tables", choices=["choosing", "reporting"], default="choosing")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     options = parser.parse_args()
     with warnings.catch_warnings(), threadpool_limits(1):
@@ -316,6 +350,8 @@ def main():
             time_alone()
         elif options.part == "one":
             one_task(options.task)
+        elif options.part == "probabilities":
+            probabilities(options.every, options.tables)
         else:
             PARTS[options.part](options.every)
 

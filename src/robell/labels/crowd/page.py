@@ -84,8 +84,11 @@ def crowd_page(result, *, top, csv_name, command=""):
 def _first_screen(result, csv_name):
     found, n = result.consensus, len(result.row)
     labelled = int((result.votes > 0).sum())
+    where = (
+        f"of {result.n_rows:,} in the file" if result.key is None else f"in {result.n_rows:,} lines"
+    )
     facts = [
-        ("rows with labels", f"{labelled:,}", f"of {result.n_rows:,} in the file"),
+        ("rows with labels", f"{labelled:,}", where),
         ("labels a row", f"{len(found.given_label) / max(labelled, 1):.1f}", "in the mean"),
         ("sureness of the consensus", percent(sureness(result)), "in the mean of the rows"),
         ("rows that are unsure", f"{int(result.unsure.sum()):,}", "less than 80 % sure"),
