@@ -10,6 +10,7 @@ import base64
 import io
 import re
 import runpy
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -95,32 +96,51 @@ def draw_example(name, dots):
     plt.gcf().savefig(IMAGES / f"{name}.png", dpi=dots)
 
 
-def orders(folder):
-    """Write the table of docs/guide/audit.md: orders of a shop, some labels entered wrongly."""
-    page = (DOCS / "guide" / "audit.md").read_text(encoding="utf-8")
-    block = re.search(r"```python\n(.*?)```", page, re.S)[1]
-    exec(block.split("result = audit")[0].replace("tempfile.mkdtemp()", repr(str(folder))), {})
-    return folder / "orders.csv"
+def blocks_of(page):
+    """Return the Python blocks of a page of the guide."""
+    text = (DOCS / "guide" / page).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.S)
 
 
-def draw_audit():
-    """Take the first screen of an audit, in both schemes."""
+def shoot(browser, page, name, size, scheme="light", script="", colours=256):
+    """Save what a window of this size shows of a page."""
     from PIL import Image
 
-    sys.path.insert(0, str(DOCS.parent / "tests"))
-    from browser import Browser, find_chromium
+    browser.open(page, *size, scheme)
+    browser.run(script)
+    picture = Image.open(io.BytesIO(base64.b64decode(browser.screenshot()))).convert("RGB")
+    small = picture.quantize(colours, dither=Image.Dither.NONE)
+    small.save(IMAGES / f"{name}.png", optimize=True)
 
+
+def draw_audit(browser):
+    """Audit the orders of docs/guide/audit.md; first screen, and its upper part in both schemes."""
     from robell import audit
 
     folder = Path(tempfile.mkdtemp())
-    page = audit(orders(folder), "returned", out=folder).html
-    with Browser(find_chromium()) as browser:
-        for scheme in ("light", "dark"):
-            browser.open(page, 1000, 400, scheme)
-            browser.run(LEAVE_OUT)
-            picture = Image.open(io.BytesIO(base64.b64decode(browser.screenshot())))
-            small = picture.convert("RGB").quantize(48, dither=Image.Dither.NONE)
-            small.save(IMAGES / f"landing_audit_{scheme}.png", optimize=True)
+    make_orders = blocks_of("audit.md")[0].split("result = audit")[0]
+    exec(make_orders.replace("tempfile.mkdtemp()", repr(str(folder))), {})
+    page = audit(folder / "orders.csv", "returned", out=folder).html
+    shoot(browser, page, "audit", (1100, 900))
+    for scheme in INK:
+        shoot(browser, page, f"landing_audit_{scheme}", (1000, 400), scheme, LEAVE_OUT, 48)
+
+
+def draw_compare(browser):
+    """Run the comparison of docs/guide/compare.md; first screen. Takes a minute or two."""
+    folder = Path(tempfile.mkdtemp())
+    make_tables, own_model, *_ = blocks_of("compare.md")
+    exec(make_tables.replace("tempfile.mkdtemp()", repr(str(folder))), {})
+    (folder / "mymodels.py").write_text(own_model, encoding="utf-8")
+    command = "compare --target label --noise 0 20 --repeats 5 --out comparison --models"
+    models = ["noise_robust", "rvfl", "robell", "forest", "mymodels:tuned_svc"]
+    tables = [str(path) for path in sorted((folder / "tables").glob("*.csv"))]
+    subprocess.run(
+        [sys.executable, "-m", "robell.cli", *command.split(), *models, "--", *tables],
+        cwd=folder,
+        check=True,
+    )
+    shoot(browser, folder / "comparison" / "index.html", "compare", (1100, 900))
 
 
 def main(wanted):
@@ -132,8 +152,15 @@ def main(wanted):
         plt.show = lambda *a, **k: None
         for name, dots in SHOWN.items():
             draw_example(name, dots)
-    if not wanted or "audit" in wanted:
-        draw_audit()
+    screens = {"audit": draw_audit, "compare": draw_compare}
+    screens = {name: draw for name, draw in screens.items() if not wanted or name in wanted}
+    if screens:
+        sys.path.insert(0, str(DOCS.parent / "tests"))
+        from browser import Browser, find_chromium
+
+        with Browser(find_chromium()) as browser:
+            for draw in screens.values():
+                draw(browser)
 
 
 if __name__ == "__main__":
