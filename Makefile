@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 # What the extra "gpu" needs, for the tests of it on CPU tensors
 TORCH ?= torch>=2.4
 
-.PHONY: test test-torch docs fuzz reproduce robustness format benchmarks clean
+.PHONY: test test-torch coverage dist docs fuzz reproduce robustness format benchmarks clean
 
 test: $(STAMP)
 	$(BIN)/ruff check .
@@ -23,6 +23,21 @@ test: $(STAMP)
 test-torch: $(STAMP)
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pytest -q -n auto tests/search/test_gpu.py tests/models/test_device.py tests/models/test_device_targets.py
+
+# Branch coverage of src, workers and runs of the command included; fails below 95 %.
+coverage: $(STAMP)
+	$(BIN)/python -m pip install --quiet --group coverage
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest -q -n auto
+	$(BIN)/python -m coverage run -m pytest -q --doctest-modules src/robell --ignore=src/robell/_core/membership/pairs_triton.py
+	$(BIN)/python -m coverage combine -q
+	$(BIN)/python -m coverage html -q -d results/coverage
+	$(BIN)/python -m coverage report --fail-under=95
+
+# sdist and wheel in dist/, checked, and each used in a fresh environment.
+dist: $(STAMP)
+	$(BIN)/python -m pip install --quiet --group dist
+	$(BIN)/python tests/check_dist.py
 
 # Odd inputs, files, options, kills of studies and of clusters: prints counts and how to repeat what
 # failed. About an hour; ARGS="--calls 500 --files 50 --options 50 --kills 4 --clusters 5" is small.

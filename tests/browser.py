@@ -4,7 +4,6 @@ Chromium reads commands from file descriptor 3 and writes answers and events to 
 object that ends in a zero byte, so neither a port nor a WebSocket client is needed.
 """
 
-import fcntl
 import json
 import os
 import select
@@ -31,7 +30,12 @@ KEYS = {"Enter": (13, "\r"), "Tab": (9, ""), " ": (32, " ")}
 
 
 def find_chromium():
-    """The browser named by CHROMIUM, or the first known name on the path, or None."""
+    """The browser named by CHROMIUM, or the first known name on the path, or None.
+
+    None on Windows as well, which has no descriptors 3 and 4 to hand on.
+    """
+    if os.name != "posix":
+        return None
     names = ["chromium", "chromium-browser", "google-chrome", "chrome"]
     candidates = [os.environ["CHROMIUM"]] if os.environ.get("CHROMIUM") else names
     return next(filter(None, map(shutil.which, candidates)), None)
@@ -52,6 +56,8 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def _start(self, executable):
+        import fcntl  # not on Windows
+
         ends = [*os.pipe(), *os.pipe()]
         # Out of the way of 3 and 4, which the child's ends become.
         high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 50) for end in ends]

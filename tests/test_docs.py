@@ -127,7 +127,7 @@ def test_every_parameter_and_fitted_attribute_is_documented(imbalanced):
 
 GUIDE = [
     *["audit", "big_data", "compare", "deploy", "fit", "imbalance", "labels", "probabilities"],
-    *["regression", "search", "streaming", "tutorial", "variants", "wrong_labels"],
+    *["regression", "robell", "search", "streaming", "tutorial", "variants", "wrong_labels"],
 ]
 PAGES = [
     "README.md",

@@ -125,6 +125,18 @@ def test_critical_difference_puts_models_cliques_and_cd_where_they_belong():
     assert "critical difference 0.70" in labels[-4]
 
 
+@pytest.mark.parametrize("n", [2, 8, 16, 30])
+def test_the_best_end_of_the_ranks_is_named_and_no_number_is_written_over(n):
+    names = [f"model {place}" for place in range(n)]
+    figure = plots.critical_difference(names, np.arange(1, n + 1), 1.0, [])
+    (axes,) = figure.axes
+    written = {text.get_text(): text.get_window_extent() for text in axes.texts[: n + 1]}
+    assert list(written) == [*(str(tick) for tick in range(1, n + 1)), "1 = best"]
+    boxes = list(written.values())
+    for place, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:place])
+
+
 def test_curve_panels_show_measured_solid_and_printed_hollow():
     measured = {"one": {"A": [90, 80], "B": [70, 60]}, "two": {"B": [50, 40]}}
     printed = {"one": {"A": [91, 81]}}

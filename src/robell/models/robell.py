@@ -116,7 +116,7 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
     The equations are the paper's; where its print is ambiguous or contradicts itself, the
     decisions are listed in ``docs/paper/errata.md``. Despite the name, the weighting is not robust
-    to label noise that reaches the minority class; see the README.
+    to label noise that reaches the minority class; see ``docs/guide/robell.md``.
 
     Parameters
     ----------

@@ -87,8 +87,8 @@ def critical_difference(names, average_ranks, cd, cliques, title=""):
     axes.plot([1, last], [0, 0], color=INK, linewidth=1)
     for tick in range(1, last + 1):
         axes.plot([tick, tick], [-0.13, 0], color=INK, linewidth=1)
-        name = "1 = best" if tick == 1 else str(tick)
-        axes.text(tick, -0.2, name, ha="center", va="bottom", fontsize=8)
+        axes.text(tick, -0.2, str(tick), ha="center", va="bottom", fontsize=8)
+    axes.text(1 - step / 2, 0, "1 = best", ha="right", va="center", fontsize=8)
     axes.plot([1, 1 + cd], [-0.8, -0.8], color=INK, linewidth=1.6)
     for end in (1, 1 + cd):
         axes.plot([end, end], [-0.88, -0.72], color=INK, linewidth=1)

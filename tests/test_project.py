@@ -1,0 +1,75 @@
+"""What the files around the package say of it, compared with each other."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import robell
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def text_of(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_version_is_the_same_everywhere():
+    assert f"\nversion: {robell.__version__}\n" in text_of("CITATION.cff")
+    assert f'version: "{robell.__version__}"' in text_of("conda/recipe.yaml")
+    assert f"version = {{{robell.__version__}}}" in text_of("docs/adoption.md")
+
+
+def test_the_recipe_asks_for_what_the_package_asks_for():
+    recipe = text_of("conda/recipe.yaml").split("  run:\n")[1].split("\ntests:")[0]
+    asked = [line.strip(" -").replace(" ", "") for line in recipe.splitlines() if line]
+    assert asked == [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
+
+
+def test_the_matrix_has_every_python_that_is_declared():
+    declared = [
+        kind.rsplit(" ", 1)[1]
+        for kind in PROJECT["classifiers"]
+        if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", kind)
+    ]
+    named = ", ".join(f'"{version}"' for version in declared)
+    assert f"python: [{named}]" in text_of(".github/workflows/tests.yml")
+    assert f"PYTHONS = [{named}]" in text_of("noxfile.py")
+    low, high = re.fullmatch(r">=([\d.]+),<3\.(\d+)", PROJECT["requires-python"]).groups()
+    assert (declared[0], declared[-1]) == (low, f"3.{int(high) - 1}")
+
+
+def test_workflows_and_templates_are_yaml_and_name_targets_that_exist():
+    yaml = pytest.importorskip("yaml")
+    files = [*(ROOT / ".github").rglob("*.yml"), ROOT / "conda/recipe.yaml", ROOT / "CITATION.cff"]
+    assert len(files) >= 8
+    for file in files:
+        assert yaml.safe_load(file.read_text(encoding="utf-8"))
+    targets = set(re.findall(r"^([\w-]+):", text_of("Makefile"), re.M))
+    sessions = set(re.findall(r"^def (\w+)\(session\)", text_of("noxfile.py"), re.M))
+    for workflow in (ROOT / ".github/workflows").glob("*.yml"):
+        text = workflow.read_text(encoding="utf-8")
+        assert set(re.findall(r"run: make ([\w-]+)", text)) <= targets
+        assert set(re.findall(r"nox -s (\w+)", text)) <= sessions
+
+
+def test_the_readme_is_short_and_its_figures_are_those_of_the_study():
+    readme, study = text_of("README.md"), text_of("docs/robustness.md")
+    assert len(readme.splitlines()) <= 120
+    assert "\nmake test " in readme
+    table = readme.split("## Where it leads")[1].split("\n## ")[0]
+    figures = re.findall(r"[+\u2212]\.\d{3}(?: \u00b1 \.\d{3})?", table)
+    assert len(figures) == 11
+    for figure in figures:
+        assert figure in study, figure
+
+
+def test_links_between_files_lead_somewhere():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
+        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            made_by_the_site = link.endswith((".rst", ".html"))
+            if "://" not in link and not link.startswith("mailto:") and not made_by_the_site:
+                assert (page.parent / link).exists(), (page.name, link)
