@@ -171,8 +171,19 @@ def test_wrong_options_are_one_line(crowd_csv, capsys, arguments, message):
     assert err.count("\n") == 1
 
 
+def test_a_column_that_repeats_an_annotator_is_left_out(crowd):
+    frame, _ = crowd
+    result = audit_annotators(frame.assign(final=frame["cyd"]), NAMES)
+    assert result.leaks == ("final",)
+    assert result.used == ("a", "b")
+
+
 def test_too_little_is_refused(crowd):
     frame, _ = crowd
+    with pytest.raises(ValueError, match="'ann' holds labels to be compared"):
+        audit_annotators(frame, NAMES, drop=["ann"])
+    with pytest.raises(ValueError, match="at least two annotators"):
+        audit_annotators(frame, [])
     with pytest.raises(ValueError, match="at least 30 are needed"):
         audit_annotators(frame.head(20), NAMES)
     with pytest.raises(ValueError, match="column 'dan' holds no label"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from robell._core.labels.annotators import Votes
@@ -13,6 +15,7 @@ from robell.labels.audit.result import require_whole
 from robell.labels.crowd.read import read_one_a_line, read_side_by_side
 from robell.labels.crowd.result import AnnotatorAudit
 from robell.labels.votes import ReadVotes
+from robell.report.text import said
 from robell.tables.budget import Budget
 from robell.tables.columns import ColumnNote
 from robell.tables.leaks import find_leak
@@ -21,6 +24,7 @@ from robell.tables.sample import MAX_ROWS
 from robell.tables.target import LEAST_ROWS
 
 SEEDS = 1 << 32
+MOST_COMPARED = 20  # annotators whose labels a column must not repeat
 
 
 def audit_annotators(
@@ -100,9 +104,14 @@ def audit_annotators(
         output_paths(out, name_of(data), source=data)
     budget = Budget(memory_limit)
     how = {"encoding": encoding, "delimiter": delimiter, "budget": budget}
-    hint = next(iter(annotators), None) if annotators is not None else long_form[2]
+    if annotators is not None:
+        annotators = [annotators] if isinstance(annotators, str) else list(annotators)
+    hint = annotators[0] if annotators else (long_form or [None])[-1]
     table = read_table(data, hint, **how, max_rows=max_rows, seed=random_state)
     drop = dropped_columns(table, drop)
+    for name in drop:
+        if name in (annotators or long_form):
+            raise FileError(f"{said(name)} holds labels to be compared: it cannot be dropped")
     crowd = _read(table, annotators, long_form)
     result = _audit(table, crowd, drop, random_state, budget)
     return result if out is None else result.write(out, top=top)
@@ -127,10 +136,15 @@ def _audit(table, crowd, drop, random_state, budget):
     features = [column for column in crowd.table.columns if column.name not in drop]
     used, notes, leaks = (), (), ()
     if features:
-        majority, n_classes = _majority(crowd), len(crowd.classes)
+        judges = [(slice(None), _majority(crowd)), *_largest(crowd)]
 
         def leak_of(prepared):
-            return find_leak(prepared, majority, n_classes)
+            """Return how a column repeats the majority's labels, or those of one annotator."""
+            for rows, codes in judges:
+                part = replace(prepared, values=prepared.values[rows])
+                if leak := find_leak(part, codes, len(crowd.classes)):
+                    return leak
+            return None
 
         used, notes, leaks = prepare_columns(crowd.table, features, leak_of, budget)
     notes += crowd.notes
@@ -156,6 +170,16 @@ def _audit(table, crowd, drop, random_state, budget):
         how=table.how,
         random_state=random_state,
     )
+
+
+def _largest(crowd):
+    """Yield rows and labels of the annotators with most labels, if they know every class."""
+    counts = np.bincount(crowd.annotator, minlength=len(crowd.annotators))
+    for j in np.argsort(-counts, kind="stable")[:MOST_COMPARED]:
+        own = crowd.annotator == j
+        codes = crowd.label[own]
+        if counts[j] >= LEAST_ROWS and len(np.unique(codes)) == len(crowd.classes):
+            yield crowd.row[own], codes
 
 
 def _majority(crowd):
