@@ -233,3 +233,11 @@ def test_the_command_audits_numbers_and_is_a_gate(tmp_path, capsys):
     assert "look as if their 'price' were wrong." in out
     assert "taken as measured; if they are codes of classes, say so with --kind classes" in out
     assert json.loads((tmp_path / "f.json").read_text())["passed"] is False
+
+
+def test_the_kind_goes_with_one_target(tmp_path, capsys):
+    table = tmp_path / "flats.csv"
+    flats().to_csv(table, index=False)
+    command = ["audit", str(table), "--annotators", "size", "price", "--kind", "numbers"]
+    assert main(command) == 1
+    assert "--kind goes with --target" in capsys.readouterr().err

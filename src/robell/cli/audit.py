@@ -70,7 +70,6 @@ def add_arguments(command):
     command.add_argument(
         "--kind",
         choices=["auto", "classes", "numbers"],
-        default="auto",
         help="what the target holds; by default few different values, or codes without a gap, are "
         "classes, and other numbers are measured",
     )
@@ -149,7 +148,7 @@ def run(options, arguments):
     result = audit(
         options.data,
         options.target,
-        kind=options.kind,
+        kind=options.kind or "auto",
         drop=options.ignore,
         group=options.group,
         against=options.against,

@@ -10,6 +10,7 @@ from robell.cli.fit import memory_left
 from robell.cli.options import OK
 
 ONE_TARGET = {
+    "kind": "--kind",
     "group": "--group",
     "against": "--against",
     "reviewed": "--reviewed",
