@@ -97,5 +97,5 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf docs/gallery docs/api/generated docs/api/backreferences docs/sg_execution_times.rst
+	rm -rf docs/gallery docs/api/generated docs/api/backreferences
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -64,6 +64,7 @@ def check_links(site):
         where = path.relative_to(site)
         if page.unnamed:
             yield f"{where}: {page.unnamed} images without alt"
+        yield from (f"{where}: fetches {asset}" for asset in page.assets if "//" in asset)
         for link in page.links + page.assets:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
@@ -118,15 +119,10 @@ def weigh_landing(site):
 
 def check_lessons(docs):
     """Yield lessons that took too long, by what the gallery wrote down."""
-    times = docs / "gallery" / "sg_execution_times.rst"
-    if not times.exists():
-        return
-    for name, minutes, seconds in re.findall(
-        r"`(plot_\w+|\w+)`.*?\n.*?(\d\d):(\d\d\.\d+)", times.read_text(encoding="utf-8"), re.S
-    ):
-        taken = 60 * int(minutes) + float(seconds)
+    for cost in sorted(docs.glob("gallery/*.cost.json")):
+        taken = json.loads(cost.read_text(encoding="utf-8"))["time"]
         if taken > LESSON_LIMIT:
-            yield f"lesson {name} took {taken:.0f} s, at most {LESSON_LIMIT:.0f}"
+            yield f"lesson {cost.name} took {taken:.0f} s, at most {LESSON_LIMIT:.0f}"
 
 
 def check_menu(site):

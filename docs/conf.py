@@ -60,6 +60,8 @@ LESSONS = [
     "plot_find_wrong_labels.py",
     "plot_what_to_check_first.py",
     "plot_how_far_noise_goes.py",
+    "plot_wrong_labels_of_texts.py",
+    "plot_wrong_labels_of_images.py",
     "plot_wrong_numbers.py",
     "plot_annotators.py",
     "plot_imbalance.py",
@@ -105,7 +107,7 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
     "plot_gallery": True,
     "min_reported_time": 20,
-    "write_computation_times": True,
+    "write_computation_times": False,  # their page would ask other servers for scripts
     "thumbnail_size": (360, 252),
     "reference_url": {"robell": None},
 }
