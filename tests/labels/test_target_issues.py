@@ -143,6 +143,7 @@ Y20 = X20[:, 0] + 0.1 * X20[:, 1] ** 2
         (np.arange(40) % 2, "two different numbers: these are classes"),
         (np.where(np.arange(40) < 25, 0.0, Y20), "y is 0 in 62% of the rows"),
         (np.array(["a", "b"] * 20), "y must hold numbers; for classes there is find_label_issues"),
+        (np.array([1.5, None, *range(38)], object), "y has no label in row 1"),
         (Y20[:10], "X has 40 rows, y has 10"),
         (np.column_stack([Y20, Y20]), "one dimension"),
         (np.where(np.arange(40) % 2, 1e308, -1e308) + Y20, "too far apart|two different"),

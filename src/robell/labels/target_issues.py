@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
+from robell._core.labels.missing import require_labels
 from robell._core.tools.optional import require
 from robell.labels.any_model import N_FOLDS, _is_numeric, _rows
 from robell.labels.issues import SHOWN
@@ -248,6 +249,7 @@ def _check_targets(y):
     if y.ndim != 1:
         raise ValueError(f"y must have one dimension; its shape is {y.shape}")
     if y.dtype.kind == "O":
+        require_labels(y)  # names the row that has none
         try:
             y = y.astype(np.float64)
         except (TypeError, ValueError):
