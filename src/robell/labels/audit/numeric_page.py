@@ -70,13 +70,13 @@ def how_near(result):
     )
 
 
-def taken_as_numbers(result, *, option="--kind classes"):
+def taken_as_numbers(result, *, quote=said, option="--kind classes"):
     """Say that the target was taken as numbers, and how to say otherwise; "" if that was said."""
     if result.evidence.asked_for:
         return ""
     n_distinct = result.evidence.target.n_distinct
     return (
-        f"{said(result.target)} holds {n_distinct:,} different numbers, taken as measured; if they "
+        f"{quote(result.target)} holds {n_distinct:,} different numbers, taken as measured; if they "
         f"are codes of classes, say so with {option}"
     )
 
@@ -128,7 +128,9 @@ def _first_screen(result, top, csv_name):
         Facts(tuple(_facts(result))),
         Callout("note" if result.trust in ("good", "fair") else "caution", _meaning(result)),
     ]
-    if kind := taken_as_numbers(result, option='`--kind classes` (in Python `kind="classes"`)'):
+    if kind := taken_as_numbers(
+        result, quote=quoted, option='`--kind classes` (in Python `kind="classes"`)'
+    ):
         blocks.append(Callout("note", f"{kind}."))
     blocks.append(Paragraph("**What to do next**"))
     blocks.append(Bullets(tuple(_next_steps(result, top, link_to(csv_name)))))

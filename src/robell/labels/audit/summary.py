@@ -86,6 +86,7 @@ def summary(result):
     return {
         "audit": result.name,
         "target": result.target,
+        "kind": "classes",
         "rows": result.n_rows,
         "rows_checked": n,
         "rows_reviewed": int(result.reviewed.sum()),
