@@ -76,8 +76,8 @@ def taken_as_numbers(result, *, quote=said, option="--kind classes"):
         return ""
     n_distinct = result.evidence.target.n_distinct
     return (
-        f"{quote(result.target)} holds {n_distinct:,} different numbers, taken as measured; if they "
-        f"are codes of classes, say so with {option}"
+        f"{quote(result.target)} holds {n_distinct:,} different numbers, taken as measured; if "
+        f"they are codes of classes, say so with {option}"
     )
 
 
