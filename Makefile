@@ -84,6 +84,7 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/label_issues.py
 	$(BIN)/python benchmarks/beyond_one_label.py probabilities
 	$(BIN)/python benchmarks/beyond_one_label.py annotators
+	$(BIN)/python benchmarks/wrong_numbers.py
 	$(BIN)/python benchmarks/doubled_rows.py
 	$(BIN)/python benchmarks/robust_choices.py
 	$(BIN)/python benchmarks/calibration.py

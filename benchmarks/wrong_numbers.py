@@ -2,7 +2,7 @@
 
     python benchmarks/wrong_numbers.py                # ten tables, five kinds of mistakes
     python benchmarks/wrong_numbers.py --forest       # with a forest for cleanlab too, slow
-    python benchmarks/wrong_numbers.py --choosing     # the tables that constants were chosen on
+    python benchmarks/wrong_numbers.py --choosing     # most of the tables behind all choices
 
 Average precision of the rows whose target was changed, one in ten, ranked by find_target_issues
 and by cleanlab: CleanLearning with linear regression (its default), LightGBM and, if asked for, a

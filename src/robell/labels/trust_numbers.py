@@ -12,7 +12,7 @@ LEAST_EXPLAINED = 0.1  # below it, one can only guess
 BY_CHANCE = 2.0  # over the square root of the rows: as much may be predicted of chance alone
 MOST_COLUMNS_A_ROW = 0.5
 # The share of suspects that were wrong over the share that their probabilities promised, measured
-# on the tables of ``benchmarks/wrong_numbers.py --choosing``.
+# on tables with known mistakes, those of ``benchmarks/wrong_numbers.py --choosing`` among them.
 WORTH = {"good": 0.9, "fair": 0.85, "weak": 0.75, "none": 0.0}
 
 
