@@ -62,7 +62,7 @@ class AnnotatorAudit:
     >>> from robell import audit_annotators
     >>> rng = np.random.default_rng(0)
     >>> truth = np.repeat(["no", "yes"], 40)
-    >>> frame = pd.DataFrame({"x": rng.normal(truth == "yes", 0.3), "a": truth, "b": truth})
+    >>> frame = pd.DataFrame({"x": rng.normal(truth == "yes", 0.1), "a": truth, "b": truth})
     >>> frame.loc[3, "b"] = "yes"
     >>> audit_annotators(frame, ["a", "b"]).to_frame()["row"].tolist()[0]
     4
