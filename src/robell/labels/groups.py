@@ -6,8 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robell._core.labels.groups import INTERVAL, fit_groups, holm, noise_of_group
-from robell._core.labels.link import posterior
+from robell._core.labels.groups import (
+    INTERVAL,
+    factors_of,
+    fit_groups,
+    holm,
+    posterior_by_row,
+)
 from robell._core.labels.missing import is_no_value
 from robell._core.labels.noise import joint_matrix, noise_rates, wrong_share
 from robell._core.tools.optional import require
@@ -125,10 +130,8 @@ def judge_by_group(judgement, codes, names, place):
     """Judge the labels again, each by its group's own rates; return that, and the groups."""
     P, N = judgement.without_label(codes), judgement.assumed_noise
     found = fit_groups(P, codes, N, place)
-    Z, shares = np.empty_like(P), P.mean(axis=0)
-    for g in range(len(names)):
-        rows = place == g
-        Z[rows] = posterior(P[rows], codes[rows], noise_of_group(N, shares, float(found.change[g])))
+    factor = factors_of(N, P.mean(axis=0), found.change)
+    Z = posterior_by_row(P, codes, N, factor[place])
     best = Z.argmax(axis=1)
     quality = Z[np.arange(len(Z)), codes]
     joint = joint_matrix(Z, codes, np.ones(len(Z)), len(judgement.classes))

@@ -12,11 +12,13 @@ from robell._core.labels.groups import (
     _shrink,
     count_disagreements,
     excess_of,
+    factors_of,
     fit_groups,
     holm,
-    noise_of_group,
     p_value_of,
+    posterior_by_row,
 )
+from robell._core.labels.link import posterior
 
 N = np.array([[0.9, 0.1], [0.1, 0.9]])
 
@@ -121,16 +123,30 @@ def test_strata_hold_rows_that_are_as_hard():
     np.testing.assert_array_equal(table.rows.sum(axis=1), np.bincount(group))
 
 
-def test_the_noise_of_a_group_changes_by_what_is_asked():
+def noise_at(N, factor):
+    """The noise matrix in which wrong labels are so many times as frequent."""
+    scaled = np.array([[factor * N[z, y] for y in range(len(N))] for z in range(len(N))])
+    for z in range(len(N)):
+        scaled[z, z] = 1 - sum(scaled[z, y] for y in range(len(N)) if y != z)
+    return scaled
+
+
+def test_rows_are_judged_by_the_noise_of_their_group():
+    rng = np.random.default_rng(8)
     N = np.array([[0.9, 0.06, 0.04], [0.1, 0.8, 0.1], [0.0, 0.1, 0.9]])
     shares = np.array([0.5, 0.2, 0.3])
-    for change in (-0.1, 0.0, 0.2):
-        scaled = noise_of_group(N, shares, change)
-        np.testing.assert_allclose(scaled.sum(axis=1), 1.0)
-        expected = shares @ (1 - np.diag(N)) + change
-        assert shares @ (1 - np.diag(scaled)) == pytest.approx(expected)
-    assert np.diag(noise_of_group(N, shares, 5.0)).min() == pytest.approx(0.1)
-    assert np.diag(noise_of_group(N, shares, -5.0)).max() < 1.0
+    change = np.array([-0.1, 0.0, 0.2, 5.0, -5.0])
+    factors = factors_of(N, shares, change)
+    rates = [shares @ (1 - np.diag(noise_at(N, factor))) for factor in factors]
+    assert rates[:3] == pytest.approx(shares @ (1 - np.diag(N)) + change[:3])
+    assert np.diag(noise_at(N, factors[3])).min() == pytest.approx(0.1)
+    assert factors[4] > 0
+    P, y = rng.dirichlet(np.ones(3), 20), rng.integers(3, size=20)
+    factor = factors[rng.integers(5, size=20)]
+    found = posterior_by_row(P, y, N, factor)
+    for i in range(20):
+        expected = posterior(P[[i]], y[[i]], noise_at(N, factor[i]))[0]
+        np.testing.assert_allclose(found[i], expected, rtol=1e-12)
 
 
 def test_large_differences_stay_and_small_ones_vanish():

@@ -55,18 +55,27 @@ class Table(NamedTuple):
     odd: Array
 
 
-def noise_of_group(N: Array, shares: Array, change: float) -> Array:
-    """Return N with the mean rate changed, no class wrong in more than nine of ten rows.
+def factors_of(N: Array, shares: Array, change: Array) -> Array:
+    """Return how many times as frequent wrong labels become if the mean rate changes so.
 
-    All wrong labels become more or less frequent by the same factor.
+    No class is wrong in more than nine of ten rows then, and none is never wrong.
     """
     wrong = 1.0 - np.diag(N)
     rate = max(float(shares @ wrong), 1e-12)
-    factor = max(rate + change, 0.02 * rate) / rate
-    factor = min(factor, LARGEST_GROUP_RATE / max(float(wrong.max()), 1e-12))
-    scaled = factor * N
-    np.fill_diagonal(scaled, 1.0 - factor * wrong)
-    return np.asarray(scaled)
+    largest = LARGEST_GROUP_RATE / max(float(wrong.max()), 1e-12)
+    return np.asarray(np.minimum(np.maximum(rate + change, 0.02 * rate) / rate, largest))
+
+
+def posterior_by_row(P: Array, labels: Places, N: Array, factor: Array) -> Array:
+    """Return P(z | s, y) where wrong labels are so many times as frequent as by N, row by row.
+
+    A row of class z then has the label y ≠ z with probability c N_zy, and z with 1 - c (1 - N_zz).
+    """
+    likelihood = factor[:, None] * N.T[labels]
+    rows = np.arange(len(labels))
+    likelihood[rows, labels] = 1.0 - factor * (1.0 - np.diag(N))[labels]
+    joint = P * likelihood
+    return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300))
 
 
 def fit_groups(P: Array, labels: Places, N: Array, group: Places) -> GroupRates:
