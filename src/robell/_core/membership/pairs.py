@@ -5,7 +5,7 @@ Pairs are compared once and serve both of their rows.
 
 Rows are cut into blocks; a pair of blocks is a unit of work. Threads take units as they come, but
 what the units found is added up in their own order, so results do not depend on the threads to
-the last bit. Inside a unit, tiles of 128 x 1024 pairs stay in a core's cache between the matrix
+the last bit. Inside a unit, tiles of 240 x 480 pairs stay in a core's cache between the matrix
 product and the sums.
 """
 
@@ -41,9 +41,10 @@ Labels = NDArray[np.intp]
 Unit = tuple[slice, slice]  # rows and columns
 Found = TypeVar("Found")
 
-TILE = 128  # rows of a tile; at most 255, which is as far as its columns are counted
-STRIP = 8  # columns of a tile, in units of its rows: 1 MiB of numbers
-BLOCK = 16  # rows of a block, in units of a tile's: a unit of work takes some ten milliseconds
+TILE = 240  # rows of a tile; at most 255, which is as far as its columns are counted
+STRIP = 2  # columns of a tile, in units of its rows: 0.9 MiB of numbers
+BLOCK = 8  # rows of a block, in units of a tile's: a unit of work takes some ten milliseconds
+SMALL = 512  # rows of a table that is one tile
 
 
 def _nothing(_: int) -> None:
@@ -138,7 +139,7 @@ def _tiles(n_rows: int, n_columns: int, same: bool) -> Iterator[tuple[slice, sli
 
     ``same`` says that rows and columns are the same block: then those on and above the diagonal.
     """
-    if same and n_rows <= 4 * TILE:  # a small table is one tile
+    if same and n_rows <= SMALL:
         yield slice(0, n_rows), slice(0, n_rows), True
         return
     for rows in blocks_of(0, n_rows, TILE):
