@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from robell import RoBellRVFLClassifier, RVFLClassifier
 
@@ -12,6 +13,8 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 import robell.dask  # noqa: E402
+from robell.scale import bundles  # noqa: E402
+from robell.scale.partitions import match_parts  # noqa: E402
 
 N_PARTS, BAD, ROWS = 20, 7, 30
 RNG = np.random.default_rng(0)
@@ -69,6 +72,16 @@ WRONG = {
 }
 
 
+@pytest.fixture(params=["one by one", "bundled"])
+def bundled(request, monkeypatch):
+    """As if there were many partitions: several to a task."""
+    if request.param == "bundled":
+        monkeypatch.setattr(bundles, "ENOUGH_TASKS", 4)
+        monkeypatch.setattr(bundles, "TASKS_A_THREAD", 0)
+    return request.param == "bundled"
+
+
+@pytest.mark.usefixtures("bundled")
 @pytest.mark.parametrize("collection", [as_frame, as_arrays], ids=["frame", "arrays"])
 @pytest.mark.parametrize(("change", "text"), WRONG.values(), ids=list(WRONG))
 def test_a_bad_partition_is_named(collection, change, text):
@@ -85,9 +98,44 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize(("change", "text"), DIFFERENT.values(), ids=list(DIFFERENT))
-def test_partitions_that_do_not_go_together_are_named(change, text):
-    with pytest.raises(ValueError, match=rf"^partitions 0 to 6 and partition {BAD}: .*{text}"):
+def test_partitions_that_do_not_go_together_are_named(change, text, bundled):
+    before = "5 to 6" if bundled else "0 to 6"
+    with pytest.raises(ValueError, match=rf"^partitions {before} and partition {BAD}: .*{text}"):
         robell.dask.fit(RVFLClassifier(5, random_state=0), *as_arrays(change))
+
+
+@pytest.mark.usefixtures("bundled")
+@pytest.mark.parametrize("model", [RVFLClassifier(5, random_state=0), RoBellRVFLClassifier(5)])
+def test_partitions_in_bundles_give_the_model_of_a_local_fit(model, monkeypatch):
+    monkeypatch.setattr(bundles, "JOINED_ROWS", 70)
+    sizes = [0, 7, 1, 100, 0, 0, 0, 0, 0, 0, 0, 40, 40, 20, 2, 30, 30, 30, 100, 200]
+    whole = pd.concat(PARTS, ignore_index=True)
+    X, y = whole[["a", "b", "c"]].to_numpy(), whole["y"].to_numpy()
+    weight = RNG.integers(0, 3, len(y)).astype(float)
+    rows = (da.from_array(X, chunks=(tuple(sizes), -1)),)
+    rows += tuple(da.from_array(z, chunks=(tuple(sizes),)) for z in (y, weight))
+    model = model.set_params(random_state=0)
+    found = robell.dask.fit(model, *rows[:2], sample_weight=rows[2])
+    expected = clone(model).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+def test_partitions_on_a_cluster_are_bundled_unless_it_holds_them(monkeypatch):
+    monkeypatch.setattr(bundles, "ENOUGH_TASKS", 4)
+    monkeypatch.setattr(bundles, "TASKS_A_THREAD", 0)
+    frame, y = as_frame(lambda part: part)
+    with (
+        distributed.LocalCluster(1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        models = [
+            robell.dask.fit(RVFLClassifier(5, random_state=0), rows, y, client)
+            for rows in (frame, client.persist(frame))
+        ]
+        assert bundles.bundles_of(match_parts(frame, y, None), 1) is not None
+        assert bundles.bundles_of(match_parts(client.persist(frame), y, None), 1) is None
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-8)
 
 
 def test_a_column_missing_from_one_partition_of_a_frame():

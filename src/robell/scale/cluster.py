@@ -7,14 +7,17 @@ are reduced in the order of the partitions, so the model does not depend on who 
 
 from __future__ import annotations
 
+import math
 import queue
 import secrets
 import sys
 import time
 import warnings
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import is_regressor
 from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits
@@ -22,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from robell._core.tools.optional import require
 from robell._core.tools.progress import Progress
 from robell.models._validation import ARRAY_CHECKS, one_line_errors
+from robell.scale.bundles import bundles_of, can_be_joined, joined, values_of
 from robell.scale.out_of_core import OutOfCoreFit
 from robell.scale.partitions import match_parts
 
@@ -108,8 +112,9 @@ RVFLRegressor, ELMRegressor or Pipeline
     client = _current_client() if client is None else client
     if client is not None and client.asynchronous:
         raise TypeError("robell.dask.fit needs a synchronous client (asynchronous=False)")
+    bundles = bundles_of(parts, _n_threads(client))
     for step in job.passes():
-        step.finish(_run_pass(client, step, parts, job.classifier))
+        step.finish(_run_pass(client, step, parts, bundles, job.classifier))
     return job.estimator(parts.names)
 
 
@@ -118,17 +123,67 @@ RVFLRegressor, ELMRegressor or Pipeline
 
 def _map_part(step, *part, number, names, classifier):
     """Return a pass's result of one partition; errors say which."""
-    X, y, *weight = part[0] if len(part) == 1 else part
+    part = part[0] if len(part) == 1 else part
+    with _errors_of(number):
+        return step.map(*_rows_of(part, names, classifier))
+
+
+@contextmanager
+def _errors_of(first, last=None):
+    """Let errors say of which partitions they are."""
     try:
-        for what, values in zip(("y", "sample_weight"), (y, *weight), strict=False):
-            if len(values) != len(X):
-                raise ValueError(f"X has {len(X)} rows and {what} {len(values)}")
-        rows = _as_array(X, names, classifier)
-        return step.map(rows, _as_labels(y), *map(np.asarray, weight))
+        yield
     except MemoryError:
         raise
     except Exception as error:
-        raise ValueError(f"partition {number}: {_one_line(error)}") from error
+        where = _called(first, first if last is None else last)
+        raise ValueError(f"{where}: {_one_line(error)}") from error
+
+
+def _rows_of(part, names, classifier):
+    """Return rows, labels and weights of a partition as arrays."""
+    X, y, *weight = part
+    for what, values in zip(("y", "sample_weight"), (y, *weight), strict=False):
+        if len(values) != len(X):
+            raise ValueError(f"X has {len(X)} rows and {what} {len(values)}")
+    return [_as_array(X, names, classifier), _as_labels(y), *map(np.asarray, weight)]
+
+
+def _map_bundle(step, *given, bundle, names, classifier):
+    """Return a pass's result of several partitions, small ones joined; errors say of which."""
+    total, waiting, empty = None, [], None
+    values, last = values_of(bundle, given), bundle.first + len(bundle.keys) - 1
+    for number in range(bundle.first, last + 1):
+        with _errors_of(number):
+            part = next(values)
+            rows = _rows_of(part[0] if len(part) == 1 else part, names, classifier)
+        if not len(rows[0]):
+            empty = rows
+        elif waiting and not can_be_joined([rows for _, rows in waiting], rows):
+            total, waiting = _with(step, total, waiting, bundle.first), [(number, rows)]
+        else:
+            waiting.append((number, rows))
+    if waiting:
+        return _with(step, total, waiting, bundle.first)
+    with _errors_of(bundle.first, last):
+        return step.map(*empty)
+
+
+def _with(step, total, waiting, first):
+    """Return the result of the partitions before and of those that wait."""
+    numbers, several = zip(*waiting, strict=True)
+    try:
+        result = step.map(*joined(several))
+    except MemoryError:
+        raise
+    except Exception as error:
+        for number, rows in waiting:  # which of them is it?
+            with _errors_of(number):
+                step.map(*rows)
+        raise ValueError(f"{_called(numbers[0], numbers[-1])}: {_one_line(error)}") from error
+    if total is None:
+        return result
+    return _joined(step, total, result, (first, numbers[0] - 1), (numbers[0], numbers[-1]))
 
 
 def _as_array(X, names, classifier):
@@ -167,13 +222,18 @@ def _reduce_parts(step, *results, first, each):
     """
     total, *more = results
     for done, result in enumerate(more, 1):
-        try:
-            total = step.reduce(total, result)
-        except (ValueError, TypeError) as error:
-            here = first + done * each
-            parts = f"{_called(first, here - 1)} and {_called(here, here + each - 1)}"
-            raise ValueError(f"{parts}: {_one_line(error)}") from error
+        here = first + done * each
+        total = _joined(step, total, result, (first, here - 1), (here, here + each - 1))
     return total
+
+
+def _joined(step, total, result, before, after):
+    """Return the result of partitions before and after; errors say which are meant."""
+    try:
+        return step.reduce(total, result)
+    except (ValueError, TypeError) as error:
+        parts = f"{_called(*before)} and {_called(*after)}"
+        raise ValueError(f"{parts}: {_one_line(error)}") from error
 
 
 def _called(first, last):
@@ -189,33 +249,40 @@ def _one_line(error):
 # -- passes ----------------------------------------------------------------------------
 
 
-def _run_pass(client, step, parts, classifier):
+def _run_pass(client, step, parts, bundles, classifier):
     """Return what all partitions reduce to."""
-    graph, mapped, total = _graph(step, parts, classifier)
+    graph, mapped, total = _graph(step, parts, bundles, classifier)
     with Progress(len(mapped), step.name) as bar:
         if client is None:
             return _run_here(graph, mapped, total, bar)
         return _run_on(client, graph, mapped, total, bar)
 
 
-def _graph(step, parts, classifier):
-    """Return the tasks of a pass, the keys of every partition's result, and that of all."""
+def _graph(step, parts, bundles, classifier):
+    """Return the tasks of a pass, the keys of what they map, and the key of the result of all."""
     from dask.optimization import cull
 
     name = f"robell-{step.name.replace(' ', '-')}-{secrets.token_hex(8)}"
     shared = f"{name}-step"
     graph = {**parts.graph, shared: step}
-    mapped = [(name, number) for number in range(len(parts.keys))]
-    for key, part in zip(mapped, parts.keys, strict=True):
-        # Bound rather than passed: Dask would look for keys in the arguments of a task.
-        task = partial(_map_part, number=key[1], names=parts.names, classifier=classifier)
-        graph[key] = (task, shared, *part)
+    common = {"names": parts.names, "classifier": classifier}
+    # Bound rather than passed: Dask would look for keys in the arguments of a task.
+    size = 1
+    if bundles is None:
+        mapped = [(name, number) for number in range(len(parts.keys))]
+        for key, part in zip(mapped, parts.keys, strict=True):
+            graph[key] = (partial(_map_part, number=key[1], **common), shared, *part)
+    else:
+        size = len(bundles[0].keys)
+        mapped = [(name, bundle.first) for bundle in bundles]
+        for key, bundle in zip(mapped, bundles, strict=True):
+            graph[key] = (partial(_map_bundle, bundle=bundle, **common), shared, *bundle.given)
     level, results = 0, mapped
     while len(results) > 1:
         level += 1
         groups = [results[i : i + FAN_IN] for i in range(0, len(results), FAN_IN)]
         results = [(f"{name}-reduce-{level}", place) for place in range(len(groups))]
-        each = FAN_IN ** (level - 1)
+        each = size * FAN_IN ** (level - 1)
         for key, group in zip(results, groups, strict=True):
             task = partial(_reduce_parts, first=key[1] * each * FAN_IN, each=each)
             graph[key] = (task, shared, *group)
@@ -257,8 +324,8 @@ def _failed_part(graph, mapped, running):
     from dask.local import get_sync
 
     makers = {}  # the partition that needs a task; None where several do
-    for number, key in enumerate(mapped):
-        waiting = [key]
+    for key in mapped:
+        number, waiting = key[1], [key]
         while waiting:
             for task in get_dependencies(graph, waiting.pop()):
                 if makers.get(task, -1) not in (number, None):
@@ -284,9 +351,17 @@ def _current_client():
         return None
 
 
+def _n_threads(client):
+    """Return how many tasks run at a time: threads of the cluster, or cores of this machine."""
+    if client is None:
+        return effective_n_jobs(-1)
+    workers = _Watch(client).check()
+    return sum(worker["nthreads"] for worker in workers.values())
+
+
 def _run_on(client, graph, mapped, total, bar):
     """Return the result of a cluster, or raise what kept it from coming."""
-    numbers = {key: number for number, key in enumerate(mapped)}
+    numbers = {key: key[1] for key in mapped}  # of a task's first partition
     watch = _Watch(client)
     # One graph for both: a partition's result is dropped once it is reduced and counted.
     *waiting, last = _submitted(client, graph, [*mapped, total])
@@ -323,9 +398,7 @@ def _submitted(client, graph, keys):
 def _raise_failure(futures, numbers):
     """Raise the reason of the first partition known to have failed."""
     failed = {
-        numbers.get(future.key, len(numbers)): future
-        for future in futures
-        if future.status == "error"
+        numbers.get(future.key, math.inf): future for future in futures if future.status == "error"
     }
     if not failed:
         raise ClusterError(
@@ -333,7 +406,7 @@ def _raise_failure(futures, numbers):
         )
     number = min(failed)
     error = failed[number].exception()
-    where = f"partition {number}: " if number < len(numbers) else ""
+    where = f"partition {number}: " if number < math.inf else ""
     if type(error).__name__ == "KilledWorker":
         raise ClusterError(
             f"{where}workers died of it again and again, for lack of memory perhaps: use smaller "
@@ -352,6 +425,7 @@ class _Watch:
         self.seen_worker = time.monotonic()
 
     def check(self):
+        """Return what the scheduler says of its workers."""
         try:
             found = self.client.sync(self.client.scheduler.identity, callback_timeout=PATIENCE)
         except Exception as error:
@@ -366,3 +440,4 @@ class _Watch:
                 f"the cluster has had no worker for {WITHOUT_WORKERS:.0f} seconds; "
                 "nothing was fitted"
             )
+        return found["workers"]
