@@ -21,7 +21,7 @@ from robell.report.text import said, unique
 from robell.tables.columns import TEXT_COLUMNS, ColumnNote, apply_plan, learn_column
 from robell.tables.leaks import find_leak
 from robell.tables.raw import Column
-from robell.tables.read import frame_column, typed_column
+from robell.tables.read import series_column, typed_column
 
 MOST_CLASSES = 200  # of a target that columns are compared with
 
@@ -265,14 +265,16 @@ def _frame_columns(frame: Any, who: str) -> list[Column]:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"two columns are called {said(twice)}")
-    rows, columns = np.arange(len(frame)), []
-    for place, name in enumerate(names):
-        series = frame.iloc[:, place] if hasattr(frame, "iloc") else frame[frame.columns[place]]
+    # Of pandas, items() takes a fifth of the time of a place after the other, which is felt where
+    # rows come one by one.
+    several = (s for _, s in frame.items()) if hasattr(frame, "items") else frame.iter_columns()
+    columns = []
+    for name, series in zip(names, several, strict=True):
         if _is_numeric(series.dtype):
             numbers = np.asarray(series.to_numpy(), np.float64)
             columns.append(Column(name, None, "number", numbers))
         else:
-            columns.append(frame_column(frame, place, name, rows))
+            columns.append(series_column(series, name))
     return columns
 
 

@@ -165,12 +165,14 @@ def _read_frame(frame, max_rows, seed, budget):
 def frame_column(frame, place, name, rows):
     """Return some rows of a column of a pandas or polars frame."""
     if hasattr(frame, "iloc"):
-        column = frame.iloc[rows, place]
-        values = column.tolist()
-    else:
-        column = frame[frame.columns[place]].gather(rows)
-        values = column.to_list()
-    is_category = str(column.dtype).startswith(("category", "Categorical", "Enum"))
+        return series_column(frame.iloc[rows, place], name)
+    return series_column(frame[frame.columns[place]].gather(rows), name)
+
+
+def series_column(series, name):
+    """Return the column that a pandas or polars series holds."""
+    values = series.tolist() if hasattr(series, "tolist") else series.to_list()
+    is_category = str(series.dtype).startswith(("category", "Categorical", "Enum"))
     return typed_column(name, values, is_category)
 
 
