@@ -337,6 +337,25 @@ def test_a_column_of_many_values_is_no_target(tmp_path, monkeypatch, frame):
 # -- memory ----------------------------------------------------------------------------
 
 
+def test_parquet_that_was_read_is_not_held(tmp_path, rng):
+    import pyarrow
+    from pyarrow import parquet
+
+    table = pyarrow.table(
+        [*rng.normal(size=(5, 20_000)), np.arange(20_000) % 2], names=[*"abcde", "y"]
+    )
+    path = tmp_path / "table.parquet"
+    with parquet.ParquetWriter(path, table.schema, use_dictionary=False) as writer:
+        for _ in range(20):
+            writer.write_table(table)
+    pool, tables = pyarrow.default_memory_pool(), Tables(path, "y")
+    labels, _ = tables.labels()
+    before = pool.bytes_allocated()
+    held = [pool.bytes_allocated() - before for _ in tables.batches(20_000, labels)]
+    assert len(held) == 20
+    assert max(held) < 4 * table.nbytes
+
+
 @pytest.mark.parametrize(
     ("text", "n_bytes"),
     [(1024, 1024), ("2GiB", 2**31), ("500 MB", 5 * 10**8), ("1.5kib", 1536), ("7", 7), ("3g", 3e9)],

@@ -375,7 +375,9 @@ class _ParquetFile(_File):
         from pyarrow import parquet
 
         wanted = [*columns] if target is None else [*columns, target]
-        with parquet.ParquetFile(self.content, buffer_size=PARQUET_BUFFER) as file:
+        # Read ahead, Arrow would hold all of the file that was read until the last row.
+        options = {"buffer_size": PARQUET_BUFFER, "pre_buffer": False}
+        with parquet.ParquetFile(self.content, **options) as file:
             for batch in file.iter_batches(ARROW_ROWS, columns=wanted, use_threads=False):
                 yield batch.select(wanted)
 

@@ -118,7 +118,7 @@ def _read_parquet(path, max_rows, seed, budget):
     import pyarrow
 
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, pre_buffer=False) as file:  # all that is read would stay
             names = require_names(path, file.schema_arrow.names)
             n_rows = file.metadata.num_rows
             places = sample_places(n_rows, row_limit(max_rows, len(names)), seed)

@@ -79,7 +79,7 @@ def _parquet_parts(path, n_rows):
 
     start = 0
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, pre_buffer=False) as file:  # all that is read would stay
             names = require_names(path, file.schema_arrow.names)
             for batch in file.iter_batches(n_rows, use_threads=False):
                 columns = tuple(

@@ -94,7 +94,7 @@ class ParquetSource:
 
     def cells(self):
         """Yield the cells of each row as text."""
-        with self._readable(), self._parquet.ParquetFile(self.path) as file:
+        with self._readable(), self._parquet.ParquetFile(self.path, pre_buffer=False) as file:
             for batch in file.iter_batches(ARROW_ROWS, use_threads=False):
                 columns = [[_cell(v)[1] for v in arrow_values(array)] for array in batch.columns]
                 yield from (list(row) for row in zip(*columns, strict=True))
