@@ -113,7 +113,6 @@ def test_many_rows(rng, device, monkeypatch, limit):
         (judgement, "MOST_EXACT", 200),
         (judgement, "MOST_JUDGED", 150),
         (loo, "MOST_EXACT", 100),
-        (loo, "TRIED", 60),
     ):
         monkeypatch.setattr(part, name, value)
     X, y = rows_of(rng, 700)

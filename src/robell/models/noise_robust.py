@@ -180,9 +180,9 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
     of them. Rows that are only alike, such as several photographs of one thing, are not: they
     vouch for each other's labels, right or wrong. Keep one of each, or give each less weight.
 
-    Of more than 50,000 distinct rows all are fitted to, but penalties are chosen on about 12,500,
-    and noise, probabilities and thresholds are estimated on 25,000: small classes whole, large ones
-    evenly, the rows with the smallest hash of their values. Of more than 200,000 as many are
+    Of more than 50,000 distinct rows all are fitted to, but penalties are chosen by generalised
+    cross-validation, and noise, probabilities and thresholds are estimated on 25,000: small classes
+    whole, large ones evenly, the rows with the smallest hash of their values. Of more than 200,000 as many are
     drawn in the same way and fitted to; all others are judged by the model, which has not seen
     them. What is drawn depends on neither the order of the rows nor how often each is repeated.
 

@@ -30,8 +30,7 @@ from robell._core.ridge.solve import EPS, normal_equations, require_finite, solv
 Array = NDArray[np.float64]
 
 SMALLEST_COMPLEMENT = 1e-6  # of a leverage, where scores are kept: below it a row decides its own
-MOST_EXACT = 50_000  # rows that are left out under every penalty; of more, about TRIED are
-TRIED = 12_500
+MOST_EXACT = 50_000  # rows that are left out under every penalty, rather than the chosen one alone
 LARGE_LEVERAGE = 0.05  # leverages above it are computed in double precision in any case
 
 
@@ -66,9 +65,8 @@ def left_out_residuals(
     penalties: Array,
     centre: Centre | None = None,
     remembered: Any | None = None,
-    step: int = 1,
 ) -> Iterator[tuple[slice, Any]]:
-    """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K), of every step-th row.
+    """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K).
 
     ``remembered`` is set for each penalty under which a row decides its own score.
     """
@@ -82,9 +80,7 @@ def left_out_residuals(
     smallest = EPS if centre is None else SMALLEST_COMPLEMENT
 
     def of_block(rows: slice, M: Any) -> tuple[slice, Any, Any]:
-        first = -rows.start % step
-        rows = slice(rows.start + first, rows.stop, step)
-        Z = M[first::step] @ Q
+        Z = M @ Q
         if centre is not None:
             Z -= middle
         fitted = (Z @ solutions).real.reshape(len(Z), len(penalties), T.shape[1])
@@ -191,32 +187,65 @@ def fit_centred_ridge(
 
     Of equal errors the larger penalty wins. Arguments as those of ``solve_ridge``. With a basis V
     the columns are those of MV, which is never made, and beta is Vβ; M must be tall then. The
-    penalty of more than ``MOST_EXACT`` rows is chosen on about ``TRIED`` of them, evenly spread.
+    penalty of more than ``MOST_EXACT`` rows is chosen by generalised cross-validation.
     """
-    xp, n_rows = namespace(T), design.n_rows
     centre, spectrum = _eigenbasis(design, T, w, basis)
-    many = n_rows > MOST_EXACT
-    scores = None if many else empty_beside((n_rows, len(penalties), T.shape[1]), T)
+    if design.n_rows > MOST_EXACT:
+        errors = _mean_leverage_errors(design, T, w, spectrum, penalties, centre)
+        place = place_of_smallest(to_host(errors), penalties)
+        left_out = _left_out_of_many(design, T, w, spectrum, float(penalties[place]), centre)
+    else:
+        place, left_out = _sweep(design, T, w, spectrum, penalties, centre)
+    values, Q, coordinates = spectrum
+    penalty = float(penalties[place])
+    beta = Q @ ((1.0 / (values + penalty))[:, None] * coordinates)
+    intercept = centre.targets - centre.rows @ beta
+    return CentredRidge(beta, intercept, left_out, place, penalty)
+
+
+def _sweep(
+    design: RowBlocks, T: Any, w: Any, spectrum: Spectrum, penalties: Array, centre: Centre
+) -> tuple[int, Any]:
+    """Return the place of the best penalty, and the left-out scores under it."""
+    xp = namespace(T)
+    scores = empty_beside((design.n_rows, len(penalties), T.shape[1]), T)
     errors = beside(np.zeros(len(penalties)), T)
     remembered = beside(np.zeros(len(penalties), bool), T)
-    step = max(1, n_rows // TRIED) if many else 1
-    for rows, residual in left_out_residuals(
-        design, T, w, spectrum, penalties, centre, remembered, step
-    ):
-        if scores is not None:
-            scores[rows] = T[rows, None, :] - residual
+    blocks = left_out_residuals(design, T, w, spectrum, penalties, centre, remembered)
+    for rows, residual in blocks:
+        scores[rows] = T[rows, None, :] - residual
         errors += w[rows] @ xp.square(residual, out=residual).sum(axis=2)
     errors[remembered] = np.inf  # what is left out of such a row is rounding
     place = place_of_smallest(to_host(errors), penalties)
-    penalty = float(penalties[place])
-    values, Q, coordinates = spectrum
-    beta = Q @ ((1.0 / (values + penalty))[:, None] * coordinates)
-    intercept = centre.targets - centre.rows @ beta
-    if scores is None:
-        left_out = _left_out_of_many(design, T, w, spectrum, penalty, centre)
-    else:
-        left_out = scores[:, place] + 0.0  # a copy: those of the other penalties are let go
-    return CentredRidge(beta, intercept, left_out, place, penalty)
+    return place, scores[:, place] + 0.0  # a copy: those of the other penalties are let go
+
+
+def _mean_leverage_errors(
+    design: RowBlocks, T: Any, w: Any, spectrum: Spectrum, penalties: Array, centre: Centre
+) -> Any:
+    """Return the error of every penalty by generalised cross-validation (Golub et al., 1979).
+
+    The leverage of a row is taken as w_i (1 + Σ_k Λ_k/(Λ_k + λ))/W, the mean one at its weight:
+    leverages of many rows are small, and only what all of them add up to tells penalties apart.
+    """
+    xp, (values, Q, coordinates) = namespace(T), spectrum
+    shape = len(penalties), T.shape[1]
+    inverse = 1.0 / (values[:, None] + beside(penalties, T))  # (r, L)
+    solutions = (inverse[:, :, None] * coordinates[:, None, :]).reshape(len(values), -1)
+    beta = Q @ solutions
+    intercept = centre.targets - (centre.rows @ beta).reshape(shape)
+    share = (1.0 + values @ inverse) / centre.weight  # (L,)
+
+    def of_block(rows: slice, M: Any) -> Any:
+        residual = T[rows, None, :] - ((M @ beta).reshape(-1, *shape) + intercept)
+        squares = xp.square(residual, out=residual).sum(2)
+        complement = xp.clip(1.0 - w[rows, None] * share, SMALLEST_COMPLEMENT, None)
+        return w[rows] @ (squares / xp.square(complement))
+
+    errors = beside(np.zeros(len(penalties)), T)
+    for of_rows in design.map(of_block):
+        errors += of_rows
+    return errors
 
 
 def _left_out_of_many(

@@ -37,7 +37,7 @@ N_LANDMARKS = 200
 PENALTIES: Array = 10.0 ** np.arange(-6.0, 3.0)  # times the number of rows
 # relu, sin, kernel, trees, linear. Weights from left-out errors were no better than these.
 WEIGHTS = np.array([1.0, 1.0, 2.0, 2.0, 1.0])
-KEPT_NUMBERS = 1 << 26  # columns made, 512 MiB, are kept between rounds up to here
+KEPT_NUMBERS = 100_000_000  # columns made, 800 MB, are kept between rounds up to here
 
 
 class Drawn(NamedTuple):
