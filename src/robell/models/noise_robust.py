@@ -35,6 +35,7 @@ from robell._core.layers.trees import Forest, Splits
 from robell._core.membership.keyed import draw_keyed
 from robell._core.membership.row_sample import MOST_SAMPLED, as_count
 from robell._core.ridge.members import (
+    ROWS_SCORED,
     WEIGHTS,
     Drawn,
     Network,
@@ -182,9 +183,9 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
 
     Of more than 50,000 distinct rows all are fitted to, but penalties are chosen by generalised
     cross-validation, and noise, probabilities and thresholds are estimated on 25,000: small classes
-    whole, large ones evenly, the rows with the smallest hash of their values. Of more than 200,000 as many are
-    drawn in the same way and fitted to; all others are judged by the model, which has not seen
-    them. What is drawn depends on neither the order of the rows nor how often each is repeated.
+    whole, large ones evenly, the rows with the smallest hash of their values. Of more than 200,000
+    as many are drawn in the same way and fitted to; all others are judged by the model, which has
+    not seen them. What is drawn does not depend on the order of the rows or on repetitions.
 
     X may be a torch tensor, in single or double precision, with scikit-learn's array API dispatch
     on. The members are fitted, and rows scored, on its device; what is random is drawn on the host,
@@ -359,7 +360,7 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
         network = Network(*weights, forest)
         n_rows = len(X) if places is None else len(places)
         scores = empty_beside((n_rows, len(self.classes_) - first), X)
-        step = rows_per_block(len(self.coef_) + len(self.landmarks_), is_tensor(X))
+        step = rows_per_block(len(self.coef_), True) if is_tensor(X) else ROWS_SCORED
 
         def of_block(rows):
             block = self._standardise(X[rows if places is None else places[rows]])

@@ -39,6 +39,7 @@ SAME_SHARE = 1e-9  # of a column's range: values nearer to each other are not cu
 SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
 MOST_NUMBERS = 1 << 18  # that growing takes at a time: they stay in cache
 MOST_NUMBERS_OF_TENSORS = 1 << 25
+FEW_ROWS = 256  # of arrays: all trees are asked at once, which costs copies
 ROWS_AT_ONCE = 1 << 14  # whose leaves are found: their columns stay in cache
 NO_SPLIT = float(np.finfo(np.float64).max)  # a threshold that no value passes
 
@@ -111,7 +112,7 @@ def _leaves(by_column: Any, splits: Splits) -> Any:
     xp, shape = namespace(by_column), (len(splits.columns), by_column.shape[1])
     leaf = beside(np.zeros(shape, np.uint8), by_column)
     for column, threshold in zip(splits.columns.T, splits.thresholds.T, strict=True):
-        if is_tensor(by_column):
+        if is_tensor(by_column) or shape[1] <= FEW_ROWS:
             right = by_column[column] > threshold[:, None]
         else:  # without copies of whole columns
             right = np.empty(shape, bool)
@@ -125,8 +126,9 @@ def _leaves(by_column: Any, splits: Splits) -> Any:
 def _sum_of_leaves(values: Any, leaf: Any) -> Any:
     """Return the sum over the trees of the values (T, 2^D, K) at the leaves (T, n), (n, K)."""
     xp, (n_trees, n_leaves, n_targets) = namespace(values), values.shape
-    if is_tensor(values):
-        place = leaf.to(xp.int64) + n_leaves * xp.arange(n_trees, device=leaf.device)[:, None]
+    if is_tensor(values) or leaf.shape[1] <= FEW_ROWS:
+        first = n_leaves * beside(np.arange(n_trees), leaf)[:, None]
+        place = xp.asarray(leaf, dtype=xp.int64) + first
         return values.reshape(-1, n_targets)[place].sum(0)
     total = np.zeros((n_targets, leaf.shape[1]))
     by_target = np.ascontiguousarray(values.transpose(2, 0, 1))

@@ -14,6 +14,7 @@ are then fitted where they are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,12 @@ from numpy.typing import NDArray
 
 from robell._core.array import beside, is_tensor, namespace, to_host
 from robell._core.labels.link import class_shares
-from robell._core.layers.features import RowBlocks, draw_sparse_layer, hidden_output
+from robell._core.layers.features import (
+    RowBlocks,
+    draw_sparse_layer,
+    hidden_output,
+    rows_per_block,
+)
 from robell._core.layers.kernels import KernelLayer, fit_kernel_layer, radial
 from robell._core.layers.trees import Forest, forest_scores, grow_forest
 from robell._core.ridge.loo import CentredRidge, fit_centred_ridge
@@ -37,6 +43,7 @@ N_LANDMARKS = 200
 PENALTIES: Array = 10.0 ** np.arange(-6.0, 3.0)  # times the number of rows
 # relu, sin, kernel, trees, linear. Weights from left-out errors were no better than these.
 WEIGHTS = np.array([1.0, 1.0, 2.0, 2.0, 1.0])
+ROWS_SCORED = 1 << 13  # at a time
 KEPT_NUMBERS = 100_000_000  # columns made, 800 MB, are kept between rounds up to here
 
 
@@ -179,9 +186,20 @@ def as_network(members: Members, drawn: Drawn, weights: Array) -> Network:
 
 
 def network_scores(X: Any, drawn: Drawn, network: Network) -> Any:
-    """Score standardised rows."""
-    hidden = [drawn.hidden(X, k) for k in range(len(ACTIVATIONS))]
-    scores = namespace(X).hstack([X, *hidden]) @ network.coef
-    kernel = radial(X, drawn.kernel.landmarks, drawn.kernel.width)
-    scores += kernel @ network.landmark_weights
-    return scores + forest_scores(X, network.forest) + network.intercept
+    """Score standardised rows; about ``ROWS_SCORED`` at a time are best.
+
+    Columns are made for fewer rows than trees are asked for: the first must stay in cache, the
+    second have much to do at a time.
+    """
+    scores = forest_scores(X, network.forest) + network.intercept
+    n_columns, n_nodes = X.shape[1], len(drawn.hidden_bias) // len(ACTIVATIONS)
+    step = rows_per_block(max(n_columns, n_nodes, len(network.landmark_weights)), is_tensor(X))
+    starts = n_columns + n_nodes * np.arange(len(ACTIVATIONS) + 1)
+    for rows in (slice(start, start + step) for start in range(0, len(X), step)):
+        x = X[rows]
+        scores[rows] += x @ network.coef[:n_columns]
+        for k, (first, last) in enumerate(pairwise(starts.tolist())):
+            scores[rows] += drawn.hidden(x, k) @ network.coef[first:last]
+        kernel = radial(x, drawn.kernel.landmarks, drawn.kernel.width)
+        scores[rows] += kernel @ network.landmark_weights
+    return scores
