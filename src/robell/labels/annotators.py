@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from robell._core.labels.annotators import (
+    Votes,
+    best_to_ask,
     confusion_matrices,
     count_votes,
-    expected_gain,
     fit_annotators,
     label_quality,
     log_likelihood,
@@ -132,11 +133,9 @@ class Consensus:
         >>> int(row[0]) % 3, int(annotator[0])
         (2, 2)
         """
-        gain = expected_gain(self.probability, self.confusion)
-        if new_only:
-            gain[self.given_row, self.given_annotator] = -1.0
-        best = gain.argmax(axis=1)
-        gain = gain[np.arange(len(gain)), best]
+        sizes = len(self.label), len(self.annotator), len(self.classes)
+        votes = Votes(self.given_row, self.given_annotator, self.given_row, *sizes)
+        best, gain = best_to_ask(self.probability, self.confusion, votes if new_only else None)
         order = np.argsort(-gain, kind="stable")[: int(n)]
         order = order[gain[order] >= 0.0]
         return self.row[order], self.annotator[best[order]], gain[order]

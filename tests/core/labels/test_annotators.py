@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import robell._core.labels.annotators as core
 from robell._core.labels.annotators import (
     ANNOTATOR_STRENGTH,
     CLASS_STRENGTH,
@@ -103,3 +104,23 @@ def test_known_annotators_are_recovered():
     known = confusion_matrices(votes, np.eye(2)[z], np.ones(n))
     np.testing.assert_allclose(known, truth, atol=0.04)
     assert (Z.argmax(axis=1) == z).mean() > 0.95
+
+
+def test_whom_to_ask_is_the_same_block_by_block(monkeypatch):
+    rng = np.random.default_rng(0)
+    Z, confusions = rng.dirichlet(np.ones(3), 40), rng.dirichlet(np.ones(3), (5, 3))
+    labelled = rng.random((40, 5)) < 0.5
+    labelled[7] = True  # all have labelled it
+    row, annotator = np.nonzero(labelled)
+    shuffled = rng.permutation(len(row))
+    votes = core.Votes(row[shuffled], annotator[shuffled], row * 0, 40, 5, 3)
+    gain = core.expected_gain(Z, confusions)
+    monkeypatch.setattr(core, "LARGEST_BLOCK", 60)
+    best, most = core.best_to_ask(Z, confusions, None)
+    np.testing.assert_array_equal(best, gain.argmax(axis=1))
+    np.testing.assert_array_equal(most, gain.max(axis=1))
+    gain[labelled] = -1.0
+    best, most = core.best_to_ask(Z, confusions, votes)
+    np.testing.assert_array_equal(most, gain.max(axis=1))
+    assert most[7] == -1.0
+    assert not labelled[np.arange(40), best][most >= 0].any()

@@ -140,3 +140,25 @@ def expected_gain(Z: Array, confusions: Array) -> Array:
         block = Z[start : start + step, None, :, None] * confusions[None]  # (n, J, K, K)
         gain[start : start + step] = block.max(axis=2).sum(axis=2)
     return np.asarray(np.maximum(gain - Z.max(axis=1, keepdims=True), 0.0))
+
+
+def best_to_ask(Z: Array, confusions: Array, votes: Votes | None) -> tuple[Places, Array]:
+    """Return for every row the annotator of the largest expected gain, and that gain.
+
+    Given the votes, nobody is asked twice; where all have labelled the row the gain is -1.
+    """
+    n_rows, n_annotators = len(Z), len(confusions)
+    best, gain = np.zeros(n_rows, np.intp), np.full(n_rows, -1.0)
+    order = np.empty(0, np.intp) if votes is None else np.argsort(votes.row, kind="stable")
+    rows = order if votes is None else votes.row[order]
+    step = max(1, LARGEST_BLOCK // n_annotators)
+    for start in range(0, n_rows, step):
+        block = expected_gain(Z[start : start + step], confusions)
+        if votes is not None:
+            first, last = np.searchsorted(rows, [start, start + step])
+            taken = order[first:last]
+            block[votes.row[taken] - start, votes.annotator[taken]] = -1.0
+        chosen = block.argmax(axis=1)
+        best[start : start + step] = chosen
+        gain[start : start + step] = block[np.arange(len(block)), chosen]
+    return best, gain
