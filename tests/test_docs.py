@@ -203,6 +203,18 @@ def test_terms_of_the_pages_are_in_the_glossary():
             assert term in terms, (page.name, term)
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_landing_chart_shows_the_table_of_the_study(scheme):
+    """After a change of the table: ``python docs/draw.py chart``."""
+    page = (ROOT / "docs" / "robustness.md").read_text(encoding="utf-8")
+    table = page.split("**Balanced accuracy** (mean rank")[1].split("\n\n")[1]
+    chart = (ROOT / "docs" / "images" / f"landing_chart_{scheme}.svg").read_text(encoding="utf-8")
+    shown = re.search(r"<dc:description>(.*?)</dc:description>", chart, re.S)[1]
+    for name, *cells in (line.strip("| ").split(" | ") for line in table.splitlines()[2:]):
+        means = [float(re.search(r"\.\d+", cell)[0]) for cell in cells]
+        assert f"'{name}': {means}" in shown, name
+
+
 def test_every_page_is_in_the_menu():
     """A page that no table of contents names would be found by nobody."""
     docs = ROOT / "docs"
