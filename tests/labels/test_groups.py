@@ -160,3 +160,16 @@ def test_where_the_columns_say_nothing_groups_are_not_judged(tmp_path):
     assert result.trust == "none"
     assert result.summary()["by_group"] is None
     assert "cannot be told" in result.html.read_text()
+
+
+def test_reviewed_rows_are_no_suspects_of_their_group(grouped, tmp_path):
+    frame, _ = grouped
+    path = tmp_path / "parts.csv"
+    frame.to_csv(path, index=False)
+    first = audit(path, "kind", group="supplier", out=tmp_path)
+    review = pd.read_csv(first.csv, dtype=str, keep_default_na=False)
+    review.loc[:9, "decision"] = "keep"
+    review.to_csv(tmp_path / "review.csv", index=False)
+    again = audit(path, "kind", group="supplier", reviewed=tmp_path / "review.csv")
+    assert again.reviewed.sum() == 10
+    assert again.groups.n_suspects.sum() == again.suspect.sum() == first.suspect.sum() - 10
