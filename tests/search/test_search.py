@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from searches import COMMON, FAMILY, assert_same, both, table
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -453,7 +454,7 @@ def test_a_mistake_in_the_search_itself_is_not_hidden(monkeypatch, imbalanced):
     def mistaken(*_):
         raise ValueError("a mistake of ours")
 
-    monkeypatch.setattr(solutions, "NestedRidge", mistaken)
+    monkeypatch.setattr(solutions.NestedRidge, "solve", mistaken)
     with pytest.raises(ValueError, match="a mistake of ours"):
         RVFLGridSearchCV(RVFLClassifier(random_state=0), {"C": [1, 2]}, cv=3).fit(*imbalanced)
 
@@ -526,7 +527,7 @@ def test_bad_settings_raise_what_grid_search_raises(imbalanced, settings, messag
 # -- processes -------------------------------------------------------------------------
 
 
-def test_processes_change_nothing(imbalanced):
+def test_threads_and_processes_change_nothing(imbalanced):
     X, y = imbalanced
     grid = {**COMMON, "rho": [0.5, 1.0]}
     estimator = make_pipeline(StandardScaler(), RoBellRVFLClassifier(random_state=0))
@@ -534,7 +535,9 @@ def test_processes_change_nothing(imbalanced):
     one, two, many = (
         RVFLGridSearchCV(estimator, grid, cv=2, n_jobs=n).fit(X, y) for n in (None, 2, 4)
     )
-    for other in (two, many):
+    with parallel_config(backend="loky"):  # processes instead of threads
+        processes = RVFLGridSearchCV(estimator, grid, cv=2, n_jobs=2).fit(X, y)
+    for other in (two, many, processes):
         np.testing.assert_array_equal(
             one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"]
         )

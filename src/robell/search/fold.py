@@ -17,15 +17,25 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from robell._core.array import beside, is_tensor, namespace
+from robell._core.array import beside, is_tensor, namespace, row_squares
+from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import EPS
 from robell.models._family import FamilyRegressor
 from robell.models._own import first_foreign
 from robell.search.calibrations import Calibrations
 from robell.search.groups import SLOTS, NotShared, Unshared, last_step
 from robell.search.scorers import RowScorer
-from robell.search.solutions import Solved, kept, run_by_fit_too, solutions_of, total_weights
+from robell.search.solutions import (
+    Solved,
+    Where,
+    kept,
+    reach,
+    run_by_fit_too,
+    solutions_of,
+    total_weights,
+)
 from robell.search.targets import TargetScorer
+from robell.search.whole import whole_table
 
 SCORE_ELEMENTS = 1 << 22  # scores computed at a time
 BATCH_SCORES = 1 << 17  # so many, which stay in the cache, are worth the calls they take
@@ -59,6 +69,7 @@ class FoldTask(NamedTuple):
     score_params: dict
     with_train: bool
     device: object  # a torch device, or None for NumPy and LAPACK
+    features: dict  # of all rows, by group, where folds have them in common
 
     def run(self, split, groups):
         """Yield what is found for each group and setting of one fold, and what is left."""
@@ -82,7 +93,7 @@ class _Fold:
     """Training and test rows of one fold behind the pipeline's first steps."""
 
     def __init__(self, task, train, test, group):
-        self.task, self.stage = task, group.stage
+        self.task, self.stage, self.rows = task, group.stage, (train, test)
         start = time.perf_counter()
         with run_by_fit_too():
             model = clone(task.base)
@@ -116,25 +127,23 @@ class _Fold:
             if first_foreign(model, SLOTS):
                 del model.C  # which varies: a slot that asks for it cannot be shared
             prepared = model._prepare(self.X, self.y, self.sample_weight)
-            design = kept(model._design(prepared.rows.X))
-        if is_tensor(prepared.T):
-            raise NotShared("tensors are fitted where they are")
-        T = prepared.T
-        if not isinstance(model, FamilyRegressor) and len(model.classes_) == 2:
-            # One column is enough: the ±1 solution is the difference of the one-hot ones.
-            T = T[:, 1:] - T[:, :1]
+            T = prepared.T
+            if is_tensor(T):
+                raise NotShared("tensors are fitted where they are")
+            if not isinstance(model, FamilyRegressor) and len(model.classes_) == 2:
+                # One column is enough: the ±1 solution is the difference of the one-hot ones.
+                T = T[:, 1:] - T[:, :1]
+            whole = whole_table(self.task, model, prepared, T, group, *self.rows)
+            design = kept(model._design(prepared.rows.X)) if whole is None else whole.design()
         widths = design.n_columns - model._columns_per_node * (largest - group.nested)
-        tables = self._tables(model)
+        tables = self._tables(model, whole)
         calibrate = self._calibrated(model, prepared, group, widths)
         each = group.candidate[0].size
         n_scored = max(1, *(table.rows.n_rows for table in tables))
         step = max(1, BATCH_SCORES // (n_scored * each * T.shape[1]))
-        where = (self.statistics, self.task.device, step)
-        sweep = solutions_of(model)(model, prepared, design, T, group, widths, *where)
-        # Features of one network and of a larger one differ by the rounding of their products, and
-        # sums over more rows by more.
-        noise = max(_reach(prepared.rows.X), *(table.reach for table in tables))
-        noise *= max(1.0, np.sqrt(design.n_rows) / 10.0)
+        where = Where(self.statistics, self.task.device, step, whole)
+        sweep = solutions_of(model)(model, prepared, design, T, group, widths, where)
+        noise = _noise(prepared.rows.X, tables, whole)
         elapsed = (self.setup_time + time.perf_counter() - start) / group.candidate.size
         self.setup_time = 0.0
         while True:
@@ -153,9 +162,10 @@ class _Fold:
                     some = some._replace(fit_time=fit_time, score_time=spent)
                 yield some
 
-    def _tables(self, model):
+    def _tables(self, model, whole):
         """Return the rows to be scored: of the test part, then of the training part if asked."""
-        scored = [(self.X_test, self.y_test, self.test_params)]
+        test = None if whole is None else whole.test
+        scored = [(self.X_test, self.y_test, self.test_params, test)]
         if self.task.with_train:
             scored.append((self.X, self.y, self.train_params))
         return [_ScoredTable(self.task.plan, model, *rows) for rows in scored]
@@ -179,9 +189,16 @@ class _Fold:
         return under
 
 
-def _reach(X):
-    """Return how large the sums before the activation may be, in units of standardised rows."""
-    return max(1.0, float(np.abs(X).sum(axis=1).max()) / 16.0)
+def _noise(X, tables, whole):
+    """Return how much larger than usual the rounding of sums may be.
+
+    Features of one network and of a larger one differ by the rounding of their products, and sums
+    over more rows by more; differences of sums by twice that.
+    """
+    largest = max(1.0, np.sqrt(len(X)) / 10.0)
+    if whole is not None:
+        return 2.0 * largest * whole.all.reach
+    return largest * max(reach(rows) for rows in (X, *(table.X for table in tables)))
 
 
 def _score_solved(solved, here, noise, tables, calibrations, least):
@@ -260,14 +277,16 @@ def _report(verdict, here, member):
 class _ScoredTable:
     """Rows to be scored for many output weights at once."""
 
-    def __init__(self, plan, model, X, y, params):
+    def __init__(self, plan, model, X, y, params, M=None):
         scorer = TargetScorer if isinstance(model, FamilyRegressor) else RowScorer
         self.scorer = scorer(plan, model, X, y, params)
         with run_by_fit_too():
-            rows = model._validate_new(X)
-            self.rows = kept(model._design(rows))
+            if M is None:
+                self.X = model._validate_new(X)
+                self.rows = kept(model._design(self.X))
+            else:
+                self.rows = RowBlocks(lambda some: M[some], *M.shape)
             self.size = np.concatenate([_row_norms(M) for _, M in self.rows])
-        self.reach = _reach(rows)
 
     def score(self, columns, error, calibrations):
         """Return name -> values for output weights (P, candidates, K), and which are doubtful.
@@ -306,5 +325,8 @@ class _ScoredTable:
 
 def _row_norms(M):
     """Return |m_i| of every row, without underflow."""
+    squares = row_squares(M)
+    if squares.min(initial=1.0) > 1e-200 and squares.max(initial=1.0) < 1e300:
+        return np.sqrt(squares)
     largest = np.abs(M).max(axis=1)
     return largest * np.linalg.norm(M / np.where(largest > 0.0, largest, 1.0)[:, None], axis=1)

@@ -214,7 +214,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         base = clone(self.estimator)
         plan, groups = self._plan(base, y, scorers, routed, table)
         params = (routed.estimator.fit, routed.scorer.score)
-        task = FoldTask(base, X, y, plan, *params, self.return_train_score, device)
+        task = FoldTask(base, X, y, plan, *params, self.return_train_score, device, {})
         with Progress(table.missing.size, "search") as progress:
             for split, found in self._run_shared(task, groups, splits):
                 if isinstance(found, Unshared):

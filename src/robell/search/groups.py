@@ -224,7 +224,11 @@ def _why_not(last, name, value, valid):
     """Return why a value of a shareable parameter cannot be shared, or None."""
     key = (type(last), name, id(value))  # the grid holds the value as long as this is needed
     if key not in valid:
-        if not _is_valid(clone(last).set_params(**{name: value})):
+        before = getattr(last, name)
+        setattr(last, name, value)
+        is_valid = _is_valid(last)
+        setattr(last, name, before)
+        if not is_valid:
             return "fit refuses the parameters"
         valid.add(key)
     if name == "C" and value == "loo":

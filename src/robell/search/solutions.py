@@ -32,6 +32,11 @@ class Solved(NamedTuple):
     member: np.ndarray  # which of the distinct ones each setting is
 
 
+def reach(X):
+    """Return how large the sums before the activation may be, in units of standardised rows."""
+    return max(1.0, float(np.abs(X).sum(axis=1).max()) / 16.0)
+
+
 def solved_one(place, beta, trust):
     """Return what was solved for a single setting."""
     return Solved(beta[:, None], trust[None], np.array([place]), np.array([0]))
@@ -47,6 +52,8 @@ def run_by_fit_too():
     """
     try:
         yield
+    except NotShared:
+        raise
     except Exception as error:
         if isinstance(error, AttributeError) and error.name == "C":  # see fold.py
             raise NotShared(f"{type(error.obj).__name__} reads C in its slots") from error
@@ -66,11 +73,20 @@ def kept(design):
     return RowBlocks(make_rows, design.n_rows, design.n_columns, design.dtype)
 
 
+class Where(NamedTuple):
+    """What solutions need besides the rows."""
+
+    statistics: dict  # of the rows, kept for other groups
+    device: object  # a torch device, or None for NumPy and LAPACK
+    step: int  # how many settings to solve at a time
+    whole: object = None  # the features of all rows of the table, where folds have them in common
+
+
 def solutions_of(model):
     """Return what finds the output weights of a group of candidates of a model.
 
-    It is given model, prepared rows, design, targets, group, widths, statistics of the rows, the
-    device and how many settings to solve at a time, and yields what is solved.
+    It is given model, prepared rows, design, targets, group, widths and where, and yields what is
+    solved.
     """
     if model._blocks() is not None:
         return _view_solutions
@@ -81,28 +97,28 @@ def solutions_of(model):
     return _centred_solutions if isinstance(model, FamilyRegressor) else _nested_solutions
 
 
-def _view_solutions(model, prepared, design, T, group, widths, statistics, device, step):
+def _view_solutions(model, prepared, design, T, group, widths, where):
     """Yield β of several views, for every coupling."""
-    if device is not None:
+    if where.device is not None:
         raise NotImplementedError("views are solved on the host: use device='cpu'")
     if model._penalty_parameter is not None:
         raise NotShared("views with a graph are solved one by one")
-    (total,) = total_weights(model, prepared, [{}], statistics)
+    (total,) = total_weights(model, prepared, [{}], where.statistics)
     for place, found in enumerate(view_solutions(model, total, design, T, group)):
         yield solved_one(place, *found)
 
 
-def _centred_solutions(model, prepared, design, T, group, widths, statistics, device, step):
+def _centred_solutions(model, prepared, design, T, group, widths, where):
     """Yield β of a regressor, whose constant is free, as ``_nested_solutions`` does."""
-    (total,) = total_weights(model, prepared, [{}], statistics)
+    (total,) = total_weights(model, prepared, [{}], where.statistics)
     behind, T, *means = without_means(design, T, total)
-    sweep = _on_host if device is None else _on_device
-    for solved in sweep(kept(behind), T, total[None], 1.0 / group.C, widths - 1, device, step):
+    sweep = _on_host if where.device is None else _on_device
+    for solved in sweep(kept(behind), T, total[None], 1.0 / group.C, widths - 1, where):
         beta = to_host(solved.beta)
         yield solved._replace(beta=with_constant(beta, *means))
 
 
-def _layer_solutions(model, prepared, design, T, group, widths, statistics, device, step):
+def _layer_solutions(model, prepared, design, T, group, widths, where):
     """Yield β of networks whose layers have a ridge each, depths being the nested parameter."""
     if model.combine == "vote":
         raise NotShared("votes of layers are counted in every fit")
@@ -111,9 +127,7 @@ def _layer_solutions(model, prepared, design, T, group, widths, statistics, devi
     found, trust = [], []
     for layer in range(int(group.nested.max())):
         of_layer = kept(layer_design(model, design, layer))
-        (solved,) = solutions(
-            model, prepared, of_layer, T, group, one_layer, statistics, device, step
-        )
+        (solved,) = solutions(model, prepared, of_layer, T, group, one_layer, where)
         found.append(to_host(solved.beta)[:, 0, :, 0])
         trust.append(solved.trust[0, :, 0])
     yield solved_one(
@@ -123,11 +137,11 @@ def _layer_solutions(model, prepared, design, T, group, widths, statistics, devi
     )
 
 
-def _nested_solutions(model, prepared, design, T, group, widths, statistics, device, step):
+def _nested_solutions(model, prepared, design, T, group, widths, where):
     """Yield β for every setting of the row weights."""
-    totals = np.stack(list(total_weights(model, prepared, group.settings, statistics)))
-    sweep = _on_host if device is None else _on_device
-    return sweep(design, T, totals, 1.0 / (group.C * model._C_factor), widths, device, step)
+    totals = np.stack(list(total_weights(model, prepared, group.settings, where.statistics)))
+    sweep = _on_host if where.device is None else _on_device
+    return sweep(design, T, totals, 1.0 / (group.C * model._C_factor), widths, where)
 
 
 def total_weights(model, prepared, settings, statistics):
@@ -161,13 +175,19 @@ def _batches(n_distinct, member, step):
         yield slice(start, min(start + step, n_distinct)), places, member[places] - start
 
 
-def _on_host(design, T, totals, penalties, widths, device, step):
+def _on_host(design, T, totals, penalties, widths, where):
     distinct, member = _distinct(totals)
-    whole = design.n_rows * design.n_columns <= KEEP_ELEMENTS
-    gram = WeightedGram(design.whole(), T, distinct) if whole else None
+    if where.whole is not None and (totals == 1.0).all() and widths.max() <= design.n_rows:
+        found = where.whole.solve(T, penalties, widths)
+        if found is not None:
+            beta, trust = found
+            yield Solved(beta[:, None], trust[None], np.arange(len(totals)), member)
+            return
+    small = design.n_rows * design.n_columns <= KEEP_ELEMENTS
+    gram = WeightedGram(design.whole(), T, distinct) if small else None
     systems = NestedRidge(design, T, penalties, widths)
     P, *shape = systems.shape
-    for some, places, of in _batches(len(distinct), member, step):
+    for some, places, of in _batches(len(distinct), member, where.step):
         n = some.stop - some.start
         # In LAPACK's order: every column of the scores' product is contiguous.
         beta = np.zeros((P, n * int(np.prod(shape))), systems.dtype, order="F")
@@ -184,20 +204,20 @@ def _on_host(design, T, totals, penalties, widths, device, step):
         yield Solved(beta, trust, places, of)
 
 
-def _on_device(design, T, totals, penalties, widths, device, step):
+def _on_device(design, T, totals, penalties, widths, where):
     M = design.whole()
     if not np.isfinite(M).all():
         raise NotShared("the hidden layer or the inputs overflow")
     distinct, member = _distinct(totals)
-    sweep = TorchSweep(M, T, device)
+    sweep = TorchSweep(M, T, where.device)
     for some, places, of in _batches(len(distinct), member, sweep.batch(len(penalties))):
         beta, pivot = sweep.solve(distinct[some], penalties, widths)
         yield Solved(beta.movedim(0, 1), pivot, places, of)
 
 
-def _penalty_solutions(model, prepared, design, T, group, widths, statistics, device, step):
+def _penalty_solutions(model, prepared, design, T, group, widths, where):
     """Yield β for every weight of the penalty."""
-    (total,) = total_weights(model, prepared, [{}], statistics)
+    (total,) = total_weights(model, prepared, [{}], where.statistics)
     name = model._penalty_parameter
     weights = [setting.get(name, getattr(model, name)) for setting in group.settings]
     weights = np.array(weights, dtype=float)
@@ -209,10 +229,10 @@ def _penalty_solutions(model, prepared, design, T, group, widths, statistics, de
             basis = np.linalg.svd(M, full_matrices=False)[2].T
             M = M @ basis
         term = model._penalty_term(M, prepared.rows)
-        if device is None:
+        if where.device is None:
             found, trust[:, :, j] = graph_ridge(M, T, total, term, group.C, weights)
         else:
-            sweep = TorchSweep(M, T, device)
+            sweep = TorchSweep(M, T, where.device)
             found, trust[:, :, j] = sweep.solve_graph(total, term, group.C, weights)
         found = np.moveaxis(found, 0, 1)
         beta[:width, :, :, j] = found if basis is None else np.tensordot(basis, found, axes=1)

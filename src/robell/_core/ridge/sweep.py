@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 
-from robell._core.layers.features import RowBlocks
+from robell._core.layers.features import RowBlocks, rows_per_block
 from robell._core.ridge.lapack import (
     Call,
     add_gram,
@@ -69,22 +69,35 @@ class WeightedGram:
     """
 
     def __init__(self, M: AnyArray, T: Array, weights: Array) -> None:
-        self.weights = weights
-        size = M.shape[1] + T.shape[1]
-        columns = np.zeros((len(M), _order(size)), M.dtype)  # [M T 0]
-        columns[:, : M.shape[1]], columns[:, M.shape[1] : size] = M, T
-        if np.iscomplexobj(M):
-            # BLAS takes rows as columns of the transpose, whose product is the conjugate of ours.
-            np.conjugate(columns, out=columns)
+        self.weights, self.M, self.T = weights, M, T
         constant = (weights == weights[0]).all(axis=0)
         self.varying = np.flatnonzero(~constant)
-        self.base = aligned((columns.shape[1],) * 2, M.dtype)
-        if constant.any():
-            add_gram(columns[constant] * np.sqrt(weights[0, constant])[:, None], self.base)()
-        self.columns = columns[self.varying]
+        n = _order(M.shape[1] + T.shape[1])
+        self.base, self.found = aligned((n, n), M.dtype), aligned((n, n), M.dtype)
+        self.copy = copy_lower(self.base, self.found)
+        self._add_rows(np.flatnonzero(constant), weights[0, constant])
+        self.columns = self._beside(self.varying)
         self.scaled = np.empty_like(self.columns)  # a fresh one would cost as much as the scaling
-        self.found = aligned(self.base.shape, M.dtype)
-        self.copy, self.add = copy_lower(self.base, self.found), add_gram(self.scaled, self.found)
+        self.add = add_gram(self.scaled, self.found)
+
+    def _beside(self, rows: NDArray[np.intp]) -> AnyArray:
+        """Return [M T 0] of some rows, conjugated.
+
+        BLAS takes rows as columns of the transpose, whose product is the conjugate of ours.
+        """
+        P, K = self.M.shape[1], self.T.shape[1]
+        found = np.zeros((len(rows), len(self.base)), self.M.dtype)
+        np.conjugate(self.M[rows], out=found[:, :P])
+        found[:, P : P + K] = self.T[rows]
+        return found
+
+    def _add_rows(self, rows: NDArray[np.intp], w: Array) -> None:
+        """Add rows to the products of those whose weight is constant, a block at a time."""
+        step = rows_per_block(len(self.base))
+        for start in range(0, len(rows), step):
+            block = self._beside(rows[start : start + step])
+            block *= np.sqrt(w[start : start + step])[:, None]
+            add_gram(block, self.base)()
 
     def lower(self, setting: int) -> AnyArray:
         """Return the lower triangle of the products, in LAPACK's order, until the next call."""
@@ -240,17 +253,17 @@ class _Prefixes:
         self.tall = min(P, design.n_rows)
         self.kind = (widths > design.n_rows).astype(np.intp)
         self.refine_below = REFINE_WIDE if self.tall < P else REFINE_PIVOT
+        self.is_long = design.n_rows > 8 * P  # so that a pass takes longer than a factorisation
         rising = np.argsort(widths, kind="stable")
         self.place = np.argsort(rising) if (rising != np.arange(len(widths))).any() else None
         self.columns = np.repeat(widths[rising], K)
         self.inside = np.asfortranarray((np.arange(P)[:, None] < self.columns).astype(np.float64))
         self.work = _System(P, K, design.dtype)
-        self.beta = aligned((P, len(penalties) * len(self.columns)), design.dtype)
-        m = len(self.columns)
-        self.blocks = [self.beta[:, i * m : (i + 1) * m] for i in range(len(penalties))]
-        self.back = [self._back_substitution(block) for block in self.blocks]
-        factor = self.work.system[:P, :P]
-        self.forward = [solve_lower(factor, block, transposed=False) for block in self.blocks]
+        beta = aligned((P, len(penalties) * len(self.columns)), design.dtype)
+        self.beta = beta.reshape(P, len(penalties), len(self.columns))  # a view
+        self.block = aligned((P, len(self.columns)), design.dtype)  # β of one penalty
+        self.back = self._back_substitution(self.block)
+        self.forward = solve_lower(self.work.system[:P, :P], self.block, transposed=False)
 
     def _back_substitution(self, B: AnyArray) -> list[Call]:
         """Return the calls that replace B by L⁻ᴴB, columns zero behind their widths left out."""
@@ -273,22 +286,28 @@ class _Prefixes:
         The pivots are the smallest ones, (places, widths); 0 where unsolved.
         """
         pivot = np.zeros((len(self.penalties), 2))  # of the columns up to the rows, and of all
+        later: list[int] = []
         self._take(products)
         for i in places.tolist():
-            block, penalty = self.blocks[i], float(self.penalties[i])
-            pivots = self.work.factor(penalty)
+            pivots = self.work.factor(float(self.penalties[i]))
             pivot[i] = least = pivots.min()
             if self.tall < self.P:
                 pivot[i, 0] = pivots[: self.tall].min()
             if not least >= SINGULAR_PIVOT:
-                block[:], pivot[i] = 0.0, 0.0
+                self.beta[:, i], pivot[i] = 0.0, 0.0
                 continue
             z = self.work.forward()
-            np.multiply(self.inside, np.tile(z, (1, self.n_widths)) if self.K > 1 else z, out=block)
-            for call in self.back[i]:
+            z = np.tile(z, (1, self.n_widths)) if self.K > 1 else z
+            np.multiply(self.inside, z, out=self.block)
+            for call in self.back:
                 call()
+            self.beta[:, i] = self.block
             if least < self.refine_below:
-                self._refine(i, penalty, w)
+                later.append(i)
+                if not self.is_long:
+                    self._refine([later.pop()], w)
+        if later:
+            self._refine(later, w)
         beta = self.beta.reshape((self.P, len(self.penalties), self.n_widths, self.K))
         if self.place is not None:
             beta = beta[:, :, self.place]
@@ -304,20 +323,27 @@ class _Prefixes:
         else:
             mine[:P, :P], mine[P : P + K, :P] = products[:P, :P], products[n : n + K, :P]
 
-    def _refine(self, i: int, penalty: float, w: Array) -> None:
-        """Correct β of one penalty by its gradient MᵀW(T - Mβ) - λβ, taken from M itself."""
-        block = self.blocks[i]
-        beta, T = block.copy(order="F"), np.tile(self.T, (1, self.n_widths))
-        gradient = -penalty * beta
+    def _refine(self, places: list[int], w: Array) -> None:
+        """Correct β of some penalties by its gradient MᵀW(T - Mβ) - λβ, taken from M itself.
+
+        One pass over the rows serves all; the factor of a single one must be at hand.
+        """
+        m, penalties = len(self.columns), self.penalties[places]
+        beta = self.beta[:, places].reshape(self.P, -1)
+        T = np.tile(self.T, (1, self.n_widths * len(places)))
+        gradient = -np.repeat(penalties, m) * beta
         for rows, M in self.design:
             M = M[:, : self.P]
             gradient += M.conj().T @ (w[rows, None] * (T[rows] - M @ beta))
-        np.multiply(gradient, self.inside, out=block)
-        self.forward[i]()
-        block *= self.inside
-        for call in self.back[i]:
-            call()
-        block += beta
+        for k, i in enumerate(places):
+            if len(places) > 1:
+                self.work.factor(float(self.penalties[i]))
+            np.multiply(gradient[:, k * m : (k + 1) * m], self.inside, out=self.block)
+            self.forward()
+            self.block *= self.inside
+            for call in self.back:
+                call()
+            self.beta[:, i] += self.block
 
 
 class _Wide:
@@ -328,13 +354,11 @@ class _Wide:
         A, K = T.shape
         self.work = _System(A, K, design.dtype)
         self.kernel = self.M @ self.M.conj().T
-        self.alpha = aligned((A, len(penalties) * K), design.dtype)
-        self.blocks = [self.alpha[:, i * K : (i + 1) * K] for i in range(len(penalties))]
+        self.alpha = np.zeros((A, len(penalties), K), design.dtype)
+        self.block = aligned((A, K), design.dtype)  # α of one penalty
         factor = self.work.system[:A, :A]
-        self.calls = [
-            [solve_lower(factor, block, transposed) for transposed in (False, True)]
-            for block in self.blocks
-        ]
+        self.forward = solve_lower(factor, self.block, transposed=False)
+        self.back = solve_lower(factor, self.block, transposed=True)
 
     def solve(self, w: Array, places: NDArray[np.intp]) -> tuple[AnyArray, Array]:
         """Return β of some penalties, (width, places, K), and their smallest pivots."""
@@ -345,23 +369,23 @@ class _Wide:
         self.work.products[A : A + K, :A] = targets.T
         smallest = np.zeros(len(self.penalties))
         for i in places.tolist():
-            alpha, (forward, back) = self.blocks[i], self.calls[i]
-            penalty = float(self.penalties[i])
+            alpha, penalty = self.block, float(self.penalties[i])
             least = self.work.factor(penalty).min()
             if not least >= SINGULAR_PIVOT:
-                alpha[:] = 0.0
+                self.alpha[:, i] = 0.0
                 continue
             smallest[i] = least
             alpha[:] = self.work.forward()
-            back()
+            self.back()
             if least < REFINE_WIDE:
                 found = alpha.copy()
                 fitted = root * (self.M @ (self.M.conj().T @ (root * found)))
                 alpha[:] = targets - fitted - penalty * found
-                forward()
-                back()
+                self.forward()
+                self.back()
                 alpha += found
-        found = self.M.conj().T @ (root * self.alpha)
+            self.alpha[:, i] = alpha
+        found = self.M.conj().T @ (root * self.alpha.reshape(A, -1))
         return found.reshape(width, len(self.penalties), K)[:, places], smallest[places]
 
 

@@ -1,0 +1,74 @@
+"""Folds that have their features in common: made once, rows held out taken off."""
+
+import numpy as np
+import pytest
+from searches import assert_same, both, table
+from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier, RVFLRegressor
+from robell.search import whole
+
+GRID = {"C": [1e-3, 1.0, 1e5], "n_hidden": [3, 20], "activation": ["relu", "sin"]}
+
+
+@pytest.fixture
+def solved(monkeypatch):
+    """Return a list of what was made of every fold: whether rows were taken off."""
+    found, solve = [], whole.Whole.solve
+
+    def watched(self, *arguments):
+        answer = solve(self, *arguments)
+        found.append(answer is not None)
+        return answer
+
+    monkeypatch.setattr(whole.Whole, "solve", watched)
+    return found
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("estimator", [RVFLClassifier, ELMClassifier])
+def test_rows_held_out_are_taken_off(solved, estimator, n_classes):
+    theirs, ours = both(estimator(random_state=0), GRID, *table(n_classes), cv=4)
+    assert_same(theirs, ours)
+    assert solved == [True] * 4 * 2
+
+
+def test_a_column_that_lives_in_the_rows_held_out_is_not_a_difference(solved):
+    X, y = table(2)
+    X = np.hstack([X, np.zeros((len(X), 1))])
+    X[: len(X) // 3, -1] = 1e3  # of the first fold: nothing is left of its squares
+    theirs, ours = both(RVFLClassifier(random_state=0), GRID, X, y, cv=KFold(3))
+    assert_same(theirs, ours)
+    assert sorted(solved) == [False] * 2 + [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("estimator", "cv"),
+    [
+        (make_pipeline(StandardScaler(), RVFLClassifier(random_state=0)), 3),
+        (
+            RVFLClassifier(random_state=0),
+            ShuffleSplit(3, train_size=0.5, test_size=0.2, random_state=0),
+        ),
+        (RVFLClassifier(random_state=0, class_weight="balanced"), 3),
+        (RoBellRVFLClassifier(random_state=0), 3),
+        (RVFLRegressor(random_state=0), KFold(3)),
+    ],
+)
+def test_elsewhere_every_fold_has_sums_of_its_own(solved, estimator, cv):
+    X, y = table(2)
+    prefix = "rvflclassifier__" if hasattr(estimator, "steps") else ""
+    grid = {f"{prefix}C": [0.1, 10.0], f"{prefix}n_hidden": [3, 9]}
+    if isinstance(estimator, RVFLRegressor):
+        y = X[:, 0] + np.sin(X[:, 1])
+    theirs, ours = both(estimator, grid, X, y, cv=cv)
+    assert_same(theirs, ours, tolerance=1e-9 if isinstance(estimator, RVFLRegressor) else 0.0)
+    assert not any(solved)
+
+
+def test_layers_that_differ_by_fold_are_not_shared(solved):
+    model = RVFLClassifier(random_state=np.random.RandomState(0))
+    theirs, ours = both(model, {"C": [0.1, 10.0]}, *table(2), cv=3)
+    assert_same(theirs, ours)
