@@ -2,8 +2,9 @@
 
 The columns of a row depend on the row and on the drawn layer alone where no step of a pipeline
 comes before. With equal weights the Gram matrix of a fold is then that of all rows less that of the
-rows held out, MᵀM - M_vᵀM_v (Engstrøm and Jensen, Journal of Chemometrics, 2025, doi
-10.1002/cem.70008; their package is cvmatrix), which for k folds takes two passes over the rows instead of k - 1.
+rows held out, MᵀM - M_vᵀM_v, which for k folds takes two passes over the rows instead of k - 1
+(Engstrøm and Jensen, Journal of Chemometrics, 2025, doi 10.1002/cem.70008; their package is
+cvmatrix).
 """
 
 from __future__ import annotations

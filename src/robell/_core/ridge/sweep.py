@@ -354,7 +354,7 @@ class _Wide:
         A, K = T.shape
         self.work = _System(A, K, design.dtype)
         self.kernel = self.M @ self.M.conj().T
-        self.alpha = np.zeros((A, len(penalties), K), design.dtype)
+        self.alpha: AnyArray = np.zeros((A, len(penalties), K), design.dtype)
         self.block = aligned((A, K), design.dtype)  # α of one penalty
         factor = self.work.system[:A, :A]
         self.forward = solve_lower(factor, self.block, transposed=False)
@@ -369,7 +369,8 @@ class _Wide:
         self.work.products[A : A + K, :A] = targets.T
         smallest = np.zeros(len(self.penalties))
         for i in places.tolist():
-            alpha, penalty = self.block, float(self.penalties[i])
+            alpha: AnyArray = self.block
+            penalty = float(self.penalties[i])
             least = self.work.factor(penalty).min()
             if not least >= SINGULAR_PIVOT:
                 self.alpha[:, i] = 0.0
