@@ -2,6 +2,7 @@
 
     python benchmarks/noise_robust_scale.py memory --rows 100000   (needs robell[robustness])
     python benchmarks/noise_robust_scale.py speed --rows 100000 1000000
+    python benchmarks/noise_robust_scale.py limits --rows 100000
     python benchmarks/noise_robust_scale.py gpu --rows 1000000     (needs robell[gpu], CUDA)
     python benchmarks/noise_robust_scale.py dask --rows 10000000   (needs robell[dask])
 
@@ -13,9 +14,11 @@ process less the most it had held before the fit. The sample is that of ``fit_fi
 ``speed``: fits in turn, one thread each, ``--repeats`` rounds; medians of CPU seconds, and of
 ratios to LightGBM's in the same round. Then two threads (``n_jobs=2``): the part of the CPU seconds
 that the calling thread spends itself, and what that leaves at best of two idle cores; seconds on
-the clock, which mean something on an idle machine only. ``gpu``: tensors in single and in double
-precision on a CUDA device, seconds on the clock from tensors to a fitted model, with what goes to
-the host and back; probabilities of 20,000 new rows are compared with those of arrays.
+the clock, which mean something on an idle machine only. ``limits``: fits with and without the
+rules for more than 50,000 rows, the same seeds; how balanced accuracy, AUC and Brier score on
+40,000 new rows change. ``gpu``: tensors in single and in double precision on a CUDA device, seconds
+on the clock from tensors to a fitted model, with what goes to the host and back; probabilities of
+20,000 new rows are compared with those of arrays.
 ``dask``: Parquet files, made here and removed at the end, 20 % of the labels wrong; a LocalCluster
 of two workers with one thread and 2 GiB each. CPU seconds are those of the workers, and of this
 process for the fit to the sample.
@@ -208,6 +211,55 @@ def in_two_threads(X, y):
     )
 
 
+def draw_waves(n_rows, number):
+    """Draw rows whose class depends on a wave, a product, a fold and a step, and their labels."""
+    rng = np.random.default_rng([7, number])
+    X = rng.uniform(-2, 2, size=(n_rows, 10))
+    level = np.sin(2 * X[:, 0]) * X[:, 1] + np.abs(X[:, 2]) - 0.5 * X[:, 3] * (X[:, 4] > 0)
+    return X, (level + 0.2 * rng.normal(size=n_rows) > 1.5).astype(int)
+
+
+def quality_of(model, X, y):
+    P = model.predict_proba(X)[:, 1]
+    accuracy = balanced_accuracy_score(y, model.predict(X))
+    return np.array([accuracy, roc_auc_score(y, P), np.square(P - y).mean()])
+
+
+def of_limits(arguments):
+    """Print what the rules for many rows change."""
+    from robell._core.ridge import loo
+    from robell.models import _judgement as judgement
+
+    print(
+        "balanced accuracy, AUC, Brier score without the rules; with them less without, mean, s.d."
+    )
+    for make in (draw, draw_waves):
+        new, truth = make(40_000, 10**6)
+        for n_rows in arguments.rows:
+            for noise in arguments.noise:
+                found = []
+                for seed in range(arguments.repeats):
+                    X, y = make(n_rows, 50 + seed)
+                    y = noisy(y, noise, seed)
+                    for most in (n_rows, 50_000):
+                        loo.MOST_EXACT = judgement.MOST_EXACT = most
+                        model = NoiseRobustRVFLClassifier(random_state=seed).fit(X, y)
+                        found.append(quality_of(model, new, truth))
+                whole, ruled = np.array(found[::2]), np.array(found[1::2])
+                shown = (
+                    whole.mean(axis=0),
+                    (ruled - whole).mean(axis=0),
+                    (ruled - whole).std(axis=0),
+                )
+                print(
+                    make.__name__,
+                    f"{n_rows:,}",
+                    noise,
+                    *(part.round(4) for part in shown),
+                    flush=True,
+                )
+
+
 def on_device(arguments):
     os.environ["SCIPY_ARRAY_API"] = "1"
     import torch
@@ -311,7 +363,13 @@ def with_dask(arguments):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-PARTS = {"memory": in_memory, "speed": of_speed, "gpu": on_device, "dask": with_dask}
+PARTS = {
+    "memory": in_memory,
+    "speed": of_speed,
+    "limits": of_limits,
+    "gpu": on_device,
+    "dask": with_dask,
+}
 
 
 def main():
