@@ -267,6 +267,16 @@ class Cubes(robell.BaseRVFLClassifier):
         return self.n_features_in_
 
 
+@pytest.mark.parametrize("scaler", [StandardScaler(), StandardScaler(with_mean=False)], ids=str)
+def test_a_threshold_around_a_pipeline(scaler):
+    inner = make_pipeline(scaler, estimator("RVFLClassifier"))
+    model = robell.ThresholdClassifier(inner, threshold=0.3, slope=1.5)
+    assert_same(model.fit(3.0 * X + 1.0, LABELS["two"]), 3.0 * NEW + 1.0)
+    refused = robell.ThresholdClassifier(make_pipeline(PCA(2), estimator("RVFLClassifier")))
+    with pytest.raises(NotConvertible, match="PCA behind a threshold has no ONNX form"):
+        to_onnx(refused.set_params(slope=1.5).fit(X, LABELS["two"]))
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [

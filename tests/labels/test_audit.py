@@ -21,7 +21,7 @@ import robell.tables.sample as sample_module
 from robell._core.tools.files import FileError
 from robell.cli import main
 from robell.labels.audit import audit
-from robell.labels.unseen import deal_out, predict_unseen
+from robell.labels.unseen import deal_out, predict_unseen, stratified_sample
 from robell.tables.columns import MISSING_WORDS
 from robell.tables.read import read_table
 
@@ -175,6 +175,16 @@ def test_copies_of_rows_do_not_make_random_labels_look_learnable(rng):
     assert audit(frame, "label").trust == "none"
     folds = deal_out(X, (label == "1").astype(int), 5, rng)
     assert all(len(set(folds[start : start + 6])) == 1 for start in range(0, 360, 6))
+
+
+def test_a_sample_has_every_class_by_its_share_and_five_rows_at_least():
+    codes = np.repeat([0, 1, 2], [900, 96, 4])
+    rng = np.random.default_rng(0)
+    assert list(stratified_sample(codes, 1000, rng)) == list(range(1000))
+    chosen = stratified_sample(codes, 100, rng)
+    assert list(chosen) == sorted(set(chosen))
+    assert list(np.bincount(codes[chosen])) == [90, 10, 4]
+    assert list(np.bincount(codes[stratified_sample(codes, 30, rng)])) == [27, 5, 4]
 
 
 def test_separation_is_one_half_by_chance_and_one_when_classes_are_apart(rng):

@@ -182,6 +182,20 @@ def test_odd_columns():
     assert encoder.transform(many).shape[1] <= 12
 
 
+def test_frames_that_cannot_be_read_are_one_line():
+    encoder = TableEncoder().fit(raw_frame(40))
+    for empty, what in [(raw_frame(40)[:0], "0 sample"), (raw_frame(40)[[]], "0 feature")]:
+        with pytest.raises(ValueError, match=what):
+            TableEncoder().fit(empty)
+    twice = pd.DataFrame(np.arange(12.0).reshape(6, 2), columns=["a", "a"])
+    with pytest.raises(ValueError, match="'a'"):
+        TableEncoder().fit(twice)
+    names = list(encoder.feature_names_in_)
+    assert list(encoder.get_feature_names_out(names)) == list(encoder.get_feature_names_out())
+    with pytest.raises(ValueError, match="not equal to feature_names_in_"):
+        encoder.get_feature_names_out(names[::-1])
+
+
 def test_ids_are_found_in_any_order_and_in_part():
     ids = np.random.default_rng(0).permutation(1000)[:600]
     notes = TableEncoder().fit(pd.DataFrame({"case": ids, "x": ids % 7})).notes_
