@@ -76,6 +76,8 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/granular.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/search_agreement.py
+	$(BIN)/python benchmarks/cross_validation.py
+	$(BIN)/python benchmarks/search_growth.py
 	$(BIN)/python benchmarks/which_model.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/partial_fit.py
