@@ -22,7 +22,7 @@ test: $(STAMP)
 
 test-torch: $(STAMP)
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
-	$(BIN)/python -m pytest -q -n auto tests/search/test_gpu.py tests/models/test_device.py tests/models/test_device_targets.py
+	$(BIN)/python -m pytest -q -n auto tests/search/test_gpu.py tests/models/test_device.py tests/models/test_device_targets.py tests/models/test_device_noise.py
 
 # Branch coverage of src, workers and runs of the command included; fails below 95 %.
 coverage: $(STAMP)
