@@ -67,6 +67,35 @@ def add_arguments(command):
         metavar="DIR or PREFIX",
         help="a folder, or the beginning of the names of both files (default: this folder)",
     )
+    _add_columns(command)
+    command.add_argument(
+        "--top", type=whole(0), default=25, help="suspect rows in the report (default 25)"
+    )
+    command.add_argument(
+        "--max-rows",
+        type=whole(LEAST_ROWS),
+        default=MAX_ROWS,
+        metavar="N",
+        help=f"of a larger file, audit a random sample of so many rows (default {MAX_ROWS:,})",
+    )
+    command.add_argument(
+        "--reviewed",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="reviews of rows of this table, whose labels are then right (default: the "
+        "NAME-review.csv that robell apply has written beside the table)",
+    )
+    _add_gate(command)
+    add_memory(command, "4GiB", "; a table that would take more, by estimate, is refused")
+    add_text(command)
+    command.add_argument("--seed", type=whole(0), default=0, help="of all that is random (0)")
+    add_force(command)
+    add_quiet(command, "the paths")
+
+
+def _add_columns(command):
+    """Add the options that say what columns are for."""
     command.add_argument(
         "--kind",
         choices=["auto", "classes", "numbers"],
@@ -89,24 +118,10 @@ def add_arguments(command):
         help="an earlier table with the same columns: says whether labels are given differently "
         "now, among rows of the same values",
     )
-    command.add_argument(
-        "--top", type=whole(0), default=25, help="suspect rows in the report (default 25)"
-    )
-    command.add_argument(
-        "--max-rows",
-        type=whole(LEAST_ROWS),
-        default=MAX_ROWS,
-        metavar="N",
-        help=f"of a larger file, audit a random sample of so many rows (default {MAX_ROWS:,})",
-    )
-    command.add_argument(
-        "--reviewed",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="reviews of rows of this table, whose labels are then right (default: the "
-        "NAME-review.csv that robell apply has written beside the table)",
-    )
+
+
+def _add_gate(command):
+    """Add the options of a gate for pipelines."""
     command.add_argument(
         "--fail-above",
         type=_share,
@@ -117,11 +132,6 @@ def add_arguments(command):
     command.add_argument(
         "--json", metavar="FILE", help="write a summary for programs there; - prints it"
     )
-    add_memory(command, "4GiB", "; a table that would take more, by estimate, is refused")
-    add_text(command)
-    command.add_argument("--seed", type=whole(0), default=0, help="of all that is random (0)")
-    add_force(command)
-    add_quiet(command, "the paths")
 
 
 def _share(text):
