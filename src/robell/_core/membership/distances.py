@@ -209,7 +209,9 @@ def reach_tile(
     rows: ReachRows, columns: ReachRows, r: slice, c: slice, max_distance2: float
 ) -> Mask:
     """Return which pairs have |x - y|² <= R², those too near to tell computed in full."""
-    products = rows.left[r] @ columns.right[c].T
+    # Finite rows have finite products; a BLAS may set the flag "invalid" in lanes it does not use.
+    with np.errstate(invalid="ignore"):
+        products = rows.left[r] @ columns.right[c].T
     norms = float(rows.norms[r].max() + columns.norms[c].max())
     eps = float(np.finfo(products.dtype).eps)
     rounding = product_rounding(rows.X.shape[1], eps, norms, rows.reach)
