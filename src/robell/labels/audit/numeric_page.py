@@ -14,11 +14,11 @@ from robell.labels.audit.numeric_sections import (
 )
 from robell.labels.audit.report import (
     TRUST,
+    facts_of,
     leak_words,
     link_to,
     names_section,
     really_wrong,
-    rows_hint,
     versions,
 )
 from robell.labels.audit.sections import columns_section
@@ -125,7 +125,7 @@ def _first_screen(result, top, csv_name):
     """Say what was found, what to do about it, and how far to trust it."""
     blocks = [
         Paragraph(f"**{literal(number_headline(result))}**"),
-        Facts(tuple(_facts(result))),
+        Facts(tuple(facts_of(result, how_near(result)))),
         Callout("note" if result.trust in ("good", "fair") else "caution", _meaning(result)),
     ]
     if kind := taken_as_numbers(
@@ -137,22 +137,6 @@ def _first_screen(result, top, csv_name):
     blocks += [Callout("caution", text) for text in _warnings(result)]
     blocks += [Callout("note", text) for text in _left_out(result)]
     return Section("found", "What was found", tuple(blocks))
-
-
-def _facts(result):
-    """Yield the numbers of the first screen."""
-    n, n_suspects = len(result.row), int(result.suspect.sum())
-    yield "rows checked", f"{n:,}", rows_hint(result)
-    if result.trust == "none":
-        yield "rows to check by hand", "cannot tell", ""
-    else:
-        yield "rows to check by hand", f"{n_suspects:,}", f"{percent(n_suspects / n)} of the rows"
-    if n_suspects == 1:
-        yield "chance that it is really wrong", percent(result.expected_wrong), "by estimate"
-    elif n_suspects:
-        about = f"about {really_wrong(result):,}"
-        yield "of these really wrong", about, "by estimate; the others are unusual but right"
-    yield "how far to trust this", TRUST[result.trust], how_near(result)
 
 
 def _meaning(result):

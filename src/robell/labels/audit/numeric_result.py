@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError, write_together
 from robell._core.tools.optional import require
 from robell.labels.audit.numeric_page import number_headline, number_page
 from robell.labels.audit.numeric_table import number_summary, number_table
-from robell.labels.audit.output import as_csv, output_paths
+from robell.labels.audit.output import as_csv, write_both
 from robell.labels.audit.reasons import Reason
+from robell.labels.audit.result import require_whole
 from robell.labels.judge_numbers import NumberJudgement
 from robell.labels.trust_numbers import NumberTrust
 from robell.tables.columns import ColumnNote, Used
@@ -192,14 +193,8 @@ class NumberAuditResult:
         result : NumberAuditResult
             The same with `html` and `csv`: ``<name>-audit.html`` and ``<name>-audit.csv``.
         """
-        if isinstance(top, bool) or not isinstance(top, int) or top < 0:
-            raise ValueError(f"top must be a whole number from 0 on, got {top!r}")
-        html, csv = output_paths(out, self.name)
-        page = number_page(self, top=top, csv_name=csv.name, command=command)
+        require_whole("top", top, 0)
+        page = partial(number_page, self, top=top, command=command)
         table = as_csv(*number_table(self, as_text=True))
-        try:
-            html.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
-        write_together({csv: table, html: page, **(also or {})})
+        html, csv = write_both(out, self.name, page, table, also)
         return replace(self, html=html, csv=csv)

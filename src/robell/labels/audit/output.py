@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError, check_output
+from robell._core.tools.files import FileError, check_output, write_together
 from robell.labels.audit.reasons import reasons_text
 from robell.labels.review.decisions import KEEP
 from robell.report.escape import writable
@@ -45,6 +45,21 @@ def output_paths(out, name, source=None, is_ours=None):
         if all(path.exists() for path in paths) and paths[0].samefile(paths[1]):
             raise FileError(f"{paths[0]}: is the same file as {paths[1]}; give another name")
     return paths
+
+
+def write_both(out, name, page_of, table, also=None):
+    """Write page and table, and further files, all of them whole or none; return the two paths.
+
+    ``page_of(csv_name=...)`` makes the page, which links to the table.
+    """
+    html, csv_path = output_paths(out, name)
+    page = page_of(csv_name=csv_path.name)
+    try:
+        html.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
+    write_together({csv_path: table, html: page, **(also or {})})
+    return html, csv_path
 
 
 def table_of(result):

@@ -108,7 +108,8 @@ def report_page(result, *, top, csv_name, command=""):
 
 def first_screen(result, top, csv_name):
     """Say what was found, what to do about it, and how far to trust it."""
-    blocks = [Paragraph(f"**{literal(headline(result))}**"), Facts(tuple(_facts(result)))]
+    facts = Facts(tuple(facts_of(result, share_predicted(result))))
+    blocks = [Paragraph(f"**{literal(headline(result))}**"), facts]
     if result.suspect.any():
         blocks.append(Bullets(tuple(_suspects_by_direction(result))))
     kind = "note" if result.trust in ("good", "fair") else "caution"
@@ -135,8 +136,8 @@ def _suspects_by_direction(result):
         yield f"{counted(left, 'row')} of {len(ways) - SHOWN_WAYS:,} further kinds"
 
 
-def _facts(result):
-    """Yield the numbers of the first screen."""
+def facts_of(result, how_good):
+    """Yield the numbers of the first screen; ``how_good`` says what the trust rests on."""
     n, n_suspects = len(result.row), int(result.suspect.sum())
     yield "rows checked", f"{n:,}", rows_hint(result)
     if result.trust == "none":
@@ -148,7 +149,7 @@ def _facts(result):
     elif n_suspects:
         about = f"about {really_wrong(result):,}"
         yield "of these really wrong", about, "by estimate; the others are unusual but right"
-    yield "how far to trust this", TRUST[result.trust], share_predicted(result)
+    yield "how far to trust this", TRUST[result.trust], how_good
 
 
 def _meaning(result):

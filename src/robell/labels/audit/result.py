@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from robell._core.tools.files import FileError, write_together
 from robell._core.tools.optional import require
 from robell.labels.audit.against import Against
-from robell.labels.audit.output import output_paths, table_csv, table_of
+from robell.labels.audit.output import table_csv, table_of, write_both
 from robell.labels.audit.reasons import Reason
 from robell.labels.audit.report import headline, report_page
 from robell.labels.audit.summary import summary
@@ -235,12 +235,6 @@ class AuditResult:
             The same with `html` and `csv`: ``<name>-audit.html`` and ``<name>-audit.csv``.
         """
         require_whole("top", top, 0)
-        html, csv = output_paths(out, self.name)
-        page = report_page(self, top=top, csv_name=csv.name, command=command)
-        table = table_csv(self)
-        try:
-            html.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
-        write_together({csv: table, html: page, **(also or {})})
+        page = partial(report_page, self, top=top, command=command)
+        html, csv = write_both(out, self.name, page, table_csv(self), also)
         return replace(self, html=html, csv=csv)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from robell import __version__
-from robell._core.tools.files import FileError, write_together
 from robell._core.tools.optional import require
 from robell.labels.annotators import Consensus
-from robell.labels.audit.output import as_cells, output_paths
+from robell.labels.audit.output import as_csv, write_both
 from robell.labels.audit.result import require_whole
 from robell.labels.crowd.page import crowd_page, headline
 from robell.report.escape import writable
@@ -198,16 +196,8 @@ class AnnotatorAudit:
             The same with `html` and `csv`: ``<name>-audit.html`` and ``<name>-audit.csv``.
         """
         require_whole("top", top, 0)
-        html, path = output_paths(out, self.name)
-        page = crowd_page(self, top=top, csv_name=path.name, command=command)
+        page = partial(crowd_page, self, top=top, command=command)
         table = self._table()
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(table)
-        writer.writerows(zip(*(as_cells(column) for column in table.values()), strict=True))
-        try:
-            html.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
-        write_together({path: stream.getvalue(), html: page, **(also or {})})
+        text = as_csv(list(table), table.values())
+        html, path = write_both(out, self.name, page, text, also)
         return replace(self, html=html, csv=path)
