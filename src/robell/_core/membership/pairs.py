@@ -43,6 +43,8 @@ Found = TypeVar("Found")
 
 TILE = 240  # rows of a tile; at most 255, which is as far as its columns are counted
 STRIP = 2  # columns of a tile, in units of its rows: 0.9 MiB of numbers
+# Comparisons are so short that threads would wait for Python's lock: fewer and wider tiles.
+COUNT_STRIP = 8
 BLOCK = 8  # rows of a block, in units of a tile's: a unit of work takes some ten milliseconds
 SMALL = 512  # rows of a table that is one tile
 
@@ -134,7 +136,9 @@ def _n_pairs(rows: slice, columns: slice) -> int:
     return int(n_rows * (n_rows + 1) // 2 if rows == columns else n_rows * n_columns)
 
 
-def _tiles(n_rows: int, n_columns: int, same: bool) -> Iterator[tuple[slice, slice, bool]]:
+def _tiles(
+    n_rows: int, n_columns: int, same: bool, strip: int = STRIP
+) -> Iterator[tuple[slice, slice, bool]]:
     """Yield the tiles of a unit, and whether each lies on the diagonal.
 
     ``same`` says that rows and columns are the same block: then those on and above the diagonal.
@@ -145,7 +149,7 @@ def _tiles(n_rows: int, n_columns: int, same: bool) -> Iterator[tuple[slice, sli
     for rows in blocks_of(0, n_rows, TILE):
         if same:
             yield rows, rows, True
-        for columns in blocks_of(rows.stop if same else 0, n_columns, STRIP * TILE):
+        for columns in blocks_of(rows.stop if same else 0, n_columns, strip * TILE):
             yield rows, columns, False
 
 
@@ -217,7 +221,7 @@ def neighbour_weights(
         a = ReachRows.of(X[rows], max_distance2, single)
         b = a if rows == columns else ReachRows.of(X[columns], max_distance2, single)
         row_counts, column_counts = np.zeros((2, len(a.X))), np.zeros((2, len(b.X)))
-        for r, c, diagonal in _tiles(len(a.X), len(b.X), a is b):
+        for r, c, diagonal in _tiles(len(a.X), len(b.X), a is b, COUNT_STRIP):
             if stop.is_set():
                 break
             within = reach_tile(a, b, r, c, max_distance2)
