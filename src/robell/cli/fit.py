@@ -177,19 +177,12 @@ def run(options, arguments):
         return _run_plain(options)
     if options.privileged:
         raise OptionError("--privileged is for columns of numbers: it needs --plain")
-    from robell._core.tools.files import check_output
     from robell.decisions.data import table_files
-    from robell.decisions.output import is_fit_file, report_paths, write_report
+    from robell.decisions.output import write_report
     from robell.decisions.run import fit_table
-    from robell.scale.model_files import check_model_output
 
     with table_files(options.data) as files:
-        check_model_output(options.out, files, options.force)
-        nowhere = options.out.exists() and not options.out.is_file()  # the null device
-        is_wanted = not options.no_report and (options.report or not nowhere)
-        paths = report_paths(options.out, options.report) if is_wanted else ()
-        for path in paths:
-            check_output(path, files, None if options.force else is_fit_file)
+        paths = _checked_outputs(options, files)
         result = fit_table(
             files,
             options.target,
@@ -219,6 +212,21 @@ def run(options, arguments):
     for path in (options.out, *paths):
         print(path)
     return OK
+
+
+def _checked_outputs(options, files):
+    """Return where page and JSON go, if they are wanted; raise if an output may not be written."""
+    from robell._core.tools.files import check_output
+    from robell.decisions.output import is_fit_file, report_paths
+    from robell.scale.model_files import check_model_output
+
+    check_model_output(options.out, files, options.force)
+    nowhere = options.out.exists() and not options.out.is_file()  # the null device
+    is_wanted = not options.no_report and (options.report or not nowhere)
+    paths = report_paths(options.out, options.report) if is_wanted else ()
+    for path in paths:
+        check_output(path, files, None if options.force else is_fit_file)
+    return paths
 
 
 def _say(result, source):

@@ -37,16 +37,15 @@ expected_errors = study_errors
 
 def add_arguments(command):
     """Add the command's options."""
-    from robell.studies.label_noise.models import EVERY_MODEL
-    from robell.studies.label_noise.plan import FIRST_SEED, LEVELS, N_SEEDS, PEERS
+    _add_tables(command)
+    _add_models(command)
+    _add_noise(command)
+    add_study(command, "robell-robustness")
+
+
+def _add_tables(command):
     from robell.studies.label_noise.sets import GROUPS
 
-    command.add_argument(
-        "--peers",
-        choices=PEERS,
-        default="usual",
-        help="models as they are, the part in which peers are tuned, or both (default usual)",
-    )
     command.add_argument(
         "--tables",
         choices=list(GROUPS),
@@ -61,7 +60,24 @@ def add_arguments(command):
         help='names of sets, or of groups of them ("keel" for the 100 imbalanced KEEL sets, '
         '"paper" for the 26 of the paper, or what --tables takes), instead of --tables',
     )
+
+
+def _add_models(command):
+    from robell.studies.label_noise.models import EVERY_MODEL
+    from robell.studies.label_noise.plan import PEERS
+
+    command.add_argument(
+        "--peers",
+        choices=PEERS,
+        default="usual",
+        help="models as they are, the part in which peers are tuned, or both (default usual)",
+    )
     command.add_argument("--models", nargs="+", metavar="MODEL", help=", ".join(EVERY_MODEL))
+
+
+def _add_noise(command):
+    from robell.studies.label_noise.plan import FIRST_SEED, LEVELS, N_SEEDS
+
     command.add_argument("--kinds", nargs="+", metavar="KIND", help=", ".join(LEVELS))
     command.add_argument(
         "--levels",
@@ -81,7 +97,6 @@ def add_arguments(command):
         default=FIRST_SEED,
         help=f"of consecutive seeds (default {FIRST_SEED})",
     )
-    add_study(command, "robell-robustness")
 
 
 def run(options, arguments):

@@ -68,28 +68,14 @@ def read_labels(table, place, *, keep_spelling=False):
         cell or "" for cell, missing in zip(column.cells, gone, strict=True) if missing
     )
     cells = [cell for cell, missing in zip(column.cells, gone, strict=True) if not missing]
-    if not cells:
-        raise FileError(f"{where} holds no label")
-    if any(isinstance(cell, str) and len(cell) > LONGEST_LABEL for cell in set(cells)):
-        raise FileError(
-            f"{where} holds texts of more than {LONGEST_LABEL:,} characters, which are no labels"
-        )
+    _require_labels(where, cells)
     cells = _one_spelling(cells)
     alike = _look_alikes(Counter(cells))
-    if alike and not keep_spelling:
-        meant = {other: first for first, other in alike}
-        cells = [meant.get(cell, cell) for cell in cells]
+    if not keep_spelling:
+        cells = _spelt_alike(cells, alike)
     counts = Counter(cells)
     require_classes(where, counts, len(cells))
-    small = {label: n for label, n in counts.items() if n < LEAST_OF_CLASS}
-    if len(counts) - len(small) < 2:
-        raise FileError(
-            f"{where} has {counted(len(counts) - len(small), 'class', 'classes')} of at least "
-            f"{LEAST_OF_CLASS} rows; two are needed"
-        )
-    if len(counts) - len(small) > MOST_CLASSES:
-        raise FileError(f"{where} has {len(counts):,} classes; at most {MOST_CLASSES} can be used")
-    classes = tuple(sorted(set(counts) - set(small), key=sort_key))
+    classes = _large_classes(where, counts)
     codes = {label: code for code, label in enumerate(classes)}
     usable = np.array([label in codes for label in cells])
     if usable.sum() < LEAST_ROWS:
@@ -97,15 +83,37 @@ def read_labels(table, place, *, keep_spelling=False):
             f"{where}: only {counted(int(usable.sum()), 'row')} can be used; at least "
             f"{LEAST_ROWS} are needed"
         )
-    kept = np.flatnonzero(~gone)[usable]
     return Labels(
         classes,
         np.array([codes[label] for label in cells if label in codes]),
-        kept,
+        np.flatnonzero(~gone)[usable],
         unlabelled,
-        dict(sorted(small.items(), key=lambda item: sort_key(item[0]))),
+        {label: counts[label] for label in sorted(set(counts) - set(classes), key=sort_key)},
         alike,
     )
+
+
+def _require_labels(where, cells):
+    """Raise if there is no label, or if one is so long that it cannot be one."""
+    if not cells:
+        raise FileError(f"{where} holds no label")
+    if any(isinstance(cell, str) and len(cell) > LONGEST_LABEL for cell in set(cells)):
+        raise FileError(
+            f"{where} holds texts of more than {LONGEST_LABEL:,} characters, which are no labels"
+        )
+
+
+def _large_classes(where, counts):
+    """Return the classes of enough rows, in order; raise if they are too few or too many."""
+    large = [label for label, n in counts.items() if n >= LEAST_OF_CLASS]
+    if len(large) < 2:
+        raise FileError(
+            f"{where} has {counted(len(large), 'class', 'classes')} of at least "
+            f"{LEAST_OF_CLASS} rows; two are needed"
+        )
+    if len(large) > MOST_CLASSES:
+        raise FileError(f"{where} has {len(counts):,} classes; at most {MOST_CLASSES} can be used")
+    return tuple(sorted(large, key=sort_key))
 
 
 def sort_key(label):
@@ -117,7 +125,12 @@ def sort_key(label):
 def read_spellings(cells):
     """Return labels of one column or several, equal numbers and look-alikes each spelt one way."""
     cells = _one_spelling(cells)
-    meant = {other: first for first, other in _look_alikes(Counter(cells))}
+    return _spelt_alike(cells, _look_alikes(Counter(cells)))
+
+
+def _spelt_alike(cells, alike):
+    """Return labels in which the second of every pair of look-alikes is spelt as the first."""
+    meant = {other: first for first, other in alike}
     return [meant.get(cell, cell) for cell in cells]
 
 

@@ -100,69 +100,71 @@ def _detection(place, rows):
 
 
 def detection_tables(found):
-    """Return average precision and missed share of every judge, noises in columns."""
+    """Return average precision and missed share of every judge, and our lead, by noise."""
     found = [one for one in found if len(one.precision)]
     # Where peers have judged, only those noises in which they have.
     found = [one for one in found if len(one.judges) > 1] or found
     if not found:
         return []
-    judges = list(dict.fromkeys(judge for one in found for judge in one.judges))
-
-    def table(name, title, values, chance, best):
-        rows = [
-            (
-                judge_label(judge),
-                *(
-                    float(values(one)[:, one.judges.index(judge)].mean())
-                    if judge in one.judges
-                    else None
-                    for one in found
-                ),
-            )
-            for judge in judges
-        ]
-        rows.append(("(a random order)", *(chance(one.share) for one in found)))
-        sizes = sorted({len(one.precision) for one in found})
-        return ModelTable(
-            name,
-            title,
-            ("Judge", *(one.name for one in found)),
-            tuple(rows),
-            caption=f"Over {' to '.join(map(str, sizes))} tables of two classes; the training rows "
-            "are ranked by the quality of their labels, the worst first.",
-            digits=(0, *[3] * len(found)),
-            column_best=(None, *[best] * len(found)),
-        )
-
     tables = [
-        table("found_precision", "Wrong labels found: average precision", _precision, float, "max"),
-        table(
+        _judge_table(
+            found,
+            [one.precision for one in found],
+            [one.share for one in found],
+            "max",
+            "found_precision",
+            "Wrong labels found: average precision",
+        ),
+        _judge_table(
+            found,
+            [one.missed for one in found],
+            [1 - one.share for one in found],
+            "min",
             "found_missed",
             "Wrong labels missed when as many rows are looked at as are wrong",
-            _missed,
-            lambda share: 1 - share,
-            "min",
         ),
     ]
-    leads = [(one.name, *lead) for one in found if (lead := one.against_cleanlab())]
-    if leads:
-        rows = tuple(
-            (
-                name,
-                f"{MINUS if gap < 0 else '+'}{abs(gap):.3f}"
-                + ("" if np.isnan(error) else f" ± {error:.3f}"),
-                which,
-            )
-            for name, gap, error, which in leads
+    leads = _lead_table(found)
+    return [*tables, leads] if leads.rows else tables
+
+
+def _judge_table(found, measured, chance, best, name, title):
+    """Return a table of one measure: judges in rows, noises in columns, chance in the last row."""
+    judges = list(dict.fromkeys(judge for one in found for judge in one.judges))
+    rows = [
+        (
+            judge_label(judge),
+            *(_mean_of(judge, one, values) for one, values in zip(found, measured, strict=True)),
         )
-        title = f"{EVERY_MODEL[OURS].label} less the best cleanlab variant: average precision"
-        tables.append(Table("found_leads", title, ("Noise", "Difference", "Which"), rows))
-    return tables
+        for judge in judges
+    ]
+    sizes = sorted({len(one.precision) for one in found})
+    return ModelTable(
+        name,
+        title,
+        ("Judge", *(one.name for one in found)),
+        (*rows, ("(a random order)", *chance)),
+        caption=f"Over {' to '.join(map(str, sizes))} tables of two classes; the training rows "
+        "are ranked by the quality of their labels, the worst first.",
+        digits=(0, *[3] * len(found)),
+        column_best=(None, *[best] * len(found)),
+    )
 
 
-def _precision(one):
-    return one.precision
+def _mean_of(judge, one, values):
+    """Return a judge's mean over the tables of one noise; None where it has not judged."""
+    if judge not in one.judges:
+        return None
+    return float(values[:, one.judges.index(judge)].mean())
 
 
-def _missed(one):
-    return one.missed
+def _lead_table(found):
+    """Return our average precision less that of the best cleanlab variant, noises in rows."""
+    rows = []
+    for one in found:
+        if lead := one.against_cleanlab():
+            gap, error, which = lead
+            spread = "" if np.isnan(error) else f" ± {error:.3f}"
+            rows.append((one.name, f"{MINUS if gap < 0 else '+'}{abs(gap):.3f}{spread}", which))
+    title = f"{EVERY_MODEL[OURS].label} less the best cleanlab variant: average precision"
+    return Table("found_leads", title, ("Noise", "Difference", "Which"), tuple(rows))
