@@ -21,7 +21,7 @@ import robell.tables.sample as sample_module
 from robell._core.tools.files import FileError
 from robell.cli import main
 from robell.labels.audit import audit
-from robell.labels.unseen import deal_out, predict_unseen, stratified_sample
+from robell.labels.unseen import predict_unseen, random_folds, stratified_sample
 from robell.tables.columns import MISSING_WORDS
 from robell.tables.read import read_table
 
@@ -173,7 +173,7 @@ def test_copies_of_rows_do_not_make_random_labels_look_learnable(rng):
     label = np.repeat(rng.integers(0, 2, 60), 6).astype(str)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(label=label)
     assert audit(frame, "label").trust == "none"
-    folds = deal_out(X, (label == "1").astype(int), 5, rng)
+    folds = random_folds(X, (label == "1").astype(int), 5, rng)
     assert all(len(set(folds[start : start + 6])) == 1 for start in range(0, 360, 6))
 
 

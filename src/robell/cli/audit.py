@@ -249,7 +249,8 @@ def _say_left_out(result):
 def _summary(result):
     """Return what was found in three lines."""
     from robell.labels.audit.against import against_verdict
-    from robell.labels.audit.report import TRUST, headline, share_predicted
+    from robell.labels.audit.common import checked_words, trust_words
+    from robell.labels.audit.report import headline, share_predicted
     from robell.report.text import counted, said
 
     sizes = [int((result.given == label).sum()) for label in result.classes]
@@ -258,18 +259,15 @@ def _summary(result):
         for label, size in list(zip(result.classes, sizes, strict=True))[:5]
     )
     more = ", ..." if len(result.classes) > 5 else ""
-    left_out = result.n_rows - len(result.row)
-    checked = f"{len(result.row):,} rows checked" + (f", {left_out:,} not" if left_out else "")
-    if result.reviewed.any():
-        checked += f" ({counted(int(result.reviewed.sum()), 'row')} were reviewed before)"
+    n_classes = counted(len(result.classes), "class", "classes")
     compared = [] if result.against is None else [against_verdict(result.against)]
     by_group = [] if result.groups is None else [_by_group(result)]
     return (
         headline(result),
         *by_group,
         *compared,
-        f"{checked}; {counted(len(result.classes), 'class', 'classes')}: {classes}{more}",
-        f"Trust: {TRUST[result.trust].lower()} ({share_predicted(result)}){_expected(result)}",
+        f"{checked_words(result)}; {n_classes}: {classes}{more}",
+        trust_words(result, share_predicted(result)),
     )
 
 
@@ -284,12 +282,3 @@ def _by_group(result):
     worst = max(groups.differs.nonzero()[0], key=lambda g: groups.noise_rate[g])
     name, rate = said(str(groups.group[worst]), 30), float(groups.noise_rate[worst])
     return f"{line} Most wrong among these: {name}, about {percent(rate)} wrong."
-
-
-def _expected(result):
-    from robell.labels.audit.report import really_wrong
-
-    n_suspects = int(result.suspect.sum())
-    if n_suspects < 2:
-        return ""
-    return f"; about {really_wrong(result):,} of the {n_suspects:,} are really wrong by estimate"

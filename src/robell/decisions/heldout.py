@@ -13,7 +13,7 @@ from robell._core.array import one_hot
 from robell._core.labels.link import fit_slope
 from robell._core.ridge.calibrate import fit_calibration
 from robell._core.tools.progress import Progress
-from robell.labels.unseen import deal_out, stratified_sample
+from robell.labels.unseen import random_folds, stratified_sample
 from robell.models.thresholded import calibrated, class_scores
 
 MOST_ROWS = 20_000  # held out once each; of a larger table, a sample of so many
@@ -44,7 +44,7 @@ def hold_out(model, X, codes, n_classes, random_state):
     places = stratified_sample(codes, MOST_ROWS, rng)
     X, codes = X[places], codes[places]
     n_folds = FOLDS if len(codes) <= FOLDED_ROWS else 3
-    folds = deal_out(X, codes, n_folds, rng)
+    folds = random_folds(X, codes, n_folds, rng)
     scores, models = np.zeros((len(codes), n_classes)), []
     start = time.perf_counter()
     with Progress(n_folds, "held-out rows") as bar:

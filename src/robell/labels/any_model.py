@@ -18,7 +18,7 @@ from robell._core.labels.noise import (
 )
 from robell._core.labels.recalibrate import fit_recalibration
 from robell.labels.judge import Judgement
-from robell.labels.unseen import deal_out
+from robell.labels.unseen import random_folds
 
 SMALLEST_PROBABILITY = 1e-8
 SUM_TOLERANCE = 1e-3
@@ -59,10 +59,7 @@ def judge_probabilities(y, pred_proba, classes=None):
 
 
 def unseen_probabilities(estimator, X, y, random_state):
-    """Return the probabilities of each row by a clone fitted to the other folds, and the classes.
-
-    Equal rows are in one fold: a row must not be recognised by its copy.
-    """
+    """Return the probabilities of rows by clones fitted to the other folds, and the classes."""
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(f"{type(estimator).__name__} has no predict_proba")
     y, classes, labels = _check_labels(y, None)
@@ -71,16 +68,26 @@ def unseen_probabilities(estimator, X, y, random_state):
         raise ValueError(
             f"folds need two rows of every class; {classes[counts.argmin()]!r} has one"
         )
-    columns = np.asarray(X, dtype=np.float64) if _is_numeric(X) else np.arange(len(y))[:, None]
-    folds = deal_out(columns, labels, N_FOLDS, np.random.default_rng(random_state))
     P = np.zeros((len(y), len(classes)))
-    for fold in range(N_FOLDS):
-        hidden = np.flatnonzero(folds == fold)
-        rest = np.flatnonzero(folds != fold)
-        model = clone(estimator).fit(_rows(X, rest), y[rest])
+    for hidden, rows, model in fitted_to_other_folds(estimator, X, y, labels, random_state):
         place = np.searchsorted(classes, model.classes_)
-        P[np.ix_(hidden, place)] = model.predict_proba(_rows(X, hidden))
+        P[np.ix_(hidden, place)] = model.predict_proba(rows)
     return P, classes
+
+
+def fitted_to_other_folds(estimator, X, y, strata, random_state):
+    """Yield for every fold the places of its rows, the rows, and a clone that has not seen them.
+
+    Every fold has its share of each stratum. Equal rows are in one fold: a row must not be
+    recognised by its copy.
+    """
+    columns = np.asarray(X, dtype=np.float64) if _is_numeric(X) else np.arange(len(y))[:, None]
+    if len(columns) != len(y):
+        raise ValueError(f"X has {len(columns)} rows, y has {len(y)}")
+    folds = random_folds(columns, strata, N_FOLDS, np.random.default_rng(random_state))
+    for fold in np.unique(folds):
+        hidden, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        yield hidden, _rows(X, hidden), clone(estimator).fit(_rows(X, rest), y[rest])
 
 
 def _is_numeric(X):

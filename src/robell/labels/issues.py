@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from robell._core.labels.missing import require_labels
-from robell._core.tools.optional import require
 from robell.labels.any_model import judge_probabilities, unseen_probabilities
 from robell.labels.groups import GroupNoise, judge_by_group, read_groups
 from robell.labels.judge import judge_labels
-
-SHOWN = 10  # rows of a printed table
+from robell.labels.suspects import SuspectRows
 
 
 @dataclass(frozen=True, eq=False)
-class LabelIssues:
+class LabelIssues(SuspectRows):
     """The rows whose label is probably wrong, the most suspect first.
 
     The first four arrays have one entry for each suspect row.
@@ -62,38 +59,10 @@ class LabelIssues:
     classes: np.ndarray
     groups: GroupNoise | None = None
 
-    def __len__(self):
-        return len(self.index)
+    _columns = ("index", "given_label", "suggested_label", "quality")
 
-    def __str__(self):
-        lines = [f"{len(self)} of {len(self.sample_quality)} rows are suspect"]
-        rows = zip(self.index, self.given_label, self.suggested_label, self.quality, strict=True)
-        for index, given, suggested, quality in islice(rows, SHOWN):
-            lines.append(f"row {index}: labelled {given}, rather {suggested} ({quality:.0%} right)")
-        if len(self) > SHOWN:
-            lines.append(f"... and {len(self) - SHOWN} more")
-        return "\n".join(lines)
-
-    def to_frame(self):
-        """Return the suspect rows as a pandas data frame.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``index``, ``given_label``, ``suggested_label`` and ``quality``.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_wine
-        >>> from robell import find_label_issues
-        >>> X, y = load_wine(return_X_y=True)
-        >>> y[5] = 2
-        >>> find_label_issues(X, y, random_state=0).to_frame()["index"].tolist()[:1]
-        [5]
-        """
-        pandas = require("pandas", extra="files")
-        names = ("index", "given_label", "suggested_label", "quality")
-        return pandas.DataFrame({name: getattr(self, name) for name in names})
+    def _words(self, index, given, suggested, quality):
+        return f"row {index}: labelled {given}, rather {suggested} ({quality:.0%} right)"
 
 
 def find_label_issues(

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from robell._core.labels.missing import require_labels
-from robell._core.tools.optional import require
-from robell.labels.any_model import N_FOLDS, _is_numeric, _rows
-from robell.labels.issues import SHOWN
+from robell.labels.any_model import fitted_to_other_folds
 from robell.labels.judge_numbers import judge_numbers, judge_predictions
-from robell.labels.unseen import deal_out
+from robell.labels.suspects import SuspectRows
 from robell.models._validation import check_multiplicity, one_line_errors
 from robell.tables.number_target import problem_of, written
 
@@ -28,7 +24,7 @@ COVERAGE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class TargetIssues:
+class TargetIssues(SuspectRows):
     """The rows whose target is probably wrong, the most suspect first.
 
     The first six arrays have one entry for each suspect row.
@@ -86,44 +82,13 @@ class TargetIssues:
     explained: float
     coverage: float
 
-    def __len__(self):
-        return len(self.index)
+    _columns = ("index", "given_value", "suggested_value", "lower", "upper", "quality")
 
-    def __str__(self):
-        lines = [f"{len(self)} of {len(self.sample_quality)} rows are suspect"]
-        columns = "index", "given_value", "suggested_value", "lower", "upper", "quality"
-        for row in islice(zip(*(getattr(self, name) for name in columns), strict=True), SHOWN):
-            index, given, suggested, lower, upper, quality = row
-            likely = f"{written(lower)} to {written(upper)}"
-            lines.append(
-                f"row {index}: given {written(given, digits=6)}, rather {written(suggested)} "
-                f"({likely}; {quality:.0%} right)"
-            )
-        if len(self) > SHOWN:
-            lines.append(f"... and {len(self) - SHOWN} more")
-        return "\n".join(lines)
-
-    def to_frame(self):
-        """Return the suspect rows as a pandas data frame.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``index``, ``given_value``, ``suggested_value``, ``lower``, ``upper`` and
-            ``quality``.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from robell import find_target_issues
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> y[5] *= 10
-        >>> find_target_issues(X, y, random_state=0).to_frame()["index"].tolist()[:1]
-        [5]
-        """
-        pandas = require("pandas", extra="files")
-        names = ("index", "given_value", "suggested_value", "lower", "upper", "quality")
-        return pandas.DataFrame({name: getattr(self, name) for name in names})
+    def _words(self, index, given, suggested, lower, upper, quality):
+        return (
+            f"row {index}: given {written(given, digits=6)}, rather {written(suggested)} "
+            f"({written(lower)} to {written(upper)}; {quality:.0%} right)"
+        )
 
 
 def find_target_issues(
@@ -236,11 +201,6 @@ def _require_numbers(y, weight):
         raise ValueError(f"y {problem}")
 
 
-def _require_equally_many(X, y):
-    if len(X) != len(y):
-        raise ValueError(f"X has {len(X)} rows, y has {len(y)}")
-
-
 def _check_targets(y):
     """Return the targets as finite numbers; raise where they are none."""
     y = np.asarray(y)
@@ -270,7 +230,8 @@ def _judge_by_ours(X, y, sample_weight, random_state):
     """Judge the rows of positive weight; also return their places."""
     with one_line_errors("find_target_issues", X):
         X = check_array(X, dtype=np.float64, input_name="X")
-    _require_equally_many(X, y)
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} rows, y has {len(y)}")
     weight = check_multiplicity(sample_weight, len(y))
     _require_numbers(y, weight)
     places = np.flatnonzero(weight)
@@ -320,20 +281,11 @@ def _judge_by_others(X, y, predictions, estimator, sample_weight, random_state):
 
 
 def _unseen_predictions(estimator, X, y, random_state):
-    """Return the prediction of each row by a clone fitted to the other folds.
-
-    Equal rows are in one fold: a row must not be recognised by its copy.
-    """
-    columns = np.asarray(X, dtype=np.float64) if _is_numeric(X) else np.arange(len(y))[:, None]
-    _require_equally_many(columns, y)
+    """Return the prediction of each row by a clone fitted to the other folds."""
     strata = np.argsort(np.argsort(y, kind="stable"), kind="stable") * STRATA // len(y)
-    folds = deal_out(columns, strata, N_FOLDS, np.random.default_rng(random_state))
     predicted = np.zeros(len(y))
-    for fold in range(N_FOLDS):
-        hidden, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        if len(hidden):
-            model = clone(estimator).fit(_rows(X, rest), y[rest])
-            predicted[hidden] = np.ravel(model.predict(_rows(X, hidden)))
+    for hidden, rows, model in fitted_to_other_folds(estimator, X, y, strata, random_state):
+        predicted[hidden] = np.ravel(model.predict(rows))
     return predicted
 
 

@@ -35,7 +35,7 @@ def predict_unseen(X, codes, n_classes, random_state):
     checked = stratified_sample(codes, CHECKED_ROWS, rng)
     X, codes = X[checked], codes[checked]
     n_folds = FOLDS if len(codes) <= FOLDED_ROWS else 2
-    folds = deal_out(X, codes, n_folds, rng)
+    folds = random_folds(X, codes, n_folds, rng)
     likely = np.zeros((len(codes), n_classes))
     for fold in range(n_folds):
         hidden = folds == fold
@@ -68,8 +68,8 @@ def stratified_sample(codes, most, rng):
     return np.sort(np.concatenate(chosen))
 
 
-def deal_out(X, codes, n_folds, rng):
-    """Deal groups of equal rows out to folds, so that each fold gets its share of every class."""
+def random_folds(X, codes, n_folds, rng):
+    """Return the fold of every row by chance, classes spread evenly, equal rows in one fold."""
     twins = find_twins(X)
     first, group = (np.arange(len(X)),) * 2 if twins is None else twins
     shuffled = rng.permutation(len(first))

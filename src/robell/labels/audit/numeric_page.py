@@ -6,22 +6,27 @@ import tomllib
 from importlib import resources
 
 from robell import __version__
+from robell.labels.audit.common import (
+    checked_words,
+    columns_section,
+    facts_of,
+    how_many,
+    limits_section,
+    link_to,
+    names_section,
+    not_judged,
+    sample_and_leaks,
+    steps_to_suspects,
+    steps_without_trust,
+    trust_words,
+    versions,
+)
 from robell.labels.audit.numeric_sections import (
     noise_section,
     picture_section,
     shown_number,
     suspects_section,
 )
-from robell.labels.audit.report import (
-    TRUST,
-    facts_of,
-    leak_words,
-    link_to,
-    names_section,
-    really_wrong,
-    versions,
-)
-from robell.labels.audit.sections import columns_section
 from robell.labels.trust_numbers import MOST_COLUMNS_A_ROW
 from robell.report.page import (
     Bullets,
@@ -42,22 +47,13 @@ WORDS = tomllib.loads(
 
 def number_headline(result):
     """Return the result in one sentence of plain text."""
-    n, n_suspects, target = len(result.row), int(result.suspect.sum()), said(result.target)
-    if result.trust == "none":
-        return f"The columns say too little about {target}: no row can be called suspect."
-    if not n_suspects:
-        if result.trust == "good":
-            return f"None of the {n:,} numbers checked looks wrong."
-        return (
-            f"Of {n:,} numbers, none stands out as wrong, but the columns are not clear enough to "
-            "be sure."
-        )
-    share = percent(n_suspects / n)
-    if result.trust != "good":
-        return f"Of {n:,} rows, {n_suspects:,} ({share}) may have a wrong {target}."
-    if n_suspects == 1:
-        return f"Of {n:,} rows, one probably has a wrong {target}."
-    return f"Of {n:,} rows, {n_suspects:,} ({share}) look as if their {target} were wrong."
+    target = said(result.target)
+    wrong = (
+        f"may have a wrong {target}",
+        f"probably has a wrong {target}",
+        f"look as if their {target} were wrong",
+    )
+    return how_many(result, "numbers", wrong)
 
 
 def how_near(result):
@@ -83,21 +79,9 @@ def taken_as_numbers(result, *, quote=said, option="--kind classes"):
 
 def terminal_lines(result):
     """Return what was found in a few lines."""
-    left_out = result.n_rows - len(result.row)
-    checked = f"{len(result.row):,} rows checked" + (f", {left_out:,} not" if left_out else "")
-    if result.reviewed.any():
-        checked += f" ({counted(int(result.reviewed.sum()), 'row')} were reviewed before)"
-    lines = [number_headline(result), checked]
-    if kind := taken_as_numbers(result):
-        lines[-1] += f"; {kind}"
-    n_suspects = int(result.suspect.sum())
-    expected = (
-        f"; about {really_wrong(result):,} of the {n_suspects:,} are really wrong by estimate"
-        if n_suspects > 1
-        else ""
-    )
-    lines.append(f"Trust: {TRUST[result.trust].lower()} ({how_near(result)}){expected}")
-    return lines
+    kind = taken_as_numbers(result)
+    checked = checked_words(result) + (f"; {kind}" if kind else "")
+    return [number_headline(result), checked, trust_words(result, how_near(result))]
 
 
 def number_page(result, *, top, csv_name, command=""):
@@ -108,7 +92,7 @@ def number_page(result, *, top, csv_name, command=""):
         picture_section(result),
         noise_section(result),
         columns_section(result),
-        _limits_section(result),
+        limits_section(result, WORDS["limits"]["items"]),
         _how_section(result, command),
         names_section(result),
     ]
@@ -135,7 +119,8 @@ def _first_screen(result, top, csv_name):
     blocks.append(Paragraph("**What to do next**"))
     blocks.append(Bullets(tuple(_next_steps(result, top, link_to(csv_name)))))
     blocks += [Callout("caution", text) for text in _warnings(result)]
-    blocks += [Callout("note", text) for text in _left_out(result)]
+    left_out = not_judged(result, result.evidence.target.unlabelled, "number", "a usable number")
+    blocks += [Callout("note", text) for text in left_out]
     return Section("found", "What was found", tuple(blocks))
 
 
@@ -146,42 +131,25 @@ def _meaning(result):
 
 
 def _next_steps(result, top, table):
-    n_suspects = int(result.suspect.sum())
     if result.trust == "none":
-        yield f"Is {quoted(result.target)} the right column, and is what it depends on in the file?"
-        yield "Add columns that have to do with it, and repeat the audit."
-        yield f"{table} lists the rows without any judgement."
-        return
-    if not n_suspects:
+        remedy = "Add columns that have to do with it"
+        yield from steps_without_trust(result, table, remedy)
+    elif result.suspect.any():
+        yield from steps_to_suspects(result, top, table, "numbers", "similar rows")
+        yield (
+            "Write `keep`, `change` or `drop` into the column `decision`. Before a `change`, put "
+            "the right number into the column `suggested`: what stands there is a prediction, no "
+            "measurement. `robell apply` then makes the corrected table, and the next audit knows "
+            "what was reviewed."
+        )
+    else:
         yield f"{table} lists all rows, the least certain first."
-        return
-    where = "`row`" if result.line is None else "`line`"
-    yield (
-        f"Open {table} and start at the top: the numbers least likely to be right come first, and "
-        f"{where} says where each row stands in your file."
-    )
-    if top:
-        shown = f"The first {top}" if top < n_suspects else "All of them"
-        yield f"Check them by hand. [{shown}](#suspects) are shown below, beside similar rows."
-    yield (
-        "Write `keep`, `change` or `drop` into the column `decision`. Before a `change`, put the "
-        "right number into the column `suggested`: what stands there is a prediction, no "
-        "measurement. `robell apply` then makes the corrected table, and the next audit knows what "
-        "was reviewed."
-    )
 
 
 def _warnings(result):
     """Yield what a reader must know before trusting the numbers."""
-    evidence = result.evidence
-    if evidence.is_sample:
-        yield (
-            f"The file has {result.n_rows:,} rows; a random sample of {evidence.n_read:,} was "
-            "looked at. The other rows were not."
-        )
-    for leak in evidence.leaks:
-        yield leak_words(result, leak)
-    n_rows, n_columns = evidence.matrix.shape
+    yield from sample_and_leaks(result)
+    n_rows, n_columns = result.evidence.matrix.shape
     if n_columns > MOST_COLUMNS_A_ROW * n_rows:
         yield (
             f"The table has {counted(n_columns, 'column')} of numbers, categories spread out, for "
@@ -189,31 +157,6 @@ def _warnings(result):
             f"columns that have nothing to do with {quoted(result.target)} (`--ignore`, in Python "
             "`drop=`), or add rows."
         )
-
-
-def _left_out(result):
-    """Yield which rows were not judged, or not again."""
-    if result.reviewed.any():
-        were = "was" if result.reviewed.sum() == 1 else "were"
-        yield (
-            f"{counted(int(result.reviewed.sum()), 'row')} {were} reviewed before: the number that "
-            "somebody decided upon is taken as right."
-        )
-    if result.n_unlabelled:
-        words = result.evidence.target.unlabelled.most_common(3)
-        kinds = ", ".join(quoted(cell, 20) if cell else "empty" for cell, _ in words)
-        were = "was" if result.n_unlabelled == 1 else "were"
-        yield (
-            f"{counted(result.n_unlabelled, 'row')} without a usable number ({kinds}) {were} left "
-            "out."
-        )
-
-
-def _limits_section(result):
-    """Say what an audit of this kind cannot find out."""
-    used = counted(len(result.evidence.used), "column")
-    items = tuple(item.format(used=used) for item in WORDS["limits"]["items"])
-    return Section("limits", "What this cannot tell", (Bullets(items),))
 
 
 def _how_section(result, command):

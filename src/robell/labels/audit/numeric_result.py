@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,8 @@ import numpy as np
 from robell._core.tools.optional import require
 from robell.labels.audit.numeric_page import number_headline, number_page
 from robell.labels.audit.numeric_table import number_summary, number_table
-from robell.labels.audit.output import as_csv, write_both
+from robell.labels.audit.output import JudgedAudit
 from robell.labels.audit.reasons import Reason
-from robell.labels.audit.result import require_whole
 from robell.labels.judge_numbers import NumberJudgement
 from robell.labels.trust_numbers import NumberTrust
 from robell.tables.columns import ColumnNote, Used
@@ -50,7 +48,7 @@ class NumberEvidence:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberAuditResult:
+class NumberAuditResult(JudgedAudit):
     """Every number of a target column judged, with how far to trust the judgement.
 
     Attributes
@@ -153,15 +151,14 @@ class NumberAuditResult:
             can be given to :func:`apply_review`.
         """
         pandas = require("pandas", "files")
-        names, columns = number_table(self)
-        return pandas.DataFrame(dict(zip(names, columns, strict=True)))
+        return pandas.DataFrame(self._table())
 
-    @property
-    def order(self):
-        """Places of the rows, the least probable numbers first; in file order without any trust."""
-        if self.trust == "none":
-            return np.arange(len(self.row))
-        return np.lexsort((self.row, self.quality))
+    def _table(self, *, as_text=False):
+        """Return the table of all rows."""
+        return number_table(self, as_text=as_text)
+
+    def _page(self, **settings):
+        return number_page(self, **settings)
 
     def summary(self):
         """Return what was found in few numbers: a dictionary that can be written as JSON.
@@ -173,28 +170,3 @@ class NumberAuditResult:
             one and its interval, the least probable numbers first.
         """
         return number_summary(self)
-
-    def write(self, out=None, *, top=25, command="", also=None):
-        """Write the report and the table, both of them whole or neither.
-
-        Parameters
-        ----------
-        out : path-like, default=None
-            A folder, or the beginning of the files' names; the current folder when None.
-        top : int, default=25
-            How many suspect rows the report shows.
-        command : str, default=""
-            The command that the report says it was made by.
-        also : dict of Path to str, default=None
-            Further files to write, and their content.
-
-        Returns
-        -------
-        result : NumberAuditResult
-            The same with `html` and `csv`: ``<name>-audit.html`` and ``<name>-audit.csv``.
-        """
-        require_whole("top", top, 0)
-        page = partial(number_page, self, top=top, command=command)
-        table = as_csv(*number_table(self, as_text=True))
-        html, csv = write_both(out, self.name, page, table, also)
-        return replace(self, html=html, csv=csv)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from robell.labels.audit.common import beside_table, number_of, reasons_first, where_is
 from robell.labels.audit.figures import MOST_DOTS
 from robell.labels.audit.findings import near_view, nearest, value_text
 from robell.labels.audit.numeric_figures import predicted_beside_given
 from robell.labels.audit.reasons import reasons_text, rows_alike, trusted_numbers, usual_text
-from robell.labels.audit.sections import number_of, where_is
 from robell.report.page import Details, FigureBlock, Paragraph, Section, TableBlock, literal
 from robell.report.tables import Table
-from robell.report.text import counted, in_cell, number_text, percent, quoted, unique
+from robell.report.text import in_cell, number_text, percent, quoted
 
 SHOWN_VALUES = 10  # columns of a suspect row
 OVERVIEW = 25  # rows of the table above them
@@ -87,20 +87,11 @@ def _beside(result, place, similar):
             *(in_cell(evidence.cells[other], 24) for other in similar),
         )
     ]
-    named = [reason.column for reason in result.reasons.get(int(result.row[place]), ())]
-    rank = {name: k for k, name in enumerate(named)}
-    used = sorted(evidence.used, key=lambda column: rank.get(column.name, len(rank)))
+    used = reasons_first(result, place, evidence.used)
     for column in used[:SHOWN_VALUES]:
         values = [in_cell(value_text(column, other)) or None for other in (place, *similar)]
         rows.append((in_cell(column.name), values[0], _usual(column, place, alike), *values[1:]))
-    left = len(used) - SHOWN_VALUES
-    table = Table(
-        f"row-{result.row[place]}",
-        f"{where.capitalize()} and the rows most like it",
-        tuple(unique(columns)),
-        tuple(rows),
-        note=f"{counted(left, 'further column')} not shown." if left > 0 else "",
-    )
+    table = beside_table(result, place, columns, rows, len(used) - SHOWN_VALUES)
     why = reasons_text(result, place)
     summary = (
         f"{where.capitalize()}: {literal(given)} given, {shown_number(result.suggested[place])} "

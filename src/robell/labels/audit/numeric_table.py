@@ -5,34 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from robell import __version__
-from robell.labels.audit.reasons import reasons_text
-from robell.labels.review.decisions import KEEP
+from robell.labels.audit.output import judged_table
 from robell.labels.target_issues import COVERAGE
 from robell.tables.number_target import written
 
 
 def number_table(result, *, as_text=False):
-    """Return the names and the columns of the table of all rows, the least probable numbers first.
-
-    Without any trust, there are neither suggestions nor probabilities.
-    """
-    order, known = result.order, result.trust != "none"
-    n, how = len(order), result.evidence.target.how
-    columns = {"row": result.row[order]}
-    if result.line is not None:
-        columns["line"] = result.line[order]
-    columns["given"] = result.evidence.cells[order]
-    columns["suggested"] = _texts(result.suggested[order], how) if known else np.full(n, "", object)
-    columns["decision"] = np.where(result.reviewed[order], KEEP, "").astype(object)
-    columns["quality"] = result.quality[order] if known else np.full(n, np.nan)
-    for name in ("lower", "upper"):
-        bound = getattr(result, name)[order] if known else np.full(n, np.nan)
-        columns[name] = _texts(bound, how) if as_text else bound
-    columns["suspect"] = result.suspect[order] if known else np.full(n, "cannot tell", object)
-    columns["reasons"] = np.array([reasons_text(result, place) for place in order], object)
-    columns["target"] = np.full(n, result.target, object)
-    columns["fingerprint"] = result.fingerprint[order]
-    return list(columns), list(columns.values())
+    """Return the table of an audit of numbers, as its columns by name."""
+    how, bounds = result.evidence.target.how, {"lower": result.lower, "upper": result.upper}
+    if as_text:
+        bounds = {name: _texts(values, how) for name, values in bounds.items()}
+    suggested = _texts(result.suggested, how)
+    return judged_table(result, result.evidence.cells, suggested, bounds)
 
 
 def _texts(values, how):

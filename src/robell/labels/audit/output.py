@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import os
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -47,6 +50,56 @@ def output_paths(out, name, source=None, is_ours=None):
     return paths
 
 
+def require_whole(name, value, least, most=None):
+    """Raise where a parameter is no whole number in its range."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, got one of {value.bit_length()} bits")
+
+
+class WrittenAudit:
+    """What every kind of audit does alike: it is written as a page and a table.
+
+    A kind has a `name`, fields `html` and `csv`, and methods ``_page`` and ``_table``.
+    """
+
+    def write(self, out=None, *, top=25, command="", also=None) -> Self:
+        """Write the page and the table, both of them whole or neither.
+
+        Parameters
+        ----------
+        out : path-like, default=None
+            A folder, or the beginning of the files' names; the current folder when None.
+        top : int, default=25
+            How many rows the lists of the page show.
+        command : str, default=""
+            The command that the page says it was made by.
+        also : dict of Path to str, default=None
+            Further files to write, and their content.
+
+        Returns
+        -------
+        result : an audit of the same kind
+            The same with `html` and `csv`: ``<name>-audit.html`` and ``<name>-audit.csv``.
+        """
+        require_whole("top", top, 0)
+        page = partial(self._page, top=top, command=command)
+        html, csv_path = write_both(out, self.name, page, as_csv(self._table(as_text=True)), also)
+        return replace(self, html=html, csv=csv_path)
+
+
+class JudgedAudit(WrittenAudit):
+    """What audits of labels and of numbers do alike: every row has a quality."""
+
+    @property
+    def order(self):
+        """Places of the rows, the least probable ones first; in file order without any trust."""
+        if self.trust == "none":
+            return np.arange(len(self.row))
+        return np.lexsort((self.row, self.quality))
+
+
 def write_both(out, name, page_of, table, also=None):
     """Write page and table, and further files, all of them whole or none; return the two paths.
 
@@ -62,44 +115,45 @@ def write_both(out, name, page_of, table, also=None):
     return html, csv_path
 
 
-def table_of(result):
-    """Return the names and the columns of the table of all rows, the least probable labels first.
+def label_table(result):
+    """Return the table of an audit of labels, as its columns by name."""
+    names = unique([f"probability of {writable(label)}" for label in result.classes])
+    chances = dict(zip(names, result.probability.T, strict=True))
+    return judged_table(result, result.given, result.suggested, chances)
 
-    Without any trust, there are neither suggestions nor probabilities.
+
+def judged_table(result, given, suggested, measured):
+    """Return the columns of the table of all rows, the least probable ones first.
+
+    ``measured`` are further columns, by name. Without any trust, there are neither suggestions nor
+    numbers.
     """
     order, known = result.order, result.trust != "none"
     n = len(order)
     columns = {"row": result.row[order]}
     if result.line is not None:
         columns["line"] = result.line[order]
-    columns["given"] = result.given[order]
-    columns["suggested"] = result.suggested[order] if known else np.full(n, "", object)
+    columns["given"] = given[order]
+    columns["suggested"] = suggested[order] if known else np.full(n, "", object)
     columns["decision"] = np.where(result.reviewed[order], KEEP, "").astype(object)
-    columns["quality"] = result.quality[order] if known else np.full(n, np.nan)
-    chances = unique([f"probability of {writable(label)}" for label in result.classes])
-    for k, name in enumerate(chances):
-        columns[name] = result.probability[order, k] if known else np.full(n, np.nan)
+    for name, values in {"quality": result.quality, **measured}.items():
+        columns[name] = values[order] if known else np.full(n, np.nan)
     columns["suspect"] = result.suspect[order] if known else np.full(n, "cannot tell", object)
     columns["reasons"] = np.array([reasons_text(result, place) for place in order], object)
     columns["target"] = np.full(n, result.target, object)
     columns["fingerprint"] = result.fingerprint[order]
-    return list(columns), list(columns.values())
+    return columns
 
 
-def table_csv(result):
-    """Return all audited rows as CSV, the least probable labels first.
+def as_csv(columns):
+    """Return columns by name as CSV.
 
     Text that a spreadsheet would take for a formula gets an apostrophe before it.
     """
-    return as_csv(*table_of(result))
-
-
-def as_csv(names, columns):
-    """Return columns as CSV, their names first."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(zip(*(as_cells(column) for column in columns), strict=True))
+    writer.writerow(columns)
+    writer.writerows(zip(*(as_cells(column) for column in columns.values()), strict=True))
     return stream.getvalue()
 
 

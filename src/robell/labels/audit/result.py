@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from robell._core.tools.optional import require
 from robell.labels.audit.against import Against
-from robell.labels.audit.output import table_csv, table_of, write_both
+from robell.labels.audit.output import JudgedAudit, label_table
 from robell.labels.audit.reasons import Reason
 from robell.labels.audit.report import headline, report_page
 from robell.labels.audit.summary import summary
@@ -22,14 +21,6 @@ from robell.tables.columns import ColumnNote, Used
 from robell.tables.leaks import Leak
 from robell.tables.raw import RawTable
 from robell.tables.target import Labels
-
-
-def require_whole(name, value, least, most=None):
-    """Raise where a parameter is no whole number in its range."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
-    if most is not None and value > most:
-        raise ValueError(f"{name} must be at most {most}, got one of {value.bit_length()} bits")
 
 
 class Groups(NamedTuple):
@@ -68,7 +59,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class AuditResult:
+class AuditResult(JudgedAudit):
     """Every label of a table judged, with how far to trust the judgement.
 
     Attributes
@@ -194,15 +185,14 @@ class AuditResult:
             :func:`apply_review`.
         """
         pandas = require("pandas", "files")
-        names, columns = table_of(self)
-        return pandas.DataFrame(dict(zip(names, columns, strict=True)))
+        return pandas.DataFrame(self._table())
 
-    @property
-    def order(self):
-        """Places of the rows, the least probable labels first; in file order without any trust."""
-        if self.trust == "none":
-            return np.arange(len(self.row))
-        return np.lexsort((self.row, self.quality))
+    def _table(self, *, as_text=False):
+        """Return the table of all rows, which is the same as text."""
+        return label_table(self)
+
+    def _page(self, **settings):
+        return report_page(self, **settings)
 
     def summary(self):
         """Return what was found in few numbers: a dictionary that can be written as JSON.
@@ -214,27 +204,3 @@ class AuditResult:
             the numbers of the suspect rows, the least probable labels first.
         """
         return summary(self)
-
-    def write(self, out=None, *, top=25, command="", also=None):
-        """Write the report and the table, both of them whole or neither.
-
-        Parameters
-        ----------
-        out : path-like, default=None
-            A folder, or the beginning of the files' names; the current folder when None.
-        top : int, default=25
-            How many suspect rows the report shows.
-        command : str, default=""
-            The command that the report says it was made by.
-        also : dict of Path to str, default=None
-            Further files to write, and their content.
-
-        Returns
-        -------
-        result : AuditResult
-            The same with `html` and `csv`: ``<name>-audit.html`` and ``<name>-audit.csv``.
-        """
-        require_whole("top", top, 0)
-        page = partial(report_page, self, top=top, command=command)
-        html, csv = write_both(out, self.name, page, table_csv(self), also)
-        return replace(self, html=html, csv=csv)

@@ -12,10 +12,10 @@ from robell.labels.audit.against import compare_with
 from robell.labels.audit.findings import contradictions
 from robell.labels.audit.groups import read_group_column
 from robell.labels.audit.numeric_run import audit_numbers, finish
-from robell.labels.audit.output import name_of, output_paths
+from robell.labels.audit.output import name_of, output_paths, require_whole
 from robell.labels.audit.prepare import dropped_columns, nothing_left, prepare_columns
 from robell.labels.audit.reasons import reasons_of_classes, with_reasons
-from robell.labels.audit.result import AuditResult, Evidence, Groups, require_whole
+from robell.labels.audit.result import AuditResult, Evidence, Groups
 from robell.labels.audit.reviewed import read_reviewed, with_review
 from robell.labels.groups import judge_by_group
 from robell.labels.judge import judge_labels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from robell.labels.audit.common import beside_table, places, reasons_first, where_is
 from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
 from robell.labels.audit.findings import (
     Usual,
@@ -27,7 +28,6 @@ from robell.report.page import (
 )
 from robell.report.tables import Table
 from robell.report.text import counted, in_cell, isolated, percent, quoted, unique
-from robell.tables.columns import MISSING_WORDS
 
 SHOWN_VALUES = 10  # columns of a suspect row
 TELLING = 2  # of them in the overview
@@ -35,7 +35,6 @@ MOST_WORDS = 10  # sentences about the noise
 MOST_BARS = 20
 MATRIX_CLASSES = 12
 SHOWN_CONFLICTS = 15
-SHOWN_LINES = 8
 LEAST_TOLD_APART = 0.75  # area under the ROC curve; below, the map of the rows is a blob
 
 
@@ -68,7 +67,7 @@ def suspects_section(result, top):
             continue
         blocks.append(Paragraph(f"**{found_in(result, way)}**"))
         for place in group:
-            telling = _reasons_first(result, place, usual.telling(place, way.given, way.true))
+            telling = reasons_first(result, place, usual.telling(place, way.given, way.true))
             blocks.append(_beside(result, place, telling, nearest(view, place, examples)))
     return Section("suspects", "Rows to check", tuple(blocks))
 
@@ -93,23 +92,6 @@ def found_in(result, way):
 def _piece(text):
     """Return text for a part of a cell."""
     return isolated(in_cell(text, 24))
-
-
-def number_of(result, place):
-    """Return the line of a row in a text file, otherwise its number."""
-    return int(result.row[place] if result.line is None else result.line[place])
-
-
-def where_is(result, place):
-    """Say where a row stands: a number to look for in a file, so without commas."""
-    return f"{'row' if result.line is None else 'line'} {number_of(result, place)}"
-
-
-def _reasons_first(result, place, telling):
-    """Return the values of a row, those that speak most against its label first."""
-    named = [reason.column for reason in result.reasons.get(int(result.row[place]), ())]
-    rank = {name: k for k, name in enumerate(named)}
-    return sorted(telling, key=lambda one: rank.get(one.name, len(rank)))
 
 
 def _look_at(result, place, telling):
@@ -139,14 +121,7 @@ def _beside(result, place, telling, similar):
         shown = [in_cell(value) or None for value in values]
         usual = (one.usual_given, one.usual_suggested)
         rows.append((in_cell(one.name), shown[0], *usual, *shown[1:]))
-    left = len(telling) - SHOWN_VALUES
-    table = Table(
-        f"row-{result.row[place]}",
-        f"{where.capitalize()} and the rows most like it",
-        tuple(unique(columns)),
-        tuple(rows),
-        note=f"{counted(left, 'further column')} not shown." if left > 0 else "",
-    )
+    table = beside_table(result, place, columns, rows, len(telling) - SHOWN_VALUES)
     why = literal(_look_at(result, place, telling))
     summary = (
         f"{where.capitalize()}: {percent(float(result.quality[place]))} chance of being right"
@@ -317,33 +292,3 @@ def contradictions_section(result):
         caption=f"The {len(rows)} largest groups." if len(groups) > len(rows) else "",
     )
     return Section("contradictions", "Contradictions", (Paragraph(text), TableBlock(table)))
-
-
-def places(result, group):
-    """Return the numbers of some rows, or of their lines, the first few of them."""
-    shown = ", ".join(f"{number_of(result, place)}" for place in group[:SHOWN_LINES])
-    more = len(group) - SHOWN_LINES
-    return f"{shown} and {more:,} more" if more > 0 else shown
-
-
-def columns_section(result):
-    """Say what was done to each column."""
-    rows = tuple(
-        (in_cell(note.name), note.kind, note.missing, note.done) for note in result.columns
-    )
-    used = len(result.evidence.used)
-    words = ", ".join(MISSING_WORDS[:-1]) + f" and {MISSING_WORDS[-1]}"
-    where = " in columns that are not text" if result.line is None else ""
-    text = (
-        f"{used} of {counted(len(rows), 'column')} besides the target "
-        f"{'was' if used == 1 else 'were'} used. Spaces around cells were removed. Numbers were "
-        "brought to mean 0 and standard deviation 1. Empty cells count as missing, and so do the "
-        f"words {words}{where}."
-    )
-    table = Table(
-        "columns",
-        "What was done to each column",
-        ("Column", "Used as", "Missing", "What was done"),
-        rows,
-    )
-    return Section("columns", "Columns", (Paragraph(literal(text)), TableBlock(table)))

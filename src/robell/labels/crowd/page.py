@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import platform
-
 import numpy as np
-import scipy
-import sklearn
 
 from robell import __version__
+from robell.labels.audit.common import versions, where_is
 from robell.labels.audit.figures import annotator_bars, class_bars
 from robell.report.page import (
     Bullets,
@@ -215,8 +212,7 @@ def place(result, r):
     """Say what a row is called, or where it stands."""
     if result.key is not None:
         return in_cell(result.key[r], 30)
-    number = int(result.row[r] if result.line is None else result.line[r])
-    return f"{'row' if result.line is None else 'line'} {number}"
+    return where_is(result, r)
 
 
 def _label_next(result, top):
@@ -323,9 +319,5 @@ def _how(result, command):
             f"annotators with few labels drawn to the mean of all). {say}"
         )
     )
-    versions = (
-        f"robell {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn "
-        f"{sklearn.__version__}, Python {platform.python_version()}; random state "
-        f"{result.random_state}."
-    )
-    return Section("how", "How it was made", (*blocks, Paragraph(versions)))
+    blocks.append(Paragraph(versions(result.random_state)))
+    return Section("how", "How it was made", tuple(blocks))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,7 @@ import numpy as np
 from robell import __version__
 from robell._core.tools.optional import require
 from robell.labels.annotators import Consensus
-from robell.labels.audit.output import as_csv, write_both
-from robell.labels.audit.result import require_whole
+from robell.labels.audit.output import WrittenAudit
 from robell.labels.crowd.page import crowd_page, headline
 from robell.report.escape import writable
 from robell.report.text import unique
@@ -22,7 +20,7 @@ UNSURE = 0.8  # quality of a consensus below which its row is called unsure
 
 
 @dataclass(frozen=True, eq=False)
-class AnnotatorAudit:
+class AnnotatorAudit(WrittenAudit):
     """The consensus of several annotators on the rows of a table, and what each is worth.
 
     Attributes
@@ -113,8 +111,11 @@ class AnnotatorAudit:
         pandas = require("pandas", "files")
         return pandas.DataFrame(self._table())
 
-    def _table(self):
-        """Return the columns of the CSV file, the least sure rows first."""
+    def _page(self, **settings):
+        return crowd_page(self, **settings)
+
+    def _table(self, *, as_text=False):
+        """Return the columns of the CSV file, which is the same as text; the least sure first."""
         found, known = self.consensus, self.known
         order = np.lexsort((self.row, found.quality))
         ask, gain = self._asked()
@@ -175,29 +176,3 @@ class AnnotatorAudit:
             "random_state": self.random_state,
             "robell": __version__,
         }
-
-    def write(self, out=None, *, top=25, command="", also=None):
-        """Write the page and the table, both of them whole or neither.
-
-        Parameters
-        ----------
-        out : path-like, default=None
-            A folder, or the beginning of the files' names; the current folder when None.
-        top : int, default=25
-            How many rows the lists of the page show.
-        command : str, default=""
-            The command that the page says it was made by.
-        also : dict of Path to str, default=None
-            Further files to write, and their content.
-
-        Returns
-        -------
-        result : AnnotatorAudit
-            The same with `html` and `csv`: ``<name>-audit.html`` and ``<name>-audit.csv``.
-        """
-        require_whole("top", top, 0)
-        page = partial(crowd_page, self, top=top, command=command)
-        table = self._table()
-        text = as_csv(list(table), table.values())
-        html, path = write_both(out, self.name, page, text, also)
-        return replace(self, html=html, csv=path)

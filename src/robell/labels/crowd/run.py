@@ -9,9 +9,8 @@ import numpy as np
 from robell._core.labels.annotators import Votes
 from robell._core.tools.files import FileError
 from robell.labels.annotators import consensus_of
-from robell.labels.audit.output import name_of, output_paths
+from robell.labels.audit.output import name_of, output_paths, require_whole
 from robell.labels.audit.prepare import dropped_columns, prepare_columns
-from robell.labels.audit.result import require_whole
 from robell.labels.crowd.read import read_one_a_line, read_side_by_side
 from robell.labels.crowd.result import AnnotatorAudit
 from robell.labels.votes import ReadVotes
