@@ -88,7 +88,7 @@ def the_relatives():
         "MvRVFL, two views": MultiViewRVFLClassifier(views=[slice(0, 25), slice(25, 50)], **common),
         "edRVFL, 3 layers": DeepRVFLClassifier(**common),
         "dRVFL, 3 layers": DeepRVFLClassifier(combine="concat", **common),
-        "NoiseRobustRVFL, 4 x 100 nodes": NoiseRobustRVFLClassifier(random_state=0),
+        "NoiseRobustRVFL": NoiseRobustRVFLClassifier(random_state=0),
         "RVFL, C=inf": RVFLClassifier(C=np.inf, **common),
     }
 
