@@ -28,6 +28,7 @@ from robell import (
     RVFLPlusClassifier,
     VarianceRVFLClassifier,
 )
+from robell.metrics import expected_calibration_error
 
 
 class PlainRVFL:
@@ -129,11 +130,6 @@ def race_relatives(plain, X, y):
     print_cpu(times, times["plain NumPy, NumPy's Cholesky"][1])
 
 
-def expected_calibration_error(p, y, n_bins=15):
-    bins = np.minimum((p * n_bins).astype(int), n_bins - 1)
-    return sum(abs((p - y)[bins == b].sum()) for b in range(n_bins)) / len(p)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
@@ -173,7 +169,7 @@ def main():
 
     print("\n20,000 unseen rows  expected calibration error   balanced accuracy")
     for name, model in models.items():
-        error = expected_calibration_error(model.predict_proba(X_test)[:, 1], y_test)
+        error = expected_calibration_error(y_test, model.predict_proba(X_test), n_bins=15)
         accuracy = balanced_accuracy_score(y_test, model.predict(X_test))
         print(f"{name:20}{error:26.3f}{accuracy:20.3f}")
     print("goal: at most 0.05 for RVFL and ELM. RoBell's probabilities are those of its class")

@@ -127,6 +127,27 @@ def test_the_engine_knows_no_study_and_the_report_no_audit():
         assert "studies.own" not in seen, path
 
 
+MOST_LINES, LONGEST_FUNCTION = 450, 45  # of a function without its documentation
+
+
+def length_of(function):
+    """Return the lines of a function, those of its documentation left out."""
+    first = function.body[0]
+    has_doc = ast.get_docstring(function) is not None
+    doc = first.end_lineno - first.lineno + 1 if has_doc else 0
+    return function.end_lineno - function.lineno + 1 - doc
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_files_and_functions_can_be_read_at_one_go(path):
+    source = path.read_text(encoding="utf-8")
+    assert len(source.splitlines()) <= MOST_LINES
+    if path.name == KERNELS:  # a Triton kernel is one function
+        return
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    assert [one.name for one in functions if length_of(one) > LONGEST_FUNCTION] == []
+
+
 def first_line(path):
     """Return the first sentence of a module's docstring, on one line."""
     doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))

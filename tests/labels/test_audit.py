@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import robell.labels.audit.prepare as prepare_module
-import robell.labels.audit.run as audit_module
 import robell.tables.read as read_module
 import robell.tables.sample as sample_module
 from robell._core.tools.files import FileError
@@ -326,7 +325,7 @@ def test_many_columns_mean_fewer_rows(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sample_module, "LEAST_SAMPLE", 50)
     assert len(audit(frame, "label").row) == 200
     monkeypatch.undo()
-    monkeypatch.setattr(audit_module, "PREPARED_CELLS", 600)
+    monkeypatch.setattr(prepare_module, "PREPARED_CELLS", 600)
     result = audit(frame, "label")
     assert len(result.row) == 100
     assert result.evidence.is_sample

@@ -8,17 +8,22 @@ import numpy as np
 
 from robell._core.tools.files import FileError
 from robell.labels.audit.numeric_result import NumberAuditResult, NumberEvidence
-from robell.labels.audit.prepare import nothing_left, prepare_columns
+from robell.labels.audit.prepare import (
+    dropped_notes,
+    fewer_rows,
+    judging_bytes,
+    nothing_left,
+    prepare_columns,
+)
 from robell.labels.audit.reasons import reasons_of_numbers, with_reasons
 from robell.labels.audit.reviewed import confirmed_rows
 from robell.labels.judge_numbers import judge_numbers
 from robell.labels.target_issues import COVERAGE
 from robell.labels.trust_numbers import expected_wrong, measure_number_trust
-from robell.tables.columns import ColumnNote
 from robell.tables.leaks import find_number_leak
 from robell.tables.number_target import read_number_target
 
-PREPARED_CELLS = 40_000_000  # rows x columns of numbers
+SCORES_A_ROW = 60  # numbers that are held for every row while it is judged
 
 
 def audit_numbers(table, place, drop, random_state, budget, asked_for):
@@ -32,16 +37,14 @@ def audit_numbers(table, place, drop, random_state, budget, asked_for):
         return find_number_leak(prepared, target.values)
 
     used, notes, leaks = prepare_columns(audited, features, leak_of, budget)
-    notes += tuple(ColumnNote(one, "left out", 0, "left out, as asked") for one in drop)
+    notes += dropped_notes(drop)
     if not used:
         raise FileError(nothing_left(table.name, notes))
     n_columns = sum(column.matrix.shape[1] for column in used)
-    most = PREPARED_CELLS // n_columns
-    if len(audited.rows) > most:  # the same again with fewer rows
-        chosen = np.random.default_rng(random_state).choice(len(table.rows), most, replace=False)
-        fewer = table.take(np.sort(chosen))
+    fewer = fewer_rows(table, len(audited.rows), n_columns, random_state)
+    if fewer is not None:
         return audit_numbers(fewer, place, drop, random_state, budget, asked_for)
-    budget.require(table.name, _judging(len(audited.rows), n_columns))
+    budget.require(table.name, judging_bytes(len(audited.rows), n_columns, SCORES_A_ROW))
     matrix = np.column_stack([column.matrix for column in used])
     judgement = judge_numbers(matrix, target.values, np.ones(len(matrix)), random_state)
     trust = measure_number_trust(judgement, matrix.shape)
@@ -63,12 +66,6 @@ def audit_numbers(table, place, drop, random_state, budget, asked_for):
         asked_for,
     )
     return _result(table, evidence, notes)
-
-
-def _judging(n_rows, n_columns):
-    """Return about how many bytes the columns and their judgement take, as measured."""
-    cells = 5 * n_rows * n_columns + 60 * n_rows
-    return 8 * (cells + 24 * n_columns**2) + (100 << 20)  # Gram matrices; blocks and the page
 
 
 def finish(result, prints, decided):

@@ -13,7 +13,14 @@ from robell.labels.audit.findings import contradictions
 from robell.labels.audit.groups import read_group_column
 from robell.labels.audit.numeric_run import audit_numbers, finish
 from robell.labels.audit.output import name_of, output_paths, require_whole
-from robell.labels.audit.prepare import dropped_columns, nothing_left, prepare_columns
+from robell.labels.audit.prepare import (
+    dropped_columns,
+    dropped_notes,
+    fewer_rows,
+    judging_bytes,
+    nothing_left,
+    prepare_columns,
+)
 from robell.labels.audit.reasons import reasons_of_classes, with_reasons
 from robell.labels.audit.result import AuditResult, Evidence, Groups
 from robell.labels.audit.reviewed import read_reviewed, with_review
@@ -31,7 +38,7 @@ from robell.tables.sample import MAX_ROWS
 from robell.tables.target import LEAST_ROWS, find_column, read_labels
 
 SEEDS = 1 << 32  # as many as scikit-learn knows
-PREPARED_CELLS = 40_000_000  # rows x columns of numbers
+SCORES_A_CLASS = 30  # numbers that are held for every row while it is judged
 
 
 def audit(
@@ -195,7 +202,7 @@ def _audit(table, place, asked, random_state, budget):
         return find_leak(prepared, labels.codes, len(labels.classes))
 
     used, notes, leaks = prepare_columns(audited, features, leak_of, budget)
-    notes += tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in asked.drop)
+    notes += dropped_notes(asked.drop)
     if grouping is not None:
         column = audited.columns[asked.group]
         gone = int(missing_cells(column).sum())
@@ -203,11 +210,11 @@ def _audit(table, place, asked, random_state, budget):
     if not used:
         raise FileError(nothing_left(table.name, notes))
     n_columns = sum(column.matrix.shape[1] for column in used)
-    most = PREPARED_CELLS // n_columns
-    if len(audited.rows) > most:  # the same again with fewer rows
-        chosen = np.random.default_rng(random_state).choice(len(table.rows), most, replace=False)
-        return _audit(table.take(np.sort(chosen)), place, asked, random_state, budget)
-    budget.require(table.name, _judging(len(audited.rows), n_columns, len(labels.classes)))
+    fewer = fewer_rows(table, len(audited.rows), n_columns, random_state)
+    if fewer is not None:
+        return _audit(fewer, place, asked, random_state, budget)
+    scores = SCORES_A_CLASS * len(labels.classes)
+    budget.require(table.name, judging_bytes(len(audited.rows), n_columns, scores))
     matrix = np.column_stack([column.matrix for column in used])
     judgement, trust, noise = _judge(matrix, labels.codes, random_state, grouping)
     evidence = Evidence(
@@ -224,12 +231,6 @@ def _audit(table, place, asked, random_state, budget):
         groups=noise and Groups(audited.columns[asked.group].name, grouping[1], noise),
     )
     return _result(table, table.columns[place].name, evidence, notes)
-
-
-def _judging(n_rows, n_columns, n_classes):
-    """Return about how many bytes the columns and their judgement take, as measured."""
-    cells = 5 * n_rows * n_columns + 30 * n_rows * n_classes  # columns, copies of them, and scores
-    return 8 * (cells + 24 * n_columns**2) + (100 << 20)  # Gram matrices; blocks and the page
 
 
 def _judge(matrix, codes, random_state, grouping=None):

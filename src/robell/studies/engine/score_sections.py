@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from robell.report import plots
-from robell.report.page import Callout, Paragraph, Section, TableBlock, literal
+from robell.report.page import Callout, Details, Paragraph, Section, TableBlock, literal
 from robell.report.tables import Table
 from robell.report.text import counted
 from robell.studies.engine.report import failed_blocks
+from robell.studies.engine.score_tables import dataset_table
 from robell.studies.engine.scores import CLEAN, METRICS
 
 
@@ -82,6 +83,20 @@ def diagrams(cell, figures, metrics, names):
             "Average ranks, 1 = best. Models under one bar do not differ by the Nemenyi test at "
             "5 %.",
         )
+
+
+def one_by_one(cells, metrics, what):
+    """Show every set by itself, a closed list for each metric; ``what`` a set is called."""
+    groups = [
+        Details(
+            f"{METRICS[metric]}, {what} by {what}",
+            tuple(TableBlock(dataset_table(cell, metric)) for cell in cells),
+        )
+        for metric in metrics
+    ]
+    text = f"All metrics of all {what}s at all levels are in `tables/every_score.csv`."
+    title = f"{what.capitalize()} by {what}"
+    return Section(f"each-{what}", title, (*groups, Paragraph(text)))
 
 
 def failures(results):

@@ -17,10 +17,9 @@ from robell.report.page import (
 from robell.report.tables import Table
 from robell.report.text import counted
 from robell.studies.engine.report import last_run, unavailable_notes
-from robell.studies.engine.score_sections import diagrams, failures, one_table, remarks
+from robell.studies.engine.score_sections import diagrams, failures, one_by_one, one_table, remarks
 from robell.studies.engine.score_tables import (
     cell_table,
-    dataset_table,
     significance_table,
     time_table,
 )
@@ -313,15 +312,7 @@ def each_set(cells):
     shown = [cell for cell in cells if cell.level in DIAGRAM_LEVELS]
     if not shown:
         return None
-    groups = [
-        Details(
-            f"{METRICS[metric]}, set by set",
-            tuple(TableBlock(dataset_table(cell, metric)) for cell in shown),
-        )
-        for metric in DIAGRAM_METRICS
-    ]
-    text = "All metrics of all sets at all levels are in `tables/every_score.csv`."
-    return Section("each-set", "Set by set", (*groups, Paragraph(text)))
+    return one_by_one(shown, DIAGRAM_METRICS, "set")
 
 
 def _side(name):

@@ -15,7 +15,14 @@ from robell.report.page import (
 from robell.report.tables import Table, to_csv, to_markdown
 from robell.report.text import counted
 from robell.studies.engine.report import last_run, unavailable_notes
-from robell.studies.engine.score_sections import curves, diagrams, failures, one_table, remarks
+from robell.studies.engine.score_sections import (
+    curves,
+    diagrams,
+    failures,
+    one_by_one,
+    one_table,
+    remarks,
+)
 from robell.studies.engine.score_tables import (
     against_table,
     cell_table,
@@ -133,15 +140,7 @@ def each_table(cells):
     """Every table by itself, in the metrics that are shown."""
     if not cells:
         return None
-    groups = [
-        Details(
-            f"{METRICS[metric]}, table by table",
-            tuple(TableBlock(dataset_table(cell, metric)) for cell in cells),
-        )
-        for metric in METRICS
-    ]
-    text = "All metrics of all tables at all levels are in `tables/every_score.csv`."
-    return Section("each-table", "Table by table", (*groups, Paragraph(text)))
+    return one_by_one(cells, METRICS, "table")
 
 
 def data(results, run):
