@@ -17,13 +17,18 @@ from robell._core.membership import pairs as pairwise
 from robell._core.membership.distances import (
     KernelRows,
     ReachRows,
+    Space,
     center,
     distances_of_pairs,
     kernel_tile,
+    plain_sums,
     product_rounding,
+    products,
     reach_tile,
     representable,
     single_precision_serves,
+    weigh_columns,
+    weigh_rows,
 )
 from robell._core.membership.pairs import (
     Workers,
@@ -142,13 +147,33 @@ def test_counts_are_exact_where_distances_tie_with_the_reach(X, offset, choice):
     np.testing.assert_array_equal(found, counts_at_once(X, classes, np.ones(len(X)), reach))
 
 
+@pytest.mark.parametrize("reach", [0.0, 1.0, 2.0, 5.0])
+@pytest.mark.parametrize("values", [2, 40])
+def test_doubtful_pairs_of_many_units_are_counted_once(rng, monkeypatch, reach, values):
+    """With two values nearly every pair is doubtful, with forty a few are."""
+    X = rng.integers(0, values, (200, 4)).astype(float)
+    classes = np.sort(rng.integers(0, 3, 200))
+    weight = rng.uniform(0.5, 2.0, 200)
+    monkeypatch.setattr(pairwise, "TILE", 4)
+    monkeypatch.setattr(pairwise, "SMALL", 0)
+    ones = np.ones(200)
+    np.testing.assert_array_equal(
+        neighbour_weights(X, classes, ones, reach), counts_at_once(X, classes, ones, reach)
+    )
+    np.testing.assert_allclose(
+        neighbour_weights(X, classes, weight, reach),
+        counts_at_once(X, classes, weight, reach),
+        rtol=1e-12,
+    )
+
+
 def test_single_and_double_products_decide_alike(rng):
     X = rng.normal(size=(300, 20))
     reach = float(np.median(cdist(X, X, "sqeuclidean")))
     assert single_precision_serves(20, float((X**2).sum(axis=1).max()), reach)
     everything = slice(0, 300)
     single, double = (
-        reach_tile(rows, rows, everything, everything, reach)
+        reach_tile(rows, rows, everything, everything, reach, Space())
         for rows in (ReachRows.of(X, reach, True), ReachRows.of(X, reach, False))
     )
     np.testing.assert_array_equal(single, double)
@@ -159,7 +184,7 @@ def test_single_and_double_products_decide_alike(rng):
 def test_rounding_of_products_is_within_its_bound(rng, n_features):
     X = rng.normal(size=(200, n_features)) * 10.0 ** rng.uniform(-2, 1, (200, 1))
     rows = ReachRows.of(X, 2.0, True)
-    products = rows.left @ rows.right.T
+    products = rows.left @ rows.right
     exact = 0.5 * (1.0 - cdist(X, X, "sqeuclidean") / 2.0)
     norms = 2.0 * rows.norms.max()
     bound = product_rounding(n_features, float(np.finfo(np.float32).eps), norms, rows.reach)
@@ -180,6 +205,32 @@ def test_one_outlier_does_not_spoil_the_others(rng):
     np.testing.assert_array_equal(found, counts_at_once(X, classes, np.ones(500), 4.0))
     sums = same_class_dissimilarity(X, classes, np.ones(500), 0.3)
     np.testing.assert_allclose(sums, sums_at_once(X, classes, np.ones(500), 0.3), rtol=1e-9)
+
+
+# -- parts of a tile --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 1), (240, 480), (251, 33), (700, 1920)])
+def test_products_in_parts_are_those_of_whole_matrices(rng, dtype, n_rows, n_columns):
+    left = rng.normal(size=(n_rows, 6)).astype(dtype)
+    right = rng.normal(size=(6, n_columns)).astype(dtype)
+    space, found = Space(), np.empty((n_rows, n_columns), dtype)
+    for rows, part in products(left, right, 120, space):
+        found[rows] = part
+    np.testing.assert_allclose(found, left @ right, atol=1e-5 if dtype == np.float32 else 1e-13)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 2040), (240, 480), (960, 1920), (300, 2048)])
+def test_weights_of_rows_and_columns_of_a_mask(rng, shape, share):
+    within = rng.random(shape) < share
+    np.testing.assert_array_equal(weigh_rows(within, None), within.sum(axis=1))
+    np.testing.assert_array_equal(weigh_columns(within, None), within.sum(axis=0))
+    np.testing.assert_array_equal(weigh_columns(within[:, 1:], None), within[:, 1:].sum(axis=0))
+    rows, columns = (rng.integers(1, 5, n).astype(float) for n in shape)
+    np.testing.assert_array_equal(weigh_rows(within, columns), within @ columns)
+    np.testing.assert_array_equal(weigh_columns(within, rows), rows @ within)
 
 
 # -- kernels at their limits ------------------------------------------------------------
@@ -213,6 +264,25 @@ def test_both_forms_of_a_tile_say_the_same(shift, width):
     tile, one = kernel_tile(a, b, slice(0, 20), slice(0, 30))
     expected = -np.expm1(-cdist(X, Y, "sqeuclidean") / width**2)
     np.testing.assert_allclose(one - tile, expected, rtol=1e-12)
+
+
+def test_plain_sums_are_exact_or_refused(rng):
+    X, Y = rng.normal(size=(50, 4)), rng.normal(size=(70, 4))
+    weights = rng.uniform(0.5, 2.0, 50), rng.uniform(0.5, 2.0, 70)
+
+    def sums(X, Y, width):
+        a, b = (KernelRows.of(Z, 1 / width**2) for Z in (X, Y))
+        return plain_sums(a, b, weights, (16, 32), Space())
+
+    for width in (0.3, 2.0, 8.0):
+        D = -np.expm1(-cdist(X, Y, "sqeuclidean") / width**2)
+        row_sums, column_sums = sums(X, Y, width)
+        np.testing.assert_allclose(row_sums, D @ weights[1], rtol=1e-12)
+        np.testing.assert_allclose(column_sums, weights[0] @ D, rtol=1e-12)
+    assert sums(X, Y, 100.0) is None  # every K near 1
+    assert sums(X + 1e4, Y + 1e4, 1.0) is None  # exponents that rounding spoils
+    Y[:] = X[45]
+    assert sums(X, Y, 2.0) is None  # one row near all columns
 
 
 def test_distances_of_chosen_pairs(rng):

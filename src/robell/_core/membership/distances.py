@@ -6,7 +6,11 @@ bound of that rounding, and computed again from their differences.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -18,12 +22,18 @@ from robell._core.array import namespace
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Size = tuple[int, int]  # rows and columns
 
 EPS64 = float(np.finfo(np.float64).eps)
 VISIBLE = 1e-11  # relative errors of K from which on close pairs are computed more carefully
 VANISHED = 60.0  # 2^-60 is lost beside 1
 NEAR_ONE = 1.0 / 64.0  # exponents from which on K is so near 1 that 1 - K would lose digits
 LOG2_E, LN_2 = float(np.log2(np.e)), float(np.log(2.0))
+SMALL_PRODUCT = 1_000_000  # multiplications up to which OpenBLAS does not copy its operands first
+BYTES = np.uint64(0x00FF00FF00FF00FF)  # every other byte of eight
+ONES = np.uint64(0x0001000100010001)
+COMPARED = 120  # rows whose products are compared while they stay in a core's cache
+MANY = 20  # of so many pairs one: from then on the differences of all are taken
 
 
 def center(X: Array) -> Array:
@@ -75,15 +85,64 @@ def squared_distances(X: Array, Y: Array) -> Array:
 def distances_of_pairs(X: Array, Y: Array, chosen: Mask) -> tuple[Labels, Labels, Array]:
     """Return the places (i, j) of the chosen pairs and |x_i - y_j|² from their differences."""
     i, j = np.divmod(np.flatnonzero(chosen), chosen.shape[1])  # np.nonzero is far slower
-    if 20 * len(i) > chosen.size:
-        return i, j, cdist(X, Y, "sqeuclidean")[i, j]
+    return i, j, distances_at(X, Y, i, j)
+
+
+def distances_at(X: Array, Y: Array, i: Labels, j: Labels) -> Array:
+    """Return |x_i - y_j|² of the pairs (i, j), from their differences."""
+    if MANY * len(i) > len(X) * len(Y):
+        return np.asarray(cdist(X, Y, "sqeuclidean")[i, j])
     D2 = np.empty(len(i))
     step = max(1, (1 << 17) // X.shape[1])
     for start in range(0, len(i), step):
         part = slice(start, start + step)
         difference = X[i[part]] - Y[j[part]]
         D2[part] = squared_norms(difference)
-    return i, j, D2
+    return D2
+
+
+# -- products of tiles ----------------------------------------------------------------
+
+
+class Space(local):
+    """Memory that a thread uses again for every tile; given back with the object."""
+
+    def take(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """Return an array of a shape, its values left over from its last use."""
+        size = prod(shape)
+        held: NDArray[Any] | None = self.__dict__.get(name)
+        if held is None or held.size < size or held.dtype != dtype:
+            held = self.__dict__[name] = np.empty(size, dtype)
+        return held[:size].reshape(shape)
+
+
+def products(
+    left: NDArray[Any], right: NDArray[Any], step: int, space: Space
+) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Yield left @ right some rows at a time, each part in the memory of the last.
+
+    A part is a stack of products of few rows, in one call of NumPy: a third faster than one
+    product, and few short operations between which threads would wait for Python's lock.
+    """
+    (n_rows, length), n_columns = left.shape, right.shape[1]
+    whole = n_rows - n_rows % step
+    for first, last, size in ((0, whole, step), (whole, n_rows, n_rows - whole)):
+        if first == last:
+            continue
+        rows = _rows_of_small_product(size, length * n_columns)
+        found = space.take("product", (size // rows, rows, n_columns), left.dtype)
+        stacks = left[first:last].reshape(-1, size // rows, rows, length)
+        part = found.reshape(size, n_columns)
+        for start, stack in zip(range(first, last, size), stacks, strict=True):
+            np.matmul(stack, right, out=found)
+            yield slice(start, start + size), part
+
+
+@lru_cache(maxsize=256)
+def _rows_of_small_product(n_rows: int, multiplications: int) -> int:
+    """Return how many rows to multiply at a time, each with so many multiplications."""
+    most = SMALL_PRODUCT // multiplications
+    return next((rows for rows in range(min(most, n_rows), 7, -1) if n_rows % rows == 0), n_rows)
 
 
 # -- kernel values --------------------------------------------------------------------
@@ -99,7 +158,7 @@ class KernelRows:
 
     X: Array
     left: Array
-    right: Array
+    right: Array  # a column for each row
     norms: Array  # g|x|²
     g: float
 
@@ -107,12 +166,11 @@ class KernelRows:
     def of(cls, X: Array, inv_width2: float) -> KernelRows:
         """Make rows ready; ``inv_width2`` as :func:`representable` allows."""
         g = LOG2_E * inv_width2
-        scaled = np.sqrt(2.0 * g) * X
-        norms = 0.5 * squared_norms(scaled)
-        left, right = np.empty((2, len(X), X.shape[1] + 2))
-        left[:, :-2] = right[:, :-2] = scaled
-        left[:, -2] = right[:, -1] = -norms
-        left[:, -1] = right[:, -2] = 1.0
+        left, right = np.empty((len(X), X.shape[1] + 2)), np.empty((X.shape[1] + 2, len(X)))
+        np.multiply(X, np.sqrt(2.0 * g), out=left[:, :-2])
+        norms = 0.5 * squared_norms(left[:, :-2])
+        left[:, -2], left[:, -1] = -norms, 1.0
+        right[:-2], right[-2], right[-1] = left[:, :-2].T, 1.0, -norms
         return cls(X, left, right, norms, g)
 
 
@@ -123,6 +181,12 @@ def representable(inv_width2: float, X: Array) -> float:
     return min(inv_width2, 1e290 / largest) if largest > 1e-10 else inv_width2
 
 
+def exponent_rounding(rows: KernelRows, columns: KernelRows, r: slice, c: slice) -> float:
+    """Return a bound of the rounding of a tile's exponents."""
+    largest_norms = float(rows.norms[r].max() + columns.norms[c].max())
+    return float(4 * (rows.X.shape[1] + 4) * EPS64 * largest_norms)
+
+
 def kernel_tile(
     rows: KernelRows, columns: KernelRows, r: slice, c: slice, diagonal: bool = False
 ) -> tuple[Array, float]:
@@ -130,9 +194,8 @@ def kernel_tile(
 
     ``diagonal`` says that both sides are the same rows.
     """
-    exponents = rows.left[r] @ columns.right[c].T
-    largest_norms = float(rows.norms[r].max() + columns.norms[c].max())
-    rounding = 4 * (rows.X.shape[1] + 4) * EPS64 * largest_norms
+    exponents = rows.left[r] @ columns.right[:, c]
+    rounding = exponent_rounding(rows, columns, r, c)
     # Pairs within the rounding are computed again from their differences; where the rounding
     # would be seen in K, so are all pairs whose K is seen.
     near = -rounding if rounding < VISIBLE else -rounding - VANISHED
@@ -155,6 +218,41 @@ def kernel_tile(
     return np.expm1(exponents, out=exponents), 0.0
 
 
+@np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use
+def plain_sums(
+    rows: KernelRows, columns: KernelRows, weights: tuple[Array, Array], step: Size, space: Space
+) -> tuple[Array, Array] | None:
+    """Return Σ_j w_j (1 - K_ij) of every row and Σ_i w_i (1 - K_ij) of every column.
+
+    ``weights`` are those of rows and columns, ``step`` the size of a tile. What is returned are
+    differences of sums of weights and of w K. None where these lose digits: some row or column
+    has nearly all K near 1, or the rounding of exponents would be seen.
+    """
+    (n_rows, n_columns), (row_weight, column_weight) = (len(rows.X), len(columns.X)), weights
+    everything = slice(None)
+    if exponent_rounding(rows, columns, everything, everything) >= VISIBLE:
+        return None
+    row_parts = np.empty((-(-n_columns // step[1]), n_rows))
+    column_parts = np.empty((-(-n_rows // step[0]), n_columns))
+    for k, row_sums in enumerate(row_parts):
+        c = slice(k * step[1], min((k + 1) * step[1], n_columns))
+        weight, right = column_weight[c], columns.right[:, c]
+        for r, K in products(rows.left, right, step[0], space):
+            np.exp2(K, out=K)
+            np.matmul(K, weight, out=row_sums[r])
+            np.matmul(row_weight[r], K, out=column_parts[r.start // step[0], c])
+        if k == 0 and not _few_near_one(weight.sum() - row_sums.mean(), weight.sum()):
+            return None  # a wide kernel: all other tiles would be computed for nothing
+    found = column_weight.sum() - row_parts.sum(axis=0), row_weight.sum() - column_parts.sum(axis=0)
+    kept = _few_near_one(found[0].min(), column_weight.sum())
+    return found if kept and _few_near_one(found[1].min(), row_weight.sum()) else None
+
+
+def _few_near_one(smallest: float, total: float) -> bool:
+    """Say whether a sum of weighted 1 - K has lost no more digits than 1 - K at NEAR_ONE."""
+    return bool(smallest >= NEAR_ONE * total)
+
+
 # -- rows within reach ------------------------------------------------------------------
 
 
@@ -168,7 +266,7 @@ class ReachRows:
 
     X: Array
     left: NDArray[np.floating[Any]]
-    right: NDArray[np.floating[Any]]
+    right: NDArray[np.floating[Any]]  # a column for each row
     norms: Array  # |x|², in the unit of the products
     reach: float  # R², likewise
 
@@ -179,11 +277,11 @@ class ReachRows:
         if single:
             scaled, reach = X / np.sqrt(max_distance2), 1.0
         norms = squared_norms(scaled)
-        shape = (2, len(X), X.shape[1] + 2)
-        left, right = np.empty(shape, np.float32 if single else np.float64)
-        left[:, :-2] = right[:, :-2] = scaled
-        left[:, -2] = right[:, -1] = 0.25 * reach - 0.5 * norms
-        left[:, -1] = right[:, -2] = 1.0
+        dtype = np.float32 if single else np.float64
+        left = np.empty((len(X), X.shape[1] + 2), dtype)
+        right = np.empty((X.shape[1] + 2, len(X)), dtype)
+        left[:, :-2], left[:, -2], left[:, -1] = scaled, 0.25 * reach - 0.5 * norms, 1.0
+        right[:-2], right[-2], right[-1] = left[:, :-2].T, 1.0, left[:, -2]
         return cls(X, left, right, norms, reach)
 
 
@@ -206,32 +304,68 @@ def single_precision_serves(n_features: int, largest_norm2: float, max_distance2
 
 
 def reach_tile(
-    rows: ReachRows, columns: ReachRows, r: slice, c: slice, max_distance2: float
+    rows: ReachRows, columns: ReachRows, r: slice, c: slice, max_distance2: float, space: Space
 ) -> Mask:
     """Return which pairs have |x - y|² <= R², those too near to tell computed in full."""
-    # Finite rows have finite products; a BLAS may set the flag "invalid" in lanes it does not use.
-    with np.errstate(invalid="ignore"):
-        products = rows.left[r] @ columns.right[c].T
+    within, doubtful = certain_tile(rows, columns, r, c, space)
+    decide(within, doubtful, rows, columns, r, c, max_distance2)
+    return within
+
+
+def decide(
+    within: Mask,
+    doubtful: Labels,
+    rows: ReachRows,
+    columns: ReachRows,
+    r: slice,
+    c: slice,
+    max_distance2: float,
+) -> None:
+    """Compute the doubtful pairs of a tile in full."""
+    i, j = np.divmod(doubtful, within.shape[1])
+    within[i, j] = max_distance2 >= distances_at(rows.X[r], columns.X[c], i, j)
+
+
+@np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use
+def certain_tile(
+    rows: ReachRows, columns: ReachRows, r: slice, c: slice, space: Space
+) -> tuple[Mask, Labels]:
+    """Return which pairs are within reach whatever the rounding, and the places of doubtful ones.
+
+    Places are counted row by row; the pairs stand in memory that the next tile uses again.
+    """
+    left, right = rows.left[r], columns.right[:, c]
     norms = float(rows.norms[r].max() + columns.norms[c].max())
-    eps = float(np.finfo(products.dtype).eps)
+    eps = float(np.finfo(left.dtype).eps)
     rounding = product_rounding(rows.X.shape[1], eps, norms, rows.reach)
-    within, not_beyond = products >= rounding, products >= -rounding
-    doubtful = within != not_beyond
-    if doubtful.any():
-        i, j, D2 = distances_of_pairs(rows.X[r], columns.X[c], doubtful)
-        within[i, j] = max_distance2 >= D2
-    return np.asarray(within)
+    bounds = np.array([rounding, -rounding], left.dtype)[:, None, None]
+    masks = space.take("masks", (2, len(left), right.shape[1]), np.bool_)
+    for part, found in products(left, right, COMPARED, space):
+        np.greater_equal(found, bounds, out=masks[:, part])
+    return masks[0], _places_that_differ(*masks.reshape(2, -1))
+
+
+def _places_that_differ(a: Mask, b: Mask) -> Labels:
+    """Return where two masks differ; few places are found by comparing eight at a time, twice."""
+    if a.size % 64:
+        return np.flatnonzero(a != b)
+    words = np.flatnonzero((a.view(np.uint64) != b.view(np.uint64)).view(np.uint64) != 0)
+    chosen = a.reshape(-1, 64)[words] != b.reshape(-1, 64)[words]
+    places = np.flatnonzero(chosen)
+    return 64 * words[places // 64] + places % 64
 
 
 def weigh_rows(within: Mask, weight: Array | None) -> NDArray[Any]:
     """Return the weight within reach of every row of a tile; None stands for ones."""
     if weight is not None:
         return np.asarray(within @ weight)
-    n_rows, n_columns = within.shape
+    n_columns = within.shape[1]
     if n_columns % 8 == 0 and n_columns <= 8 * 255 and within.flags.c_contiguous:
-        # Eight booleans added at a time, as bytes of one number, none of which exceeds 255
+        # Eight booleans added at a time, as bytes of one number, none of which exceeds 255;
+        # then these bytes, by twos
         eighths = np.add.reduce(within.view(np.uint64), axis=1)
-        return np.asarray(eighths.view(np.uint8).reshape(n_rows, 8).sum(axis=1, dtype=np.intp))
+        quarters = (eighths & BYTES) + ((eighths >> 8) & BYTES)
+        return np.asarray((quarters * ONES) >> 48)
     bits = np.packbits(within, axis=1)  # several times faster than a sum of booleans
     return np.asarray(np.bitwise_count(bits).sum(axis=1, dtype=np.intp))
 
@@ -240,5 +374,9 @@ def weigh_columns(within: Mask, weight: Array | None) -> NDArray[Any]:
     """Return the weight within reach of every column of a tile; None stands for ones."""
     if weight is not None:
         return np.asarray(weight @ within)
-    small = np.uint8 if len(within) < 256 else np.intp
-    return np.asarray(np.add.reduce(within.view(np.uint8), axis=0, dtype=small))
+    n_rows, n_columns = within.shape
+    rows = min(n_rows, 240)  # at most 255, which is as far as bytes count
+    if n_rows % rows:
+        return np.asarray(np.add.reduce(within.view(np.uint8), axis=0, dtype=np.intp))
+    parts = within.view(np.uint8).reshape(n_rows // rows, rows, n_columns)
+    return np.asarray(np.add.reduce(parts, axis=1, dtype=np.uint8).sum(axis=0, dtype=np.intp))

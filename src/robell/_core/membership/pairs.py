@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from threading import Event
 from typing import Any, TypeVar
 
@@ -23,11 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robell._core.membership.distances import (
+    MANY,
     KernelRows,
     Mask,
     ReachRows,
+    Space,
+    certain_tile,
+    decide,
+    distances_at,
     kernel_tile,
+    plain_sums,
     product_rounding,
+    products,
     reach_tile,
     representable,
     single_precision_serves,
@@ -43,8 +51,7 @@ Found = TypeVar("Found")
 
 TILE = 240  # rows of a tile; at most 255, which is as far as its columns are counted
 STRIP = 2  # columns of a tile, in units of its rows: 0.9 MiB of numbers
-# Comparisons are so short that threads would wait for Python's lock: fewer and wider tiles.
-COUNT_STRIP = 8
+COUNTED = 4  # rows that are counted at once, in units of a tile's: 3.7 MB of booleans
 BLOCK = 8  # rows of a block, in units of a tile's: a unit of work takes some ten milliseconds
 SMALL = 512  # rows of a table that is one tile
 
@@ -136,21 +143,32 @@ def _n_pairs(rows: slice, columns: slice) -> int:
     return int(n_rows * (n_rows + 1) // 2 if rows == columns else n_rows * n_columns)
 
 
-def _tiles(
-    n_rows: int, n_columns: int, same: bool, strip: int = STRIP
-) -> Iterator[tuple[slice, slice, bool]]:
+def _tiles(n_rows: int, n_columns: int, same: bool) -> Iterator[tuple[slice, slice, bool]]:
     """Yield the tiles of a unit, and whether each lies on the diagonal.
 
     ``same`` says that rows and columns are the same block: then those on and above the diagonal.
     """
-    if same and n_rows <= SMALL:
-        yield slice(0, n_rows), slice(0, n_rows), True
-        return
-    for rows in blocks_of(0, n_rows, TILE):
+    for rows, after in _strips(n_rows, n_columns, same, TILE):
         if same:
             yield rows, rows, True
-        for columns in blocks_of(rows.stop if same else 0, n_columns, strip * TILE):
+        for columns in blocks_of(after.start, after.stop, STRIP * TILE):
             yield rows, columns, False
+
+
+def _strips(n_rows: int, n_columns: int, same: bool, step: int) -> Iterator[Unit]:
+    """Yield the strips of a unit: some rows, and all columns that they are compared with.
+
+    ``same`` says that rows and columns are the same block: then those after the rows themselves.
+    """
+    if same:
+        step = n_rows if n_rows <= SMALL else TILE
+    for rows in blocks_of(0, n_rows, step):
+        yield rows, slice(rows.stop if same else 0, n_columns)
+
+
+def _kept(prepare: Callable[..., Found], workers: Workers) -> Callable[..., Found]:
+    """Keep the last blocks made ready: units that follow one another share their rows."""
+    return lru_cache(maxsize=2 * workers.n_threads + 2)(prepare)
 
 
 # -- passes over all pairs -------------------------------------------------------------
@@ -166,12 +184,18 @@ def same_class_dissimilarity(
     """
     g = representable(inv_width2, X)
 
+    prepared = _kept(lambda start, stop: KernelRows.of(X[start:stop], g), workers)
+    space = Space()
+
     def compute(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array]:
-        a = KernelRows.of(X[rows], g)
-        b = a if rows == columns else KernelRows.of(X[columns], g)
-        row_weight, column_weight = weight[rows], weight[columns]
+        a, b = prepared(rows.start, rows.stop), prepared(columns.start, columns.stop)
+        row_weight, column_weight = weights = weight[rows], weight[columns]
+        if rows != columns:
+            found = plain_sums(a, b, weights, (TILE, STRIP * TILE), space)
+            if found is not None:
+                return found
         row_sums, column_sums = np.zeros(len(a.X)), np.zeros(len(b.X))
-        for r, c, diagonal in _tiles(len(a.X), len(b.X), a is b):
+        for r, c, diagonal in _tiles(len(a.X), len(b.X), rows == columns):
             if stop.is_set():
                 break
             tile, one = kernel_tile(a, b, r, c, diagonal)
@@ -211,34 +235,99 @@ def neighbour_weights(
     if np.isinf(max_distance2):
         sizes = np.bincount(classes, weights=weight)
         return np.full(len(X), weight.sum()), np.asarray(sizes[classes], np.float64)
-    norms = squared_norms(X)
-    unit_weights = bool((weight == 1.0).all())
+    work = _Counting(X, classes, weight, max_distance2, workers)
     counts = np.zeros((2, len(X)))  # all, own class
-
-    def compute(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array]:
-        largest = float(max(norms[rows].max(), norms[columns].max()))
-        single = single_precision_serves(X.shape[1], largest, max_distance2)
-        a = ReachRows.of(X[rows], max_distance2, single)
-        b = a if rows == columns else ReachRows.of(X[columns], max_distance2, single)
-        row_counts, column_counts = np.zeros((2, len(a.X))), np.zeros((2, len(b.X)))
-        for r, c, diagonal in _tiles(len(a.X), len(b.X), a is b, COUNT_STRIP):
-            if stop.is_set():
-                break
-            within = reach_tile(a, b, r, c, max_distance2)
-            row_weight = None if unit_weights else weight[rows][r]
-            column_weight = None if unit_weights else weight[columns][c]
-            for counted, mask in _by_class(within, classes[rows][r], classes[columns][c]):
-                row_counts[counted, r] += weigh_rows(mask, column_weight)
-                if not diagonal:
-                    column_counts[counted, c] += weigh_columns(mask, row_weight)
-        return row_counts, column_counts
 
     def collect(rows: slice, columns: slice, found: tuple[Array, Array]) -> None:
         counts[:, rows] += found[0]
         counts[:, columns] += found[1]
 
-    share_out(units_of(0, len(X)), compute, collect, workers)
+    share_out(units_of(0, len(X)), work.count, collect, workers)
     return counts[0], counts[1]
+
+
+class _Counting:
+    """Counts of rows within reach in a unit of work: of all rows and of the own class.
+
+    Pairs on which rounding might decide are noted, and computed in full at the unit's end: few
+    long operations, between which threads seldom wait for Python's lock.
+    """
+
+    def __init__(
+        self, X: Array, classes: Labels, weight: Array, max_distance2: float, workers: Workers
+    ) -> None:
+        self.X, self.classes, self.max_distance2 = X, classes, max_distance2
+        self.weight = None if (weight == 1.0).all() else weight
+        self.norms, self.space = squared_norms(X), Space()
+        self.prepared = _kept(
+            lambda start, stop, single: ReachRows.of(X[start:stop], max_distance2, single), workers
+        )
+
+    def count(self, rows: slice, columns: slice, stop: Event) -> tuple[Array, Array]:
+        """Return the counts of a unit's rows and columns, each of shape (2, n)."""
+        largest = float(max(self.norms[rows].max(), self.norms[columns].max()))
+        single = single_precision_serves(self.X.shape[1], largest, self.max_distance2)
+        a = self.prepared(rows.start, rows.stop, single)
+        b = self.prepared(columns.start, columns.stop, single)
+        counts = np.zeros((2, len(a.X))), np.zeros((2, len(b.X)))
+        noted = []
+        at_once = TILE if self.weight is not None else COUNTED * TILE  # weighing takes memory
+        for r, after in _strips(len(a.X), len(b.X), rows == columns, at_once):
+            if stop.is_set():
+                break
+            c = slice(r.start, after.stop) if rows == columns else after
+            within, doubtful = certain_tile(a, b, r, c, self.space)
+            if MANY * len(doubtful) > within.size:
+                decide(within, doubtful, a, b, r, c, self.max_distance2)
+            else:
+                i, j = np.divmod(doubtful, within.shape[1])
+                noted.append((i + r.start, j + c.start, j + c.start >= after.start))
+            of_rows = slice(rows.start + r.start, rows.start + r.stop)
+            of_columns = slice(columns.start + c.start, columns.start + c.stop)
+            self._add(counts, within, (of_rows, of_columns), r, c, after)
+        self._decide(noted, counts, rows, columns)
+        return counts
+
+    def _add(
+        self,
+        counts: tuple[Array, Array],
+        within: Mask,
+        places: Unit,
+        r: slice,
+        c: slice,
+        after: slice,
+    ) -> None:
+        """Add the certain pairs of a strip; columns ``after`` are no rows of it."""
+        row_weight, column_weight = (
+            None if self.weight is None else self.weight[place] for place in places
+        )
+        of_rows, of_columns = (self.classes[place] for place in places)
+        for counted, mask in _by_class(within, of_rows, of_columns):
+            counts[0][counted, r] += weigh_rows(mask, column_weight)
+            if after.stop > after.start:
+                beyond = mask[:, after.start - c.start :]
+                counts[1][counted, after] += weigh_columns(beyond, row_weight)
+
+    def _decide(
+        self,
+        noted: list[tuple[Labels, Labels, Mask]],
+        counts: tuple[Array, Array],
+        rows: slice,
+        columns: slice,
+    ) -> None:
+        """Compute the doubtful pairs of a unit in full, and add those within reach."""
+        if not noted:
+            return
+        i, j, both = (np.concatenate(parts) for parts in zip(*noted, strict=True))
+        near = self.max_distance2 >= distances_at(self.X[rows], self.X[columns], i, j)
+        i, j, both = i[near], j[near], both[near]
+        own = self.classes[rows][i] == self.classes[columns][j]
+        for counted, chosen in ((0, np.ones_like(own)), (1, own)):
+            for side, x, y, other in ((0, i, j, columns), (1, j, i, rows)):
+                kept = chosen & both if side else chosen
+                weight = None if self.weight is None else self.weight[other][y[kept]]
+                found = counts[side][counted]
+                found += np.bincount(x[kept], weight, len(found))
 
 
 def _by_class(within: Mask, of_rows: Labels, of_columns: Labels) -> list[tuple[slice, Mask]]:
@@ -274,7 +363,7 @@ def reference_weights(
     nearest = reaches[0]
     if np.isinf(nearest):
         return np.full((3, len(X)), len(references) if weight is None else weight.sum())
-    counts = np.zeros((3, len(X)))
+    counts, space = np.zeros((3, len(X))), Space()
 
     def compute(rows: slice, columns: slice, stop: Event) -> Array:
         norms = [float(squared_norms(Z).max()) for Z in (X[rows], references[columns])]
@@ -285,17 +374,16 @@ def reference_weights(
         steps = [0.5 * (reach - nearest) / unit for reach in reaches]
         part = None if weight is None else weight[columns]
         found = np.zeros((3, len(a.X)))
-        for r in blocks_of(0, len(a.X), TILE):
+        for r, tile in products(a.left, b.right, TILE, space):
             if stop.is_set():
                 break
-            products = a.left[r] @ b.right.T
             scale = float(a.norms[r].max() + b.norms.max())
-            eps = float(np.finfo(products.dtype).eps)
+            eps = float(np.finfo(tile.dtype).eps)
             rounding = product_rounding(X.shape[1], eps, scale, a.reach)
             for k, bound in enumerate((rounding, -steps[1], -steps[2] - rounding)):
                 # Far below any product, and a number in single precision
-                bound = products.dtype.type(max(bound, -1e30 * (scale + a.reach)))
-                found[k, r] = weigh_rows(products >= bound, part)
+                bound = tile.dtype.type(max(bound, -1e30 * (scale + a.reach)))
+                found[k, r] = weigh_rows(tile >= bound, part)
         return found
 
     def collect(rows: slice, columns: slice, found: Array) -> None:
@@ -320,8 +408,9 @@ def weights_within(X: Array, references: Array, weight: Array | None, reach: flo
     largest = float(max(squared_norms(X).max(), squared_norms(references).max()))
     single = single_precision_serves(X.shape[1], largest, reach)
     a, b = (ReachRows.of(points, reach, single) for points in (X, references))
+    space = Space()
     for c in blocks_of(0, len(references), STRIP * TILE):
         part = None if weight is None else weight[c]
         for r in blocks_of(0, len(X), 2 * TILE):
-            found[r] += weigh_rows(reach_tile(a, b, r, c, reach), part)
+            found[r] += weigh_rows(reach_tile(a, b, r, c, reach, space), part)
     return found
