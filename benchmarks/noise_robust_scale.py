@@ -227,7 +227,8 @@ def quality_of(model, X, y):
 
 def of_limits(arguments):
     """Print what the rules for many rows change."""
-    from robell._core.ridge import loo
+    from robell._core.layers import trees
+    from robell._core.ridge import loo, members
     from robell.models import _judgement as judgement
 
     print(
@@ -243,6 +244,7 @@ def of_limits(arguments):
                     y = noisy(y, noise, seed)
                     for most in (n_rows, 50_000):
                         loo.MOST_EXACT = judgement.MOST_EXACT = most
+                        members.MOST_EXACT = trees.MOST_COMPARED = most
                         model = NoiseRobustRVFLClassifier(random_state=seed).fit(X, y)
                         found.append(quality_of(model, new, truth))
                 whole, ruled = np.array(found[::2]), np.array(found[1::2])

@@ -9,8 +9,9 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_array_api_input
 
 from robell import NoiseRobustRVFLClassifier
+from robell._core.layers import trees
 from robell._core.membership.keyed import draw_keyed, ordered_keys
-from robell._core.ridge import loo
+from robell._core.ridge import loo, members
 from robell.models import _judgement as judgement
 from robell.models import noise_robust as module
 from robell.noise import flip_uniformly
@@ -113,6 +114,8 @@ def test_many_rows(rng, device, monkeypatch, limit):
         (judgement, "MOST_EXACT", 200),
         (judgement, "MOST_JUDGED", 150),
         (loo, "MOST_EXACT", 100),
+        (trees, "MOST_COMPARED", 200),
+        (trees, "ROWS_COMPARED", 100),
     ):
         monkeypatch.setattr(part, name, value)
     X, y = rows_of(rng, 700)
@@ -122,6 +125,15 @@ def test_many_rows(rng, device, monkeypatch, limit):
     assert hasattr(found, "n_samples_fitted_") == (limit == 250)
     if limit == 250:
         assert found.n_samples_fitted_ == expected.n_samples_fitted_
+
+
+def test_of_many_rows_arrays_have_columns_in_single_precision(rng, device, monkeypatch):
+    for part in (judgement, loo, members):
+        monkeypatch.setattr(part, "MOST_EXACT", 200)
+    X, y = rows_of(rng, 700)
+    X_device, y_device = torch.as_tensor(X, device=device), torch.as_tensor(y, device=device)
+    expected, found = network().fit(X, y), network().fit(X_device, y_device)
+    assert_same(found, expected, X, X_device, 1e-4)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -7,12 +7,12 @@ import pytest
 from streams import batches, in_passes
 
 from robell import NoiseRobustRVFLClassifier
-from robell._core.layers import features
+from robell._core.layers import features, trees
 from robell._core.layers.features import RowBlocks
 from robell._core.membership.keyed import draw_keyed
 from robell._core.membership.reservoir import row_keys
 from robell._core.membership.row_sample import sample_of
-from robell._core.ridge import loo
+from robell._core.ridge import loo, members
 from robell._core.tools.threads import threads_of
 from robell.models import _judgement as judgement
 from robell.models import noise_robust as module
@@ -39,6 +39,9 @@ def few(monkeypatch):
     monkeypatch.setattr(judgement, "MOST_EXACT", 200)
     monkeypatch.setattr(judgement, "MOST_JUDGED", 150)
     monkeypatch.setattr(loo, "MOST_EXACT", 200)
+    monkeypatch.setattr(members, "MOST_EXACT", 200)
+    monkeypatch.setattr(trees, "MOST_COMPARED", 200)
+    monkeypatch.setattr(trees, "ROWS_COMPARED", 100)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -123,19 +126,54 @@ def test_a_copy_under_another_label_is_judged_by_a_model_without_it(rng, few):
     np.testing.assert_allclose(gap[split], np.median(gap), rtol=1e-6)
 
 
+@pytest.mark.parametrize("n_projections", [15, 5000])
 @pytest.mark.parametrize("basis", [None, "given"])
-def test_leverages_in_single_precision_change_next_to_nothing(rng, monkeypatch, basis):
-    M = rng.normal(size=(400, 12))
+def test_small_leverages_are_estimated_and_large_ones_computed(
+    rng, monkeypatch, basis, n_projections
+):
+    M = rng.normal(size=(3000, 12))
     M[7] *= 1e3  # a row that decides its own score, nearly
-    T, w = rng.normal(size=(400, 2)) + M[:, :2] / (1 + abs(M[:, :2])), rng.uniform(0.5, 3, 400)
+    T, w = rng.normal(size=(3000, 2)) + np.tanh(M[:, :2]), rng.uniform(0.5, 3, 3000)
+    w[:50] = 80.0
     basis = None if basis is None else np.linalg.qr(rng.normal(size=(12, 12)))[0][:, :9] * 50
     design = RowBlocks(lambda rows: M[rows], *M.shape)
     penalties = 10.0 ** np.arange(-3.0, 3.0)
     exact = loo.fit_centred_ridge(design, T, w, penalties, basis)
     monkeypatch.setattr(loo, "MOST_EXACT", 100)
+    monkeypatch.setattr(loo, "PROJECTIONS", n_projections)
     found = loo.fit_centred_ridge(design, T, w, penalties[exact.place : exact.place + 1], basis)
     np.testing.assert_allclose(found.beta, exact.beta, atol=1e-12)
-    np.testing.assert_allclose(found.loo_scores, exact.loo_scores, atol=1e-5)
+    # (t - f)/(1 - h) = t - left-out score
+    residual = T - M @ exact.beta - exact.intercept
+    leverage, estimate = (1 - (residual / (T - r.loo_scores))[:, 0] for r in (exact, found))
+    large = leverage > 0.1  # of those below LARGE_LEVERAGE none is so large
+    assert large.sum() > 5
+    np.testing.assert_allclose(found.loo_scores[large], exact.loo_scores[large], atol=1e-9)
+    small = ~large & (estimate < loo.LARGE_LEVERAGE)
+    assert small.sum() > 2000
+    ratio = estimate[small] / leverage[small]
+    assert ratio.mean() == pytest.approx(1, abs=0.03)
+    assert ratio.std() <= 1.1 * (2 / n_projections) ** 0.5  # less: signs have no tails
+
+
+def test_columns_in_single_precision_change_next_to_nothing(rng, monkeypatch):
+    """Also of a kernel: its whitening magnifies rounding by 1e3, so that G is in double there."""
+    monkeypatch.setattr(loo, "MOST_EXACT", 100)
+    M, w = rng.uniform(size=(4000, 30)), rng.uniform(0.5, 3, 4000)
+    T = np.sin(3 * M[:, :1]) + rng.normal(size=(4000, 1))
+    whitening = np.linalg.qr(rng.normal(size=(30, 30)))[0] * np.logspace(0, 3, 30)
+    penalties = 4000 * members.PENALTIES
+    for basis in (None, whitening):
+        double, single = (
+            loo.fit_centred_ridge(
+                RowBlocks(lambda rows, M=A: M[rows], *M.shape), T, w, penalties, basis
+            )
+            for A in (M, M.astype(np.float32))
+        )
+        assert single.place == double.place
+        assert single.loo_scores.dtype == np.float64
+        np.testing.assert_allclose(single.beta, double.beta, atol=1e-4 * abs(double.beta).max())
+        np.testing.assert_allclose(single.loo_scores, double.loo_scores, atol=1e-5)
 
 
 @pytest.mark.parametrize("signal", [0.1, 1.0])
@@ -161,6 +199,14 @@ def test_penalties_of_many_rows_are_chosen_as_leaving_out_chooses(rng, monkeypat
         complement = 1 - w * np.trace(hat) / w.sum()
         residual = (T - hat @ T) / complement[:, None]
         assert error == pytest.approx(w @ (residual**2).sum(axis=1))
+    # of the small part that leverages add, some rows stand for all
+    monkeypatch.setattr(loo, "ROWS_COMPARED", 150)
+    some = loo._mean_leverage_errors(design, T, w, spectrum, penalties, centre)
+    assert not np.allclose(some, errors, rtol=1e-9)
+    np.testing.assert_allclose(some, errors, rtol=0.02)
+    monkeypatch.setattr(loo, "LARGE_LEVERAGE", 1e-9)  # all are large
+    some = loo._mean_leverage_errors(design, T, w, spectrum, penalties, centre)
+    np.testing.assert_allclose(some, errors, rtol=1e-12)
 
 
 @pytest.mark.parametrize("limit", [400, 10_000])

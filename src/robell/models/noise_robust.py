@@ -182,10 +182,12 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
     vouch for each other's labels, right or wrong. Keep one of each, or give each less weight.
 
     Of more than 50,000 distinct rows all are fitted to, but penalties are chosen by generalised
-    cross-validation, and noise, probabilities and thresholds are estimated on 25,000: small classes
-    whole, large ones evenly, the rows with the smallest hash of their values. Of more than 200,000
-    as many are drawn in the same way and fitted to; all others are judged by the model, which has
-    not seen them. What is drawn does not depend on the order of the rows or on repetitions.
+    cross-validation, columns made of the rows are in single precision (not those of tensors), small
+    leverages are estimated, the trees' shrinkage is chosen on 25,000 rows, and noise, probabilities
+    and thresholds are estimated on 25,000: small classes whole, large ones evenly, the rows with
+    the smallest hash of their values. Of more than 200,000 as many are drawn in the same way and
+    fitted to; all others are judged by the model, which has not seen them. What is drawn does not
+    depend on the order of the rows or on repetitions.
 
     X may be a torch tensor, in single or double precision, with scikit-learn's array API dispatch
     on. The members are fitted, and rows scored, on its device; what is random is drawn on the host,

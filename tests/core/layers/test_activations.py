@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import activate
 
-from robell._core.layers.activations import ACTIVATIONS, apply_activation
+from robell._core.layers import activations
+from robell._core.layers.activations import ACTIVATIONS, apply_activation, sine_in_place
 
 # Table S.III, in its order
 TABLE = [
@@ -60,3 +61,18 @@ def test_a_callable_is_used_and_may_write_into_its_argument():
 def test_a_callable_that_returns_nonsense_is_refused(bad):
     with pytest.raises(ValueError, match="activation must return real numbers of the shape"):
         apply_activation(bad, np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("tan_is_faster", [False, True])
+def test_the_sine_in_place_is_the_sine(monkeypatch, tan_is_faster):
+    monkeypatch.setattr(activations, "_tan_is_faster", lambda: tan_is_faster)
+    rng, pi = np.random.default_rng(0), np.pi
+    special = pi * np.array([0.0, -0.5, 0.5, -1.0, 1.0, 1.5, 2.0, 1e3, 1e15]) / 2
+    Z = np.r_[rng.normal(size=5000) * np.repeat([1e-9, 1, 30, 1e6, 1e20], 1000), special, 1e300]
+    expected, copy = np.sin(Z), Z.copy()
+    assert sine_in_place(copy) is copy
+    np.testing.assert_allclose(copy, expected, rtol=1e-14, atol=4e-16)
+    single = Z[:3000].astype(np.float32)
+    np.testing.assert_allclose(sine_in_place(single.copy()), np.sin(single), atol=2e-7)
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(sine_in_place(np.array([np.inf, -np.inf, np.nan]))).all()

@@ -108,6 +108,24 @@ def test_growing_a_few_trees_at_a_time_changes_nothing(monkeypatch):
     np.testing.assert_array_equal(scores, same)
 
 
+def test_the_shrinkage_of_many_rows_is_chosen_on_some_of_them(monkeypatch):
+    X, targets, weight = draw(3, 400, 4, 1)
+    errors, forests = [], []
+    for shrinkage in SHRINKAGES:
+        monkeypatch.setattr(trees, "SHRINKAGES", (shrinkage,))
+        forest, scores = grow_forest(X, targets, weight, 0)
+        errors.append(weight[::4] @ (targets - scores)[::4, 0] ** 2)
+        forests.append((forest.values, scores))
+    monkeypatch.setattr(trees, "SHRINKAGES", SHRINKAGES)
+    monkeypatch.setattr(trees, "MOST_COMPARED", 300)
+    monkeypatch.setattr(trees, "ROWS_COMPARED", 100)
+    forest, scores = grow_forest(X, targets, weight, 0)
+    best = int(np.argmin(errors))
+    assert forest.shrinkage == SHRINKAGES[best]
+    np.testing.assert_array_equal(forest.values, forests[best][0])
+    np.testing.assert_array_equal(scores, forests[best][1])
+
+
 @settings(max_examples=20)
 @given(seeds, st.integers(2, 40), st.integers(1, 4))
 def test_left_out_scores_have_not_seen_their_row(seed, n_rows, n_columns):

@@ -39,10 +39,17 @@ def fit_kernel_layer(X: Any, n_landmarks: int, seed: int) -> KernelLayer:
 
 
 def radial(X: Any, landmarks: Any, width: float) -> Any:
-    """Return exp(-|x - l|²/width), (n, m)."""
+    """Return exp(-|x - l|²/width), (n, m).
+
+    One product gives the exponents: 2 x·l - |x|² - |l|² = [x |x|² 1]·[2l -1 -|l|²].
+    """
     xp = namespace(X)
-    exponent = X @ (landmarks.T * (2.0 / width))
-    exponent -= row_squares(X)[:, None] / width
-    exponent -= row_squares(landmarks) / width
+    of_rows = xp.hstack([X, row_squares(X)[:, None], xp.ones_like(X[:, :1])])
+    of_landmarks = [
+        2.0 * landmarks,
+        -xp.ones_like(landmarks[:, :1]),
+        -row_squares(landmarks)[:, None],
+    ]
+    exponent = of_rows @ (xp.hstack(of_landmarks).T / width)
     xp.clip(exponent, None, 0.0, out=exponent)
     return xp.exp(exponent, out=exponent)

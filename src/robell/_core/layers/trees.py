@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.array import beside, is_tensor, namespace, to_host
+from robell._core.array import beside, empty_beside, is_tensor, namespace, to_host
 from robell._core.tools.threads import NO_THREADS, Threads
 
 Array = NDArray[np.float64]
@@ -41,6 +41,8 @@ MOST_NUMBERS = 1 << 18  # that growing takes at a time: they stay in cache
 MOST_NUMBERS_OF_TENSORS = 1 << 25
 FEW_ROWS = 256  # of arrays: all trees are asked at once, which costs copies
 ROWS_AT_ONCE = 1 << 14  # whose leaves are found: their columns stay in cache
+MOST_COMPARED = 50_000  # rows whose errors all choose the shrinkage; beyond, every k-th of them,
+ROWS_COMPARED = 25_000  # k the largest that leaves so many
 NO_SPLIT = float(np.finfo(np.float64).max)  # a threshold that no value passes
 
 
@@ -169,37 +171,34 @@ def grow_forest(
     relative = weight / weight.mean()
     mean = relative @ targets / n
     rows = xp.hstack([relative[:, None], relative[:, None] * (targets - mean)])
-    by_column = columns_of(X)
     numbers = MOST_NUMBERS_OF_TENSORS if is_tensor(X) else MOST_NUMBERS
     step = max(1, numbers // (size << DEPTH))
     grown = threads.map(
-        lambda some: _grow(by_column, rows, bags[some], drawn.of(some), directions[some]),
+        lambda some: _grow(X, rows, bags[some], drawn.of(some), directions[some]),
         [slice(start, start + step) for start in range(0, N_TREES, step)],
     )
     columns, thresholds, sums = (xp.concatenate(parts) for parts in zip(*grown, strict=True))
     splits = Splits(columns, thresholds)
-    values, scores, shrinkage = _shrink(by_column, rows, bags, splits, sums, threads)
+    trees = Trees(X, bags, splits, threads)
+    values, scores, shrinkage = _shrink(trees, rows, [_leaf_values(sums, s) for s in SHRINKAGES])
     return Forest(splits, values, mean, shrinkage), scores + mean
 
 
-def _grow(
-    by_column: Any, rows: Any, bags: Any, drawn: Splits, directions: Any
-) -> tuple[Any, Any, Any]:
+def _grow(X: Any, rows: Any, bags: Any, drawn: Splits, directions: Any) -> tuple[Any, Any, Any]:
     """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of their leaves."""
-    xp, n_rows = namespace(rows), by_column.shape[1]
+    xp = namespace(rows)
     trees, kept = beside(np.arange(len(bags)), rows), []
     in_bag = rows[bags].swapaxes(1, 2)  # (t, 1 + K, m)
+    by_column = xp.stack([columns_of(X[bag]) for bag in bags])  # (t, B, m)
     node = beside(np.zeros(bags.shape, np.uint8), rows)  # (t, m)
     for level in range(DEPTH):
         columns, thresholds = drawn.columns[:, level], drawn.thresholds[:, level]
-        places = n_rows * columns[:, :, None] + bags[:, None, :]
-        right = xp.take(by_column, places) > thresholds[:, :, None]  # (t, splits, m)
+        right = by_column[trees[:, None], columns] > thresholds[:, :, None]  # (t, splits, m)
         seen = directions[:, level].swapaxes(1, 2) @ in_bag[:, 1:]
         seen = xp.concatenate([in_bag[:, :1], seen], 1)  # (t, 1 + directions, m)
         at_node = seen[:, :, None, :] * _indicators(node, 1 << level)[:, None]
-        of_right = _rows_summed(at_node, right)  # (t, 1 + directions, nodes, splits)
-        of_left = at_node.sum(-1)[..., None] - of_right
-        gain = (_explained(of_right) + _explained(of_left)).sum(1)
+        of_all, of_right = _rows_summed(at_node, right)
+        gain = (_explained(of_right) + _explained(of_all - of_right)).sum(1)
         # The first of those that are equal up to rounding: often splits divide the rows alike.
         good = gain >= xp.amax(gain, 1)[:, None] * (1.0 - SAME_SHARE)
         best = good.view(xp.uint8).argmax(1)
@@ -217,12 +216,17 @@ def _indicators(node: Any, n_nodes: int) -> Any:
     return xp.asarray(node[:, None, :] == of_nodes[:, None], dtype=xp.float64)
 
 
-def _rows_summed(at_node: Any, right: Any) -> Any:
-    """Return the sums over the rows to the right of every split."""
-    xp, (n_trees, kinds, nodes, size) = namespace(at_node), at_node.shape
-    chosen = xp.asarray(right, dtype=xp.float64).swapaxes(1, 2)
-    sums = at_node.reshape(n_trees, kinds * nodes, size) @ chosen
-    return sums.reshape(n_trees, kinds, nodes, -1)
+def _rows_summed(at_node: Any, right: Any) -> tuple[Any, Any]:
+    """Return the sums over all rows, and over those to the right of every split.
+
+    They are (t, 1 + directions, nodes, 1) and (t, 1 + directions, nodes, splits).
+    """
+    n_trees, kinds, nodes, size = at_node.shape
+    chosen = empty_beside((n_trees, right.shape[1] + 1, size), at_node)
+    chosen[:, :-1], chosen[:, -1] = right, 1.0
+    sums = at_node.reshape(n_trees, kinds * nodes, size) @ chosen.swapaxes(1, 2)
+    sums = sums.reshape(n_trees, kinds, nodes, -1)
+    return sums[..., -1:], sums[..., :-1]
 
 
 def _explained(sums: Any) -> Any:
@@ -230,36 +234,53 @@ def _explained(sums: Any) -> Any:
     return (sums[:, 1:] ** 2).sum(1) / (sums[:, 0] + 1.0)
 
 
-def _shrink(
-    by_column: Any, rows: Any, bags: Any, splits: Splits, sums: Any, threads: Threads
-) -> tuple[Any, Any, float]:
-    """Return the leaves' values, and the left-out scores, under the best of the shrinkages."""
-    xp, trees = namespace(rows), beside(np.arange(len(bags)), rows)
-    values = [_leaf_values(sums, shrinkage) for shrinkage in SHRINKAGES]
+class Trees(NamedTuple):
+    """Trees and the rows they are asked for."""
 
-    def of_rows(some: slice) -> tuple[Any, list[Any]]:
-        leaf = _leaves(by_column[:, some], splits)
-        return leaf, [_sum_of_leaves(value, leaf) for value in values]
+    X: Any  # (n, B)
+    bags: Any  # (T, m), places of the rows each was grown on
+    splits: Splits
+    threads: Threads
 
-    step = len(rows) if is_tensor(rows) else ROWS_AT_ONCE
-    found = threads.map(of_rows, [slice(k, k + step) for k in range(0, len(rows), step)])
-    leaves, totals = zip(*found, strict=True)
-    leaf = xp.concatenate(leaves, 1)
-    in_bag = xp.asarray(leaf[trees[:, None], bags], dtype=bags.dtype)
-    counts = np.bincount(to_host(bags).ravel(), minlength=len(rows))
-    # no tree without the row: score t̄
-    left_out = beside(np.maximum(len(bags) - counts, 1.0), rows)[:, None]
-    weight, target = rows[:, 0], rows[:, 1:] / rows[:, :1]
-    smallest = np.inf
-    for k, (value, shrinkage) in enumerate(zip(values, SHRINKAGES, strict=True)):
-        scores = xp.concatenate([of_part[k] for of_part in totals])
-        for t in range(len(bags)):  # less those of the trees grown on the row
-            scores[bags[t]] -= value[t][in_bag[t]]
-        scores = scores / left_out
-        error = float(weight @ ((target - scores) ** 2).sum(1))
-        if error < smallest:
-            smallest, best = error, (value, scores, shrinkage)
-    return best
+    def left_out(self, values: list[Any]) -> list[Any]:
+        """Return the mean of each of the values over the trees without the row, (n, K)."""
+        n_rows, xp = len(self.X), namespace(self.X)
+
+        def of_rows(some: slice) -> tuple[Any, list[Any]]:
+            leaf = leaves_of(self.X[some], self.splits)
+            return leaf, [_sum_of_leaves(value, leaf) for value in values]
+
+        step = n_rows if is_tensor(self.X) else ROWS_AT_ONCE
+        found = self.threads.map(of_rows, [slice(k, k + step) for k in range(0, n_rows, step)])
+        leaves, totals = zip(*found, strict=True)
+        leaf = xp.concatenate(leaves, 1)
+        counts = np.zeros(n_rows)
+        scores = [xp.concatenate(parts) for parts in zip(*totals, strict=True)]
+        for t, bag in enumerate(self.bags):  # less those of the trees grown on the row
+            counts[to_host(bag)] += 1.0
+            in_bag = xp.asarray(leaf[t][bag], dtype=bag.dtype)
+            for of_value, value in zip(scores, values, strict=True):
+                of_value[bag] -= value[t][in_bag]
+        # no tree without the row: score t̄
+        n_left = beside(np.maximum(len(self.bags) - counts, 1.0), self.X)[:, None]
+        return [of_value / n_left for of_value in scores]
+
+    def every(self, step: int) -> Trees:
+        """Return the same trees for every so many-th row."""
+        bags = [bag[bag % step == 0] // step for bag in self.bags]
+        return Trees(self.X[::step], bags, self.splits, self.threads)
+
+
+def _shrink(trees: Trees, rows: Any, values: list[Any]) -> tuple[Any, Any, float]:
+    """Return the best of the values, the left-out scores and the shrinkage."""
+    step = len(rows) // ROWS_COMPARED if len(rows) > MOST_COMPARED else 1
+    some = rows[::step]
+    compared = (trees if step == 1 else trees.every(step)).left_out(values)
+    target = some[:, 1:] / some[:, :1]
+    errors = [float(some[:, 0] @ ((target - scores) ** 2).sum(1)) for scores in compared]
+    best = int(np.argmin(errors))
+    scores = compared[best] if step == 1 else trees.left_out([values[best]])[0]
+    return values[best], scores, SHRINKAGES[best]
 
 
 def _leaf_values(sums: Any, shrinkage: float) -> Any:

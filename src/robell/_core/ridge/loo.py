@@ -17,7 +17,9 @@ and adds 1/W to the leverages' sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import matmul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +33,9 @@ Array = NDArray[np.float64]
 
 SMALLEST_COMPLEMENT = 1e-6  # of a leverage, where scores are kept: below it a row decides its own
 MOST_EXACT = 50_000  # rows that are left out under every penalty, rather than the chosen one alone
-LARGE_LEVERAGE = 0.05  # leverages above it are computed in double precision in any case
+ROWS_COMPARED = 25_000  # at least, of more rows, where only some are looked at
+LARGE_LEVERAGE = 0.02  # leverages above it are never estimated
+PROJECTIONS = 15  # that leverages are estimated from: 16 columns with one target, which is fast
 
 
 class Spectrum(NamedTuple):
@@ -186,14 +190,17 @@ def fit_centred_ridge(
     """Fit at the penalty with the smallest weighted squared leave-one-out error.
 
     Of equal errors the larger penalty wins. Arguments as those of ``solve_ridge``. With a basis V
-    the columns are those of MV, which is never made, and beta is Vβ; M must be tall then. The
-    penalty of more than ``MOST_EXACT`` rows is chosen by generalised cross-validation.
+    the columns are those of MV, which is never made, and beta is Vβ; M must be tall then. Of more
+    than ``MOST_EXACT`` rows the penalty is chosen by generalised cross-validation, and small
+    leverages are estimated; their columns may be in single precision.
     """
     centre, spectrum = _eigenbasis(design, T, w, basis)
     if design.n_rows > MOST_EXACT:
-        errors = _mean_leverage_errors(design, T, w, spectrum, penalties, centre)
+        product = partial(_product, in_double=basis is not None)
+        errors = _mean_leverage_errors(design, T, w, spectrum, penalties, centre, product)
         place = place_of_smallest(to_host(errors), penalties)
-        left_out = _left_out_of_many(design, T, w, spectrum, float(penalties[place]), centre)
+        penalty = float(penalties[place])
+        left_out = _left_out_of_many(design, T, w, spectrum, penalty, centre, product)
     else:
         place, left_out = _sweep(design, T, w, spectrum, penalties, centre)
     values, Q, coordinates = spectrum
@@ -220,60 +227,97 @@ def _sweep(
     return place, scores[:, place] + 0.0  # a copy: those of the other penalties are let go
 
 
+def _product(M: Any, columns: Any, in_double: bool) -> Any:
+    """Return M times a few columns, in double precision; computed in that of M if allowed."""
+    if in_double or M.dtype != np.float32:
+        return M @ columns
+    return (M @ columns.astype(np.float32)).astype(np.float64)
+
+
 def _mean_leverage_errors(
-    design: RowBlocks, T: Any, w: Any, spectrum: Spectrum, penalties: Array, centre: Centre
+    design: RowBlocks,
+    T: Any,
+    w: Any,
+    spectrum: Spectrum,
+    penalties: Array,
+    centre: Centre,
+    product: Callable[[Any, Any], Any] = matmul,
 ) -> Any:
     """Return the error of every penalty by generalised cross-validation (Golub et al., 1979).
 
-    The leverage of a row is taken as w_i (1 + Σ_k Λ_k/(Λ_k + λ))/W, the mean one at its weight:
-    leverages of many rows are small, and only what all of them add up to tells penalties apart.
+    The leverage of a row is taken as h_i = w_i (1 + Σ_k Λ_k/(Λ_k + λ))/W, the mean one at its
+    weight: leverages of many rows are small, and only what all of them add up to tells penalties
+    apart. With r_i = t_i - f_i, and c the right side in the basis Q,
+
+        Σ_i w_i r_i²/(1 - h_i)² = Σ_i w_i r_i² + Σ_i w_i r_i² (1/(1 - h_i)² - 1),
+        Σ_i w_i r_i² = Σ_i w_i (t_i - t̄)² - Σ_k c_k² (Λ_k + 2λ)/(Λ_k + λ)²,
+
+    of which the second sum is small: it is taken over the rows with large h_i and every k-th of the
+    others, so that ``ROWS_COMPARED`` of them are left.
     """
     xp, (values, Q, coordinates) = namespace(T), spectrum
-    shape = len(penalties), T.shape[1]
-    inverse = 1.0 / (values[:, None] + beside(penalties, T))  # (r, L)
+    shape, lam = (len(penalties), T.shape[1]), beside(penalties, T)
+    inverse = 1.0 / (values[:, None] + lam)  # (r, L)
+    explained = (values[:, None] + 2.0 * lam) * inverse**2
+    errors = w @ xp.square(T - centre.targets) - explained.T @ coordinates**2  # (L, K)
     solutions = (inverse[:, :, None] * coordinates[:, None, :]).reshape(len(values), -1)
     beta = Q @ solutions
     intercept = centre.targets - (centre.rows @ beta).reshape(shape)
     share = (1.0 + values @ inverse) / centre.weight  # (L,)
+    step, largest = max(1, design.n_rows // ROWS_COMPARED), float(xp.amax(share, 0))
 
     def of_block(rows: slice, M: Any) -> Any:
-        residual = T[rows, None, :] - ((M @ beta).reshape(-1, *shape) + intercept)
-        squares = xp.square(residual, out=residual).sum(2)
-        complement = xp.clip(1.0 - w[rows, None] * share, SMALLEST_COMPLEMENT, None)
-        return w[rows] @ (squares / xp.square(complement))
+        often = xp.ones_like(w[rows])
+        often[w[rows] * largest < LARGE_LEVERAGE] = 0.0
+        often[-rows.start % step :: step][often[-rows.start % step :: step] == 0.0] = step
+        some = xp.where(often)[0]
+        residual = product(M[some], beta).reshape(-1, *shape)
+        residual += intercept
+        residual -= T[rows][some, None, :]
+        weight = w[rows][some, None]
+        complement = xp.clip(1.0 - weight * share, SMALLEST_COMPLEMENT, None)
+        factor = often[some, None] * weight * (1.0 / xp.square(complement) - 1.0)
+        return (factor[:, :, None] * xp.square(residual, out=residual)).sum(0)
 
-    errors = beside(np.zeros(len(penalties)), T)
     for of_rows in design.map(of_block):
         errors += of_rows
-    return errors
+    return errors.sum(1)
 
 
 def _left_out_of_many(
-    design: RowBlocks, T: Any, w: Any, spectrum: Spectrum, penalty: float, centre: Centre
+    design: RowBlocks,
+    T: Any,
+    w: Any,
+    spectrum: Spectrum,
+    penalty: float,
+    centre: Centre,
+    product: Callable[[Any, Any], Any],
 ) -> Any:
-    """Return left-out scores under one penalty, small leverages in single precision.
+    """Return left-out scores under one penalty, small leverages estimated.
 
-    A leverage of many rows is small, and an error of 1e-4 of it is lost in what it changes.
+    With Z = (M - 1μ)Q(Λ + λ)^(-½) leverages are h_i = w_i (|z_i|² + 1/W), and |z_i|² is the mean of
+    (z_i·s)² over vectors s of random signs, right to within a third of it (one standard deviation).
+    A leverage of many rows is small, and a third of it is lost in what it changes; those above
+    ``LARGE_LEVERAGE`` are computed.
     """
     xp, (values, Q, coordinates) = namespace(T), spectrum
-    root = Q / xp.sqrt(values + penalty)
+    root, K = Q / xp.sqrt(values + penalty), T.shape[1]
     beta = root @ (coordinates / xp.sqrt(values + penalty)[:, None])
-    intercept, mean = centre.targets - centre.rows @ beta, centre.rows @ root
-    single_root = xp.asarray(root, dtype=xp.float32)
-    single_mean = xp.asarray(mean, dtype=xp.float32)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (root.shape[1], PROJECTIONS))
+    columns = xp.hstack([beta, root @ beside(signs / PROJECTIONS**0.5, T)])
+    shift, mean = centre.rows @ columns, centre.rows @ root
+    shift[:K] -= centre.targets
 
     def of_block(rows: slice, M: Any) -> tuple[slice, Any]:
-        Z = xp.asarray(M, dtype=xp.float32) @ single_root
-        Z -= single_mean
-        squares = xp.asarray(row_squares(Z), dtype=xp.float64)
-        leverage = w[rows] * (squares + 1.0 / centre.weight)
+        found = product(M, columns)
+        found -= shift
+        leverage = w[rows] * (row_squares(found[:, K:]) + 1.0 / centre.weight)
         large = xp.where(leverage > LARGE_LEVERAGE)[0]
         if len(large):
             squares = row_squares(M[large] @ root - mean)
             leverage[large] = w[rows][large] * (squares + 1.0 / centre.weight)
         complement = xp.clip(1.0 - leverage, SMALLEST_COMPLEMENT, None)[:, None]
-        residual = T[rows] - (M @ beta + intercept)
-        return rows, T[rows] - residual / complement
+        return rows, T[rows] - (T[rows] - found[:, :K]) / complement
 
     scores = empty_beside(T.shape, T)
     for rows, found in design.map(of_block):
@@ -301,12 +345,18 @@ def _eigenbasis(
         values = values[kept]
         Q = A.T @ (U[:, kept] / xp.sqrt(values))
         return centre, Spectrum(values, Q, Q.T @ (A.T @ ((T - target_mean) * root)))
-    # One product of Ã = W½[M 1 T] holds G, the means and the right side.
-    P, width = design.n_columns, design.n_columns + 1 + T.shape[1]
+    # One product of Ã = W½[M 1 T] holds G, the means and the right side. Columns in single
+    # precision are multiplied in it, and their products summed over the blocks in double:
+    # eigenvalues are wrong by about 1e-8 of the largest, less than any penalty. A basis that
+    # whitens magnifies that beyond all penalties: with it all is in double.
+    P, width, single = design.n_columns, design.n_columns + 1 + T.shape[1], basis is None
 
     def of_block(rows: slice, M: Any) -> Any:
-        root = xp.sqrt(w[rows])[:, None]
-        A = empty_beside((len(M), width), T)
+        root, shape = xp.sqrt(w[rows])[:, None], (len(M), width)
+        if single and M.dtype == np.float32:
+            root, A = root.astype(np.float32), np.empty(shape, np.float32)
+        else:
+            A = empty_beside(shape, T)
         xp.multiply(M, root, out=A[:, :P])
         A[:, P : P + 1] = root
         xp.multiply(T[rows] - target_mean, root, out=A[:, P + 1 :])

@@ -14,6 +14,7 @@ are then fitted where they are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,15 +23,11 @@ from numpy.typing import NDArray
 
 from robell._core.array import beside, is_tensor, namespace, to_host
 from robell._core.labels.link import class_shares
-from robell._core.layers.features import (
-    RowBlocks,
-    draw_sparse_layer,
-    hidden_output,
-    rows_per_block,
-)
+from robell._core.layers.activations import sine_in_place
+from robell._core.layers.features import RowBlocks, draw_sparse_layer, rows_per_block
 from robell._core.layers.kernels import KernelLayer, fit_kernel_layer, radial
 from robell._core.layers.trees import Forest, forest_scores, grow_forest
-from robell._core.ridge.loo import CentredRidge, fit_centred_ridge
+from robell._core.ridge.loo import MOST_EXACT, CentredRidge, fit_centred_ridge
 from robell._core.ridge.twins import Twins
 from robell._core.tools.threads import NO_THREADS, Threads
 
@@ -59,9 +56,14 @@ class Drawn(NamedTuple):
         """Return the output of the sparse layer k."""
         size = len(self.hidden_bias) // len(ACTIVATIONS)
         nodes = slice(k * size, (k + 1) * size)
-        return hidden_output(
-            X, self.hidden_weights[:, nodes], self.hidden_bias[nodes], ACTIVATIONS[k]
-        )
+        Z = X @ self.hidden_weights[:, nodes]
+        Z += self.hidden_bias[nodes]
+        return sine_in_place(Z) if ACTIVATIONS[k] == "sin" else namespace(Z).clip(Z, 0.0, None)
+
+    def in_single_precision(self) -> Drawn:
+        """Return the same layers, arrays, in single precision."""
+        weights, bias = (a.astype(np.float32) for a in (self.hidden_weights, self.hidden_bias))
+        return self._replace(hidden_weights=weights, hidden_bias=bias)
 
 
 class Members(NamedTuple):
@@ -103,24 +105,35 @@ def draw_members(X: Any, n_hidden: int, seed: int) -> Drawn:
 
 
 def designs_of(X: Any, drawn: Drawn, threads: Threads = NO_THREADS) -> list[RowBlocks]:
-    """Return the columns of the four ridges, a block of rows at a time, made in threads."""
-    xp, tensors = namespace(X), is_tensor(X)
-    n_columns, n_nodes = X.shape[1], len(drawn.hidden_bias) // len(ACTIVATIONS)
+    """Return the columns of the four ridges, a block of rows at a time, made in threads.
+
+    Where rows are many, and arrays, those that are made are in single precision.
+    """
+    tensors, n_columns = is_tensor(X), X.shape[1]
+    n_nodes = len(drawn.hidden_bias) // len(ACTIVATIONS)
     landmarks, _, width = drawn.kernel
-    made: list[tuple[Callable[[Any], Any], int]] = [
-        (lambda x: xp.hstack([x, drawn.hidden(x, 0)]), n_columns + n_nodes),
-        (lambda x: xp.hstack([x, drawn.hidden(x, 1)]), n_columns + n_nodes),
-        (lambda x: radial(x, landmarks, width), len(landmarks)),
+    single = len(X) > MOST_EXACT and not tensors
+    inputs, layers = (X.astype(np.float32), drawn.in_single_precision()) if single else (X, drawn)
+
+    def with_inputs(k: int, rows: slice) -> Any:
+        return namespace(X).hstack([inputs[rows], layers.hidden(inputs[rows], k)])
+
+    def of_kernel(rows: slice) -> Any:
+        found = radial(X[rows], landmarks, width)
+        return found.astype(np.float32) if single else found
+
+    made: list[tuple[Callable[[slice], Any], int]] = [
+        (partial(with_inputs, 0), n_columns + n_nodes),
+        (partial(with_inputs, 1), n_columns + n_nodes),
+        (of_kernel, len(landmarks)),
     ]
     keep = len(X) * sum(n for _, n in made) <= KEPT_NUMBERS
-
-    def blocks(make: Callable[[Any], Any], width: int) -> RowBlocks:
-        return RowBlocks(
-            lambda rows: make(X[rows]), len(X), width, keep=keep, tensors=tensors, threads=threads
-        )
-
+    designs = [
+        RowBlocks(make, len(X), width, keep=keep, tensors=tensors, threads=threads)
+        for make, width in made
+    ]
     linear = RowBlocks(lambda rows: X[rows], len(X), n_columns, tensors=tensors, threads=threads)
-    return [*(blocks(make, width) for make, width in made), linear]
+    return [*designs, linear]
 
 
 def fit_members(
