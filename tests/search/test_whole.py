@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from searches import assert_same, both, table
-from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -33,6 +33,47 @@ def test_rows_held_out_are_taken_off(solved, estimator, n_classes):
     theirs, ours = both(estimator(random_state=0), GRID, *table(n_classes), cv=4)
     assert_same(theirs, ours)
     assert solved == [True] * 4 * 2
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        KFold(3, shuffle=True, random_state=0),  # every row held out once: sums of parts
+        KFold(40),  # the sums of so many parts are not kept
+        RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),  # every row twice
+        ShuffleSplit(3, test_size=0.3, random_state=0),  # some rows never
+        [(np.arange(30, 120).tolist(), np.arange(30).tolist())],
+        [(np.arange(119, 39, -1), np.r_[10:40, 0:10]), (np.r_[0:40, 80:120], np.arange(40, 80))],
+    ],
+    ids=["shuffled", "many", "repeated", "some rows", "lists", "any order"],
+)
+def test_folds_of_any_kind(solved, cv):
+    X, y = table(3, n_rows=120)
+    labels = np.array(["c", "a", "b"])[y]
+    grid = {"C": [1e-3, 1.0, 1e5], "n_hidden": [3, 20]}
+    theirs, ours = both(RVFLClassifier(random_state=0, output_bias=True), grid, X, labels, cv=cv)
+    assert_same(theirs, ours)
+    assert solved
+    assert all(solved)
+
+
+def test_a_class_that_some_fold_does_not_know(solved):
+    X, y = table(2)
+    y = y.copy()
+    y[:15] = 2  # all held out by the first fold
+    model = RVFLClassifier(n_hidden=9, random_state=0)
+    theirs, ours = both(model, {"C": [0.1, 10.0]}, X, y, cv=KFold(4))
+    assert_same(theirs, ours)
+    assert solved == [True, False, False, False]
+
+
+@pytest.mark.parametrize("hole", [slice(0, 300), slice(1000, 1700), slice(2700, 3000)])
+def test_rows_around_those_held_out(rng, hole):
+    M = rng.normal(size=(3000, 100))  # three blocks
+    design = whole._without(M, hole)
+    found = np.concatenate([block for _, block in design])
+    np.testing.assert_array_equal(found, np.delete(M, hole, axis=0))
+    assert design.n_rows == len(found)
 
 
 def test_a_column_that_lives_in_the_rows_held_out_is_not_a_difference(solved):

@@ -69,7 +69,7 @@ class FoldTask(NamedTuple):
     score_params: dict
     with_train: bool
     device: object  # a torch device, or None for NumPy and LAPACK
-    features: dict  # of all rows, by group, where folds have them in common
+    features: object  # of all rows, by group, where folds have them in common
 
     def run(self, split, groups):
         """Yield what is found for each group and setting of one fold, and what is left."""

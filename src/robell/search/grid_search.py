@@ -36,6 +36,7 @@ from robell.search.fold import FoldTask, run_fold
 from robell.search.groups import NotShared, Unshared, group_candidates, last_step
 from robell.search.results import ResultTable
 from robell.search.scorers import plan_scores
+from robell.search.whole import FoldFeatures
 
 # Up to this many rows, one BLAS thread is faster than two: matrices are small, and many.
 SMALL_ROWS = 20_000
@@ -214,7 +215,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         base = clone(self.estimator)
         plan, groups = self._plan(base, y, scorers, routed, table)
         params = (routed.estimator.fit, routed.scorer.score)
-        task = FoldTask(base, X, y, plan, *params, self.return_train_score, device, {})
+        shared = FoldFeatures(splits)
+        task = FoldTask(base, X, y, plan, *params, self.return_train_score, device, shared)
         with Progress(table.missing.size, "search") as progress:
             for split, found in self._run_shared(task, groups, splits):
                 if isinstance(found, Unshared):

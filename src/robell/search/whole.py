@@ -4,17 +4,19 @@ The columns of a row depend on the row and on the drawn layer alone where no ste
 comes before. With equal weights the Gram matrix of a fold is then that of all rows less that of the
 rows held out, MᵀM - M_vᵀM_v, which for k folds takes two passes over the rows instead of k - 1
 (Engstrøm and Jensen, Journal of Chemometrics, 2025, doi 10.1002/cem.70008; their package is
-cvmatrix).
+cvmatrix). Where folds hold out every row once, MᵀM is the sum of all M_vᵀM_v: one pass.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from robell._core.layers.features import RowBlocks
+from robell._core.array import in_double_precision
+from robell._core.layers.features import RowBlocks, design_matrix, hidden_output, rows_per_block
 from robell._core.ridge.lapack import add_gram, aligned
 from robell._core.ridge.sweep import NestedRidge, with_targets
 from robell.models._family import FamilyRegressor
@@ -29,45 +31,100 @@ KEEP_ELEMENTS = 1 << 25  # numbers in the features of all rows, of all groups to
 LEFT = 0.25
 
 
+class FoldFeatures:
+    """The features of all rows, by group, that folds have in common."""
+
+    def __init__(self, splits):
+        self.made = {}
+        self.tests = [test for _, test in splits]
+
+    def order(self, n_rows):
+        """Return the order in which rows stand, and the ends of parts of them.
+
+        Where folds hold out every row once, the rows of a fold stand together, and are a part.
+        """
+        if all(isinstance(test, np.ndarray) and test.dtype.kind == "i" for test in self.tests):
+            order = np.concatenate(self.tests)
+            if len(order) == n_rows and (np.bincount(order, minlength=n_rows) == 1).all():
+                return order, np.cumsum([len(test) for test in self.tests]).tolist()
+        return np.arange(n_rows), [n_rows]
+
+
+class _Sums(NamedTuple):
+    """Sums over rows."""
+
+    G: np.ndarray  # the lower triangle of MᵀM
+    R: np.ndarray  # MᵀT
+
+
 class _Features(NamedTuple):
-    """What folds have in common."""
+    """What folds have in common; rows stand in ``order``."""
 
     layer: tuple
+    order: np.ndarray
+    place: np.ndarray  # where each row stands
     M: np.ndarray
-    G: np.ndarray  # the lower triangle of MᵀM
+    parts: dict  # the sums of parts of the rows, by their first and their end
+    sums: _Sums
     T: np.ndarray  # the targets of all rows
-    R: np.ndarray  # MᵀT
     reach: float  # how large the sums before the activation may be
+
+    def rows_of(self, some):
+        """Return where some rows stand: a slice where they stand together."""
+        first = int(self.place[some[0]]) if len(some) else 0
+        together = slice(first, first + len(some))
+        return together if np.array_equal(self.order[together], some) else self.place[some]
 
 
 class Whole:
     """The features of all rows as one fold sees them: some to be fitted to, the others held out."""
 
     def __init__(self, features, train, test):
-        self.all, self.train, self.held_out = features, train, test
-        self.test = features.M[test]
+        self.all, self.train = features, train
+        self.held_out = features.rows_of(test)
+        self.test = features.M[self.held_out]
 
     def design(self):
         """Return the design of the rows to be fitted to."""
-        rows, M = self.train, self.all.M
+        rows, M = self.all.place[self.train], self.all.M
         return RowBlocks(lambda some: M[rows[some]], len(rows), M.shape[1])
 
     def solve(self, T, penalties, widths):
         """Return β of (P, penalties, widths, K) and the pivots, or None where digits are lost."""
-        _, M, G, everyone, R, _ = self.all
-        if not np.array_equal(everyone[self.train], T):
+        M, everyone, (G, R) = self.all.M, self.all.T, self.all.sums
+        if not np.array_equal(everyone[self.all.place[self.train]], T):
             return None  # some class has no row to be fitted to
-        products = aligned(G.shape, M.dtype)
-        add_gram(self.test, products)()
-        np.subtract(G, products, out=products)
+        taken_off = self._sums_held_out()
+        products = G - taken_off.G
         if not (np.diagonal(products) >= LEFT * np.diagonal(G)).all():
             return None
-        weight = np.ones(len(M))
-        weight[self.held_out] = 0.0
-        R = R - self.test.T @ everyone[self.held_out]
-        design = RowBlocks(lambda rows: M[rows], *M.shape)
-        systems = NestedRidge(design, everyone, penalties, widths)
-        return systems.solve(with_targets(products, R), weight)
+        design = self.design()
+        if isinstance(self.held_out, slice):
+            design, T = _without(M, self.held_out), np.delete(everyone, self.held_out, axis=0)
+        systems = NestedRidge(design, T, penalties, widths)
+        return systems.solve(with_targets(products, R - taken_off.R), np.ones(len(T)))
+
+    def _sums_held_out(self):
+        """Return the sums over the rows held out, known where these are a part."""
+        rows, found = self.held_out, None
+        if isinstance(rows, slice):
+            found = self.all.parts.get((rows.start, rows.stop))
+        return found or _Sums(_gram(self.test), self.test.T @ self.all.T[rows])
+
+
+def _without(M, hole):
+    """Return the design of all rows but some that stand together, in their order."""
+    size = hole.stop - hole.start
+
+    def rows(some):
+        if some.stop <= hole.start:
+            return M[some]
+        after = slice(max(some.start + size, hole.stop), some.stop + size)
+        if some.start >= hole.start:
+            return M[after]
+        return np.concatenate([M[some.start : hole.start], M[after]])
+
+    return RowBlocks(rows, len(M) - size, M.shape[1])
 
 
 def whole_table(task, model, prepared, T, group, train, test):
@@ -81,14 +138,17 @@ def whole_table(task, model, prepared, T, group, train, test):
         return None
     layer = (model.hidden_weights_, model.hidden_bias_)
     key = int(group.candidate.flat[0])
-    if key not in task.features:
+    made = task.features.made
+    if key not in made:
         size = len(task.X) * model._n_columns()
-        if size + sum(some.M.size for some in task.features.values()) > KEEP_ELEMENTS:
+        if size + sum(some.M.size for some in made.values()) > KEEP_ELEMENTS:
             return None
-        task.features[key] = _make(model, task.X, layer, _targets_of_all(T, train, task.y))
-    found = task.features[key]
+        made[key] = _make(model, task, layer, _targets_of_all(model, T, train, task.y))
+    found = made[key]
     same = all(np.array_equal(*pair) for pair in zip(found.layer, layer, strict=True))
-    return Whole(found, train, test) if same and np.isfinite(np.diagonal(found.G)).all() else None
+    return (
+        Whole(found, train, test) if same and np.isfinite(np.diagonal(found.sums.G)).all() else None
+    )
 
 
 def _only_of_the_layer(task, model, prepared, train):
@@ -102,24 +162,42 @@ def _only_of_the_layer(task, model, prepared, train):
     return own and drawn_alike and as_given and not behind_steps and task.device is None
 
 
-def _targets_of_all(T, train, y):
-    """Return the targets of all rows, given some: those of a row with the same label."""
-    _, first = np.unique(np.asarray(y)[train], return_index=True)
-    labels, of_all = np.unique(np.asarray(y), return_inverse=True)
-    found = np.zeros((len(labels), T.shape[1]))
-    known = np.searchsorted(labels, np.asarray(y)[train][first])
-    found[known] = T[first]
-    return found[of_all]
+def _targets_of_all(model, T, train, y):
+    """Return the targets of all rows, given some: those of rows with the same label, or 0."""
+    y, labels = np.asarray(y), model.classes_
+    codes = np.minimum(np.searchsorted(labels, y), len(labels) - 1)
+    of_label = np.zeros((len(labels), T.shape[1]))
+    of_label[codes[train]] = T
+    return np.where((labels[codes] == y)[:, None], of_label[codes], 0.0)
 
 
-def _make(model, X, layer, T):
+def _make(model, task, layer, T):
     """Make the features of all rows, and the sums over them."""
-    X = model._validate_new(X)
-    design = model._design(X)
-    M = np.empty((design.n_rows, design.n_columns))
-    for rows, block in design:
-        M[rows] = block
+    X = model._validate_new(task.X)
+    order, ends = task.features.order(len(X))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    X, T = in_double_precision(X[order]), T[order]
+    M = np.empty((len(X), model._n_columns()))
+    if len(ends) * M.shape[1] > len(M):
+        ends = [len(M)]  # the sums of so many parts would take more memory than the features
+    step, parts, largest = rows_per_block(2 * M.shape[1]), {}, 0.0
+    for first, last in pairwise([0, *ends]):
+        R = np.zeros((M.shape[1], T.shape[1]))
+        for start in range(first, last, step):
+            rows = slice(start, min(start + step, last))
+            H = hidden_output(X[rows], *layer, model.activation)
+            block = design_matrix(X[rows], H, model._direct_link, model.output_bias, out=M[rows])
+            with np.errstate(over="ignore", invalid="ignore"):  # sums are looked at as a whole
+                R += block.T @ T[rows]
+            largest = max(largest, reach(X[rows]))
+        parts[first, last] = _Sums(_gram(M[first:last]), R)
+    total = _Sums(sum(part.G for part in parts.values()), sum(part.R for part in parts.values()))
+    return _Features(layer, order, place, M, parts, total, T, largest)
+
+
+def _gram(M):
+    """Return the lower triangle of MᵀM."""
     G = aligned((M.shape[1],) * 2, M.dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        add_gram(M, G)()
-        return _Features(layer, M, G, T, M.T @ T, reach(X))
+    add_gram(M, G)()
+    return G

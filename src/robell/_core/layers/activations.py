@@ -32,8 +32,9 @@ def relu(Z: Any) -> Any:
 def sigmoid(Z: Any) -> Any:
     """Return 1 / (1 + e⁻ᶻ)."""
     xp = namespace(Z)
+    out = -Z
     with np.errstate(over="ignore"):  # e⁻ᶻ = inf gives the right limit, 0
-        out = xp.exp(-Z)
+        xp.exp(out, out=out)
     out += 1.0
     return xp.reciprocal(out, out=out)
 

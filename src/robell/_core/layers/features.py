@@ -89,10 +89,13 @@ def hidden_output(X: Any, U: Any, b: Any, activation: str | Activation) -> Any:
     return apply_activation(activation, Z)
 
 
-def design_matrix(X: Any, H: Any, direct_link: bool, output_bias: bool) -> Any:
+def design_matrix(
+    X: Any, H: Any, direct_link: bool, output_bias: bool, out: Array | None = None
+) -> Any:
     """Stack M = [1 X H], the constant and the direct links only where asked for (Eq. 12).
 
     Hidden nodes stand last, so the design of a smaller network is a prefix of a larger one's.
+    Arrays are stacked in ``out`` if it is given.
     """
     xp = namespace(H)
     blocks = [H]
@@ -100,6 +103,8 @@ def design_matrix(X: Any, H: Any, direct_link: bool, output_bias: bool) -> Any:
         blocks.insert(0, X)
     if output_bias:
         blocks.insert(0, xp.ones_like(H[:, :1]))
+    if out is not None:
+        return np.concatenate(blocks, axis=1, out=out)
     return xp.hstack(blocks) if len(blocks) > 1 else H
 
 
