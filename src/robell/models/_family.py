@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -25,6 +27,12 @@ class FamilyMember(BaseEstimator):
     """What classifiers and regressors of the family share: what one can do, and its gate."""
 
     _capabilities = Capabilities()
+
+    @classmethod
+    @cache
+    def _get_param_names(cls):
+        """Return the names of the parameters: scikit-learn reads the signature on every call."""
+        return super()._get_param_names()
 
     def _validate_params(self):
         """Check the parameters."""

@@ -110,6 +110,12 @@ class RidgeShell:
 
     def _prepare(self, X, y, sample_weight=None, privileged=None):
         """Validate, and fit all that does not depend on C or on row weights."""
+        prepared = self._prepare_rows(X, y, sample_weight, privileged)
+        self._fit_features(prepared.rows, draw_seed(self.random_state))
+        return prepared
+
+    def _prepare_rows(self, X, y, sample_weight=None, privileged=None):
+        """Validate, and fit what depends on the rows alone."""
         given = self._check_training(X, y, sample_weight)
         samples = given.rows()
         if is_tensor(given.X) and callable(self.activation):
@@ -119,7 +125,6 @@ class RidgeShell:
         rows = self._fit_rows(samples)
         if privileged is not None:
             rows = self._with_privileged(rows, privileged, given)
-        self._fit_features(rows, draw_seed(self.random_state))
         return Prepared(samples, rows, self._targets(rows), given.present, len(given.X))
 
     def _fit_prepared(self, prepared):

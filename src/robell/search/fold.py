@@ -21,9 +21,9 @@ from robell._core.array import beside, is_tensor, namespace, row_squares
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import EPS
 from robell.models._family import FamilyRegressor
-from robell.models._own import first_foreign
+from robell.models._validation import draw_seed
 from robell.search.calibrations import Calibrations
-from robell.search.groups import SLOTS, NotShared, Unshared, last_step
+from robell.search.groups import NotShared, Unshared, last_step
 from robell.search.scorers import RowScorer
 from robell.search.solutions import (
     Solved,
@@ -114,6 +114,7 @@ class _Fold:
         self.X, self.y, self.X_test, self.y_test = X, np.asarray(y), X_test, np.asarray(y_test)
         self.last = last_step(model)
         self.statistics = {}  # of the kernel, shared by all groups
+        self.prepared = {}  # checked rows, by what they depend on
         self.setup_time = time.perf_counter() - start
 
     def sweep(self, group):
@@ -124,9 +125,7 @@ class _Fold:
             model = clone(self.last)
             largest_network = {model._nested_parameter: largest}
             model.set_params(**(clone(group.others, safe=False) | largest_network))
-            if first_foreign(model, SLOTS):
-                del model.C  # which varies: a slot that asks for it cannot be shared
-            prepared = model._prepare(self.X, self.y, self.sample_weight)
+            prepared = self._prepare(model, group)
             T = prepared.T
             if is_tensor(T):
                 raise NotShared("tensors are fitted where they are")
@@ -161,6 +160,22 @@ class _Fold:
                 if isinstance(some, Found):
                     some = some._replace(fit_time=fit_time, score_time=spent)
                 yield some
+
+    def _prepare(self, model, group):
+        """Let a model check its rows, once for groups with the same ones, and make its layer."""
+        rows = (self.X, self.y, self.sample_weight)
+        if group.rows_key is None:
+            del model.C  # which varies: a slot that asks for it cannot be shared
+            return model._prepare(*rows)
+        if group.rows_key not in self.prepared:
+            before = set(vars(model))
+            prepared = model._prepare_rows(*rows)
+            learnt = {name: value for name, value in vars(model).items() if name not in before}
+            self.prepared[group.rows_key] = prepared, learnt
+        prepared, learnt = self.prepared[group.rows_key]
+        vars(model).update(learnt)
+        model._fit_features(prepared.rows, draw_seed(model.random_state))
+        return prepared
 
     def _tables(self, model, whole):
         """Return the rows to be scored: of the test part, then of the training part if asked."""

@@ -33,7 +33,13 @@ from robell.models._family import FamilyRegressor
 from robell.models._threads import limit_blas
 from robell.models._validation import one_line_errors
 from robell.search.fold import FoldTask, run_fold
-from robell.search.groups import NotShared, Unshared, group_candidates, last_step
+from robell.search.groups import (
+    NotShared,
+    Unshared,
+    group_candidates,
+    last_step,
+    list_candidates,
+)
 from robell.search.results import ResultTable
 from robell.search.scorers import plan_scores
 from robell.search.whole import FoldFeatures
@@ -41,6 +47,8 @@ from robell.search.whole import FoldFeatures
 # Up to this many rows, one BLAS thread is faster than two: matrices are small, and many.
 SMALL_ROWS = 20_000
 PARTS_A_WORKER = 4  # of the work, where several share it
+# Seconds for which this process fits what is left: others take as long to start.
+ALONE_SECONDS = 1.0
 
 
 class RVFLGridSearchCV(GridSearchCV):
@@ -188,7 +196,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 f"cv.split and cv.get_n_splits return inconsistent results. "
                 f"Expected {self.n_splits_} splits, got {len(splits)}"
             )
-        candidates = list(ParameterGrid(self.param_grid))
+        candidates = list_candidates(ParameterGrid(self.param_grid))
         if not candidates or not splits:
             raise ValueError(
                 "No fits were performed. Was the CV iterator empty? Were there no candidates?"
@@ -303,8 +311,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         }
         if "caller" in inspect.signature(_fit_and_score).parameters:
             settings["caller"] = self
-        parallel = Parallel(self.n_jobs, pre_dispatch=self.pre_dispatch, return_as="generator")
-        records = parallel(
+        tasks = (
             delayed(_fit_and_score)(
                 clone(base),
                 X,
@@ -319,10 +326,22 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             for c, s in missing
         )
         finished = []
-        for record in records:
+        for record in self._run_tasks(tasks, len(missing)):
             finished.append(record)
             progress.advance()
         return finished
+
+    def _run_tasks(self, tasks, n_tasks):
+        """Yield what tasks return, in order: a few left over are run here, others by workers."""
+        start, alone = time.perf_counter(), 0
+        few = ALONE_SECONDS if self.n_shared_ else 0.0
+        while alone < n_tasks and time.perf_counter() - start < few:
+            function, arguments, named = next(tasks)
+            yield function(*arguments, **named)
+            alone += 1
+        if alone < n_tasks:
+            parallel = Parallel(self.n_jobs, pre_dispatch=self.pre_dispatch, return_as="generator")
+            yield from parallel(tasks)
 
     def _finish(self, X, y, first, results, scorers, refit_metric, routed):
         """Choose, refit and store as GridSearchCV does."""

@@ -139,9 +139,19 @@ def _layer_solutions(model, prepared, design, T, group, widths, where):
 
 def _nested_solutions(model, prepared, design, T, group, widths, where):
     """Yield β for every setting of the row weights."""
-    totals = np.stack(list(total_weights(model, prepared, group.settings, where.statistics)))
+    totals = _all_weights(model, prepared, group, where.statistics)
     sweep = _on_host if where.device is None else _on_device
     return sweep(design, T, totals, 1.0 / (group.C * model._C_factor), widths, where)
+
+
+def _all_weights(model, prepared, group, statistics):
+    """Return the weights of every setting, a row each, once for groups that have them in common."""
+    known = statistics.get(("weights", group.rows_key), (None, None))
+    if group.rows_key is not None and known[0] == group.settings:
+        return known[1]
+    totals = np.stack(list(total_weights(model, prepared, group.settings, statistics)))
+    statistics["weights", group.rows_key] = group.settings, totals
+    return totals
 
 
 def total_weights(model, prepared, settings, statistics):
