@@ -146,7 +146,7 @@ def test_a_device_that_fails_is_not_replaced_by_the_host(monkeypatch, device, im
         raise RuntimeError("CUDA out of memory")
 
     monkeypatch.setattr(grid_search, "require_device", lambda _: device)
-    monkeypatch.setattr(TorchSweep, "solve", out_of_memory)
+    monkeypatch.setattr(TorchSweep, "start", out_of_memory)
     with pytest.raises(RuntimeError, match="out of memory"):
         RVFLGridSearchCV(RVFLClassifier(), {"C": [1, 2]}, device="cuda").fit(*imbalanced)
 

@@ -7,6 +7,7 @@ setting of the row weights; and one factorisation for each C.
 from __future__ import annotations
 
 import time
+from functools import partial
 from itertools import compress
 from typing import NamedTuple
 
@@ -73,14 +74,46 @@ class FoldTask(NamedTuple):
 
     def run(self, split, groups):
         """Yield what is found for each group and setting of one fold, and what is left."""
+        every = self._steps(split, groups)
+        if self.device is None:
+            for steps in every:
+                yield from _without_waiting(steps)
+            return
+        before = iter(())
+        for steps in every:
+            yield from _until_waiting(steps)  # its rows are ready, while the device works on others
+            yield from _without_waiting(before)
+            yield from _until_waiting(steps)  # its systems are on their way
+            before = steps
+        yield from _without_waiting(before)
+
+    def _steps(self, split, groups):
+        """Yield the steps of each group: what is found, and None where one could wait."""
         fold = None
-        for group in groups:
+
+        def run_one(group):
+            nonlocal fold
             try:
                 if fold is None or fold.stage != group.stage:
                     fold = _Fold(self, *split, group)
                 yield from fold.sweep(group)
             except NotShared as reason:
                 yield Unshared(group.candidate.ravel(), str(reason))
+
+        return map(run_one, groups)
+
+
+def _until_waiting(steps):
+    """Yield what is found up to the next place to wait."""
+    for found in steps:
+        if found is None:
+            return
+        yield found
+
+
+def _without_waiting(steps):
+    """Yield all that is found."""
+    return (found for found in steps if found is not None)
 
 
 def run_fold(task, index, split, groups, config):
@@ -114,11 +147,14 @@ class _Fold:
         self.X, self.y, self.X_test, self.y_test = X, np.asarray(y), X_test, np.asarray(y_test)
         self.last = last_step(model)
         self.statistics = {}  # of the kernel, shared by all groups
-        self.prepared = {}  # checked rows, by what they depend on
+        self.prepared, self.checked = {}, {}  # checked rows, by what they depend on
         self.setup_time = time.perf_counter() - start
 
     def sweep(self, group):
-        """Yield the scores of a group's candidates, some settings of the row weights at a time."""
+        """Yield the scores of a group's candidates, some settings of the row weights at a time.
+
+        None is yielded where all is ready for the solutions, and where these are on their way.
+        """
         start = time.perf_counter()
         largest = int(group.nested.max())
         with run_by_fit_too():
@@ -135,7 +171,7 @@ class _Fold:
             whole = whole_table(self.task, model, prepared, T, group, *self.rows)
             design = kept(model._design(prepared.rows.X)) if whole is None else whole.design()
         widths = design.n_columns - model._columns_per_node * (largest - group.nested)
-        tables = self._tables(model, whole)
+        tables = self._tables(model, whole, group)
         calibrate = self._calibrated(model, prepared, group, widths)
         each = group.candidate[0].size
         n_scored = max(1, *(table.rows.n_rows for table in tables))
@@ -145,11 +181,12 @@ class _Fold:
         noise = _noise(prepared.rows.X, tables, whole)
         elapsed = (self.setup_time + time.perf_counter() - start) / group.candidate.size
         self.setup_time = 0.0
-        while True:
-            start = time.perf_counter()
-            solved = next(sweep, None)
+        yield None
+        start = time.perf_counter()
+        for solved in sweep:
             if solved is None:
-                return
+                yield None
+                continue
             fitted = time.perf_counter()
             here = group.candidate[solved.places].reshape(len(solved.places), each)
             found_by, least = calibrate(solved)
@@ -160,6 +197,7 @@ class _Fold:
                 if isinstance(some, Found):
                     some = some._replace(fit_time=fit_time, score_time=spent)
                 yield some
+            start = time.perf_counter()
 
     def _prepare(self, model, group):
         """Let a model check its rows, once for groups with the same ones, and make its layer."""
@@ -177,13 +215,21 @@ class _Fold:
         model._fit_features(prepared.rows, draw_seed(model.random_state))
         return prepared
 
-    def _tables(self, model, whole):
+    def _tables(self, model, whole, group):
         """Return the rows to be scored: of the test part, then of the training part if asked."""
         test = None if whole is None else whole.test
         scored = [(self.X_test, self.y_test, self.test_params, test)]
         if self.task.with_train:
             scored.append((self.X, self.y, self.train_params))
-        return [_ScoredTable(self.task.plan, model, *rows) for rows in scored]
+        check = partial(self._check_new, model, group)
+        return [_ScoredTable(self.task.plan, model, check, *rows) for rows in scored]
+
+    def _check_new(self, model, group, X):
+        """Let a model check rows to be scored, once for groups with the same ones."""
+        key = group.rows_key, id(X)  # the fold keeps X
+        if group.rows_key is None or key not in self.checked:
+            self.checked[key] = model._validate_new(X)
+        return self.checked[key]
 
     def _calibrated(self, model, prepared, group, widths):
         """Return what gives the calibrations of settings, and the pivot they can be trusted from.
@@ -292,12 +338,12 @@ def _report(verdict, here, member):
 class _ScoredTable:
     """Rows to be scored for many output weights at once."""
 
-    def __init__(self, plan, model, X, y, params, M=None):
+    def __init__(self, plan, model, check, X, y, params, M=None):
         scorer = TargetScorer if isinstance(model, FamilyRegressor) else RowScorer
         self.scorer = scorer(plan, model, X, y, params)
         with run_by_fit_too():
             if M is None:
-                self.X = model._validate_new(X)
+                self.X = check(X)
                 self.rows = kept(model._design(self.X))
             else:
                 self.rows = RowBlocks(lambda some: M[some], *M.shape)

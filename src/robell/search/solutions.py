@@ -86,7 +86,7 @@ def solutions_of(model):
     """Return what finds the output weights of a group of candidates of a model.
 
     It is given model, prepared rows, design, targets, group, widths and where, and yields what is
-    solved.
+    solved; None where a device works on it, and others could.
     """
     if model._blocks() is not None:
         return _view_solutions
@@ -114,8 +114,9 @@ def _centred_solutions(model, prepared, design, T, group, widths, where):
     behind, T, *means = without_means(design, T, total)
     sweep = _on_host if where.device is None else _on_device
     for solved in sweep(kept(behind), T, total[None], 1.0 / group.C, widths - 1, where):
-        beta = to_host(solved.beta)
-        yield solved._replace(beta=with_constant(beta, *means))
+        if solved is not None:
+            beta = to_host(solved.beta)
+            yield solved._replace(beta=with_constant(beta, *means))
 
 
 def _layer_solutions(model, prepared, design, T, group, widths, where):
@@ -127,7 +128,8 @@ def _layer_solutions(model, prepared, design, T, group, widths, where):
     found, trust = [], []
     for layer in range(int(group.nested.max())):
         of_layer = kept(layer_design(model, design, layer))
-        (solved,) = solutions(model, prepared, of_layer, T, group, one_layer, where)
+        found_here = solutions(model, prepared, of_layer, T, group, one_layer, where)
+        (solved,) = (some for some in found_here if some is not None)
         found.append(to_host(solved.beta)[:, 0, :, 0])
         trust.append(solved.trust[0, :, 0])
     yield solved_one(
@@ -221,7 +223,9 @@ def _on_device(design, T, totals, penalties, widths, where):
     distinct, member = _distinct(totals)
     sweep = TorchSweep(M, T, where.device)
     for some, places, of in _batches(len(distinct), member, sweep.batch(len(penalties))):
-        beta, pivot = sweep.solve(distinct[some], penalties, widths)
+        finish = sweep.start(distinct[some], penalties, widths)
+        yield None
+        beta, pivot = finish()
         yield Solved(beta.movedim(0, 1), pivot, places, of)
 
 

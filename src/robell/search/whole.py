@@ -155,11 +155,12 @@ def _only_of_the_layer(task, model, prepared, train):
     """Say whether features depend on the row and on a layer that every fold draws alike."""
     if isinstance(model, FamilyRegressor):
         return False  # targets are brought to mean 0 in every fold
+    if task.device is not None or (isinstance(task.base, Pipeline) and len(task.base.steps) > 1):
+        return False
     own = type(model)._features is RidgeShell._features and not first_foreign(model, SLOTS)
-    behind_steps = isinstance(task.base, Pipeline) and len(task.base.steps) > 1
     drawn_alike = model.random_state is not None and not callable(model.activation)
     as_given = type(model)._fit_rows is RidgeShell._fit_rows and len(prepared.T) == len(train)
-    return own and drawn_alike and as_given and not behind_steps and task.device is None
+    return own and drawn_alike and as_given
 
 
 def _targets_of_all(model, T, train, y):

@@ -7,6 +7,8 @@ when a device is asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,30 +75,40 @@ class TorchSweep:
         β of shape (settings, P, penalties, widths, K) stays on the device; the smallest pivots,
         (settings, penalties, widths), are 0 where unsolved, as in ``sweep.py``.
         """
+        return self.start(w, penalties, widths)()
+
+    def start(
+        self, w: Array, penalties: Array, widths: NDArray[np.intp]
+    ) -> Callable[[], tuple[Any, Array]]:
+        """Put the systems on their way; return what waits for them and gives the solutions."""
         torch, device = self.torch, self.M.device
         weights = torch.as_tensor(w, device=device)
+        if widths.max() > len(self.M):
+            return partial(self._solve_some_wide, weights, penalties, widths)
+        return self._start_tall(weights, torch.as_tensor(penalties, device=device), widths)
+
+    def _solve_some_wide(
+        self, weights: Any, penalties: Array, widths: NDArray[np.intp]
+    ) -> tuple[Any, Array]:
+        """Solve where some widths are beyond the number of rows, as ``sweep.py`` does."""
+        torch, device = self.torch, self.M.device
         A, K = self.T.shape
-        beta = torch.zeros(
-            (len(w), self.M.shape[1], len(penalties), len(widths), K),
-            dtype=self.M.dtype,
-            device=device,
-        )
-        pivot = np.zeros((len(w), len(penalties), len(widths)))
-        shared = np.ones(len(penalties), bool)
-        if widths.max() > A:
-            # As in sweep.py: one factor for all widths where the penalty leaves enough digits.
-            largest = float((weights @ self.M.abs().square()).max())
-            shared = penalties >= WIDE_PIVOT * largest
+        shape = (len(weights), self.M.shape[1], len(penalties), len(widths), K)
+        beta = torch.zeros(shape, dtype=self.M.dtype, device=device)
+        pivot = np.zeros((len(weights), len(penalties), len(widths)))
+        # One factor for all widths where the penalty leaves enough digits.
+        largest = float((weights @ self.M.abs().square()).max())
+        shared = penalties >= WIDE_PIVOT * largest
         for places, limit in ((shared, widths.max()), (~shared, A)):
+            if not places.any():
+                continue
             penalty = torch.as_tensor(penalties[places], device=device)
             within = np.flatnonzero(widths <= limit)
-            if places.all() and len(within) == len(widths):
-                beta, pivot = self._solve_tall(weights, penalty, widths)
-            elif places.any() and len(within):
+            if len(within):
                 rows, columns = np.ix_(places, within)
-                found, smallest = self._solve_tall(weights, penalty, widths[within])
+                found, smallest = self._start_tall(weights, penalty, widths[within])()
                 beta[:, : found.shape[1], rows, columns], pivot[:, rows, columns] = found, smallest
-            for j in np.flatnonzero(widths > limit) if places.any() else ():
+            for j in np.flatnonzero(widths > limit):
                 found, pivot[:, places, j] = self._solve_wide(weights, penalty, int(widths[j]))
                 beta[:, : widths[j], places, j] = found
         pivot[pivot < SINGULAR_PIVOT] = 0.0
@@ -155,8 +167,14 @@ class TorchSweep:
         pivots = torch.where((info == 0)[..., None], pivots.nan_to_num(0.0), 0.0)
         return L[..., :n, :n], L[..., n:, :n].mH, pivots
 
-    def _solve_tall(self, w: Any, penalty: Any, widths: NDArray[np.intp]) -> tuple[Any, Array]:
-        """Return β, (settings, P, penalties, widths, K), and the smallest pivots, on the host."""
+    def _start_tall(
+        self, w: Any, penalty: Any, widths: NDArray[np.intp]
+    ) -> Callable[[], tuple[Any, Array]]:
+        """Put systems that share a factor on their way.
+
+        What is returned waits for β, (settings, P, penalties, widths, K), and the smallest pivots,
+        on the host.
+        """
         torch = self.torch
         P, (A, K) = int(widths.max()), self.T.shape
         M = self.M[:, :P]
@@ -164,22 +182,32 @@ class TorchSweep:
         L, z, pivots = self._factor(scaled.mH @ scaled, penalty)
         inside = torch.as_tensor(np.arange(P)[:, None] < np.repeat(widths, K), device=M.device)
 
-        def back(forward: Any) -> Any:
+        def back(L: Any, forward: Any) -> Any:
             return torch.linalg.solve_triangular(L.mH, forward * inside, upper=True)
 
-        beta = back(z.repeat(1, 1, 1, len(widths)))
-        smallest = pivots.amin(dim=-1)
-        refine = (smallest < (REFINE_WIDE if P > A else REFINE_PIVOT)) & (smallest > SINGULAR_PIVOT)
-        if bool(refine.any()):
-            residual = self.T.repeat(1, len(widths)) - M @ beta
-            gradient = M.mH @ (w[:, None, :, None] * residual)
-            gradient = (gradient - penalty[:, None, None] * beta) * inside
-            correction = back(torch.linalg.solve_triangular(L, gradient, upper=False))
-            beta = torch.where(refine[:, :, None, None], beta + correction, beta)
-        beta = beta.reshape(len(w), len(penalty), P, len(widths), K).transpose(1, 2)
+        beta = back(L, z.repeat(1, 1, 1, len(widths)))
         of_tall = pivots[..., : min(A, P)].amin(dim=-1)
-        both = torch.stack([of_tall, smallest], dim=-1).cpu().numpy()
-        return beta, both[..., (widths > A).astype(int)]
+        both = torch.stack([of_tall, pivots.amin(dim=-1)], dim=-1)
+
+        def finish() -> tuple[Any, Array]:
+            smallest = both.cpu().numpy()
+            below = REFINE_WIDE if P > A else REFINE_PIVOT
+            refine = (smallest[..., 1] < below) & (smallest[..., 1] > SINGULAR_PIVOT)
+            # Small penalties are few: most factors and solutions are left as they are.
+            places = torch.as_tensor(np.flatnonzero(refine.any(axis=0)), device=M.device)
+            if len(places):
+                factor, found = L[:, places], beta[:, places]
+                residual = self.T.repeat(1, len(widths)) - M @ found
+                gradient = M.mH @ (w[:, None, :, None] * residual)
+                gradient = (gradient - penalty[places][:, None, None] * found) * inside
+                correction = torch.linalg.solve_triangular(factor, gradient, upper=False)
+                chosen = torch.as_tensor(refine, device=M.device)[:, places, None, None]
+                beta[:, places] += torch.where(chosen, back(factor, correction), 0.0)
+            smallest[smallest < SINGULAR_PIVOT] = 0.0
+            shape = (len(w), len(penalty), P, len(widths), K)
+            return beta.reshape(shape).transpose(1, 2), smallest[..., (widths > A).astype(int)]
+
+        return finish
 
     def _solve_wide(self, w: Any, penalty: Any, width: int) -> tuple[Any, Array]:
         torch = self.torch
