@@ -50,9 +50,13 @@ def test_every_call_is_the_formula_beside_it(draw):
         np.testing.assert_allclose(matrix @ found, B)
 
     C = draw(5, 3)
-    expected = C - M[:8, :5].conj().T @ B
-    subtract_product(M[:8, :5], B, C)()  # a block of a larger matrix
+    A = np.asfortranarray(M)[:8, :5]  # a block of a larger matrix
+    expected = C - A.conj().T @ B
+    subtract_product(A, B, C, transposed=True)()
     np.testing.assert_allclose(C, expected)
+    expected = B - A @ C
+    subtract_product(A, C, B, transposed=False)()
+    np.testing.assert_allclose(B, expected)
 
 
 def test_a_failed_factorisation_is_reported():

@@ -100,7 +100,8 @@ def solve_lower(L: NDArray[Any], B: NDArray[Any], transposed: bool) -> Call:
     return _prepared(cython_blas, "trsm", L.dtype, b"L", b"L", letter, b"N", *sizes)
 
 
-def subtract_product(A: NDArray[Any], B: NDArray[Any], C: NDArray[Any]) -> Call:
-    """Return the call that takes AᴴB off C."""
-    sizes = (*C.shape, len(A), -1.0, A, _stride(A), B, _stride(B), 1.0, C, _stride(C))
-    return _prepared(cython_blas, "gemm", A.dtype, b"C", b"N", *sizes)
+def subtract_product(A: NDArray[Any], B: NDArray[Any], C: NDArray[Any], transposed: bool) -> Call:
+    """Return the call that takes AB off C, or AᴴB."""
+    letter = b"C" if transposed else b"N"
+    sizes = (*C.shape, len(B), -1.0, A, _stride(A), B, _stride(B), 1.0, C, _stride(C))
+    return _prepared(cython_blas, "gemm", A.dtype, letter, b"N", *sizes)
