@@ -1,0 +1,105 @@
+"""What groups of a search have in common, and what it does with the few scores left over."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from joblib import Parallel, parallel_config
+from searches import assert_same, both, table
+from sklearn.model_selection import GridSearchCV, ParameterGrid
+
+from robell import RoBellRVFLClassifier, RVFLClassifier, RVFLGridSearchCV
+from robell.search import grid_search
+from robell.search.groups import list_candidates
+
+VALUES = st.lists(st.one_of(st.integers(), st.text(max_size=3), st.none()), min_size=1, max_size=4)
+GRID = st.dictionaries(st.text(max_size=4), VALUES, max_size=4)
+
+
+@given(st.one_of(GRID, st.lists(GRID, min_size=1, max_size=3)))
+def test_candidates_are_those_of_a_parameter_grid(grid):
+    theirs = ParameterGrid(grid)
+    ours = list_candidates(theirs)
+    assert ours == list(theirs)
+    assert [list(one) for one in ours] == [list(one) for one in theirs]  # names in the same order
+
+
+def test_rows_are_checked_and_compared_once_for_all_activations(monkeypatch, imbalanced):
+    checked, compared = [], []
+    check, compare = RoBellRVFLClassifier._check_training, RoBellRVFLClassifier._memberships
+
+    def checking(self, *rows):
+        checked.append(self.activation)
+        return check(self, *rows)
+
+    def comparing(self, *rows):
+        compared.append(self.activation)
+        return compare(self, *rows)
+
+    monkeypatch.setattr(RoBellRVFLClassifier, "_check_training", checking)
+    monkeypatch.setattr(RoBellRVFLClassifier, "_memberships", comparing)
+    for function in (checking, comparing):  # or the search would not trust them
+        function.__module__ = "robell"
+    grid = {"activation": ["sin", "relu", "sigmoid"], "rho": [0.5, 2.0], "n_hidden": [3, 5]}
+    search = RVFLGridSearchCV(RoBellRVFLClassifier(random_state=0), grid, cv=2, refit=False)
+    search.fit(*imbalanced)
+    assert search.n_shared_ == 24
+    assert (len(checked), len(compared)) == (2, 2)
+
+
+@pytest.mark.parametrize("random_state", [0, np.random.RandomState(3)])
+def test_what_weights_depend_on_is_not_mixed_up(random_state):
+    """Groups that differ in more than their features have rows and weights of their own."""
+    X, y = table()
+    theirs, ours = both(
+        RoBellRVFLClassifier(n_hidden=7, random_state=random_state, calibrate=False),
+        [
+            {
+                "activation": ["sin", "relu"],
+                "class_weight": [None, "balanced", {0: 1.0, 1: 5.0}],
+                "kernel_width": [0.5, 2.0],
+                "output_bias": [True, False],
+            },
+            {"activation": ["sin"], "class_weight": [None], "kernel_width": [4.0]},
+        ],
+        X,
+        y,
+        cv=3,
+        scoring="roc_auc",
+    )
+    assert_same(theirs, ours)
+    assert ours.n_shared_ > 0
+
+
+def _search_with_some_left_over(**settings):
+    """Return both searches, of which a third is fitted one by one."""
+    X, y = table(n_rows=60)
+    grid = {"C": [0.1, "loo", 10.0], "n_hidden": [3, 9]}
+    arguments = (RVFLClassifier(random_state=0, calibrate=False), grid)
+    theirs = GridSearchCV(*arguments, cv=3, refit=False).fit(X, y)
+    ours = RVFLGridSearchCV(*arguments, cv=3, refit=False, **settings).fit(X, y)
+    assert ours.not_shared_ == {"C='loo' is chosen in every fit": 6}
+    return theirs, ours
+
+
+def test_a_few_scores_left_over_start_no_processes(monkeypatch):
+    def only_threads(*arguments, **settings):
+        assert settings.get("prefer") == "threads", "workers were started for a few fits"
+        return Parallel(*arguments, **settings)
+
+    monkeypatch.setattr(grid_search, "Parallel", only_threads)
+    assert_same(*_search_with_some_left_over(n_jobs=2))
+
+
+def test_many_scores_left_over_are_given_to_workers(monkeypatch):
+    started = []
+
+    def noted(*arguments, **settings):
+        started.append(settings.get("prefer"))
+        return Parallel(*arguments, **settings)
+
+    monkeypatch.setattr(grid_search, "Parallel", noted)
+    monkeypatch.setattr(grid_search, "ALONE_SECONDS", 1e-9)  # one fit takes longer than that
+    with parallel_config(backend="threading"):
+        assert_same(*_search_with_some_left_over(n_jobs=2))
+    assert started == ["threads", None]
