@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from robell._core.array import beside, is_tensor, namespace, row_squares
+from robell._core.array import beside, is_tensor, namespace, row_squares, times_few_columns
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import EPS
 from robell.models._family import FamilyRegressor
@@ -374,7 +374,7 @@ class _ScoredTable:
         """Return the scores of every row, (n, candidates, K), where the output weights are."""
         flat = block.reshape(len(block), -1)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            parts = [(beside(M, block) @ flat).real for _, M in self.rows]
+            parts = [times_few_columns(beside(M, block), flat).real for _, M in self.rows]
             xp = namespace(block)
             scores = parts[0] if len(parts) == 1 else xp.concatenate(parts)
             total = scores.ravel() @ scores.ravel()

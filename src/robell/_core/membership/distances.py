@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from robell._core.array import namespace
+from robell._core.array import SMALL_PRODUCT, namespace
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -29,7 +29,6 @@ VISIBLE = 1e-11  # relative errors of K from which on close pairs are computed m
 VANISHED = 60.0  # 2^-60 is lost beside 1
 NEAR_ONE = 1.0 / 64.0  # exponents from which on K is so near 1 that 1 - K would lose digits
 LOG2_E, LN_2 = float(np.log2(np.e)), float(np.log(2.0))
-SMALL_PRODUCT = 1_000_000  # multiplications up to which OpenBLAS does not copy its operands first
 BYTES = np.uint64(0x00FF00FF00FF00FF)  # every other byte of eight
 ONES = np.uint64(0x0001000100010001)
 COMPARED = 120  # rows whose products are compared while they stay in a core's cache
