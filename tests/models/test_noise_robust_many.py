@@ -231,3 +231,26 @@ def test_what_goes_wrong_in_a_thread_is_raised_here(rng):
             next(found)
         with np.errstate(divide="ignore"):  # what is asked of NumPy here holds there
             assert list(threads.map(lambda k: np.float64(1) / k, [0.0, 2.0])) == [np.inf, 0.5]
+        ratio = threads.start(lambda a, b: a / b, 1, 4), threads.start(lambda a, b: a / b, 1, 0)
+        assert ratio[0]() == 0.25
+        with pytest.raises(ZeroDivisionError):
+            ratio[1]()
+
+
+def test_estimated_leverages_do_not_depend_on_the_signs_of_eigenvectors(rng, monkeypatch):
+    monkeypatch.setattr(loo, "MOST_EXACT", 100)
+    M, T = rng.normal(size=(500, 8)), rng.normal(size=(500, 1))
+    design = RowBlocks(lambda rows: M[rows], *M.shape)
+    expected = loo.fit_centred_ridge(design, T, np.ones(500), np.ones(1))
+    decompose, signs = loo.decompose, rng.choice([-1.0, 1.0], 8)
+    monkeypatch.setattr(
+        loo,
+        "decompose",
+        lambda G, R: loo.Spectrum(
+            decompose(G, R).values,
+            decompose(G, R).Q * signs,
+            decompose(G, R).coordinates * signs[:, None],
+        ),
+    )
+    found = loo.fit_centred_ridge(design, T, np.ones(500), np.ones(1))
+    np.testing.assert_allclose(found.loo_scores, expected.loo_scores, atol=1e-12)

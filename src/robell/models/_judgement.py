@@ -6,14 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robell._core.array import beside, empty_beside, namespace, one_hot, to_host
+from robell._core.array import beside, empty_beside, is_tensor, namespace, one_hot, to_host
 from robell._core.labels.link import posterior
 from robell._core.labels.noise import joint_matrix, noise_rates, wrong_share
 from robell._core.membership.keyed import draw_keyed, find_keys
 from robell._core.ridge.loo import MOST_EXACT
+from robell._core.tools.threads import NO_THREADS
 
 # Of more than MOST_EXACT rows noise, probabilities and thresholds are estimated on so many.
 MOST_JUDGED = 25_000
+ROWS_AT_ONCE = 1 << 16  # that labels are judged of
 
 
 class Judged(NamedTuple):
@@ -32,16 +34,38 @@ def rows_judged(rows, n_classes, seed):
     return Judged(*map(to_host, (some.places, rows.labels[some.places], some.weight)))
 
 
+def posterior_of(scores, labels, N, link, threads=NO_THREADS):
+    """Return P(z | s, y) of every row, some rows at a time."""
+
+    def of_rows(some):
+        return posterior(link.probability(scores[some]), labels[some], N)
+
+    return namespace(scores).concatenate(list(threads.map(of_rows, _blocks(scores))))
+
+
+def _blocks(scores):
+    """Return the places of some rows after the other, all at once of tensors."""
+    step = max(1, len(scores)) if is_tensor(scores) else ROWS_AT_ONCE
+    return [slice(start, start + step) for start in range(0, len(scores), step)]
+
+
 class LabelJudgement:
     """The attributes of every row, from left-out scores, the noise and the link."""
 
-    def _judge_labels(self, given, rows, scores, N, link):
+    def _judge_labels(self, given, rows, scores, N, link, threads=NO_THREADS):
         """Store what the fit says about every label given, rows of weight 0 included."""
         n_classes = len(given.classes)
-        probability = Z = posterior(link.probability(scores), rows.labels, N)
-        place, quality = rows.labels, (Z * one_hot(rows.labels, n_classes)).sum(1)
-        self.n_suspects_ = int((Z.argmax(1) != place).sum())
-        joint = joint_matrix(Z, place, rows.multiplicity, n_classes)
+        probability = Z = posterior_of(scores, rows.labels, N, link, threads)
+
+        def of_rows(some):
+            P, place = Z[some], rows.labels[some]
+            n_suspects = int((P.argmax(1) != place).sum())
+            joint = joint_matrix(P, place, rows.multiplicity[some], n_classes)
+            return (P * one_hot(place, n_classes)).sum(1), n_suspects, joint
+
+        parts, suspects, joints = zip(*threads.map(of_rows, _blocks(scores)), strict=True)
+        quality, joint = namespace(Z).concatenate(parts), sum(joints)
+        self.n_suspects_ = sum(suspects)
         self.noise_matrix_ = noise_rates(joint)
         self.noise_rate_ = wrong_share(joint)
         self.class_prior_ = joint.sum(axis=1) / joint.sum()
@@ -75,10 +99,11 @@ class LabelJudgement:
         rest = beside(np.ones(len(X), bool), X)
         rest[drawn.places] = False
         rest = namespace(X).where(rest)[0]
+        # Copies of a row drawn, under another label, are left out with it.
+        found = threads.start(find_keys, drawn.keys[rest], drawn.keys[drawn.places])
         all_scores = empty_beside((len(X), scores.shape[1]), X)
         all_scores[drawn.places] = scores
         all_scores[rest] = self._class_scores(X, rest, threads)
-        # Copies of a row drawn, under another label, are left out with it.
-        copies, of_row = find_keys(drawn.keys[rest], drawn.keys[drawn.places])
+        copies, of_row = found()
         all_scores[rest[copies]] = scores[of_row]
         return all_scores

@@ -50,7 +50,7 @@ from robell._core.ridge.twins import distinct_rows
 from robell._core.tools.threads import NO_THREADS, threads_of
 from robell.models._capabilities import Capabilities
 from robell.models._family import FamilyClassifier, require_finite_scores
-from robell.models._judgement import LabelJudgement, rows_judged
+from robell.models._judgement import LabelJudgement, posterior_of, rows_judged
 from robell.models._kernel import JOBS, one_blas_thread
 from robell.models._thresholds import ThresholdChoice
 from robell.models._validation import TrainingRows, draw_seed
@@ -182,12 +182,12 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
     vouch for each other's labels, right or wrong. Keep one of each, or give each less weight.
 
     Of more than 50,000 distinct rows all are fitted to, but penalties are chosen by generalised
-    cross-validation, columns made of the rows are in single precision (not those of tensors), small
-    leverages are estimated, the trees' shrinkage is chosen on 25,000 rows, and noise, probabilities
-    and thresholds are estimated on 25,000: small classes whole, large ones evenly, the rows with
-    the smallest hash of their values. Of more than 200,000 as many are drawn in the same way and
-    fitted to; all others are judged by the model, which has not seen them. What is drawn does not
-    depend on the order of the rows or on repetitions.
+    cross-validation, columns made of arrays are in single precision, small leverages are estimated,
+    the trees' shrinkage is chosen on every k-th row, and noise, probabilities and thresholds are
+    estimated on 25,000: small classes whole, large ones evenly, the rows with the smallest hash of
+    their values. Of more than 200,000 as many are drawn in the same way and fitted to; all others
+    are judged by the model, which has not seen them. What is drawn does not depend on the order of
+    the rows or on repetitions.
 
     X may be a torch tensor, in single or double precision, with scikit-learn's array API dispatch
     on. The members are fitted, and rows scored, on its device; what is random is drawn on the host,
@@ -254,17 +254,17 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
         on_device = is_tensor(given.X) and is_tensor(y)
         self.classes_ = beside(given.classes, given.X) if on_device else given.classes
         rows, seed = given.rows(), draw_seed(self.random_state)
-        drawn = draw_keyed(*rows, len(self.classes_), seed, MOST_SAMPLED)
-        fitted = rows
-        if drawn is not None:
-            self.n_samples_seen_ = as_count(given.multiplicity.sum())
-            self.n_samples_fitted_ = as_count(rows.multiplicity[drawn.places].sum())
-            fitted = TrainingRows(rows.X[drawn.places], rows.labels[drawn.places], drawn.weight)
         n_threads = 1 if is_tensor(given.X) else effective_n_jobs(self.n_jobs)
         with threads_of(n_threads, one_blas_thread) as threads:
+            drawn = draw_keyed(*rows, len(self.classes_), seed, MOST_SAMPLED, threads=threads)
+            fitted = rows
+            if drawn is not None:
+                self.n_samples_seen_ = as_count(given.multiplicity.sum())
+                self.n_samples_fitted_ = as_count(rows.multiplicity[drawn.places].sum())
+                fitted = TrainingRows(rows.X[drawn.places], rows.labels[drawn.places], drawn.weight)
             scores, noise = self._fit_rounds(fitted, seed, threads)
             scores = self._left_out_scores(rows.X, drawn, beside(scores, rows.X), threads)
-        self._judge_labels(given, rows, scores, *noise)
+            self._judge_labels(given, rows, scores, *noise, threads)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray) and name != "classes_":
                 setattr(self, name, beside(value, given.X))
@@ -278,16 +278,17 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
 
     def _fit_rounds(self, rows, seed, threads):
         """Fit, clean the targets, fit again; return the last scores, the noise and the link."""
+        judged = threads.start(rows_judged, rows, len(self.classes_), seed)
         X = in_double_precision(rows.X)
         self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
-        judged = rows_judged(rows, len(self.classes_), seed)
         X, labels, multiplicity = self._standardise(X), *map(to_host, rows[1:])
-        given, distinct = one_hot(labels, len(self.classes_)), distinct_rows(X)
+        given, distinct = one_hot(labels, len(self.classes_)), distinct_rows(X, threads)
         X = X[beside(distinct.first, X)]  # equal rows are left out together
         drawn = draw_members(X, int(self.n_hidden), seed)
-        designs = designs_of(X, drawn, threads)
-        fit_balanced = partial(fit_with_equal_classes, X, designs, drawn, distinct, multiplicity)
-        places, *known = judged
+        designs = designs_of(X, drawn)
+        data = X, designs, drawn, distinct, multiplicity
+        fit_balanced = partial(fit_with_equal_classes, *data, threads=threads)
+        places, *known = judged = judged()
         weights = WEIGHTS / WEIGHTS.sum()
         members, scores = fit_balanced(given, weights)
         rate = common_rate(scores[places], *known)
@@ -295,7 +296,7 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
         link = fit_slope(scores[places], *known, N)
         cleaning = min(1.0, rate / FULL_CLEANING_RATE)
         for _ in range(int(self.n_rounds)):
-            Z = posterior(link.probability(scores), labels, N)
+            Z = posterior_of(scores, labels, N, link, threads)
             weights = WEIGHTS * np.array([1.0, 1.0, 1.0, 1.0, cleaning])
             weights /= weights.sum()
             members, scores = fit_balanced(given + cleaning * (Z - given), weights)

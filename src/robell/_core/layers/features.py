@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from robell._core.array import namespace
 from robell._core.layers.activations import Activation, apply_activation
-from robell._core.tools.threads import NO_THREADS, Threads
 
 Array = NDArray[np.float64]
 
@@ -113,7 +112,7 @@ class RowBlocks:
 
     ``make_rows`` maps a slice of rows to those rows. Iterating yields ``(rows, block)``; iterating
     again makes the blocks again, except that a matrix of a single block is made once and kept, and
-    with ``keep`` all blocks are. ``map`` makes and uses blocks in ``threads``.
+    with ``keep`` all blocks are.
     """
 
     def __init__(
@@ -124,15 +123,13 @@ class RowBlocks:
         dtype: type = np.float64,
         keep: bool = False,
         tensors: bool = False,
-        threads: Threads = NO_THREADS,
     ) -> None:
         self._make_rows = make_rows
-        self.threads = threads
         self.n_rows = n_rows
         self.n_columns = n_columns
         self.dtype = dtype
         self.tensors = tensors
-        self._step = rows_per_block(n_columns, tensors)
+        self._step = rows_per_block(n_columns, tensors) * (2 if dtype == np.float32 else 1)
         self._only_block: Any = None
         self._kept: dict[int, Any] | None = {} if keep else None
 
@@ -142,7 +139,7 @@ class RowBlocks:
 
     def map(self, function: Callable[[slice, Any], Any]) -> Iterator[Any]:
         """Yield function(rows, block) of every block, in their order."""
-        return self.threads.map(lambda rows: function(rows, self._block(rows)), self._slices())
+        return (function(rows, block) for rows, block in self)
 
     def _slices(self) -> list[slice]:
         starts = range(0, self.n_rows, self._step)

@@ -23,8 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.array import beside, empty_beside, is_tensor, namespace, to_host
-from robell._core.tools.threads import NO_THREADS, Threads
+from robell._core.array import (
+    beside,
+    empty_beside,
+    is_tensor,
+    namespace,
+    sum_by_group,
+    to_host,
+)
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -147,9 +153,7 @@ def forest_scores(X: Any, forest: Forest) -> Any:
     return total / len(forest.values) + forest.mean
 
 
-def grow_forest(
-    X: Any, targets: Any, weight: Any, seed: int, threads: Threads = NO_THREADS
-) -> tuple[Forest, Any]:
+def grow_forest(X: Any, targets: Any, weight: Any, seed: int) -> tuple[Forest, Any]:
     """Grow the trees; return them and the scores of the rows, each by the trees without it.
 
     X are rows that all differ, in an order of their own: with the same seed the same rows are
@@ -173,13 +177,14 @@ def grow_forest(
     rows = xp.hstack([relative[:, None], relative[:, None] * (targets - mean)])
     numbers = MOST_NUMBERS_OF_TENSORS if is_tensor(X) else MOST_NUMBERS
     step = max(1, numbers // (size << DEPTH))
-    grown = threads.map(
-        lambda some: _grow(X, rows, bags[some], drawn.of(some), directions[some]),
-        [slice(start, start + step) for start in range(0, N_TREES, step)],
-    )
+    grown = [
+        _grow(X, rows, bags[some], drawn.of(some), directions[some])
+        for some in (slice(start, start + step) for start in range(0, N_TREES, step))
+    ]
     columns, thresholds, sums = (xp.concatenate(parts) for parts in zip(*grown, strict=True))
     splits = Splits(columns, thresholds)
-    trees = Trees(X, bags, splits, threads)
+    of_tree = beside(np.repeat(np.arange(N_TREES), size), X)
+    trees = Trees(X, splits, of_tree, bags.reshape(-1))
     values, scores, shrinkage = _shrink(trees, rows, [_leaf_values(sums, s) for s in SHRINKAGES])
     return Forest(splits, values, mean, shrinkage), scores + mean
 
@@ -235,12 +240,12 @@ def _explained(sums: Any) -> Any:
 
 
 class Trees(NamedTuple):
-    """Trees and the rows they are asked for."""
+    """Trees, the rows they are asked for, and which tree was grown on which row."""
 
     X: Any  # (n, B)
-    bags: Any  # (T, m), places of the rows each was grown on
     splits: Splits
-    threads: Threads
+    tree: Any  # (T m,)
+    row: Any  # (T m,)
 
     def left_out(self, values: list[Any]) -> list[Any]:
         """Return the mean of each of the values over the trees without the row, (n, K)."""
@@ -251,24 +256,22 @@ class Trees(NamedTuple):
             return leaf, [_sum_of_leaves(value, leaf) for value in values]
 
         step = n_rows if is_tensor(self.X) else ROWS_AT_ONCE
-        found = self.threads.map(of_rows, [slice(k, k + step) for k in range(0, n_rows, step)])
+        found = [of_rows(slice(k, k + step)) for k in range(0, n_rows, step)]
         leaves, totals = zip(*found, strict=True)
-        leaf = xp.concatenate(leaves, 1)
-        counts = np.zeros(n_rows)
-        scores = [xp.concatenate(parts) for parts in zip(*totals, strict=True)]
-        for t, bag in enumerate(self.bags):  # less those of the trees grown on the row
-            counts[to_host(bag)] += 1.0
-            in_bag = xp.asarray(leaf[t][bag], dtype=bag.dtype)
-            for of_value, value in zip(scores, values, strict=True):
-                of_value[bag] -= value[t][in_bag]
+        leaf = xp.asarray(xp.concatenate(leaves, 1)[self.tree, self.row], dtype=self.row.dtype)
+        grown_on = sum_by_group(xp.ones_like(values[0][self.tree, leaf, 0]), self.row, n_rows)
         # no tree without the row: score t̄
-        n_left = beside(np.maximum(len(self.bags) - counts, 1.0), self.X)[:, None]
-        return [of_value / n_left for of_value in scores]
+        n_left = xp.clip(len(self.splits.columns) - grown_on, 1.0, None)[:, None]
+        return [
+            (xp.concatenate(parts) - sum_by_group(value[self.tree, leaf], self.row, n_rows))
+            / n_left
+            for value, parts in zip(values, zip(*totals, strict=True), strict=True)
+        ]
 
     def every(self, step: int) -> Trees:
         """Return the same trees for every so many-th row."""
-        bags = [bag[bag % step == 0] // step for bag in self.bags]
-        return Trees(self.X[::step], bags, self.splits, self.threads)
+        kept = self.row % step == 0
+        return self._replace(X=self.X[::step], tree=self.tree[kept], row=self.row[kept] // step)
 
 
 def _shrink(trees: Trees, rows: Any, values: list[Any]) -> tuple[Any, Any, float]:

@@ -20,6 +20,7 @@ from robell._core.membership.reservoir import (
     row_keys,
 )
 from robell._core.membership.row_sample import level
+from robell._core.tools.threads import NO_THREADS, Threads
 
 BLOCK_ROWS = 1 << 15
 TENSOR_BLOCK_ROWS = 1 << 20
@@ -35,7 +36,14 @@ class KeyedRows(NamedTuple):
 
 
 def draw_keyed(
-    X: Any, labels: Any, weight: Any, n_classes: int, seed: int, budget: int, most: int = 0
+    X: Any,
+    labels: Any,
+    weight: Any,
+    n_classes: int,
+    seed: int,
+    budget: int,
+    most: int = 0,
+    threads: Threads = NO_THREADS,
 ) -> KeyedRows | None:
     """Draw at most so many distinct rows of all classes together; None where all may stay.
 
@@ -43,8 +51,9 @@ def draw_keyed(
     """
     if len(X) <= max(budget, most):
         return None
-    keys = ordered_keys(X, seed)
-    distinct = [_distinct_sorted(keys[labels == c]) for c in range(n_classes)]
+    keys = ordered_keys(X, seed, threads)
+    of_class = threads.map(lambda c: _distinct_sorted(keys[labels == c]), range(n_classes))
+    distinct = list(of_class)
     counts = np.array([len(of_class) for of_class in distinct])
     kept = np.minimum(counts, level(counts, budget))
     if (kept == counts).all() or counts.sum() <= most:
@@ -79,15 +88,13 @@ def sorted_values(values: Any) -> Any:
     return values.sort().values if is_tensor(values) else np.sort(values)
 
 
-def ordered_keys(X: Any, seed: int) -> Any:
+def ordered_keys(X: Any, seed: int, threads: Threads = NO_THREADS) -> Any:
     """Return the keys of rows as signed integers, in the order of the unsigned ones."""
     if is_tensor(X):
         blocks = [_tensor_keys(block, seed) for block in X.split(TENSOR_BLOCK_ROWS)]
         return namespace(X).concatenate(blocks) ^ SIGN
-    keys = np.empty(len(X), np.uint64)
-    for start in range(0, len(X), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        keys[rows] = row_keys(X[rows], seed)
+    blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(X), BLOCK_ROWS)]
+    keys = np.concatenate(list(threads.map(lambda rows: row_keys(X[rows], seed), blocks)))
     return (keys ^ np.uint64(1 << 63)).view(np.int64)
 
 

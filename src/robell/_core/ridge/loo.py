@@ -303,8 +303,11 @@ def _left_out_of_many(
     xp, (values, Q, coordinates) = namespace(T), spectrum
     root, K = Q / xp.sqrt(values + penalty), T.shape[1]
     beta = root @ (coordinates / xp.sqrt(values + penalty)[:, None])
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (root.shape[1], PROJECTIONS))
-    columns = xp.hstack([beta, root @ beside(signs / PROJECTIONS**0.5, T)])
+    rng = np.random.default_rng(0)
+    signs = beside(rng.choice([-1.0, 1.0], (root.shape[1], PROJECTIONS)) / PROJECTIONS**0.5, T)
+    # An eigenvector may come with either sign: the one that points along a given vector counts.
+    along = beside(rng.normal(size=len(root)), T) @ Q
+    columns = xp.hstack([beta, root @ (xp.sign(along)[:, None] * signs)])
     shift, mean = centre.rows @ columns, centre.rows @ root
     shift[:K] -= centre.targets
 

@@ -104,8 +104,8 @@ def draw_members(X: Any, n_hidden: int, seed: int) -> Drawn:
     )
 
 
-def designs_of(X: Any, drawn: Drawn, threads: Threads = NO_THREADS) -> list[RowBlocks]:
-    """Return the columns of the four ridges, a block of rows at a time, made in threads.
+def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
+    """Return the columns of the four ridges, a block of rows at a time.
 
     Where rows are many, and arrays, those that are made are in single precision.
     """
@@ -128,24 +128,38 @@ def designs_of(X: Any, drawn: Drawn, threads: Threads = NO_THREADS) -> list[RowB
         (of_kernel, len(landmarks)),
     ]
     keep = len(X) * sum(n for _, n in made) <= KEPT_NUMBERS
+    dtype = np.float32 if single else np.float64
     designs = [
-        RowBlocks(make, len(X), width, keep=keep, tensors=tensors, threads=threads)
-        for make, width in made
+        RowBlocks(make, len(X), width, dtype, keep=keep, tensors=tensors) for make, width in made
     ]
-    linear = RowBlocks(lambda rows: X[rows], len(X), n_columns, tensors=tensors, threads=threads)
+    linear = RowBlocks(lambda rows: X[rows], len(X), n_columns, tensors=tensors)
     return [*designs, linear]
 
 
 def fit_members(
-    X: Any, designs: list[RowBlocks], drawn: Drawn, targets: Any, weight: Any, total: float
+    X: Any,
+    designs: list[RowBlocks],
+    drawn: Drawn,
+    targets: Any,
+    weight: Any,
+    total: float,
+    threads: Threads = NO_THREADS,
 ) -> Members:
-    """Fit every member to the same targets, soft or not; ``total`` is the number of rows given."""
+    """Fit every member to the same targets, soft or not; ``total`` is the number of rows given.
+
+    Members are shared out to the threads whole: threads that share the blocks of one member wait
+    for Python's lock, and for each other, more often than they compute.
+    """
     bases = None, None, drawn.kernel.whitening, None
-    ridges = [
-        fit_centred_ridge(design, targets, weight, PENALTIES * total, basis)
+    tasks: list[Callable[[], Any]] = [
+        partial(fit_centred_ridge, design, targets, weight, PENALTIES * total, basis)
         for design, basis in zip(designs, bases, strict=True)
     ]
-    forest, of_trees = grow_forest(X, targets, weight, drawn.tree_seed, designs[0].threads)
+    tasks.append(partial(grow_forest, X, targets, weight, drawn.tree_seed))
+    # The longest first: the kernel takes as long as all others.
+    order = 2, 4, 0, 1, 3
+    found = dict(zip(order, threads.map(lambda k: tasks[k](), order), strict=True))
+    ridges, (forest, of_trees) = [found[k] for k in range(4)], found[4]
     *nonlinear, linear = (ridge.loo_scores for ridge in ridges)
     return Members(ridges, forest, namespace(X).stack([*nonlinear, of_trees, linear]))
 
@@ -158,6 +172,7 @@ def fit_with_equal_classes(
     multiplicity: Array,
     targets: Array,
     member_weights: Array,
+    threads: Threads = NO_THREADS,
 ) -> tuple[Members, Array]:
     """Fit every member, classes weighted equally; return them and the left-out mean scores.
 
@@ -170,7 +185,7 @@ def fit_with_equal_classes(
     # The scores of two classes add up to one: one of them is enough.
     first = 1 if n_classes == 2 else 0
     targets, weights = beside(targets[:, first:], X), beside(weights, X)
-    members = fit_members(X, designs, drawn, targets, weights, total)
+    members = fit_members(X, designs, drawn, targets, weights, total, threads)
     scores = to_host(members.mean_scores(member_weights))[distinct.group]
     return members, both_classes(scores, first, 1.0)
 

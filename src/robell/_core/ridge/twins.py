@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robell._core.array import beside, namespace, sum_by_group, to_host
+from robell._core.tools.threads import NO_THREADS, Threads
 
 # Rows are equal where no column differs by more than this share of its range, or beyond the 14
 # digits that survive being written with 15, as spreadsheets do.
@@ -82,18 +83,26 @@ def is_real(X: Any) -> bool:
     return "complex" not in str(X.dtype)
 
 
-def distinct_rows(X: Any) -> Twins:
+def distinct_rows(X: Any, threads: Threads = NO_THREADS) -> Twins:
     """Return the groups of equal rows in an order of their own, however the rows were given.
 
     What is drawn at random among the groups is then the same for the same rows: repeated, weighted
     or in another order. X may be a tensor; the places are arrays.
     """
+    order_of_all = threads.start(_own_order, X)
     twins = find_twins(X)
-    first = group = np.arange(len(X))
-    if twins is not None:
-        first, group, X = to_host(twins.first), to_host(twins.group), X[twins.first]
-    direction = beside(np.random.default_rng(1).uniform(1.0, 2.0, X.shape[1]), X)
-    order = np.argsort(to_host(X @ direction), kind="stable")
+    if twins is None:
+        first = group = np.arange(len(X))
+        order = order_of_all()
+    else:
+        first, group = to_host(twins.first), to_host(twins.group)
+        order = _own_order(X[twins.first])
     rank = np.empty(len(order), np.intp)
     rank[order] = np.arange(len(order))
     return Twins(first[order], rank[group])
+
+
+def _own_order(X: Any) -> Any:
+    """Return an order of the rows that depends on their values alone, on the host."""
+    direction = beside(np.random.default_rng(1).uniform(1.0, 2.0, X.shape[1]), X)
+    return np.argsort(to_host(X @ direction), kind="stable")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -37,6 +38,15 @@ class Threads:
         finally:
             for future in waiting:
                 future.cancel()
+
+    def start(self, function: Callable[..., Found], *arguments: Any) -> Callable[[], Found]:
+        """Start function(*arguments) beside the caller, or leave it; what is returned waits for it.
+
+        The function must not use these threads itself: it would wait for its own.
+        """
+        if self._pool is None:
+            return partial(function, *arguments)
+        return self._pool.submit(copy_context().run, function, *arguments).result
 
 
 NO_THREADS = Threads()
