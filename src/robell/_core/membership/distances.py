@@ -141,7 +141,7 @@ def products(
 def _rows_of_small_product(n_rows: int, multiplications: int) -> int:
     """Return how many rows to multiply at a time, each with so many multiplications."""
     most = SMALL_PRODUCT // multiplications
-    return next((rows for rows in range(min(most, n_rows), 7, -1) if n_rows % rows == 0), n_rows)
+    return next((rows for rows in range(min(most, n_rows), 15, -1) if n_rows % rows == 0), n_rows)
 
 
 # -- kernel values --------------------------------------------------------------------
@@ -240,16 +240,18 @@ def plain_sums(
             np.exp2(K, out=K)
             np.matmul(K, weight, out=row_sums[r])
             np.matmul(row_weight[r], K, out=column_parts[r.start // step[0], c])
-        if k == 0 and not _few_near_one(weight.sum() - row_sums.mean(), weight.sum()):
-            return None  # a wide kernel: all other tiles would be computed for nothing
+            if k == r.start == 0 and not _few_near_one(weight.sum() - row_sums[r].max(), weight):
+                return None  # a wide kernel: all other tiles would be computed for nothing
     found = column_weight.sum() - row_parts.sum(axis=0), row_weight.sum() - column_parts.sum(axis=0)
-    kept = _few_near_one(found[0].min(), column_weight.sum())
-    return found if kept and _few_near_one(found[1].min(), row_weight.sum()) else None
+    kept = _few_near_one(found[0].min(), column_weight) and _few_near_one(
+        found[1].min(), row_weight
+    )
+    return found if kept else None
 
 
-def _few_near_one(smallest: float, total: float) -> bool:
-    """Say whether a sum of weighted 1 - K has lost no more digits than 1 - K at NEAR_ONE."""
-    return bool(smallest >= NEAR_ONE * total)
+def _few_near_one(smallest: float, weight: Array) -> bool:
+    """Say whether a weighted sum of 1 - K has lost no more digits than 1 - K at NEAR_ONE."""
+    return bool(smallest >= NEAR_ONE * weight.sum())
 
 
 # -- rows within reach ------------------------------------------------------------------
