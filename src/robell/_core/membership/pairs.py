@@ -322,12 +322,12 @@ class _Counting:
         near = self.max_distance2 >= distances_at(self.X[rows], self.X[columns], i, j)
         i, j, both = i[near], j[near], both[near]
         own = self.classes[rows][i] == self.classes[columns][j]
-        for counted, chosen in ((0, np.ones_like(own)), (1, own)):
+        counted = [(slice(0, 2), own)] if own.all() else [(slice(0, 1), ~own), (slice(0, 2), own)]
+        for which, chosen in counted:
             for side, x, y, other in ((0, i, j, columns), (1, j, i, rows)):
                 kept = chosen & both if side else chosen
                 weight = None if self.weight is None else self.weight[other][y[kept]]
-                found = counts[side][counted]
-                found += np.bincount(x[kept], weight, len(found))
+                counts[side][which] += np.bincount(x[kept], weight, counts[side].shape[1])
 
 
 def _by_class(within: Mask, of_rows: Labels, of_columns: Labels) -> list[tuple[slice, Mask]]:
