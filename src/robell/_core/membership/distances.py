@@ -29,7 +29,7 @@ VISIBLE = 1e-11  # relative errors of K from which on close pairs are computed m
 VANISHED = 60.0  # 2^-60 is lost beside 1
 NEAR_ONE = 1.0 / 64.0  # exponents from which on K is so near 1 that 1 - K would lose digits
 LOG2_E, LN_2 = float(np.log2(np.e)), float(np.log(2.0))
-COMPARED = 120  # rows whose products are compared while they stay in a core's cache
+COMPARED = 160  # rows whose products are compared while they stay in a core's cache
 MANY = 20  # of so many pairs one: from then on the differences of all are taken
 
 

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Event
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,8 @@ Found = TypeVar("Found")
 
 TILE = 240  # rows of a tile; at most 255, which is as far as its columns are counted
 STRIP = 2  # columns of a tile, in units of its rows: 0.9 MiB of numbers
-COUNTED = 4  # rows that are counted at once, in units of a tile's: 3.7 MB of booleans
+COUNTED = 8  # rows that are counted at once, in units of a tile's: 7.4 MB of booleans
+NOTED = 1 << 16  # pairs that rounding might decide, computed in full together
 BLOCK = 8  # rows of a block, in units of a tile's: a unit of work takes some ten milliseconds
 SMALL = 512  # rows of a table that is one tile
 
@@ -238,18 +239,28 @@ def neighbour_weights(
     work = _Counting(X, classes, weight, max_distance2, workers)
     counts = np.zeros((2, len(X)))  # all, own class
 
-    def collect(rows: slice, columns: slice, found: tuple[Array, Array]) -> None:
+    def collect(rows: slice, columns: slice, found: tuple[Array, Array, list[Noted]]) -> None:
         counts[:, rows] += found[0]
         counts[:, columns] += found[1]
+        work.note(found[2], counts)
 
     share_out(units_of(0, len(X)), work.count, collect, workers)
+    work.decide(counts)
     return counts[0], counts[1]
+
+
+class Noted(NamedTuple):
+    """Pairs on which rounding might decide."""
+
+    i: Labels
+    j: Labels
+    both: Mask  # whether j is told of i as well, or the pair is met again with j first
 
 
 class _Counting:
     """Counts of rows within reach in a unit of work: of all rows and of the own class.
 
-    Pairs on which rounding might decide are noted, and computed in full at the unit's end: few
+    Pairs on which rounding might decide are noted, and computed in full when there are many: few
     long operations, between which threads seldom wait for Python's lock.
     """
 
@@ -259,12 +270,13 @@ class _Counting:
         self.X, self.classes, self.max_distance2 = X, classes, max_distance2
         self.weight = None if (weight == 1.0).all() else weight
         self.norms, self.space = squared_norms(X), Space()
+        self.noted: list[Noted] = []
         self.prepared = _kept(
             lambda start, stop, single: ReachRows.of(X[start:stop], max_distance2, single), workers
         )
 
-    def count(self, rows: slice, columns: slice, stop: Event) -> tuple[Array, Array]:
-        """Return the counts of a unit's rows and columns, each of shape (2, n)."""
+    def count(self, rows: slice, columns: slice, stop: Event) -> tuple[Array, Array, list[Noted]]:
+        """Return the counts of a unit's rows and columns, of shape (2, n), and doubtful pairs."""
         largest = float(max(self.norms[rows].max(), self.norms[columns].max()))
         single = single_precision_serves(self.X.shape[1], largest, self.max_distance2)
         a = self.prepared(rows.start, rows.stop, single)
@@ -279,14 +291,14 @@ class _Counting:
             within, doubtful = certain_tile(a, b, r, c, self.space)
             if MANY * len(doubtful) > within.size:
                 decide(within, doubtful, a, b, r, c, self.max_distance2)
-            else:
+            elif len(doubtful):
                 i, j = np.divmod(doubtful, within.shape[1])
-                noted.append((i + r.start, j + c.start, j + c.start >= after.start))
+                j += c.start
+                noted.append(Noted(i + (rows.start + r.start), j + columns.start, j >= after.start))
             of_rows = slice(rows.start + r.start, rows.start + r.stop)
             of_columns = slice(columns.start + c.start, columns.start + c.stop)
             self._add(counts, within, (of_rows, of_columns), r, c, after)
-        self._decide(noted, counts, rows, columns)
-        return counts
+        return *counts, noted
 
     def _add(
         self,
@@ -308,26 +320,25 @@ class _Counting:
                 beyond = mask[:, after.start - c.start :]
                 counts[1][counted, after] += weigh_columns(beyond, row_weight)
 
-    def _decide(
-        self,
-        noted: list[tuple[Labels, Labels, Mask]],
-        counts: tuple[Array, Array],
-        rows: slice,
-        columns: slice,
-    ) -> None:
-        """Compute the doubtful pairs of a unit in full, and add those within reach."""
-        if not noted:
+    def note(self, noted: list[Noted], counts: Array) -> None:
+        """Keep doubtful pairs, and decide on those kept where they are many."""
+        self.noted += noted
+        if sum(len(some.i) for some in self.noted) > NOTED:
+            self.decide(counts)
+
+    def decide(self, counts: Array) -> None:
+        """Compute the pairs kept in full, and count those within reach."""
+        if not self.noted:
             return
-        i, j, both = (np.concatenate(parts) for parts in zip(*noted, strict=True))
-        near = self.max_distance2 >= distances_at(self.X[rows], self.X[columns], i, j)
+        i, j, both = (np.concatenate(parts) for parts in zip(*self.noted, strict=True))
+        self.noted = []
+        near = self.max_distance2 >= distances_at(self.X, self.X, i, j)
         i, j, both = i[near], j[near], both[near]
-        own = self.classes[rows][i] == self.classes[columns][j]
-        counted = [(slice(0, 2), own)] if own.all() else [(slice(0, 1), ~own), (slice(0, 2), own)]
-        for which, chosen in counted:
-            for side, x, y, other in ((0, i, j, columns), (1, j, i, rows)):
-                kept = chosen & both if side else chosen
-                weight = None if self.weight is None else self.weight[other][y[kept]]
-                counts[side][which] += np.bincount(x[kept], weight, counts[side].shape[1])
+        own = self.classes[i] == self.classes[j]
+        for x, y, kept in ((i, j, np.ones_like(own)), (j, i, both)):
+            for which, chosen in ((0, kept), (1, kept & own)):
+                weight = None if self.weight is None else self.weight[y[chosen]]
+                counts[which] += np.bincount(x[chosen], weight, counts.shape[1])
 
 
 def _by_class(within: Mask, of_rows: Labels, of_columns: Labels) -> list[tuple[slice, Mask]]:
