@@ -184,6 +184,7 @@ def exponent_rounding(rows: KernelRows, columns: KernelRows, r: slice, c: slice)
     return float(4 * (rows.X.shape[1] + 4) * EPS64 * largest_norms)
 
 
+@np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use
 def kernel_tile(
     rows: KernelRows, columns: KernelRows, r: slice, c: slice, diagonal: bool = False
 ) -> tuple[Array, float]:
@@ -191,7 +192,7 @@ def kernel_tile(
 
     ``diagonal`` says that both sides are the same rows.
     """
-    exponents = rows.left[r] @ columns.right[:, c]
+    ((_, exponents),) = products(rows.left[r], columns.right[:, c], len(rows.left), Space())
     rounding = exponent_rounding(rows, columns, r, c)
     # Pairs within the rounding are computed again from their differences; where the rounding
     # would be seen in K, so are all pairs whose K is seen.
