@@ -93,6 +93,24 @@ def test_scores_without_an_exact_value_are_fitted_again_where_they_tie():
     assert ours.n_shared_ == 6
 
 
+@pytest.mark.parametrize("activation", ["hardlim", "radbas", "relu"])
+@pytest.mark.parametrize(
+    "estimator", [RVFLClassifier, ELMClassifier, ComplexRVFLClassifier, RoBellRVFLClassifier]
+)
+def test_few_distinct_values_and_hardly_any_penalty(rng, estimator, activation):
+    """The systems are nearly singular, and a single fit rounds differently."""
+    X = np.round(rng.normal(size=(120, 2)))
+    y = (X[:, 0] + rng.normal(size=len(X)) > 0.3).astype(int)
+    theirs, ours = both(
+        estimator(activation=activation, random_state=0, calibrate=False),
+        {"C": [1e3, 1e5, 1e7, 1e8, 1e9, 1e10], "n_hidden": [23, 63, 143, 203]},
+        X,
+        y,
+        cv=3,
+    )
+    assert_same(theirs, ours)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e3])
 @pytest.mark.parametrize("estimator", [RVFLClassifier, ELMClassifier, ComplexRVFLClassifier])
 def test_the_error_allowed_for_is_larger_than_the_real_one(monkeypatch, estimator, scale):

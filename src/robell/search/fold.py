@@ -41,10 +41,12 @@ from robell.search.whole import whole_table
 SCORE_ELEMENTS = 1 << 22  # scores computed at a time
 BATCH_SCORES = 1 << 17  # so many, which stay in the cache, are worth the calls they take
 # How far output weights may be from those of a single fit, relative to their size: ROUNDING over
-# the smallest pivot, at most REFINED. Measured on a hundred rows: 1/7 of one, 1/60 of the other; a
-# single fit with more columns than rows, which is not refined, is off by up to 6/7 of the latter.
+# the smallest pivot; from WEAK_PIVOT on at most REFINED. Measured on 1,100 random tables (columns
+# on very different scales, repeated, shifted and rounded, C up to 1e11): at most 1/7 of that. Below
+# WEAK_PIVOT refined solutions are no nearer to a single fit: one with more columns than rows, or by
+# singular values, has as large an error of its own.
 ROUNDING = 50 * EPS
-REFINED = 2e-8
+REFINED, WEAK_PIVOT = 2e-8, 5e-8
 # Below this pivot, leave-one-out scores have too few digits for probabilities.
 TRUSTED_PIVOT = 1e-5
 
@@ -262,6 +264,12 @@ def _noise(X, tables, whole):
     return largest * max(reach(rows) for rows in (X, *(table.X for table in tables)))
 
 
+def _relative_error(pivot):
+    """Return how far output weights may be from those of a single fit, relative to their size."""
+    plain = ROUNDING / np.maximum(pivot, EPS)
+    return np.where(pivot < WEAK_PIVOT, plain, np.minimum(plain, REFINED))
+
+
 def _score_solved(solved, here, noise, tables, calibrations, least):
     """Return the scores of candidates that are certain, and why the others' are not known.
 
@@ -270,7 +278,7 @@ def _score_solved(solved, here, noise, tables, calibrations, least):
     """
     P, n, *_, K = solved.beta.shape
     trust, columns = solved.trust.ravel(), solved.beta.reshape(P, -1, K)
-    error = np.minimum(ROUNDING / np.maximum(trust, EPS), REFINED) * noise
+    error = _relative_error(trust) * noise
     is_solved, each = trust > least, here.shape[1]
     try:
         verdict = _score(columns, error, is_solved, tables, calibrations)

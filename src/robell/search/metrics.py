@@ -43,7 +43,9 @@ def doubtful_order(scores: Any, error: Any, counts: Callable[[Codes], Flags]) ->
     """Say for which candidates errors of this size, (n, m), could change an order that counts.
 
     ``counts`` says of the rows in descending order, (n, m), which neighbours' order does. Rows
-    hang together where the interval of one reaches that of another.
+    hang together where the interval of one reaches that of another. Where it does not count which
+    of two comes first, it may be that they are not equal: sums over thresholds have one more term
+    then, and another last digit.
     """
     scores, error = to_host(scores), to_host(error)
     order = np.argsort(-scores, axis=0, kind="stable")
@@ -51,7 +53,8 @@ def doubtful_order(scores: Any, error: Any, counts: Callable[[Codes], Flags]) ->
     error = np.take_along_axis(np.broadcast_to(error, scores.shape), order, axis=0)
     lower = np.minimum.accumulate(ranked - error, axis=0)[:-1]
     upper = np.maximum.accumulate((ranked + error)[::-1], axis=0)[::-1][1:]
-    return np.asarray(((upper > lower) & counts(order)).any(axis=0))
+    decides = counts(order) | (ranked[1:] != ranked[:-1])
+    return np.asarray(((upper > lower) & decides).any(axis=0))
 
 
 def hits(codes: Codes, scores: Any) -> tuple[Array, Array]:
