@@ -63,8 +63,10 @@ def test_doubt_is_where_an_error_could_change_something():
     for mixed in ([0, 0, 1], [1, 0, 0], [0, 1, 0]):
         codes = np.array(mixed)
         assert doubtful_order(between, error, differ).all()
+    # Of one class it does not matter who is first, but whether they are equal.
     codes = np.array([1, 1, 1])
-    assert not doubtful_order(between, error, differ).any()
+    assert doubtful_order(between, error, differ).all()
+    assert not doubtful_order(np.full((3, 1), 0.5), error, differ).any()
     # Rows without any features score exactly zero: a tie, but not a doubtful one.
     codes = np.array([0, 1, 1])
     assert not doubtful_order(np.zeros((3, 1)), np.zeros((3, 1)), differ).any()
