@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_method_params
 from robell._core.array import beside, is_tensor, namespace, row_squares, times_few_columns
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import EPS
+from robell._core.ridge.twins import find_twins
 from robell.models._family import FamilyRegressor
 from robell.models._validation import draw_seed
 from robell.search.calibrations import Calibrations
@@ -41,10 +42,10 @@ from robell.search.whole import whole_table
 SCORE_ELEMENTS = 1 << 22  # scores computed at a time
 BATCH_SCORES = 1 << 17  # so many, which stay in the cache, are worth the calls they take
 # How far output weights may be from those of a single fit, relative to their size: ROUNDING over
-# the smallest pivot; from WEAK_PIVOT on at most REFINED. Measured on 1,100 random tables (columns
-# on very different scales, repeated, shifted and rounded, C up to 1e11): at most 1/7 of that. Below
-# WEAK_PIVOT refined solutions are no nearer to a single fit: one with more columns than rows, or by
-# singular values, has as large an error of its own.
+# the smallest pivot, and where both are refined at most REFINED, or the square. A single fit with
+# more columns than rows, or by singular values, is no better below WEAK_PIVOT. Measured on 1,500
+# random tables (columns on very different scales, repeated, shifted and rounded, C up to 1e11): at
+# most half of that, but for one whose rows are all alike.
 ROUNDING = 50 * EPS
 REFINED, WEAK_PIVOT = 2e-8, 5e-8
 # Below this pivot, leave-one-out scores have too few digits for probabilities.
@@ -181,6 +182,7 @@ class _Fold:
         where = Where(self.statistics, self.task.device, step, whole)
         sweep = solutions_of(model)(model, prepared, design, T, group, widths, where)
         noise = _noise(prepared.rows.X, tables, whole)
+        n_distinct = _n_distinct(prepared.rows.X, design.n_columns)
         elapsed = (self.setup_time + time.perf_counter() - start) / group.candidate.size
         self.setup_time = 0.0
         yield None
@@ -192,7 +194,8 @@ class _Fold:
             fitted = time.perf_counter()
             here = group.candidate[solved.places].reshape(len(solved.places), each)
             found_by, least = calibrate(solved)
-            found = _score_solved(solved, here, noise, tables, found_by, least)
+            is_tall = widths <= (n_distinct if solved.n_rows == design.n_rows else 0)
+            found = _score_solved(solved, here, is_tall, noise, tables, found_by, least)
             spent = (time.perf_counter() - fitted) / here.size
             fit_time = elapsed + (fitted - start) / here.size
             for some in found:
@@ -264,21 +267,30 @@ def _noise(X, tables, whole):
     return largest * max(reach(rows) for rows in (X, *(table.X for table in tables)))
 
 
-def _relative_error(pivot):
+def _relative_error(pivot, is_tall):
     """Return how far output weights may be from those of a single fit, relative to their size."""
     plain = ROUNDING / np.maximum(pivot, EPS)
-    return np.where(pivot < WEAK_PIVOT, plain, np.minimum(plain, REFINED))
+    wide = np.where(pivot < WEAK_PIVOT, plain, REFINED)
+    return np.minimum(plain, np.where(is_tall, np.maximum(REFINED, plain * plain), wide))
 
 
-def _score_solved(solved, here, noise, tables, calibrations, least):
+def _n_distinct(X, n_columns):
+    """Return how many rows differ, at least: as many as columns are looked for among the first."""
+    some = X[: 4 * n_columns]
+    twins = find_twins(some)
+    return len(some) if twins is None else len(twins.first)
+
+
+def _score_solved(solved, here, is_tall, noise, tables, calibrations, least):
     """Return the scores of candidates that are certain, and why the others' are not known.
 
-    ``here`` are the candidates' numbers, a row a setting; ``least`` is the pivot from which
+    ``here`` are the candidates' numbers, a row a setting; ``is_tall`` says of each width whether a
+    single fit has as many rows as columns; ``least`` is the pivot from which
     ``calibrations``, one a distinct candidate, can be trusted.
     """
     P, n, *_, K = solved.beta.shape
     trust, columns = solved.trust.ravel(), solved.beta.reshape(P, -1, K)
-    error = _relative_error(trust) * noise
+    error = _relative_error(solved.trust, is_tall).ravel() * noise
     is_solved, each = trust > least, here.shape[1]
     try:
         verdict = _score(columns, error, is_solved, tables, calibrations)
@@ -295,7 +307,7 @@ def _score_solved(solved, here, noise, tables, calibrations, least):
                 np.zeros(mine.sum(), np.intp),
             )
             some = calibrations and calibrations[k * each : (k + 1) * each]
-            found += _score_solved(one, here[mine], noise, tables, some, least)
+            found += _score_solved(one, here[mine], is_tall, noise, tables, some, least)
         return found
     return _report(verdict, here, solved.member)
 

@@ -30,6 +30,7 @@ class Solved(NamedTuple):
     trust: np.ndarray  # (distinct, C, nested): the smallest pivot, 0 where unsolved
     places: np.ndarray  # of the settings in the group
     member: np.ndarray  # which of the distinct ones each setting is
+    n_rows: int = 0  # of positive weight under every setting, at least
 
 
 def reach(X):
@@ -180,6 +181,11 @@ def _distinct(totals):
     return totals[first], member
 
 
+def _fewest_rows(weights):
+    """Return how many rows have a positive weight, where these are fewest."""
+    return int((weights > 0.0).sum(axis=1).min())
+
+
 def _batches(n_distinct, member, step):
     """Yield slices of the distinct weights, with the settings of each and their members."""
     for start in range(0, n_distinct, step):
@@ -193,7 +199,7 @@ def _on_host(design, T, totals, penalties, widths, where):
         found = where.whole.solve(T, penalties, widths)
         if found is not None:
             beta, trust = found
-            yield Solved(beta[:, None], trust[None], np.arange(len(totals)), member)
+            yield Solved(beta[:, None], trust[None], np.arange(len(totals)), member, len(T))
             return
     small = design.n_rows * design.n_columns <= KEEP_ELEMENTS
     gram = WeightedGram(design.whole(), T, distinct) if small else None
@@ -213,7 +219,7 @@ def _on_host(design, T, totals, penalties, widths, where):
                 if not np.isfinite(np.diagonal(products)[:P]).all():
                     raise NotShared("the hidden layer or the inputs overflow")
                 trust[k] = systems.solve(products, w, beta[:, k]).pivot
-        yield Solved(beta, trust, places, of)
+        yield Solved(beta, trust, places, of, _fewest_rows(distinct[some]))
 
 
 def _on_device(design, T, totals, penalties, widths, where):
@@ -226,7 +232,7 @@ def _on_device(design, T, totals, penalties, widths, where):
         finish = sweep.start(distinct[some], penalties, widths)
         yield None
         beta, pivot = finish()
-        yield Solved(beta.movedim(0, 1), pivot, places, of)
+        yield Solved(beta.movedim(0, 1), pivot, places, of, _fewest_rows(distinct[some]))
 
 
 def _penalty_solutions(model, prepared, design, T, group, widths, where):
