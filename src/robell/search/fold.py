@@ -161,16 +161,7 @@ class _Fold:
         start = time.perf_counter()
         largest = int(group.nested.max())
         with run_by_fit_too():
-            model = clone(self.last)
-            largest_network = {model._nested_parameter: largest}
-            model.set_params(**(clone(group.others, safe=False) | largest_network))
-            prepared = self._prepare(model, group)
-            T = prepared.T
-            if is_tensor(T):
-                raise NotShared("tensors are fitted where they are")
-            if not isinstance(model, FamilyRegressor) and len(model.classes_) == 2:
-                # One column is enough: the ±1 solution is the difference of the one-hot ones.
-                T = T[:, 1:] - T[:, :1]
+            model, prepared, T = self._largest_network(group, largest)
             whole = whole_table(self.task, model, prepared, T, group, *self.rows)
             design = kept(model._design(prepared.rows.X)) if whole is None else whole.design()
         widths = design.n_columns - model._columns_per_node * (largest - group.nested)
@@ -182,7 +173,6 @@ class _Fold:
         where = Where(self.statistics, self.task.device, step, whole)
         sweep = solutions_of(model)(model, prepared, design, T, group, widths, where)
         noise = _noise(prepared.rows.X, tables, whole)
-        n_distinct = _n_distinct(prepared.rows.X, design.n_columns)
         elapsed = (self.setup_time + time.perf_counter() - start) / group.candidate.size
         self.setup_time = 0.0
         yield None
@@ -194,7 +184,7 @@ class _Fold:
             fitted = time.perf_counter()
             here = group.candidate[solved.places].reshape(len(solved.places), each)
             found_by, least = calibrate(solved)
-            is_tall = widths <= (n_distinct if solved.n_rows == design.n_rows else 0)
+            is_tall = _is_tall(solved, prepared.rows.X, widths)
             found = _score_solved(solved, here, is_tall, noise, tables, found_by, least)
             spent = (time.perf_counter() - fitted) / here.size
             fit_time = elapsed + (fitted - start) / here.size
@@ -203,6 +193,20 @@ class _Fold:
                     some = some._replace(fit_time=fit_time, score_time=spent)
                 yield some
             start = time.perf_counter()
+
+    def _largest_network(self, group, largest):
+        """Return a group's largest network, its checked rows and their targets."""
+        model = clone(self.last)
+        largest_network = {model._nested_parameter: largest}
+        model.set_params(**(clone(group.others, safe=False) | largest_network))
+        prepared = self._prepare(model, group)
+        T = prepared.T
+        if is_tensor(T):
+            raise NotShared("tensors are fitted where they are")
+        if not isinstance(model, FamilyRegressor) and len(model.classes_) == 2:
+            # One column is enough: the ±1 solution is the difference of the one-hot ones.
+            T = T[:, 1:] - T[:, :1]
+        return model, prepared, T
 
     def _prepare(self, model, group):
         """Let a model check its rows, once for groups with the same ones, and make its layer."""
@@ -274,11 +278,16 @@ def _relative_error(pivot, is_tall):
     return np.minimum(plain, np.where(is_tall, np.maximum(REFINED, plain * plain), wide))
 
 
-def _n_distinct(X, n_columns):
-    """Return how many rows differ, at least: as many as columns are looked for among the first."""
-    some = X[: 4 * n_columns]
+def _is_tall(solved, X, widths):
+    """Say of each width whether a single fit has as many different rows; False where it is all one.
+
+    They are looked for among the first, four times as many as columns.
+    """
+    if solved.n_rows < len(X) or not (solved.trust < WEAK_PIVOT).any():
+        return np.zeros(len(widths), bool)
+    some = X[: 4 * int(widths.max())]
     twins = find_twins(some)
-    return len(some) if twins is None else len(twins.first)
+    return widths <= len(some if twins is None else twins.first)
 
 
 def _score_solved(solved, here, is_tall, noise, tables, calibrations, least):
