@@ -4,40 +4,28 @@ A prediction whose score lies within rounding of the threshold could fall on eit
 search fits such candidates one by one, and this says how often. Takes some minutes: every candidate
 is fitted to every fold (without GridSearchCV's dispatching, which takes longer than the fits).
 
-``--random 500`` compares so many small searches with GridSearchCV instead, on tables that make
-rounding matter: few distinct values, columns on very different scales, C up to 1e12.
+``--random 500`` compares so many small searches with GridSearchCV instead, drawn by
+``fuzz/random_searches.py``: any penalties in any order, any columns, estimators, scorers and splits.
 """
 
 import argparse
-import warnings
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.datasets import make_classification
-from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
+from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
-from robell import (
-    ComplexRVFLClassifier,
-    ELMClassifier,
-    IntuitionisticFuzzyRVFLClassifier,
-    RoBellRVFLClassifier,
-    RVFLClassifier,
-    RVFLGridSearchCV,
-    paper_grid,
-)
+from robell import RoBellRVFLClassifier, RVFLGridSearchCV, paper_grid
 
-MODELS = [
-    RVFLClassifier,
-    ELMClassifier,
-    RoBellRVFLClassifier,
-    ComplexRVFLClassifier,
-    IntuitionisticFuzzyRVFLClassifier,
-]
-ACTIVATIONS = ["sigmoid", "relu", "sin", "hardlim", "radbas"]
-SCORERS = ["accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision"]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fuzz"))
+from random_searches import differences, draw_case, run_both  # noqa: E402
 
 
 def fit_each(estimator, candidates, X, y, splits):
@@ -52,45 +40,49 @@ def fit_each(estimator, candidates, X, y, splits):
         ]
 
 
-def random_table(rng):
-    """Return rows and labels that make rounding matter."""
-    n, p = int(rng.integers(40, 200)), int(rng.integers(1, 5))
-    X = rng.normal(size=(n, p))
-    if rng.random() < 0.6:
-        X = np.round(X, int(rng.integers(0, 2)))
-    else:
-        X = X * 10.0 ** rng.integers(-2, 3, p) + 10.0 * rng.integers(0, 3)
-    return X, (scale(X[:, 0]) + rng.normal(size=n) > 0.4).astype(int)
+def compare_random(first, n_searches, jobs):
+    """Compare random searches with GridSearchCV's; print each that differs, and counts of all."""
+    seeds = range(first, first + n_searches)
+    tasks = (delayed(compare_some)(seeds[k : k + 50]) for k in range(0, n_searches, 50))
+    shared = alone = refused = 0
+    different, reasons = [], Counter()
+    for part in Parallel(jobs, return_as="generator")(tasks):
+        shared, refused = shared + part.shared, refused + part.refused
+        reasons.update(part.reasons)
+        for seed, what in part.different:
+            different.append(seed)
+            print(f"search {seed}: {'; '.join(what)[:300]}", flush=True)
+    alone = sum(reasons.values())
+    print(f"{n_searches} searches, {shared + alone} scores, {alone} of them fitted one by one")
+    print(f"refused by both: {refused}; searches that differ: {len(different)}")
+    for reason, count in reasons.most_common():
+        print(f"{count:9}  {reason}")
 
 
-def compare_random(n_searches):
-    """Count the scores of random searches that differ, by more than the last digit and by that."""
-    warnings.simplefilter("ignore")  # of classes whose rows all weigh nothing
-    rng = np.random.default_rng(0)
-    n_scores = alone = 0
-    differ = {name: [0, 0] for name in SCORERS}
-    for _ in range(n_searches):
-        X, y = random_table(rng)
-        grid = {
-            "C": (10.0 ** rng.choice(np.arange(-5, 13), 4, replace=False)).tolist(),
-            "n_hidden": [23, 63, 143, 203],
-            "activation": [str(rng.choice(ACTIVATIONS))],
-        }
-        model = rng.choice(MODELS)(random_state=int(rng.integers(99)), calibrate=False)
-        scorer = str(rng.choice(SCORERS))
-        arguments = {"cv": 2, "refit": False, "scoring": scorer}
-        theirs = GridSearchCV(model, grid, **arguments).fit(X, y).cv_results_
-        search = RVFLGridSearchCV(model, grid, **arguments).fit(X, y)
-        alone += sum(search.not_shared_.values())
-        for name in ("split0_test_score", "split1_test_score"):
-            gap = np.abs(theirs[name] - search.cv_results_[name])
-            n_scores += len(gap)
-            differ[scorer][0] += int((gap > 1e-15).sum())
-            differ[scorer][1] += int(((gap > 0.0) & (gap <= 1e-15)).sum())
-    print(f"{n_searches} searches, {n_scores} scores, {alone} of them fitted one by one")
-    print(f"{'scores that differ':22}{'really':>8}{'in the last digit':>20}")
-    for name, (really, last) in differ.items():
-        print(f"{name:22}{really:8}{last:20}")
+class Compared(NamedTuple):
+    """What some searches gave."""
+
+    shared: int
+    refused: int
+    reasons: Counter
+    different: list
+
+
+def compare_some(seeds):
+    """Compare the searches of some seeds."""
+    shared, refused, reasons, different = 0, 0, Counter(), []
+    with threadpool_limits(1, "blas"):
+        for seed in seeds:
+            case = draw_case(seed)
+            theirs, ours = run_both(case)
+            if ours[0] is None:
+                refused += 1
+            else:
+                shared += ours[0].n_shared_
+                reasons.update(ours[0].not_shared_)
+            if what := differences(case, theirs, ours):
+                different.append((seed, what))
+    return Compared(shared, refused, reasons, different)
 
 
 def main():
@@ -100,10 +92,10 @@ def main():
     parser.add_argument("--widths", type=int, default=4, help="how many kernel widths")
     parser.add_argument("--activations", type=int, default=10, help="how many activations")
     parser.add_argument("--random", type=int, help="compare so many random searches instead")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
     arguments = parser.parse_args()
     if arguments.random:
-        with threadpool_limits(1, "blas"):
-            compare_random(arguments.random)
+        compare_random(arguments.first, arguments.random, arguments.jobs)
         return
     X, y = make_classification(
         arguments.rows, 6, n_informative=4, weights=[0.75], flip_y=0.1, random_state=0

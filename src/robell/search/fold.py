@@ -165,7 +165,7 @@ class _Fold:
             whole = whole_table(self.task, model, prepared, T, group, *self.rows)
             design = kept(model._design(prepared.rows.X)) if whole is None else whole.design()
         widths = design.n_columns - model._columns_per_node * (largest - group.nested)
-        tables = self._tables(model, whole, group)
+        tables = self._tables(model, whole, group, design)
         calibrate = self._calibrated(model, prepared, group, widths)
         each = group.candidate[0].size
         n_scored = max(1, *(table.rows.n_rows for table in tables))
@@ -224,14 +224,19 @@ class _Fold:
         model._fit_features(prepared.rows, draw_seed(model.random_state))
         return prepared
 
-    def _tables(self, model, whole, group):
-        """Return the rows to be scored: of the test part, then of the training part if asked."""
+    def _tables(self, model, whole, group, design):
+        """Return the rows to be scored: of the test part, then of the training part if asked.
+
+        ``design`` is that of the rows to be fitted to.
+        """
         test = None if whole is None else whole.test
         scored = [(self.X_test, self.y_test, self.test_params, test)]
         if self.task.with_train:
             scored.append((self.X, self.y, self.train_params))
-        check = partial(self._check_new, model, group)
-        return [_ScoredTable(self.task.plan, model, check, *rows) for rows in scored]
+        check, centre = partial(self._check_new, model, group), None
+        if isinstance(model, FamilyRegressor):
+            centre = sum(M.sum(axis=0) for _, M in design) / design.n_rows
+        return [_ScoredTable(self.task.plan, model, check, centre, *rows) for rows in scored]
 
     def _check_new(self, model, group, X):
         """Let a model check rows to be scored, once for groups with the same ones."""
@@ -301,6 +306,8 @@ def _score_solved(solved, here, is_tall, noise, tables, calibrations, least):
     trust, columns = solved.trust.ravel(), solved.beta.reshape(P, -1, K)
     error = _relative_error(solved.trust, is_tall).ravel() * noise
     is_solved, each = trust > least, here.shape[1]
+    if calibrations is not None:
+        is_solved &= [calibration is not None for calibration in calibrations]
     try:
         verdict = _score(columns, error, is_solved, tables, calibrations)
     except NotShared as reason:
@@ -365,9 +372,14 @@ def _report(verdict, here, member):
 
 
 class _ScoredTable:
-    """Rows to be scored for many output weights at once."""
+    """Rows to be scored for many output weights at once.
 
-    def __init__(self, plan, model, check, X, y, params, M=None):
+    ``centre`` is the mean row of a regressor's design, None for classifiers: a free constant takes
+    the means off, so that errors of output weights count times a row's distance from it.
+    """
+
+    def __init__(self, plan, model, check, centre, X, y, params, M=None):
+        self.centre = centre
         scorer = TargetScorer if isinstance(model, FamilyRegressor) else RowScorer
         self.scorer = scorer(plan, model, X, y, params)
         with run_by_fit_too():
@@ -376,7 +388,8 @@ class _ScoredTable:
                 self.rows = kept(model._design(self.X))
             else:
                 self.rows = RowBlocks(lambda some: M[some], *M.shape)
-            self.size = np.concatenate([_row_norms(M) for _, M in self.rows])
+            norms = [_row_norms(M if centre is None else M - centre) for _, M in self.rows]
+            self.size = np.concatenate(norms)
 
     def score(self, columns, error, calibrations):
         """Return name -> values for output weights (P, candidates, K), and which are doubtful.
@@ -389,7 +402,8 @@ class _ScoredTable:
         for start in range(0, columns.shape[1], step):
             block = columns[:, start : start + step]
             scores = self._scores(block)
-            squares = xp.einsum("pck,pck->ck", block, block.conj()).real
+            sized = block if self.centre is None else block[1:]  # without the constant
+            squares = xp.einsum("pck,pck->ck", sized, sized.conj()).real
             norms = xp.sqrt(xp.amax(squares, 1)) * error[start : start + step]
             if scores.shape[2] == 1:
                 scores = scores[:, :, 0]

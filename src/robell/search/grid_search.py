@@ -208,7 +208,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             )
         table = ResultTable(len(candidates), len(splits), self.return_train_score)
         slow = self._evaluate(X, y, candidates, splits, scorers, routed, table, device)
-        if self.n_shared_ == 0:  # nothing was shared: scikit-learn's own formatting
+        if slow is not None:  # nothing was shared: scikit-learn's own formatting
             if callable(self.scoring):
                 _insert_error_scores(slow, self.error_score)
             results = self._format_results(candidates, len(splits), slow)
@@ -219,7 +219,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         return self._finish(X, y, first, results, scorers, refit_metric, routed)
 
     def _evaluate(self, X, y, candidates, splits, scorers, routed, table, device):
-        """Fill in the table; return scikit-learn's records of what was fitted one by one."""
+        """Fill in the table; or return scikit-learn's records, where all is fitted one by one."""
         base = clone(self.estimator)
         plan, groups = self._plan(base, y, scorers, routed, table)
         params = (routed.estimator.fit, routed.scorer.score)
@@ -232,21 +232,30 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 else:
                     table.store(split, found)
                     progress.advance(len(found.candidates))
-            smooth = ("values", "probabilities")
-            table.leave_ties([name for name in plan if plan[name].depends_on in smooth])
-            missing = np.argwhere(table.missing).tolist()
-            self.n_shared_ = table.missing.size - len(missing)
-            self.not_shared_ = table.not_shared()
-            slow = self._run_one_by_one(
-                X, y, base, candidates, splits, missing, scorers, routed, progress
-            )
+            # Scores known within rounding may tie with others, also with such as were fitted just
+            # now: these are fitted one by one too, until no tie is left.
+            smooth = [n for n in plan if plan[n].depends_on in ("values", "probabilities")]
+            slow = []
+            while True:
+                table.leave_ties(smooth)
+                missing = np.argwhere(table.missing).tolist()
+                if not missing:
+                    break
+                found = self._run_one_by_one(
+                    X, y, base, candidates, splits, missing, scorers, routed, progress
+                )
+                slow += found
+                if len(missing) == table.missing.size:
+                    table.fitted[:] = True
+                    break
+                for (candidate, split), record in zip(missing, found, strict=True):
+                    table.store_record(candidate, split, record)
+        self.n_shared_ = int((~table.fitted).sum())
+        self.not_shared_ = table.not_shared()
         if any(record["fit_error"] is not None for record in slow):
             done = [{"fit_error": None}] * self.n_shared_
             _warn_or_raise_about_fit_failures(done + slow, self.error_score)
-        if self.n_shared_:
-            for (candidate, split), record in zip(missing, slow, strict=True):
-                table.store_record(candidate, split, record)
-        return slow
+        return slow if table.missing.any() else None
 
     def _plan(self, base, y, scorers, routed, table):
         """Return the scorers' plan and the groups of candidates; the table learns what is left."""
@@ -326,15 +335,15 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             for c, s in missing
         )
         finished = []
-        for record in self._run_tasks(tasks, len(missing)):
+        few = ALONE_SECONDS if len(missing) < len(candidates) * len(splits) else 0.0
+        for record in self._run_tasks(tasks, len(missing), few):
             finished.append(record)
             progress.advance()
         return finished
 
-    def _run_tasks(self, tasks, n_tasks):
-        """Yield what tasks return, in order: a few left over are run here, others by workers."""
+    def _run_tasks(self, tasks, n_tasks, few):
+        """Yield what tasks return, in order: here for a few seconds, and then by workers."""
         start, alone = time.perf_counter(), 0
-        few = ALONE_SECONDS if self.n_shared_ else 0.0
         while alone < n_tasks and time.perf_counter() - start < few:
             function, arguments, named = next(tasks)
             yield function(*arguments, **named)

@@ -55,6 +55,9 @@ SLOTS += (
     "_weight_parameters",
 )
 
+# Beyond these, products of scores or penalties may underflow or overflow: single fits take care.
+SMALLEST_C, LARGEST_C = 1e-100, 1e100
+
 
 class NotShared(Exception):
     """Some candidates cannot share their work; the message is the reason."""
@@ -264,4 +267,8 @@ def _why_not(last, name, value, valid):
         valid.add(key)
     if name == "C" and value == "loo":
         return "C='loo' is chosen in every fit"
-    return "C=inf is solved by singular values" if name == "C" and value == np.inf else None
+    if name == "C" and value == np.inf:
+        return "C=inf is solved by singular values"
+    if name == "C" and not SMALLEST_C <= value <= LARGEST_C:
+        return "C is so small or large that squares of scores or of 1/C underflow"
+    return None

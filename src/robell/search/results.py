@@ -19,6 +19,7 @@ class ResultTable:
     def __init__(self, n_candidates, n_splits, with_train):
         self.shape = (n_candidates, n_splits)
         self.missing = np.ones(self.shape, bool)
+        self.fitted = np.zeros(self.shape, bool)  # one by one, by scikit-learn
         self.reason = np.full(self.shape, "", dtype=object)  # why a score is not shared
         self.times = {name: np.zeros(self.shape) for name in ("fit_time", "score_time")}
         self.scores = {}  # "test_score", "train_score", or one of each a metric
@@ -47,25 +48,24 @@ class ResultTable:
 
     def leave_ties(self, names):
         """Leave candidates to scikit-learn whose mean is another's within rounding."""
+        is_whole = ~self.missing.any(axis=1)
         for name in names:
-            # Over the folds that are known, most often all: the others will be fitted alike.
-            known = ~self.missing
-            means = np.where(known, self._column("test", name), 0.0).sum(axis=1)
-            means /= known.sum(axis=1).clip(1)
-            order = np.argsort(means)
+            means = np.where(is_whole, self._column("test", name).mean(axis=1), np.nan)
+            order = np.argsort(means)  # NaN last, which is near nothing
             near = np.diff(means[order]) <= TIE * np.abs(means[order][1:])
-            tied = np.union1d(order[1:][near], order[:-1][near])
-            # What is missing already has a reason.
-            why = "the mean score is another's within rounding"
-            self.reason[tied] = np.where(self.missing[tied], self.reason[tied], why)
-            self.missing[tied] = True
+            tied = np.zeros(self.shape, bool)
+            tied[order[1:][near]] = tied[order[:-1][near]] = True
+            tied &= ~self.fitted & is_whole[:, None]
+            self.reason[tied] = "the mean score is another's within rounding"
+            self.missing |= tied
 
     def not_shared(self):
         """Return reason -> number of scores that it concerns."""
-        return dict(Counter(self.reason[self.missing].tolist()))
+        return dict(Counter(self.reason[self.fitted].tolist()))
 
     def store_record(self, candidate, split, record):
         """Take in one of scikit-learn's records."""
+        self.missing[candidate, split], self.fitted[candidate, split] = False, True
         for kind in ("test", "train")[: 1 + self.with_train]:
             values = record[f"{kind}_scores"]
             for name, value in (values if self.multimetric else {"score": values}).items():

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from robell._core.array import add_to_diagonal
 from robell._core.layers.features import RowBlocks
-from robell._core.ridge.loo import Spectrum, decompose
+from robell._core.ridge.loo import Spectrum, decompose, errors_of_penalties
 from robell._core.ridge.solve import (
     EPS,
     REFINE_BELOW,
@@ -133,14 +133,21 @@ def left_out_errors(
 ) -> Array:
     """Return the weighted squared leave-one-out error of the scores under every candidate C."""
     weight, penalties = np.ones(len(T)) if w is None else w, 1.0 / candidates
-    if _is_tall(design, blocks) and (penalties > 0.0).all():
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            return _primal_errors(design, T, weight, penalties, blocks)
-    errors = np.empty(len(candidates))
-    for k, C in enumerate(candidates.tolist()):
-        scores: Any = solve_blocks(design, T, C, w, True, blocks).loo_scores
-        errors[k] = weight @ np.square(T - scores).sum(axis=1)
-    return errors
+
+    def single(k: int) -> float:
+        scores: Any = solve_blocks(design, T, float(candidates[k]), w, True, blocks).loo_scores
+        return float(weight @ np.square(T - scores).sum(axis=1))
+
+    if not _is_tall(design, blocks):
+        return np.array([single(k) for k in range(len(candidates))])
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        spectrum = decompose(*_equations(design, T, weight, blocks))
+        return errors_of_penalties(
+            spectrum,
+            penalties,
+            lambda some: squared_errors(design, T, weight, weight, spectrum, some, blocks),
+            single,
+        )
 
 
 def _is_tall(design: RowBlocks, blocks: Blocks) -> bool:
@@ -193,14 +200,6 @@ def residual_products(M: Array, T: Array, w: Array, theta: Array, blocks: Blocks
     E = blocks.roots().T @ blocks.roots()
     missed = w[:, None, None] * (E @ (T[:, None, :] / len(E) - values))
     return np.vstack([M[:, c].T @ missed[:, v] for v, c in enumerate(blocks.columns)])
-
-
-def _primal_errors(
-    design: RowBlocks, T: Array, w: Array, penalties: Array, blocks: Blocks
-) -> Array:
-    return squared_errors(
-        design, T, w, w, decompose(*_equations(design, T, w, blocks)), penalties, blocks
-    )
 
 
 def squared_errors(

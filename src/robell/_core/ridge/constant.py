@@ -7,7 +7,9 @@ first in the design, [1 m_i]. Tall systems are
 
     ([1 M]ᵀW[1 M] + diag(0, 1/C, ..., 1/C)) [b; β] = [1 M]ᵀWT,
 
-whose Cholesky factorisation takes the means off in its first step. Wide and singular ones are
+whose Cholesky factorisation takes the means off in its first step. A number c taken off a column
+changes b alone, by cβ: the columns' means over the first rows are taken off before all products, so
+that a column such as a year or a key keeps its digits. Wide and singular ones are
 solved with the weighted means μ and t̄ off, in M̃ = W½(M - 1μ) and T̃ = W½(T - 1t̄):
 
     β = M̃ᵀ(M̃M̃ᵀ + I/C)⁻¹T̃,      b = t̄ - μβ,
@@ -18,19 +20,21 @@ constant adds u_i² to the leverage h_i of a row.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.array import add_to_diagonal, namespace, to_host
+from robell._core.array import add_to_diagonal, namespace
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.loo import (
     Centre,
     Spectrum,
     decompose,
-    left_out_residuals,
+    errors_of_penalties,
     place_of_smallest,
+    squared_errors,
 )
 from robell._core.ridge.solve import (
     EPS,
@@ -62,6 +66,22 @@ def mean_of_targets(T: Any, w: Any | None) -> Any:
     return T[0] + (off.mean(0) if w is None else w @ off / w.sum())
 
 
+def near_zero(design: RowBlocks) -> tuple[RowBlocks, Any]:
+    """Return a design whose columns behind the constant are shifted, and by how much.
+
+    They are shifted by their means over the first block of rows.
+    """
+    first = next(iter(design))[1][:, 1:]
+    shift = first.mean(0)
+
+    def make_rows(rows: slice) -> Any:
+        M = design._make_rows(rows)
+        xp = namespace(M)
+        return xp.hstack([M[:, :1], M[:, 1:] - shift])
+
+    return RowBlocks(make_rows, design.n_rows, design.n_columns, tensors=design.tensors), shift
+
+
 def solve_with_constant(
     design: RowBlocks, T: Any, C: float, w: Any | None = None, leave_out: bool = False
 ) -> RidgeSolution:
@@ -70,6 +90,7 @@ def solve_with_constant(
     Arguments as those of ``solve_ridge``.
     """
     mean, weight, penalty = mean_of_targets(T, w), w, 1.0
+    design, shift = near_zero(design)
     if C < 1.0:  # the system is multiplied by C: 1/C must not overflow
         weight = namespace(T).full_like(T[:, 0], C) if w is None else C * w
     else:
@@ -83,7 +104,7 @@ def solve_with_constant(
             solution = _solve_dual(system, penalty, leave_out) or _solve_svd(
                 system, penalty, leave_out
             )
-    solution.beta[0] += mean
+    solution.beta[0] += mean - shift @ solution.beta[1:]
     if solution.loo_scores is not None:
         return RidgeSolution(solution.beta, solution.method, solution.loo_scores + mean)
     return solution
@@ -228,28 +249,33 @@ def choose_C_with_constant(
 
     Every target counts in units of its own spread. Of equal errors the smaller C wins.
     """
-    weight = namespace(T).ones_like(T[:, 0]) if w is None else w
+    xp = namespace(T)
+    weight = xp.ones_like(T[:, 0]) if w is None else w
     T = (T - mean_of_targets(T, w)) / spread_of_targets(T, weight)
     penalties = 1.0 / candidates
+
+    def single(k: int) -> float:
+        solution = solve_with_constant(design, T, float(candidates[k]), w, True)
+        return float(weight @ xp.square(T - solution.loo_scores).sum(1))
+
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        shifted, _ = near_zero(design)
         if design.n_rows >= design.n_columns:
-            centre, spectrum = without_constant(*normal_equations(design, T, weight))
-            errors = np.zeros(len(penalties))
-            behind = columns_behind_constant(design)
-            for rows, residual in left_out_residuals(
-                behind, T, weight, spectrum, penalties, centre
-            ):
-                errors += to_host(weight[rows] @ (residual**2).sum(axis=2))
+            centre, spectrum = without_constant(*normal_equations(shifted, T, weight))
+            behind = columns_behind_constant(shifted)
+            shared = partial(squared_errors, behind, T, weight, weight, spectrum, centre=centre)
         else:
-            errors = _dual_errors(_centred(design, T, weight), penalties)
+            system = _centred(shifted, T, weight)
+            K, lift = _lifted_kernel(system)
+            spectrum = decompose(K, system.T)
+            shared = partial(_dual_errors, system, spectrum, lift)
+        errors = errors_of_penalties(spectrum, penalties, shared, single)
     return place_of_smallest(errors, penalties)
 
 
-def _dual_errors(system: Centred, penalties: Array) -> Array:
+def _dual_errors(system: Centred, spectrum: Spectrum, lift: float, penalties: Array) -> Array:
     """Return the errors of a wide system, from M̃M̃ᵀ + s uuᵀ = QΛQᵀ, as ``loo.py`` does."""
-    xp = namespace(system.T)
-    K, lift = _lifted_kernel(system)
-    values, Q, coordinates = decompose(K, system.T)
+    xp, (values, Q, coordinates) = namespace(system.T), spectrum
     errors = np.zeros(len(penalties))
     for k, penalty in enumerate(penalties.tolist()):
         shrink = penalty / (values + penalty)

@@ -13,6 +13,10 @@ A free intercept, which is not penalised, drops out of the centred problem:
     G = Σ_i w_i (m_i - μ)ᵀ(m_i - μ),      b = t̄ - μβ,      Z = (M - 1μ)Q
 
 and adds 1/W to the leverages' sums.
+
+The eigenvalues of G err by about ε times the largest one. A system solved for one penalty is scaled
+to a unit diagonal first and errs less, where columns are on different scales. Penalties for which
+that matters are therefore tried one by one (:func:`keeps_digits`).
 """
 
 from __future__ import annotations
@@ -30,7 +34,12 @@ from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import EPS, normal_equations, require_finite, solve_ridge
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
+# The least share of the largest eigenvalue, both with the penalty added, that the smallest one may
+# have: left-out scores then err by at most 1e-7 of their size (measured: 1e-8).
+LEAST_SHARE = 1e-9
+EQUAL_ERRORS = 1e-10  # errors that differ by less than this, relatively, differ by rounding
 SMALLEST_COMPLEMENT = 1e-6  # of a leverage, where scores are kept: below it a row decides its own
 MOST_EXACT = 50_000  # rows that are left out under every penalty, rather than the chosen one alone
 ROWS_COMPARED = 25_000  # at least, of more rows, where only some are looked at
@@ -60,6 +69,31 @@ def decompose(G: Any, R: Any) -> Spectrum:
     xp = namespace(G)
     values, Q = xp.linalg.eigh(G)
     return Spectrum(xp.clip(values, 0.0, None), Q, Q.conj().T @ R)
+
+
+def keeps_digits(spectrum: Spectrum, penalties: Array, least_share: float = LEAST_SHARE) -> Flags:
+    """Say under which penalties left-out scores from the spectrum have enough digits."""
+    values = to_host(spectrum.values)
+    smallest, largest = values.min(initial=np.inf), values.max(initial=0.0)
+    return np.asarray(smallest + penalties >= least_share * (largest + penalties))
+
+
+def errors_of_penalties(
+    spectrum: Spectrum,
+    penalties: Array,
+    shared: Callable[[Array], Array],
+    single: Callable[[int], float],
+) -> Array:
+    """Return the error under every penalty: together where the spectrum keeps enough digits.
+
+    ``shared`` maps penalties to their errors; ``single`` finds that of the k-th penalty by a fit.
+    """
+    errors, sure = np.empty(len(penalties)), keeps_digits(spectrum, penalties)
+    if sure.any():
+        errors[sure] = shared(penalties[sure])
+    for k in np.flatnonzero(~sure).tolist():
+        errors[k] = single(k)
+    return errors
 
 
 def left_out_residuals(
@@ -109,19 +143,29 @@ def left_out_residuals(
 
 
 def squared_errors(
-    design: RowBlocks, T: Any, w: Any, counted: Any, spectrum: Spectrum, penalties: Array
+    design: RowBlocks,
+    T: Any,
+    w: Any,
+    counted: Any,
+    spectrum: Spectrum,
+    penalties: Array,
+    centre: Centre | None = None,
 ) -> Array:
     """Return the squared leave-one-out error under each penalty, rows counted so often."""
     errors = np.zeros(len(penalties))
-    for rows, residual in left_out_residuals(design, T, w, spectrum, penalties):
+    for rows, residual in left_out_residuals(design, T, w, spectrum, penalties, centre):
         errors += to_host(counted[rows] @ (residual**2).sum(axis=2))
     return errors
 
 
 def place_of_smallest(errors: Array, penalties: Array) -> int:
-    """Return the place of the smallest finite error; of equal ones, the largest penalty's."""
+    """Return the place of the smallest finite error; of equal ones, the largest penalty's.
+
+    Errors that differ by rounding are equal.
+    """
     errors = np.where(np.isfinite(errors), errors, np.inf)
-    return int(np.lexsort((-penalties, errors))[0])
+    is_best = errors <= errors.min() * (1.0 + EQUAL_ERRORS)
+    return int(np.where(is_best, penalties, -np.inf).argmax())
 
 
 def choose_C(
@@ -135,34 +179,40 @@ def choose_C(
 
     Of equal errors the smaller C wins. Arguments as those of ``solve_ridge``.
     """
-    weight = namespace(T).ones_like(T[:, 0]) if w is None else w
+    xp = namespace(T)
+    weight = xp.ones_like(T[:, 0]) if w is None else w
     penalties = 1.0 / candidates
+
+    def single(k: int) -> float:
+        solution = solve_ridge(design, T, float(candidates[k]), w, True, further_penalty)
+        return float(weight @ xp.square(T - solution.loo_scores).sum(1))
+
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if further_penalty is not None:
-            errors = np.empty(len(candidates))
-            for k, C in enumerate(candidates):
-                solution = solve_ridge(design, T, float(C), w, True, further_penalty)
-                errors[k] = weight @ np.square(T - solution.loo_scores).sum(axis=1)
+            errors = np.array([single(k) for k in range(len(candidates))])
         elif design.n_rows >= design.n_columns:
             spectrum = decompose(*normal_equations(design, T, weight))
-            errors = squared_errors(design, T, weight, weight, spectrum, penalties)
+            shared = partial(squared_errors, design, T, weight, weight, spectrum)
+            errors = errors_of_penalties(spectrum, penalties, shared, single)
         else:
-            errors = _dual_errors(design, T, penalties, weight)
+            root = xp.sqrt(weight)[:, None]
+            M = design.whole() * root
+            K = M @ M.conj().T
+            require_finite(K)
+            spectrum = decompose(K, T * root)
+            errors = errors_of_penalties(
+                spectrum, penalties, partial(_dual_errors, spectrum, root), single
+            )
     return place_of_smallest(errors, penalties)
 
 
-def _dual_errors(design: RowBlocks, T: Any, penalties: Array, w: Any) -> Array:
-    """Return the errors of a wide system, from K = M̃M̃ᵀ = QΛQᵀ.
+def _dual_errors(spectrum: Spectrum, root: Any, penalties: Array) -> Array:
+    """Return the errors of a wide system, from K = M̃M̃ᵀ = QΛQᵀ and W½.
 
     With s = λ/(Λ + λ), residuals Q s QᵀT̃ and 1 - h_i = Σ_k q_ik² s_k lose no digits near h_i = 1.
     """
-    xp = namespace(T)
-    root = xp.sqrt(w)[:, None]
-    M = design.whole() * root
-    K = M @ M.conj().T
-    require_finite(K)
-    values, Q, coordinates = decompose(K, T * root)
-    errors = np.zeros(len(penalties))
+    (values, Q, coordinates), w = spectrum, root[:, 0] ** 2
+    xp, errors = namespace(root), np.zeros(len(penalties))
     for k, penalty in enumerate(penalties.tolist()):
         shrink = penalty / (values + penalty)
         residual = (Q @ (shrink[:, None] * coordinates)).real / root
@@ -222,7 +272,8 @@ def _sweep(
     blocks = left_out_residuals(design, T, w, spectrum, penalties, centre, remembered)
     for rows, residual in blocks:
         scores[rows] = T[rows, None, :] - residual
-        errors += w[rows] @ xp.square(residual, out=residual).sum(axis=2)
+        with np.errstate(over="ignore"):  # of a row that decides its own score
+            errors += w[rows] @ xp.square(residual, out=residual).sum(axis=2)
     errors[remembered] = np.inf  # what is left out of such a row is rounding
     place = place_of_smallest(to_host(errors), penalties)
     return place, scores[:, place] + 0.0  # a copy: those of the other penalties are let go

@@ -46,6 +46,9 @@ LARGE = 1e200  # in the place of s: its pivot is positive, whatever z is
 WIDE_PIVOT = 1e-10
 REFINE_WIDE = 1e-5
 DUAL_COST = 100**3  # what the calls of a dual system take, as the order of a system, cubed
+# What is left of R where sums over classes cancel, as a share of what they could be: below the
+# first the system is left to single fits, up to the inverse of the second it is trusted less.
+LEAST_SIGNAL, ENOUGH_SIGNAL = 1e-8, 100.0
 ORDER_OF = 8  # the order of a system is filled up to a multiple of this: LAPACK is faster then
 BLOCK_ROWS = 64  # rows of the factor in one step of a substitution
 
@@ -56,6 +59,19 @@ class NestedSolution(NamedTuple):
     beta: AnyArray  # (P, penalties, widths, K), zero behind each width
     # (penalties, widths): the smallest squared pivot over its diagonal entry; 0 where unsolved.
     pivot: Array
+
+
+def digits_left(R: Any, diagonal: Any, squares: Any) -> Any:
+    """Return the factor by which pivots are to be trusted less where sums over the classes cancel.
+
+    |Σ_i w_i m_ij t_i| is at most (Σ_i w_i m_ij² · Σ_i w_i t_i²)^½. Where it is far smaller in every
+    column, as for equal rows of both classes, R is the difference of larger sums. The output
+    weights are then differences of larger numbers too, for a single fit takes a column of 0 and 1
+    for each class. Given are the largest |R| and diagonal entry and Σ_i w_i t_i², each a number or
+    one for each setting.
+    """
+    share = R / np.maximum(np.sqrt(diagonal * squares), np.finfo(np.float64).tiny)
+    return np.where(share < LEAST_SIGNAL, 0.0, np.minimum(1.0, ENOUGH_SIGNAL * share))
 
 
 def _order(n: int) -> int:
@@ -151,19 +167,22 @@ class NestedRidge:
         self.dtype = np.dtype(design.dtype)
         self.limit = _largest_factor(widths, design.n_rows)
         self.made: dict[int, _Prefixes | _Wide] = {}
+        self.squares = np.square(T).sum(axis=1)
 
     def solve(self, products: AnyArray, w: Array, out: AnyArray | None = None) -> NestedSolution:
         """Solve for row weights w, of which ``products`` are; into ``out`` if it is given."""
         beta = np.zeros(self.shape, self.dtype) if out is None else out
         pivot = np.zeros(self.shape[1:3])
         shared = np.ones(len(self.penalties), bool)
+        P, K = self.shape[0], self.shape[-1]
+        largest = np.diagonal(products)[:P].real.max()
         if self.limit > self.design.n_rows:
-            largest = np.diagonal(products)[: self.shape[0]].real.max()
             shared = self.penalties >= WIDE_PIVOT * largest
         for limit in {self.limit, min(self.limit, self.design.n_rows)}:
             places = np.flatnonzero(shared if limit == self.limit else ~shared)
             if len(places):
                 self._solve_within(limit, places, products, w, beta, pivot)
+        pivot *= digits_left(np.abs(products[P : P + K, :P]).max(), largest, w @ self.squares)
         return NestedSolution(beta, pivot)
 
     def _solve_within(
@@ -220,10 +239,11 @@ class _System:
         self.copy = copy_lower(self.products, self.system)
         self.diagonal = self.system.reshape(-1, order="F")[:: len(self.system) + 1]  # a view
         self.potrf, self.report = factorise(self.system)
+        self.factored = np.nan  # the penalty whose factor is in ``system``; NaN for none
 
     def factor(self, penalty: float) -> Array:
         """Factor products + λI; return its squared pivots over the diagonal, zeros if it fails."""
-        n = self.n
+        n, self.factored = self.n, penalty
         self.copy()
         self.diagonal[:n] += penalty
         self.diagonal[n:] = LARGE
@@ -331,6 +351,7 @@ class _Prefixes:
     def _take(self, products: AnyArray) -> None:
         """Take the products over, without the columns that only the dual form has."""
         P, K, n, mine = self.P, self.K, self.design.n_columns, self.work.products
+        self.work.factored = np.nan
         if n == P:
             np.copyto(mine, products)
         else:
@@ -339,11 +360,11 @@ class _Prefixes:
     def _refine(self, places: list[int], w: Array) -> None:
         """Correct β of some penalties by its gradient MᵀW(T - Mβ) - λβ, taken from M itself.
 
-        One pass over the rows serves all; the factor of a single one must be at hand.
+        One pass over the rows serves all penalties.
         """
         P, m, n = self.P, len(self.columns), len(places)
         # NumPy takes twice as long for a product with rows where β is in LAPACK's order.
-        beta = np.ascontiguousarray(self.block if n == 1 else self.beta[:, places].reshape(P, -1))
+        beta = np.ascontiguousarray(self.beta[:, places].reshape(P, -1))
         gradient = beta * -np.repeat(self.penalties[places], m)
         for rows, M in self.design:
             M, T = M[:, :P], self.T[rows]
@@ -354,7 +375,7 @@ class _Prefixes:
             residual *= w[rows, None]
             gradient += M.conj().T @ residual
         for k, i in enumerate(places):
-            if n > 1:
+            if self.work.factored != self.penalties[i]:
                 self.work.factor(float(self.penalties[i]))
             np.multiply(gradient[:, k * m : (k + 1) * m], self.inside, out=self.block)
             for call in self.forward:
@@ -447,4 +468,4 @@ def graph_ridge(
             solution += getrs(factor, pivots, error * R - system @ solution)[0]
             beta[a, :, c] = solution
             rcond[a, c] = found
-    return beta, rcond
+    return beta, rcond * digits_left(np.abs(R).max(), np.diagonal(G).max(), w @ np.square(T).sum(1))

@@ -22,6 +22,7 @@ from robell._core.ridge.sweep import (
     REFINE_WIDE,
     SINGULAR_PIVOT,
     WIDE_PIVOT,
+    digits_left,
 )
 
 Array = NDArray[np.float64]
@@ -84,8 +85,22 @@ class TorchSweep:
         torch, device = self.torch, self.M.device
         weights = torch.as_tensor(w, device=device)
         if widths.max() > len(self.M):
-            return partial(self._solve_some_wide, weights, penalties, widths)
-        return self._start_tall(weights, torch.as_tensor(penalties, device=device), widths)
+            finish: Callable[[], tuple[Any, Array]] = partial(
+                self._solve_some_wide, weights, penalties, widths
+            )
+        else:
+            penalty = torch.as_tensor(penalties, device=device)
+            finish = self._start_tall(weights, penalty, widths)
+        R = (self.M.mH @ (weights[:, :, None] * self.T)).abs().amax(dim=(1, 2))
+        diagonal = (weights @ self.M.abs().square()).amax(dim=1)
+        squares = weights @ self.T.abs().square().sum(dim=1)
+
+        def trusted() -> tuple[Any, Array]:
+            beta, pivot = finish()
+            left = digits_left(*(value.cpu().numpy() for value in (R, diagonal, squares)))
+            return beta, pivot * left[:, None, None]
+
+        return trusted
 
     def _solve_some_wide(
         self, weights: Any, penalties: Array, widths: NDArray[np.intp]
@@ -147,7 +162,8 @@ class TorchSweep:
             solution = torch.where(found[..., None, None] > 0.0, solution, 0.0)
             beta[start : start + step] = solution.transpose(1, 2).cpu().numpy()
             rcond[start : start + step] = found.nan_to_num(0.0).cpu().numpy()
-        return beta, rcond
+        squares = w @ np.square(self.T.cpu().numpy()).sum(axis=1)
+        return beta, rcond * digits_left(float(R.abs().max()), float(G.diagonal().max()), squares)
 
     def _factor(self, products: Any, penalty: Any) -> tuple[Any, Any, Any]:
         """Return L and z of every setting and penalty, and squared pivots over the diagonal.
