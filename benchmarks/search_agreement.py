@@ -5,7 +5,7 @@ search fits such candidates one by one, and this says how often. Takes some minu
 is fitted to every fold (without GridSearchCV's dispatching, which takes longer than the fits).
 
 ``--random 500`` compares so many small searches with GridSearchCV instead, drawn by
-``fuzz/random_searches.py``: any penalties in any order, any columns, estimators, scorers and splits.
+``fuzz/random_searches.py``: penalties in any order, columns of any kind, all estimators and scorers.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from robell import RoBellRVFLClassifier, RVFLGridSearchCV, paper_grid
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fuzz"))
-from random_searches import differences, draw_case, run_both  # noqa: E402
+from random_searches import differences, draw_case, run_both
 
 
 def fit_each(estimator, candidates, X, y, splits):
