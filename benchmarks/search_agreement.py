@@ -5,7 +5,7 @@ search fits such candidates one by one, and this says how often. Takes some minu
 is fitted to every fold (without GridSearchCV's dispatching, which takes longer than the fits).
 
 ``--random 500`` compares so many small searches with GridSearchCV instead, drawn by
-``fuzz/random_searches.py``: penalties in any order, columns of any kind, all estimators and scorers.
+``fuzz/random_searches.py``: penalties in any order, columns of any kind, every model and scorer.
 """
 
 import argparse

@@ -13,6 +13,9 @@ from robell.search.groups import NotShared
 # The share of the largest eigenvalue that the smallest must have, both with the penalty added, so
 # that log losses are those of single fits to 1e-9 (measured on 1,000 random tables).
 LEAST_SHARE = 1e-7
+# The largest penalty, beside the largest eigenvalue: beyond it scores are tiny beside the targets
+# whose differences they are taken from.
+LARGEST_PENALTY = 1e5
 
 
 class Calibrations:
@@ -59,7 +62,9 @@ class Calibrations:
         design = RowBlocks(lambda rows: M[rows], *M.shape, M.dtype)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             spectrum = decompose(*normal_equations(design, T, weight))
-            places = np.flatnonzero(keeps_digits(spectrum, self.penalties, LEAST_SHARE))
+            sure = keeps_digits(spectrum, self.penalties, LEAST_SHARE)
+            sure &= self.penalties <= LARGEST_PENALTY * spectrum.values.max()
+            places = np.flatnonzero(sure)
             scores = np.empty((len(places), len(M), T.shape[1]))
             penalties = self.penalties[places]
             for rows, residual in left_out_residuals(design, T, weight, spectrum, penalties):

@@ -13,7 +13,7 @@ U = [√(Cw_i) m_iᵀ, √(λω_ig/(n_g - ω_ig)) d_igᵀ for every g],
     f_-i = m_i v + (m_i G⁻¹U)(I - UᵀG⁻¹U)⁻¹ Uᵀv,   v = β - C w_i G⁻¹m_iᵀt_i.
 
 All products with G⁻¹ are those of rows and means in the basis of the eigenvectors of RᵀMᵀWMR, so
-one decomposition serves every C.
+one decomposition serves every C for which it keeps enough digits; other C have a factor each.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robell._core.layers.features import RowBlocks
-from robell._core.ridge.loo import Spectrum, decompose, place_of_smallest
-from robell._core.ridge.solve import EPS, normal_equations, require_finite
+from robell._core.ridge.loo import Spectrum, decompose, keeps_digits, place_of_smallest
+from robell._core.ridge.solve import EPS, factor_spd, normal_equations, require_finite
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -67,8 +67,13 @@ def scatter_of(design: RowBlocks, group: Labels, n_groups: int, multiplicity: Ar
 
 def whitening(penalty: Penalty) -> Array:
     """Return R with RRᵀ = (I + λS)⁻¹."""
-    values, Q = np.linalg.eigh(penalty.scatter.matrix)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = penalty.weight * penalty.scatter.matrix
+        # Scaled to a unit diagonal, columns on different scales keep their digits.
+        factor = factor_spd(matrix + np.eye(len(matrix)))
+        if factor is not None:
+            return np.asarray(factor.inverse_lower.T)
+        values, Q = np.linalg.eigh(penalty.scatter.matrix)
         return np.asarray(Q / np.sqrt(1.0 + penalty.weight * np.clip(values, 0.0, None)))
 
 
@@ -107,10 +112,10 @@ class LeftOut:
         equations: tuple[Array, Array] | None = None,
     ):
         self.T, self.w = T, np.ones(design.n_rows) if w is None else w
-        equations = equations or normal_equations(design, T, self.w)
-        self.spectrum: Spectrum = decompose(*equations)
+        self.equations = equations or normal_equations(design, T, self.w)
+        self.spectrum: Spectrum = decompose(*self.equations)
         self.design = design
-        self.means = penalty.scatter.means @ R @ self.spectrum.Q  # in the eigenvectors' basis
+        self.means = penalty.scatter.means @ R
         sizes, counts = penalty.scatter.sizes, penalty.counts
         rest = sizes - counts
         # A group that leaves with the row had no scatter.
@@ -118,18 +123,29 @@ class LeftOut:
             counts, rest, out=np.zeros_like(counts), where=rest > 1e-9 * sizes
         )
 
+    def _basis(self, C: float) -> Spectrum:
+        """Return d, Q and QᵀMᵀWT with (I + CG)⁻¹ = Q diag(d) Qᵀ: the whitened inverse."""
+        values, Q, coordinates = self.spectrum
+        if not keeps_digits(self.spectrum, np.array([1.0 / C]))[0]:
+            G, R = self.equations
+            factor = factor_spd(G + np.eye(len(G)) / C)
+            if factor is not None:
+                F = factor.inverse_lower
+                return Spectrum(np.full(len(G), 1.0 / C), F.T, F @ R)
+        inverse = 1.0 / (1.0 + C * values) if C <= 1.0 else (1.0 / C) / (1.0 / C + values)
+        return Spectrum(inverse, Q, coordinates)
+
     def scores(self, C: float) -> Array:
         """Return f_-i of every row."""
-        values, Q, coordinates = self.spectrum
-        inverse = 1.0 / (1.0 + C * values) if C <= 1.0 else (1.0 / C) / (1.0 / C + values)
-        beta = C * inverse[:, None] * coordinates
-        mean_products = (self.means * inverse) @ self.means.T
-        mean_scores = self.means @ beta
+        inverse, Q, coordinates = self._basis(C)
+        beta, means = C * inverse[:, None] * coordinates, self.means @ Q
+        mean_products = (means * inverse) @ means.T
+        mean_scores = means @ beta
         found = np.empty_like(self.T)
         for rows, M in self.design:
             Z = M @ Q
             own = (Z * Z) @ inverse  # m G⁻¹ mᵀ
-            cross = (Z * inverse) @ self.means.T  # m G⁻¹ m̄_gᵀ
+            cross = (Z * inverse) @ means.T  # m G⁻¹ m̄_gᵀ
             found[rows] = self._left_out(
                 C * self.w[rows], self.T[rows], self.taken[rows], own, cross, mean_products,
                 Z @ beta, mean_scores,

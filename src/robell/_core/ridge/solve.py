@@ -349,12 +349,13 @@ def left_out_scores(
         h = leverage(M)
         if w is not None:
             h *= w[rows]
-        scores[rows] = leave_one_out((M @ beta).real, T[rows], 1.0 - h)
+        scores[rows] = leave_one_out((M @ beta).real, T[rows], h)
     return scores
 
 
-def leave_one_out(scores: Any, T: Any, complement: Any) -> Any:
-    """Return f_-i = (f_i - h_i t_i)/(1 - h_i) = t_i - (t_i - f_i)/(1 - h_i), given 1 - h_i."""
+def leave_one_out(scores: Any, T: Any, h: Any) -> Any:
+    """Return f_-i = (f_i - h_i t_i)/(1 - h_i), which keeps its digits where C and so f are tiny."""
+    complement = 1.0 - h
     # Positive, except by rounding and for penalties that are not symmetric.
     safe = namespace(T).where(abs(complement) < EPS, EPS, complement)
-    return T - (T - scores) / safe[:, None]
+    return (scores - h[:, None] * T) / safe[:, None]
