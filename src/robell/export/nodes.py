@@ -58,9 +58,16 @@ class Graph:
 
     def _version(self, kind):
         """Return the version of an operator that the graph's operator set has."""
-        from onnx.defs import get_schema
+        from onnx.defs import SchemaError, get_schema
 
-        return get_schema(kind, self._container.target_opset).since_version
+        opset = self._container.target_opset
+        try:
+            return get_schema(kind, opset).since_version
+        except SchemaError:
+            needed = get_schema(kind).since_version
+            raise NotConvertible(
+                f"{kind} is not in the operator set {opset} that was asked for: it needs {needed}"
+            ) from None
 
     # -- what several models need ------------------------------------------------------
 
