@@ -85,6 +85,10 @@ class Graph:
             total = self.node("Add", total, value)
         return total
 
+    def cos(self, angle):
+        """Return cos a = sin(a + π/2): not every onnxruntime has a cosine of doubles."""
+        return self.node("Sin", self.node("Add", angle, np.float64(0.5 * np.pi)))
+
     def beside(self, *values):
         """Return columns side by side."""
         return values[0] if len(values) == 1 else self.node("Concat", *values, axis=1)

@@ -86,8 +86,8 @@ def _numbers(graph, plans, values, starts):
         days, absent = (_some(graph, one, having, plans) for one in (filled, gone))
         part = graph.node("Sub", days, graph.node("Floor", days))
         angle = graph.node("Mul", part, np.full((1, len(having)), 2.0 * np.pi))
-        for kind in ("Sin", "Cos"):
-            take(having, graph.node("Where", absent, np.float64(0.0), graph.node(kind, angle)))
+        for found in (graph.node("Sin", angle), graph.cos(angle)):
+            take(having, graph.node("Where", absent, np.float64(0.0), found))
     return parts, places
 
 
