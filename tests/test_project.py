@@ -1,9 +1,11 @@
 """What the files around the package say of it, compared with each other."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
+import check_dist
 import pytest
 
 import robell
@@ -64,6 +66,18 @@ def test_the_readme_is_short_and_its_figures_are_those_of_the_study():
     assert len(figures) == 11
     for figure in figures:
         assert figure in study, figure
+
+
+def test_what_the_readme_shows_runs_after_its_own_install(tmp_path):
+    programs = check_dist.environment(tmp_path)
+    fetch = [programs / "python", "-m", "pip", "download", "--no-deps", "--retries", "0"]
+    asked = subprocess.run(
+        [*fetch, "--dest", tmp_path, "hatchling"], capture_output=True, text=True
+    )
+    if asked.returncode:
+        pytest.skip(f"no package registry can be reached: {asked.stderr.strip()[-200:]}")
+    check_dist.install(programs, ROOT)
+    check_dist.try_readme(programs, tmp_path)
 
 
 def test_links_between_files_lead_somewhere():

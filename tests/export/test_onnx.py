@@ -1,8 +1,14 @@
 """ONNX graphs say what the models say: the same labels, and probabilities to the last digits."""
 
+import functools
+import sys
+from datetime import datetime, timedelta
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
@@ -16,6 +22,7 @@ from robell.export import to_onnx
 from robell.export.nodes import NotConvertible
 from robell.files import load_model, save_model
 from robell.models import CLASSIFIERS, REGRESSORS
+from robell.tables.columns import MISSING_WORDS
 
 pytest.importorskip("skl2onnx")
 ort = pytest.importorskip("onnxruntime")
@@ -167,6 +174,118 @@ def test_the_table_encoder_of_numbers_dates_and_categories():
     days = (as_dates[1]["when"] - pd.Timestamp("1970-01-01")) / pd.Timedelta("1D")
     feed = inputs_of(new.assign(when=days), ["a", "town", "b", "c", "paid", "when"])
     assert_same(model, as_dates[1].assign(constant=1), feed)
+
+
+BLANKS = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
+WORDS = ["Oslo", "Rome", "New York", "a.b", "C\\E+(|", "Zürich", "日本", "oslo", "OSLO", "Bonn"]
+WORDS += ["", *MISSING_WORDS, "na", "-", "0", "007", "1.0", "True", "true", "(other)", "(missing)"]
+SIGNS = st.sampled_from([*BLANKS, "\u200b", "\ufeff", "\x00", "é", "x", "\\", "["])
+CELLS = st.one_of(
+    st.tuples(st.text(SIGNS, max_size=2), st.sampled_from(WORDS), st.text(SIGNS, max_size=2)),
+    st.tuples(st.text(max_size=6)),
+).map("".join)
+
+
+@functools.cache
+def encoded_model(towns, paid, is_declared=False):
+    """A model of two columns of texts and one of numbers, and the session of its graph."""
+    frame = pd.DataFrame({"town": list(towns) * 12, "a": np.arange(12.0 * len(towns)) ** 2 % 7})
+    frame["paid"] = [paid[k % len(paid)] for k in range(len(frame))]
+    if is_declared:
+        frame = frame.astype({"town": "category", "paid": "category"})
+    y = (frame["a"] + frame["town"].astype(str).str.len()) % 2 > 0.9
+    model = make_pipeline(robell.TableEncoder(), robell.RVFLClassifier(12, random_state=0))
+    model.fit(frame, y)
+    assert [plan["kind"] for plan in model[0].plans_] == ["category", "number", "category"]
+    return model, ort.InferenceSession(to_onnx(model).SerializeToString())
+
+
+TOWNS = ("Oslo", "Rome", "New York", "a.b", "C\\E+(|", "Zürich", "日本", "0", "(other)")
+
+
+@pytest.mark.parametrize("is_declared", [False, True])
+@pytest.mark.parametrize(
+    ("towns", "paid"),
+    [
+        (TOWNS, ("yes", "no")),  # no missing cells in the fit
+        ((*TOWNS, " Oslo", "Rome\t", "", "NA"), ("yes", None)),
+        (("NA", "None", "Oslo"), ("yes", "no", "?")),
+    ],
+)
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=30))
+def test_any_cell_of_a_category_is_taken_alike(towns, paid, is_declared, cells):
+    model, session = encoded_model(towns, paid, is_declared)
+    new = pd.DataFrame(cells, columns=["town", "paid"], dtype=object)
+    new.insert(1, "a", 1.5)
+    found = session.run(None, inputs_of(new, ["town", "a", "paid"]))[1]
+    np.testing.assert_allclose(found, model.predict_proba(new), rtol=0, atol=1e-12)
+    if "\x00" not in "".join(map("".join, cells)):  # which categories of pandas take as ""
+        declared = new.astype({"town": "category", "paid": "category"})
+        np.testing.assert_allclose(found, model.predict_proba(declared), rtol=0, atol=1e-12)
+
+
+def test_spaces_around_a_category_change_nothing():
+    model, session = encoded_model(TOWNS, ("yes", "no"))
+    cells = ["Oslo", *(blank + "Oslo" for blank in BLANKS), *("Oslo" + blank for blank in BLANKS)]
+    new = pd.DataFrame({"town": cells, "a": 1.0, "paid": "yes"})
+    found = session.run(None, inputs_of(new, ["town", "a", "paid"]))[1]
+    assert len(BLANKS) > 20
+    assert (found == found[0]).all()
+    assert (model.predict_proba(new)[:1] == model.predict_proba(new)).all()
+
+
+@given(st.lists(st.one_of(st.floats(), st.none(), st.integers()), min_size=1, max_size=20))
+def test_any_number_is_taken_alike_as_text_and_as_a_number(numbers):
+    model, session = encoded_model(TOWNS, ("yes", "no"))
+    texts = ["NA" if value is None else f" {value!r}\t" for value in numbers]
+    new = pd.DataFrame({"town": "Oslo", "a": pd.Series(texts, dtype=object), "paid": "no"})
+    values = np.array([np.nan if value is None else float(value) for value in numbers])
+    found = session.run(None, inputs_of(new.assign(a=values), ["town", "a", "paid"]))[1]
+    np.testing.assert_allclose(found, model.predict_proba(new), rtol=0, atol=1e-12)
+
+
+@given(st.lists(st.datetimes(), min_size=1, max_size=20), st.booleans())
+def test_any_date_is_taken_alike_as_text_and_as_days(moments, is_gone):
+    frame = pd.DataFrame({"when": [f"{d:02d}.{m:02d}.2024 {h:02d}:30" for d, m, h in DAYS]})
+    model = make_pipeline(robell.TableEncoder(), robell.ELMClassifier(12, random_state=0))
+    model.fit(frame, np.arange(len(frame)) % 3 == 0)
+    assert model[0].plans_[0]["circle"]
+    texts = [f" {d:%d.%m.}{d.year:04d} {d:%H:%M:%S}.{d.microsecond:06d}\xa0" for d in moments]
+    days = [(d - datetime(1970, 1, 1)) / timedelta(days=1) for d in moments]
+    new = pd.DataFrame({"when": [*texts, "NA" if is_gone else "no date"]})
+    found = run(model, {"when": np.array([*days, np.nan])[:, None]})[1]
+    np.testing.assert_allclose(found, model.predict_proba(new), rtol=0, atol=1e-8)
+
+
+DAYS = [(d, m, h) for d in (1, 15, 28) for m in (1, 5, 9, 12) for h in (0, 7, 19)]
+
+
+def test_an_array_of_texts_has_one_input_a_column():
+    rows = np.empty((90, 3), object)
+    rows[:, 0], rows[:, 1] = np.arange(90) % 7 + 0.5, np.array(["a", "b", "c"])[np.arange(90) % 3]
+    rows[:, 2] = 1
+    model = make_pipeline(robell.TableEncoder(), robell.ELMClassifier(12, random_state=0))
+    model.fit(rows, np.arange(90) % 2)
+    feed = {"x0": rows[:, :1].astype(float), "x1": rows[:, 1:2]}
+    assert_same(model, rows, feed)
+
+
+def test_an_array_of_which_one_column_is_used():
+    rows = np.ones((90, 3))
+    rows[:, 1] = np.arange(90) % 7
+    model = make_pipeline(robell.TableEncoder(), robell.ELMClassifier(12, random_state=0))
+    assert_same(model.fit(rows, np.arange(90) % 2), rows)
+
+
+def test_an_older_operator_set_is_refused_for_categories():
+    import skl2onnx
+    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
+
+    model = encoded_model(TOWNS, ("yes", "no"))[0]
+    kinds = {"town": StringTensorType, "a": DoubleTensorType, "paid": StringTensorType}
+    types = [(name, kind([None, 1])) for name, kind in kinds.items()]
+    with pytest.raises(NotConvertible, match=r"RegexFullMatch .* operator set 18 .* needs 20"):
+        skl2onnx.convert_sklearn(model, initial_types=types, target_opset=18)
 
 
 def test_long_tails_are_drawn_in_alike():

@@ -384,7 +384,9 @@ def test_a_limit_too_small_says_what_is_needed(frame, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
+@pytest.mark.parametrize(
+    "labels", [[0, 1], ["no", "yes"], [False, True], ['"no",\n', "ja, ü"], [1.0, 2.0]], ids=str
+)
 def test_predictions_of_files(frame, tmp_path, small_batches, suffix, labels):
     y = np.array(labels)[frame["y"]]
     model = make_pipeline(StandardScaler(), rvfl()).fit(frame[FEATURES], y)

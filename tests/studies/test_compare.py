@@ -1,6 +1,7 @@
 """A comparison of one's own models on one's own tables: what is read, run, kept and reported."""
 
 import json
+import linecache
 import os
 import re
 import subprocess
@@ -36,6 +37,7 @@ from robell.studies.engine.scores import METRICS, chance_scores
 from robell.studies.engine.store import StudyError, read_records
 from robell.studies.label_noise.models import EVERY_MODEL
 from robell.studies.own.data import read_all
+from robell.studies.own.identity import _sources
 from robell.studies.own.jobs import plan_own_jobs, run_own_job
 from robell.studies.own.models import NAMES, make, read_models
 from robell.studies.own.sections import not_computed
@@ -280,6 +282,190 @@ def test_seeds_that_were_left_open_come_from_the_names():
     assert make(spec, "repeated", 5, None)[0].random_state == 5
     spec = read_models({"m": RandomForestClassifier(random_state=1)}, "repeated")["m"]
     assert make(spec, "repeated", 5, None)[0].random_state == 1
+
+
+# -- code that changes ---------------------------------------------------------------------
+
+LIBRARY = {
+    "variant.py": """
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from base import Base
+import numpy as np
+
+class Variant(Base):
+    def __init__(self, place=0):
+        self.place = place
+
+class Shift(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+    def transform(self, X):
+        return X + 1
+""",
+    "base.py": """
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+class Base(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        from tools.deep import CLASS  # only when it is needed
+        self.classes_ = np.unique(y)
+        self.answer_ = self.classes_[CLASS]
+        return self
+    def predict(self, X):
+        return np.full(len(X), self.answer_)
+""",
+    "tools/__init__.py": "",
+    "tools/deep.py": "from .deeper import CLASS\n",
+    "tools/deeper.py": "CLASS = 0\n",
+    "tools/unused.py": "",
+    "make.py": """
+from sklearn.ensemble import BaggingClassifier
+from sklearn.pipeline import make_pipeline
+from variant import Shift, Variant
+
+plain = Variant()
+nested = BaggingClassifier(make_pipeline(Shift(), Variant()), n_estimators=1)
+
+def factory(seed):
+    return Variant()
+""",
+}
+ASK = """
+from robell.studies.own.models import read_models
+names = ["make:plain", "make:nested", "make:factory", "variant:Variant"]
+for spec in read_models(names, "repeated").values():
+    print(spec.identity)
+"""
+
+
+@pytest.fixture
+def library(tmp_path):
+    """A folder of a user's own modules."""
+    for name, text in LIBRARY.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def fresh(folder, *command):
+    """What a new process prints in a folder."""
+    where = {"PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    found = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=os.environ | where, text=True,
+        capture_output=True, check=True,
+    )  # fmt: skip
+    return found.stdout
+
+
+def test_identity_changes_with_every_module_of_the_users_that_a_model_runs(library):
+    def identities():
+        return fresh(library, "-c", ASK).split()
+
+    before = identities()
+    assert len(set(before)) == 4
+    for name in ("variant.py", "base.py", "tools/__init__.py", "tools/deep.py", "tools/deeper.py"):
+        with (library / name).open("a") as file:
+            file.write("MORE = 1\n")
+        changed = identities()
+        assert all(old != new for old, new in zip(before, changed)), name
+        before = changed
+    (library / "tools" / "unused.py").write_text("MORE = 1\n")
+    with (library / "base.py").open("a") as file:
+        file.write("\n# a comment\n")
+    assert identities() == before  # neither of them is run
+    (library / "make.py").write_text(LIBRARY["make.py"].replace("n_estimators=1", "n_estimators=2"))
+    after = identities()  # the class was imported from another module; the other three are made
+    assert [old == new for old, new in zip(before, after)] == [True, False, False, True]
+
+
+SCRIPT = """
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+RATE = 3
+
+def helper(x):
+    return x + RATE
+
+class Base(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        return self
+
+class Mine(Base):
+    limit = 5
+    def predict(self, X):
+        return helper(X)
+    @property
+    def more(self):
+        return 7
+    @staticmethod
+    def other():
+        return 11
+
+class Plain:
+    def __init__(self, size):
+        self.size = size
+    def fit(self, X, y):
+        return self
+    def predict(self, X):
+        return X
+
+models = {"m": Mine(), "f": None, "p": Plain(13)}
+models["f"] = lambda seed: Mine()
+models["r"] = Mine(), {"a": [np.random.RandomState(17)]}
+"""
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_identity_changes_with_what_is_defined_in_a_script_or_interpreter(tmp_path, is_file):
+    def identities(text):
+        path, main = tmp_path / "script.py", {"__name__": "__main__"}
+        path.write_text(text)
+        linecache.clearcache()
+        exec(compile(text, path if is_file else "<stdin>", "exec"), main)
+        return [spec.identity for spec in read_models(main["models"], "repeated").values()]
+
+    before = identities(SCRIPT)
+    assert identities(SCRIPT + "\nprint()") == before  # the rest is no part of the models
+    assert identities("\n\n" + SCRIPT) == before
+    expected = {"RATE = 3": "mfr", "x + RATE": "mfr", "limit = 5": "mfr", "return 7": "mfr"}
+    expected |= {"return 11": "mfr", "Plain(13)": "p", "return X\n": "p", "State(17)]": "r"}
+    for old, names in expected.items():
+        new = old.replace("3", "4").replace("+", "-").replace("5", "6").replace("7", "8")
+        new = new.replace("11", "12").replace("return X\n", "return X + 0\n")
+        assert new != old
+        changed = identities(SCRIPT.replace(old, new))
+        assert "".join(n for n, a, b in zip("mfpr", before, changed) if a != b) == names, old
+
+
+def test_code_of_installed_packages_is_not_read():
+    modules = {"sklearn.pipeline", "json", "robell.models.rvfl", "own_models", "sys", "nowhere"}
+    assert [name for name, _ in _sources(modules)] == ["own_models"]
+
+
+def test_code_edited_between_two_runs_runs_again_and_the_rest_is_said_to_be_kept(library):
+    blobs("a").to_csv(library / "a.csv", index=False)
+    command = ["-m", "robell.cli", "compare", "a.csv", "--target", "label", "--repeats", "2"]
+    command += ["--jobs", "1", "--models", "make:factory", "forest", "--out"]
+    first = fresh(library, *command, "out")
+    assert "kept" not in first + (library / "out" / "index.html").read_text()
+    again = fresh(library, *command, "out")
+    assert "4 of 4 results kept from an earlier run\n" in again
+    (library / "tools" / "deeper.py").write_text("CLASS = -1\n")
+    changed = fresh(library, *command, "out")
+    assert "2 of 4 results kept from an earlier run\n" in changed
+    page = (library / "out" / "index.html").read_text()
+    assert "2 of 4 results kept from an earlier run" in page
+
+    def accuracy(folder):
+        lines = (library / folder / "tables" / "every_score.csv").read_text().splitlines()
+        return [line for line in lines if "factory" in line]
+
+    fresh(library, *command, "new")
+    assert accuracy("out") == accuracy("new") != []
 
 
 # -- jobs ----------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ DESCRIPTION = """\
 Write a model as an ONNX graph, which runs without Python.
 
 The graph computes in double precision. Its inputs are rows of numbers, or one column each where
-the model reads raw tables: numbers (NaN where missing), dates as days since 1970, and texts (""
-where missing). Its outputs are label and probabilities. A part of the model that has no ONNX
+the model reads raw tables: numbers (NaN where missing), dates as days since 1970, and texts as
+they stand in a file. Its outputs are label and probabilities. A part of the model that has no ONNX
 form, such as a column of words, is named, and nothing is written.
 """
 EXAMPLES = """\

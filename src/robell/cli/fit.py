@@ -199,7 +199,7 @@ def run(options, arguments):
             keep_spelling=options.keep_spelling,
             encoding=options.encoding,
             delimiter=options.delimiter,
-            memory=memory_left(options.memory),
+            memory=memory_left(options.memory, _packages_for(files, options)),
             random_state=options.seed,
         )
     result.save(options.out)
@@ -307,8 +307,19 @@ def _estimator(options):
     return make_pipeline(StandardScaler(), model)
 
 
+def _packages_for(files, options):
+    """Return the packages that a fit of these files takes."""
+    from robell.tables.read import is_parquet, readable
+
+    for path in files:
+        with readable(path):
+            if is_parquet(path, options.encoding, options.delimiter):
+                return "skops.io", "pyarrow.parquet"
+    return ("skops.io",)
+
+
 def memory_left(limit, packages=("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io")):
-    """Return what the limit leaves beside the program itself and the packages of ``files``."""
+    """Return what the limit leaves beside the program itself and the packages that it takes."""
     for name in packages:
         require(name, "files")  # part of the program, and the larger part
     try:

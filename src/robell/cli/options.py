@@ -209,10 +209,14 @@ def study_errors():
 
 def say_outcome(found, quiet):
     """Print what a study found, and return the exit status."""
+    from robell.studies.engine.report import kept
+
     if not quiet:
         for reason in found.unavailable.values():
             print(f"robell: left out: {reason}", file=sys.stderr)
         print(found.headline, end="\n\n")
+        if reused := kept(vars(found.summary)):
+            print(reused, end="\n\n")
     for record in found.results.failed:
         print(f"robell: {record['key']} failed: {record['error']}", file=sys.stderr)
     print(found.report)

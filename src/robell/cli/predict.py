@@ -67,11 +67,8 @@ def run(options, arguments):
     is_ours = None if options.force else is_prediction_file
     with table_files(options.data) as files:
         check_output(options.out, [options.model, *files], is_ours)
-        memory = memory_left(options.memory)
-        model = load_model(options.model, memory)
-        if reads_raw_rows(model):
-            return _run_raw(options, model, files)
-        return _run_plain(options, model, files, memory)
+        model = load_model(options.model, memory_left(options.memory, ("skops.io",)))
+        return (_run_raw if reads_raw_rows(model) else _run_plain)(options, model, files)
 
 
 def _run_raw(options, model, files):
@@ -105,7 +102,7 @@ def _run_raw(options, model, files):
     return OK
 
 
-def _run_plain(options, model, files, memory):
+def _run_plain(options, model, files):
     """Predict rows of numbers by a model without a reader of its own."""
     from robell.scale.files import predict_tables, tables_for
 
@@ -117,6 +114,7 @@ def _run_plain(options, model, files, memory):
     tables = tables_for(model, files)
     if not options.quiet:
         _say_ignored(tables.extra)
+    memory = memory_left(options.memory)
     n_rows = predict_tables(model, tables, options.out, options.proba, memory)
     if not options.quiet:
         print(f"{n_rows:,} rows predicted")

@@ -32,7 +32,7 @@ from robell.models.noise_robust import NoiseRobustRVFLClassifier
 from robell.models.thresholded import ThresholdClassifier
 from robell.tables.encoder import TableEncoder
 
-OPSET = 18  # of ONNX; newer ones add nothing that the graphs need
+OPSET = 20  # of ONNX, the first with patterns of text; newer ones add nothing that is needed
 _registered = []
 
 
@@ -107,7 +107,7 @@ def _encoder_shapes(operator):
 def _convert_encoder(scope, operator, container):
     graph, encoder = Graph(scope, container), operator.raw_operator
     inputs = [one.full_name for one in operator.inputs]
-    if len(inputs) == 1 and encoder.n_features_in_ > 1 and len(encoder.plans_) != 1:
+    if len(inputs) == 1 and operator.inputs[0].type.shape[1] == encoder.n_features_in_ > 1:
         cells = [graph.columns(inputs[0], [plan["place"]]) for plan in encoder.plans_]
     elif len(inputs) == len(encoder.plans_):
         cells = inputs
@@ -211,7 +211,8 @@ def to_onnx(model):
     graph : onnx.ModelProto
         Its input is ``X``, rows of doubles; behind a :class:`TableEncoder` or a
         ``ColumnTransformer`` of named columns, one input for each column that is used, of shape
-        (n, 1): doubles (NaN where missing, dates as days since 1970) or texts ("" where missing).
+        (n, 1): doubles (NaN where missing, dates as days since 1970) or texts, in which spaces
+        around a cell and words such as "NA" for none are taken as the encoder takes them.
         Its outputs are ``label`` and ``probabilities`` (of a model without probabilities its
         scores); of a regressor, ``variable``.
 
@@ -267,8 +268,10 @@ def to_onnx(model):
 def _inputs(model):
     """Return name, kind and width of every input of the graph."""
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
-    if isinstance(first, TableEncoder) and hasattr(first, "feature_names_in_"):
-        return [(name, kind, 1) for name, kind in encoder_inputs(first)]
+    if isinstance(first, TableEncoder):
+        columns = encoder_inputs(first)
+        if hasattr(first, "feature_names_in_") or "text" in dict(columns).values():
+            return [(name, kind, 1) for name, kind in columns]
     if isinstance(first, ColumnTransformer) and hasattr(first, "feature_names_in_"):
         return [(str(name), kind, 1) for name, kind in _kinds_of(first).items()]
     return [("X", "number", int(model.n_features_in_))]

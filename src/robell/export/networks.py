@@ -200,7 +200,7 @@ def _encoded(graph, model, X):
     u = graph.node("Min", graph.node("Max", u, np.float64(0.0)), np.float64(1.0))
     if model.encoding == "phase":
         angle = graph.node("Mul", u, np.float64(np.pi))
-        return graph.node("Cos", angle), graph.node("Sin", angle)
+        return graph.cos(angle), graph.node("Sin", angle)
     # sin(a + ib) = sin a cosh b + i cos a sinh b
     rate, shift = model.circular_
     a = graph.node("Add", graph.node("Mul", u, rate.real), shift.real)
@@ -211,7 +211,7 @@ def _encoded(graph, model, X):
     sinh = graph.node("Mul", graph.node("Sub", up, down), half)
     return (
         graph.node("Mul", graph.node("Sin", a), cosh),
-        graph.node("Mul", graph.node("Cos", a), sinh),
+        graph.node("Mul", graph.cos(a), sinh),
     )
 
 

@@ -58,9 +58,16 @@ class Graph:
 
     def _version(self, kind):
         """Return the version of an operator that the graph's operator set has."""
-        from onnx.defs import get_schema
+        from onnx.defs import SchemaError, get_schema
 
-        return get_schema(kind, self._container.target_opset).since_version
+        opset = self._container.target_opset
+        try:
+            return get_schema(kind, opset).since_version
+        except SchemaError:
+            needed = get_schema(kind).since_version
+            raise NotConvertible(
+                f"{kind} is not in the operator set {opset} that was asked for: it needs {needed}"
+            ) from None
 
     # -- what several models need ------------------------------------------------------
 
@@ -77,6 +84,10 @@ class Graph:
         for value in values[1:]:
             total = self.node("Add", total, value)
         return total
+
+    def cos(self, angle):
+        """Return cos a = sin(a + π/2): not every onnxruntime has a cosine of doubles."""
+        return self.node("Sin", self.node("Add", angle, np.float64(0.5 * np.pi)))
 
     def beside(self, *values):
         """Return columns side by side."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import sys
+
 import numpy as np
 
 from robell.export.nodes import NotConvertible
 from robell.report.text import said
-from robell.tables.columns import MISSING_WORDS
+from robell.tables.columns import missing_texts
 from robell.tables.numbers import LARGEST, _standardised
 
 FAR_OUT = 1e100  # from where on asinh is a logarithm to the last digit, and squares may overflow
@@ -83,8 +86,8 @@ def _numbers(graph, plans, values, starts):
         days, absent = (_some(graph, one, having, plans) for one in (filled, gone))
         part = graph.node("Sub", days, graph.node("Floor", days))
         angle = graph.node("Mul", part, np.full((1, len(having)), 2.0 * np.pi))
-        for kind in ("Sin", "Cos"):
-            take(having, graph.node("Where", absent, np.float64(0.0), graph.node(kind, angle)))
+        for found in (graph.node("Sin", angle), graph.cos(angle)):
+            take(having, graph.node("Where", absent, np.float64(0.0), found))
     return parts, places
 
 
@@ -118,26 +121,37 @@ def _scaled(graph, values, plans, having):
 
 
 def _categories(graph, plan, cells):
-    """Yield the columns of the levels: looked up by the level's place, unseen ones at place 0."""
+    """Yield the columns of the levels, each matched by a pattern of its own."""
     levels = list(plan["levels"])
-    n_common = len(levels) - plan["has_other"] - plan["has_missing"]
-    other = n_common + 1 if plan["has_other"] else 0
-    none = n_common + plan["has_other"] + 1 if plan["has_missing"] else 0
-    places = dict.fromkeys(("", *MISSING_WORDS), none)
-    places |= {level: place + 1 for place, level in enumerate(levels[:n_common])}
-    rows = np.vstack([np.zeros(len(levels)), np.eye(len(levels))])
-    if len(levels) == 2:
-        rows = rows[:, 1:]
-        rows[0] = plan["second"]
     if len(levels) < 2:
         return
-    place = graph.node(
-        "LabelEncoder",
-        graph.node("Reshape", cells, np.array([-1])),
-        domain="ai.onnx.ml",
-        version=2,
-        keys_strings=list(places),
-        values_int64s=[int(place) for place in places.values()],
-        default_int64=int(other),
-    )
-    yield graph.node("Gather", rows, place, axis=0)
+    n_common = len(levels) - plan["has_other"] - plan["has_missing"]
+    is_gone = _is_one_of(graph, cells, missing_texts(plan))
+    found = [_is_one_of(graph, cells, [level]) for level in levels[:n_common]]
+    is_other = graph.node("Not", _any(graph, [is_gone, *found]))
+    found += [is_other] * plan["has_other"] + [is_gone] * plan["has_missing"]
+    if len(levels) > 2:
+        yield graph.to_double(graph.beside(*found))
+    else:
+        between = np.full((1, 1), float(plan["second"]))  # for a level that the fit has not seen
+        second = graph.to_double(found[1])
+        yield graph.node("Where", _any(graph, found), second, between)
+
+
+def _is_one_of(graph, cells, texts):
+    """Say which cells are one of some texts, spaces around them aside as ``str.strip`` sees it."""
+    within = "|".join(map(_spelt, texts))
+    return graph.node("RegexFullMatch", cells, pattern=f"{SPACES}(?:{within}){SPACES}")
+
+
+def _any(graph, truths):
+    return functools.reduce(functools.partial(graph.node, "Or"), truths)
+
+
+def _spelt(text):
+    """Return a pattern for a text, every sign by its number: none has another meaning then."""
+    return "".join(f"\\x{{{ord(sign):x}}}" for sign in text)
+
+
+# Every sign that Python takes as a space; that of a pattern, \s, knows those of ASCII alone.
+SPACES = f"[{_spelt(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))}]*"

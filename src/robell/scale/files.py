@@ -308,68 +308,86 @@ def prediction_file(out, inputs, model, proba=False, more=()):
 
     It takes labels, probabilities or None, and for each name in ``more`` a list of texts.
     """
-    require("pyarrow.parquet", "files")
+    suffix = ".csv" if Path(out) == Path(os.devnull) else Path(out).suffix.lower()
+    if suffix not in (".csv", ".parquet", ".pq"):
+        raise FileError(f"{out}: predictions are written to .csv or .parquet files")
+    names, columns_of = _spelling(model, suffix == ".csv")
+    if proba:
+        names += [f"probability_{label}" for label in model.classes_.tolist()]
+    names += more
     check_output(out, inputs)
-    with written_whole(out) as temporary, _writer(temporary, out, model, proba, more) as write:
+    writer = _csv_writer if suffix == ".csv" else _parquet_writer
+    with written_whole(out) as temporary, writer(temporary, names, model) as append:
+
+        def write(predicted, probability, *texts):
+            likely = () if probability is None else probability.T
+            append([*columns_of(predicted), *likely, *texts])
+
         yield write
 
 
 @contextmanager
-def _writer(path, out, model, proba, more):
-    """Give a function that appends predictions to a file; the format is that of the name."""
-    import pyarrow
-    from pyarrow import csv, parquet
+def _csv_writer(path, names, model):
+    """Give a function that appends columns to a CSV file: arrays of doubles, and lists."""
+    with path.open("w", encoding="utf-8", newline="") as file:
 
-    suffix = ".csv" if Path(out) == Path(os.devnull) else Path(out).suffix.lower()
-    if suffix not in (".csv", ".parquet", ".pq"):
-        raise FileError(f"{out}: predictions are written to .csv or .parquet files")
-    columns_of = _columns_of_targets if is_regressor(model) else _columns_of_classes
-    schema, as_columns = columns_of(model, suffix == ".csv", proba)
-    for name in more:
-        schema = schema.append(pyarrow.field(name, pyarrow.string()))
-    writing = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
-    with writing(str(path), schema) as writer:
+        def append(columns):
+            cells = [
+                map(repr, column.tolist()) if hasattr(column, "tolist") else map(_csv_cell, column)
+                for column in columns
+            ]
+            file.writelines(",".join(row) + "\n" for row in zip(*cells, strict=True))
 
-        def write(predicted, probability, *texts):
-            columns = as_columns(predicted)
-            if probability is not None:
-                columns += [pyarrow.array(column) for column in probability.T]
-            columns += [pyarrow.array(column, pyarrow.string()) for column in texts]
-            writer.write_table(pyarrow.table(columns, schema=schema))
-
-        yield write
+        append([[name] for name in names])
+        yield append
 
 
-def _columns_of_classes(model, in_text, proba):
-    """Return the schema of a file of classes, and what makes its first column of labels."""
-    import pyarrow
-
-    classes = model.classes_
-    names = {label: _spelt(label, in_text) for label in classes.tolist()}
-    # Beyond 2**63 the kind cannot be told from the values.
-    is_unsigned = classes.dtype.kind == "u"
-    kind = pyarrow.uint64() if is_unsigned else pyarrow.array(list(names.values())).type
-    fields = [("prediction", kind)]
-    if proba:
-        fields += [(f"probability_{label}", pyarrow.float64()) for label in classes.tolist()]
-    schema = pyarrow.schema(fields)
-    return schema, lambda labels: [pyarrow.array([names[n] for n in labels.tolist()], kind)]
+def _csv_cell(value):
+    """Return a label or another text as a CSV file holds it: texts in quotes."""
+    if isinstance(value, str):
+        return '"' + value.replace('"', '""') + '"'
+    return str(value).lower()  # a whole number, or true and false
 
 
-def _columns_of_targets(model, in_text, proba):
-    """Return the schema of a file of numbers, and what makes its columns of predictions."""
+@contextmanager
+def _parquet_writer(path, names, model):
+    """Give a function that appends columns, arrays of doubles and lists, to a Parquet file."""
+    parquet = require("pyarrow.parquet", "files")
     import pyarrow
 
-    n = classifier_of(model).n_outputs_
-    names = ["prediction"] if n == 1 else [f"prediction_{k + 1}" for k in range(n)]
-    schema = pyarrow.schema([(name, pyarrow.float64()) for name in names])
-    return schema, lambda T: [pyarrow.array(column) for column in T.reshape(len(T), n).T]
+    kind = pyarrow.float64()
+    if not is_regressor(model):  # beyond 2**63 the kind cannot be told from the values
+        is_unsigned = model.classes_.dtype.kind == "u"
+        kind = pyarrow.uint64() if is_unsigned else pyarrow.array(model.classes_.tolist()).type
+    kinds = {"prediction": kind, "probability": pyarrow.float64()}
+    schema = pyarrow.schema(
+        [(name, kinds.get(name.partition("_")[0], pyarrow.string())) for name in names]
+    )
+    with parquet.ParquetWriter(str(path), schema) as writer:
+
+        def append(columns):
+            arrays = [
+                pyarrow.array(one, kind) for one, kind in zip(columns, schema.types, strict=True)
+            ]
+            writer.write_table(pyarrow.table(arrays, schema=schema))
+
+        yield append
+
+
+def _spelling(model, in_text):
+    """Return the names of the columns of predictions, and what makes these of predictions."""
+    if is_regressor(model):
+        n = classifier_of(model).n_outputs_
+        names = ["prediction"] if n == 1 else [f"prediction_{k + 1}" for k in range(n)]
+        return names, lambda T: T.reshape(len(T), n).T
+    spelt = {label: _spelt(label, in_text) for label in model.classes_.tolist()}
+    return ["prediction"], lambda labels: [[spelt[label] for label in labels.tolist()]]
 
 
 def _spelt(label, in_text):
     """Return a label as predictions hold it: in text as it was given, but never a formula."""
     if in_text and isinstance(label, float):
-        return repr(label)  # Arrow would write 1.0 as 1
+        return repr(label)
     return spreadsheet_safe(label) if in_text and isinstance(label, str) else label
 
 
@@ -379,8 +397,8 @@ def is_prediction_file(path):
         beginning = file.read(14)
     if not beginning.startswith(b"PAR1"):
         return beginning[:12] == b'"prediction"' or beginning == b'"prediction_1"'
+    parquet = require("pyarrow.parquet", "files")
     import pyarrow
-    from pyarrow import parquet
 
     try:
         return parquet.read_schema(path).names[0] in ("prediction", "prediction_1")

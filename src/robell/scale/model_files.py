@@ -12,6 +12,7 @@ import math
 import tempfile
 import warnings
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,8 @@ def save_model(estimator, path, *, X=None, y=None, about=None):
     >>> info["class_counts"], info["columns"][0]["name"]
     ([212, 357], 'mean radius')
     """
-    skops = require("skops.io", "files")
+    from skops import io as skops
+
     check_is_fitted(estimator)
     _require_own(estimator, "save_model")
     try:
@@ -201,7 +203,8 @@ def load_model(path, memory_limit="2GiB"):
         ...
     robell._core.tools.files.FileError: nowhere.skops: there is no such file
     """
-    skops = require("skops.io", "files")
+    from skops import io as skops
+
     path = Path(path)
     if path.is_fifo():
         with tempfile.TemporaryDirectory() as folder:
@@ -302,8 +305,9 @@ def _require_answer(model, path, limit):
 
 
 def _made_up(model):
+    """Return two rows with the names that a model knows, as far as pandas is there to hold them."""
     rows, names = np.zeros((2, model.n_features_in_)), names_of(model)
-    return rows if names is None else named_rows(rows, names)
+    return rows if names is None or find_spec("pandas") is None else named_rows(rows, names)
 
 
 def _can_transform(pipeline):

@@ -78,6 +78,11 @@ def missing_cells(column):
     return np.fromiter(map(gone.__contains__, column.cells), bool, len(column.cells))
 
 
+def missing_texts(plan):
+    """Return the texts that are no value in a category, whatever new rows come from."""
+    return ("",) if plan.get("declared") else ("", *MISSING_WORDS)
+
+
 def prepare_column(column, rows, *, delimiter=","):
     """Turn a column into numbers: return it as Used, None if it is left out, and a ColumnNote.
 
@@ -117,9 +122,11 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
         return _learn_numbers(column, missing, rows, values, how)
     if distinct == len(present) > 1:
         plan, note = learn_text(column.name, missing, present, text_columns)
-        return (plan, ColumnNote(**note)) if plan else left_out(note)
-    plan, note = learn_categories(column.name, missing, present, odd, text_columns)
-    return (plan, ColumnNote(**note)) if plan else left_out(note)
+    else:
+        plan, note = learn_categories(column.name, missing, present, odd, text_columns)
+    if plan is None:
+        return left_out(note)
+    return plan | {"declared": column.kind == "text"}, ColumnNote(**note)
 
 
 def _learn_without(column, strange, present, rows, delimiter):
@@ -157,7 +164,7 @@ def apply_plan(plan, column):
         cells = column.cells
         if cells is None:
             cells = [None if v != v else number_cell(v) for v in column.values.tolist()]
-        missing = missing_cells(replace(column, cells=cells, values=None))
+        missing = np.fromiter(map({None, *missing_texts(plan)}.__contains__, cells), bool)
         used, unknown = apply_categories(plan, cells, missing)
     levels = tuple(plan.get("levels", ()))
     values, matrix = used

@@ -117,6 +117,14 @@ def failed_blocks(results, caption=""):
         yield TableBlock(Table("failed", "Jobs that failed", ("Job", "Why"), rows, caption))
 
 
+def kept(summary):
+    """Say how many results the last run took from an earlier one, empty where it took none."""
+    if not summary.get("stored"):
+        return ""
+    total = sum(summary.get(name, 0) for name in ("stored", "done", "failed"))
+    return f"{summary['stored']:,} of {counted(total, 'result')} kept from an earlier run"
+
+
 def last_run(run):
     """Return a sentence on the last run, empty where it had nothing to do."""
     summary = run.get("summary") or {}

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
 import importlib
 import inspect
 import os
-import re
 import sys
 from dataclasses import dataclass, replace
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -21,6 +18,7 @@ from robell._core.tools.names import did_you_mean
 from robell.report.text import unique
 from robell.studies.engine.store import StudyError
 from robell.studies.label_noise import models as peers
+from robell.studies.own.identity import identity_of
 from robell.studies.paper import models as paper
 
 try:
@@ -93,7 +91,7 @@ def _spec(name, value, protocol):
     except Exception as error:  # pickling runs the model's own code
         raise StudyError(f"model {name!r} cannot be sent to worker processes: {error}") from error
     what = "as given" if grid is None else "tuned over its grid"
-    return Spec(name, name, _digest((maker, grid)), what, None, payload)
+    return Spec(name, name, identity_of((maker, grid)), what, None, payload)
 
 
 def _known(name, key, protocol):
@@ -132,45 +130,6 @@ def _name_of(maker):
         maker = maker.steps[-1][1]
     name = getattr(maker, "__name__", type(maker).__name__)
     return "model" if name == "<lambda>" else name
-
-
-# -- identity ------------------------------------------------------------------------------
-
-
-def _digest(value):
-    return hashlib.sha256(repr(_described(value)).encode()).hexdigest()[:12]
-
-
-def _described(value):
-    """Return plain values that say what a model is: classes, parameters, the text of functions."""
-    if isinstance(value, dict):
-        return {str(key): _described(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_described(one) for one in value]
-    if isinstance(value, set | frozenset):
-        return sorted(map(repr, value))  # in an order that is the same in every process
-    if isinstance(value, np.ndarray):
-        return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-    if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    if isinstance(value, functools.partial):
-        return _described([value.func, value.args, value.keywords])
-    if inspect.isfunction(value):
-        inside = [cell.cell_contents for cell in value.__closure__ or ()]
-        # A function within may enclose this one again: its text is enough.
-        inside = [_text_of(one) if inspect.isfunction(one) else one for one in inside]
-        return [value.__qualname__, _text_of(value), _described([value.__defaults__, inside])]
-    if hasattr(value, "get_params"):
-        return [_described(type(value)), _described(value.get_params(deep=False))]
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
-
-
-def _text_of(function):
-    try:
-        return inspect.getsource(function)
-    except OSError:  # typed into an interpreter
-        code = function.__code__
-        return [code.co_code.hex(), repr(code.co_names), repr(code.co_consts).split(" at 0x")[0]]
 
 
 # -- making --------------------------------------------------------------------------------

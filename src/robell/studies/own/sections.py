@@ -14,7 +14,7 @@ from robell.report.page import (
 )
 from robell.report.tables import Table, to_csv, to_markdown
 from robell.report.text import counted
-from robell.studies.engine.report import last_run, unavailable_notes
+from robell.studies.engine.report import kept, last_run, unavailable_notes
 from robell.studies.engine.score_sections import (
     curves,
     diagrams,
@@ -75,6 +75,10 @@ def summary(results, cells, run, figures):
             hint = literal(f"{best}; {where}; 1 = best")
             facts.append(("Best average rank", f"{ranks.min():.2f}", hint))
     blocks = [Facts(tuple(facts)), *remarks(results), *unavailable_notes(run, "tables")]
+    if reused := kept(run.get("summary") or {}):
+        blocks.append(
+            Callout("note", f"{reused}: tables, parameters and your own code are the same.")
+        )
     blocks += [Callout("note", text) for text in not_computed(results)]
     names = {model: results.labels[model] for model in results.models}
     order = list(names.values())
