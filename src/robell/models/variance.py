@@ -16,7 +16,7 @@ from robell._core.ridge.scatter import (
     Penalty,
     choose_scatter_C,
     scatter_of,
-    scatter_of_sums,
+    scatter_of_moments,
     times,
     whitening,
 )
@@ -222,10 +222,10 @@ class VarianceRVFLClassifier(StreamingMixin, OwnPenalty, BaseRVFLClassifier):
     def _whitened(self, state):
         """Return the penalty of the rows seen, R, and their sums times R."""
         total = self.variance == "total"
-        scatter = scatter_of_sums(state.gram, state.right, state.sizes, total)
+        scatter = scatter_of_moments(state.sizes, state.mean, state.scatter, total)
         penalty = Penalty(float(self.variance_weight), scatter, np.empty(0))
         R = whitening(penalty)
-        return penalty, R, replace(state, gram=R.T @ state.gram @ R, right=state.right @ R)
+        return penalty, R, replace(state, scatter=R.T @ state.scatter @ R, mean=state.mean @ R)
 
     def _left_out(self, state, cost, sample):
         """Return what leaves rows of the sample out."""

@@ -221,6 +221,18 @@ def columns_behind_constant(design: RowBlocks) -> RowBlocks:
     )
 
 
+def apart_from_first_row(design: RowBlocks) -> RowBlocks:
+    """Return a design less its first row, the constant kept: means far from zero cost no digits."""
+    first = design._make_rows(slice(0, 1)) * 1.0
+    first[0, 0] = 0.0
+    return RowBlocks(
+        lambda rows: design._block(rows) - first,
+        design.n_rows,
+        design.n_columns,
+        tensors=design.tensors,
+    )
+
+
 def choose_C_with_constant(
     design: RowBlocks, T: Any, candidates: Array, w: Any | None = None
 ) -> int:
@@ -233,6 +245,7 @@ def choose_C_with_constant(
     penalties = 1.0 / candidates
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if design.n_rows >= design.n_columns:
+            design = apart_from_first_row(design)
             centre, spectrum = without_constant(*normal_equations(design, T, weight))
             errors = np.zeros(len(penalties))
             behind = columns_behind_constant(design)

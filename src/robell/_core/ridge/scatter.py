@@ -77,17 +77,15 @@ def times(design: RowBlocks, matrix: Array) -> RowBlocks:
     return RowBlocks(lambda rows: design._make_rows(rows) @ matrix, design.n_rows, matrix.shape[1])
 
 
-def scatter_of_sums(gram: Array, right: Array, sizes: Array, total: bool) -> Scatter:
-    """Return the scatter of classes, or of all rows, from sums over the rows of each class.
-
-    ``gram`` holds Σω_i m_iᵀm_i, ``right`` Σω_i m_i and ``sizes`` Σω_i of each class.
-    """
+def scatter_of_moments(sizes: Array, means: Array, scatter: Array, total: bool) -> Scatter:
+    """Return the scatter of classes, or of all rows, from size, mean and scatter of each class."""
     if total:
-        gram, right, sizes = (sums.sum(axis=0)[None] for sums in (gram, right, sizes))
+        mean = sizes @ means / sizes.sum()
+        apart = means - mean
+        scatter = (scatter.sum(axis=0) + (apart.T * sizes) @ apart)[None]
+        means, sizes = mean[None], sizes.sum()[None]
     share = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
-    means = share[:, None] * right
-    matrix = np.tensordot(share, gram, axes=1) - means.T @ means
-    return Scatter(0.5 * (matrix + matrix.T), means, sizes)
+    return Scatter(np.tensordot(share, scatter, axes=1), means, sizes)
 
 
 class LeftOut:
