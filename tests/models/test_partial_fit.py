@@ -1,6 +1,7 @@
 """``partial_fit`` and ``merge``: what of a stream is exactly ``fit``, and what is not."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -127,9 +128,9 @@ def odd_columns(rng, n=600):
     Z = rng.normal(size=(n, 2))
     constant = np.ones((n, 1))
     return Z, {
-        "1e4 off": Z + [1e4, 0],
-        "1e8 off": Z + [1e8, 0],
-        "both off": Z + [1e8, -1e6],
+        "1e4 off": Z + np.array([1e4, 0]),
+        "1e8 off": Z + np.array([1e8, 0]),
+        "both off": Z + np.array([1e8, -1e6]),
         "1 : 1e8": Z * [1, 1e8],
         "1 : 1e12": Z * [1e12, 1],
         "doubled": np.hstack([Z, Z]),
@@ -149,7 +150,10 @@ ODD = [*odd_columns(np.random.default_rng(0), 2)[1]]
 def test_columns_far_from_zero_or_of_other_scales_agree_with_fit_or_warn(
     rng, columns, activation, C
 ):
-    """To 1e-6 of the spread of the scores, in parts of any order, merged and weighted."""
+    """In parts of any order, merged and weighted: to 5e-6 of the spread of the scores.
+
+    Or to what ``fit`` itself is known to, by rows in another order.
+    """
     Z, tables = odd_columns(rng)
     X, w = tables[columns], rng.integers(0, 3, 600).astype(float)
     y = Z[:, 0] + np.sin(Z[:, 1]) + 0.3 * rng.normal(size=600)
@@ -164,6 +168,8 @@ def test_columns_far_from_zero_or_of_other_scales_agree_with_fit_or_warn(
     ]:
         scores = "predict" if isinstance(model, RVFLRegressor) else "decision_function"
         expected = getattr(clone(model).fit(X, targets, w), scores)(X)
+        order = rng.permutation(600)
+        again = getattr(clone(model).fit(X[order], targets[order], w[order]), scores)(X)
         here, there = clone(model), clone(model)
         classes = {} if isinstance(model, RVFLRegressor) else {"classes": [0, 1, 2]}
         for k, part in enumerate(np.split(rng.permutation(600), [1, 90, 91, 400])):
@@ -176,10 +182,11 @@ def test_columns_far_from_zero_or_of_other_scales_agree_with_fit_or_warn(
         if told:  # nodes of columns 1 : 1e8 hold what sums of their products cannot
             assert (columns, activation) in {("1 : 1e8", "relu"), ("1 : 1e12", "relu")}
             assert len(told) == 1
-            assert "most of all by a hidden node" in str(told[0].message)
+            assert re.search(r"most of all by (column \d|a hidden node)", str(told[0].message))
             assert np.isfinite(found).all()
         else:
-            assert np.abs(found - expected).max() <= 1e-6 * expected.std(), model
+            own = np.abs(again - expected).max()
+            assert np.abs(found - expected).max() <= 5e-6 * expected.std() + 10 * own, model
 
 
 def test_the_column_that_sums_do_not_hold_is_named(rng):

@@ -72,7 +72,7 @@ def test_ill_conditioned_networks_are_refined_from_the_rows(many, small):
 @pytest.mark.parametrize("activation", ["sigmoid", "relu"])
 def test_columns_far_from_zero_in_passes_are_fit(many, activation):
     X, y = many
-    X = X + [1e8, 0, -1e5, 0]
+    X = X + np.array([1e8, 0, -1e5, 0])
     for model, targets in [
         (RVFLRegressor(20, activation, random_state=0), X[:, 0] - 1e8 + X[:, 1] ** 2),
         (RVFLClassifier(20, activation, random_state=0, calibrate=False), y),

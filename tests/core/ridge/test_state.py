@@ -186,7 +186,7 @@ def exact_moments(rows):
 
 def test_merged_states_far_from_zero_keep_their_digits(rng):
     """Three parts about different means, columns far from zero: as in exact arithmetic."""
-    X = rng.normal(size=(60, 3)) + [1e8, -1e6, 0.0]
+    X = rng.normal(size=(60, 3)) + np.array([1e8, -1e6, 0.0])
     X[20:40] += [5.0, 3e3, -2.0]
     parts = [
         update(empty(1, 3), X[p], np.zeros(len(X[p]), int), np.ones(len(X[p])), np.array)

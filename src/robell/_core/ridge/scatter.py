@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.loo import Spectrum, decompose, place_of_smallest
-from robell._core.ridge.solve import EPS, normal_equations, require_finite
+from robell._core.ridge.solve import EPS, factor_spd, normal_equations, require_finite
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -66,9 +66,12 @@ def scatter_of(design: RowBlocks, group: Labels, n_groups: int, multiplicity: Ar
 
 
 def whitening(penalty: Penalty) -> Array:
-    """Return R with RRᵀ = (I + λS)⁻¹."""
-    values, Q = np.linalg.eigh(penalty.scatter.matrix)
-    with np.errstate(over="ignore"):
+    """Return R with RRᵀ = (I + λS)⁻¹: by Cholesky, which columns of other scales cost no digits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        system = penalty.weight * penalty.scatter.matrix
+        if np.isfinite(system).all() and (factor := factor_spd(system + np.eye(len(system)))):
+            return np.asarray(factor.inverse_lower.T)
+        values, Q = np.linalg.eigh(penalty.scatter.matrix)
         return np.asarray(Q / np.sqrt(1.0 + penalty.weight * np.clip(values, 0.0, None)))
 
 

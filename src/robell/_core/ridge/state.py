@@ -1,8 +1,8 @@
 """What a model has to remember of rows it will not see again: small, exact and mergeable.
 
-The ridge regression needs of the rows of class c only
+The ridge regression needs of the rows i of class c only
 
-    W_c = Σ_i w_i,    μ_c = Σ_i w_i m_i / W_c,    S_c = Σ_i w_i (m_i - μ_c)ᵀ(m_i - μ_c)  (i in class c),
+    W_c = Σ_i w_i,    μ_c = Σ_i w_i m_i / W_c,    S_c = Σ_i w_i (m_i - μ_c)ᵀ(m_i - μ_c),
 
 because with class costs l_c and one-hot targets its normal equations (Eq. 26) are
 
@@ -78,7 +78,7 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Features = Callable[[Array], Array]  # from rows to rows of the design matrix
 
-MADE = 64.0  # times the rounding of given rows is that of rows made of sums
+MOST_ROWS = 1e5  # whose number says which singular values are rounding
 ROUNDING = 1e-9  # by which a radius may exceed the frozen largest one without meaning anything
 
 
@@ -208,7 +208,7 @@ def add_moments(
             block = slice(start, start + step)
             M, w = features(X[block]), weight[block]
             ends = np.searchsorted(labels[block], np.arange(n_classes + 1))
-            for c in np.flatnonzero(np.diff(ends)):
+            for c in np.flatnonzero(np.diff(ends)).tolist():
                 rows = slice(ends[c], ends[c + 1])
                 total, first = float(w[rows].sum()), M[rows.start]
                 stack = np.empty((rows.stop - rows.start + 1, n_columns))
@@ -246,7 +246,7 @@ def merge(a: State, b: State, features: Features) -> State:
         reservoir = merge_reservoirs(a.reservoir, b.reservoir)
     moments = Moments(a.weight.copy(), a.mean.copy(), a.scatter.copy())
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        for c in np.flatnonzero(b.weight):
+        for c in np.flatnonzero(b.weight).tolist():
             row = moments.pool(c, b.weight[c], b.mean[c])
             moments.scatter[c] += b.scatter[c] + np.outer(row, row)
     moments.require_finite()
@@ -342,14 +342,11 @@ class GramSolution:
         return np.asarray(self.penalty * self.beta)
 
 
-def summed_equations(
-    state: State, class_cost: Array | None, blocks: Blocks | None = None
-) -> tuple[Array, Array]:
-    """Return Σ_c l_c MᵀWM and [l_1 W_1 μ_1ᵀ ... l_K W_K μ_Kᵀ], coupled where columns are blocks."""
+def summed_equations(state: State, class_cost: Array | None) -> tuple[Array, Array]:
+    """Return Σ_c l_c MᵀWM and [l_1 W_1 μ_1ᵀ ... l_K W_K μ_Kᵀ]."""
     weight = state.weight if class_cost is None else class_cost * state.weight
     R = state.mean.T * weight
-    G = summed_scatter(state, class_cost) + R @ state.mean
-    return (G, R) if blocks is None else (blocks.coupled(G), blocks.pull * R)
+    return summed_scatter(state, class_cost) + R @ state.mean, R
 
 
 def summed_scatter(state: State, class_cost: Array | None) -> Array:
@@ -373,39 +370,46 @@ def root_of(S: Array, floor: bool = False) -> Array:
 
 
 def standing_rows(
-    state: State, class_cost: Array | None, blocks: Blocks | None, floor: bool = False
+    S: Array, mean: Array, weight: Array, blocks: Blocks | None, floor: bool = False
 ) -> tuple[Array, Array]:
     """Return P + K rows and targets with the normal equations of all rows seen."""
-    weight = state.weight if class_cost is None else class_cost * state.weight
-    root, none = np.sqrt(weight), np.zeros((state.mean.shape[1], len(weight)))
-    M = np.vstack([root_of(summed_scatter(state, class_cost), floor), root[:, None] * state.mean])
+    root, none = np.sqrt(weight), np.zeros((len(S), len(weight)))
+    M = np.vstack([root_of(S, floor), root[:, None] * mean])
     T = np.vstack([none, np.diag(root)])
-    if blocks is None:
-        return M, T
-    return of_blocks.stacked(M, T, np.ones(len(M)), blocks)
+    return (M, T) if blocks is None else of_blocks.stacked(M, T, np.ones(len(M)), blocks)
 
 
 def solve(
-    state: State, C: float, class_cost: Array | None = None, blocks: Blocks | None = None
+    state: State,
+    C: float,
+    class_cost: Array | None = None,
+    blocks: Blocks | None = None,
+    further_penalty: Array | None = None,
 ) -> GramSolution:
-    """Solve the ridge regression of all rows seen from what is remembered of them."""
-    G, R = summed_equations(state, class_cost, blocks)
+    """Solve the ridge regression of all rows seen from what is remembered of them.
+
+    ``further_penalty`` is Q as in ``solve_ridge``, here symmetric and without negative eigenvalues.
+    """
     factor_of_weights = min(C, 1.0)  # for C < 1 the system is multiplied by C: 1/C may overflow
     penalty = 1.0 / C if C >= 1.0 else 1.0
-    G, R = G * factor_of_weights, R * factor_of_weights
+    weight = factor_of_weights * (1.0 if class_cost is None else class_cost) * state.weight
+    S, R = factor_of_weights * summed_scatter(state, class_cost), state.mean.T * weight
+    if further_penalty is not None:
+        S += penalty * further_penalty
+    G = S + R @ state.mean
+    if blocks is not None:
+        G, R = blocks.coupled(G), blocks.pull * R
     add_to_diagonal(G, penalty)
     factor = factor_spd(G)
     if factor is not None and factor.rcond >= REFINE_BELOW:
         beta = np.asarray(factor.solve(R))
         return GramSolution(beta, "gram", factor, factor_of_weights, penalty, 0)
-    S = summed_scatter(state, class_cost) * factor_of_weights
-    S = S if blocks is None else blocks.coupled(S)
 
     def rows(floor: bool) -> tuple[Array, Array]:
-        M, T = standing_rows(state, class_cost, blocks, floor)
-        return M * np.sqrt(factor_of_weights), T * np.sqrt(factor_of_weights)
+        return standing_rows(S, state.mean, weight, blocks, floor)
 
-    solved = solve_rows(rows, penalty, S, factor)
+    known = S if blocks is None else blocks.coupled(S.copy())
+    solved = solve_rows(rows, penalty, known, float(state.sizes.sum()), factor)
     return GramSolution(*solved[:3], factor_of_weights, penalty, solved[3])
 
 
@@ -413,12 +417,14 @@ def solve_rows(
     rows: Callable[[bool], tuple[Array, Array]],
     penalty: float,
     S: Array,
+    n_rows: float,
     factor: SPDFactor | None = None,
 ) -> tuple[Array, str, SPDFactor, int]:
     """Return β of rows M and their targets, how it was found, a factor, and the worst column.
 
     As in ``fit``: with a factor of MᵀM + λI the solution is refined with residuals of the rows;
-    without, it is that over the singular values that M has numerically. The condition stated is
+    without, it is that over the singular values that the ``n_rows`` rows M stands for have
+    numerically. The condition stated is
     that of S, the part of MᵀM known up to rounding of its diagonal d²: the solution moves by about
     ε Σ_j d_j² G⁻¹_jj, of which the worst column has the largest part. Where that is everything,
     what rounding may have taken from S is given back to it: means that differ where nothing is
@@ -432,17 +438,19 @@ def solve_rows(
         rcond, worst = _condition(S, factor.inverse_diagonal())
         if rcond >= SINGULAR_BELOW:
             return np.asarray(beta), "gram", replace(factor, rcond=rcond), worst
-    beta, factor, inverse = _over_singular_values(M, T, penalty)
+    beta, factor, inverse = _over_singular_values(M, T, penalty, n_rows)
     rcond, worst = _condition(S, inverse)
     if rcond < SINGULAR_BELOW:
-        beta, factor, _ = _over_singular_values(*rows(True), penalty)
+        beta, factor, _ = _over_singular_values(*rows(True), penalty, n_rows)
     return beta, "eigen", replace(factor, rcond=rcond), worst
 
 
-def _over_singular_values(M: Array, T: Array, penalty: float) -> tuple[Array, SPDFactor, Array]:
+def _over_singular_values(
+    M: Array, T: Array, penalty: float, n_rows: float
+) -> tuple[Array, SPDFactor, Array]:
     """Return β and a factor over the singular values M has numerically, and the diagonal of G⁻¹."""
     left, s, right = np.linalg.svd(M, full_matrices=False)
-    kept = s > MADE * max(M.shape) * EPS * s[0]
+    kept = s > max(*M.shape, min(n_rows, MOST_ROWS)) * EPS * s[0]
     square = np.where(kept, np.square(s), 0.0) + penalty
     inverse = np.square(right).T @ (1.0 / square)
     left, s, right, square = left[:, kept], s[kept], right[kept], square[kept]
@@ -490,7 +498,8 @@ def left_out_errors(
     ``sample`` holds X, T and weight, as in :func:`left_out_scores`, and how often each row counts.
     """
     X, T, weight, counted = sample
-    M, targets = standing_rows(state, class_cost, blocks)
+    S, cost = summed_scatter(state, class_cost), 1.0 if class_cost is None else class_cost
+    M, targets = standing_rows(S, state.mean, cost * state.weight, blocks)
     left, s, right = np.linalg.svd(M, full_matrices=False)
     spectrum = Spectrum(np.square(s), right.T, s[:, None] * (left.T @ targets))
     with np.errstate(over="ignore"):

@@ -71,7 +71,7 @@ def solve_targets(state: State, n_targets: int, C: float) -> GramSolution:
             A = root_of(scatter, floor)
             return A[:, :P], A[:, P:]
 
-        beta, method, factor, worst = solve_rows(rows, penalty, S)
+        beta, method, factor, worst = solve_rows(rows, penalty, S, float(state.sizes[0]))
     else:
         beta = np.asarray(factor.solve(scatter[:P, P:]))
         worst = int((np.diagonal(S) * factor.inverse_diagonal()).argmax())
@@ -103,7 +103,10 @@ def left_out_errors_of_targets(
     X, T, weight, counted = sample
     P = len(state.mean[0]) - T.shape[1]
     mean, S = state.mean[0], state.scatter[0]
-    centre, spectrum = Centre(np.zeros(P), mean[P:], state.weight[0]), decompose(S[:P, :P], S[:P, P:])
+    centre, spectrum = (
+        Centre(np.zeros(P), mean[P:], state.weight[0]),
+        decompose(S[:P, :P], S[:P, P:]),
+    )
     spread = spread_of_targets(T, counted)
     rows = columns_behind_constant(
         sample_design(features, X, P + 1, shift=np.append(0.0, mean[:P]))
