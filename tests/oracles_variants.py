@@ -154,3 +154,41 @@ def graph_laplacians(M, y, kind):
 def graph_term_dense(M, y, kind):
     L_w, L_b = graph_laplacians(M, y, kind)
     return np.linalg.pinv(M.T @ L_b @ M + 1e-3 * np.eye(M.shape[1])) @ (M.T @ L_w @ M)
+
+
+def graph_scores_exact(M, y, kind, alpha, C):
+    """Scores of GE-GB-RVFL by its formula in 50 digits; of equally near rows the first."""
+    from mpmath import diag, exp, eye, inverse, matrix, mp, mpf, sqrt
+
+    mp.dps = 50
+    N, P = M.shape
+    rows, A = [[mpf(float(x)) for x in row] for row in M], matrix(M.tolist())
+    D2 = [[sum((a - b) ** 2 for a, b in zip(r, s, strict=True)) for s in rows] for r in rows]
+    size = [mpf(int((y == c).sum())) for c in y]
+    if kind == "lda":
+        share = matrix(N, N)
+        for i, j in np.argwhere(y[:, None] == y).tolist():
+            share[i, j] = 1 / size[i]
+        L = eye(N) - share, share - matrix([[mpf(1) / N] * N] * N)
+    else:
+        mean = sum(sum(row) for row in D2) / N**2
+        W = matrix(N, N), matrix(N, N)
+        for i in range(N):
+            for graph, same in enumerate((True, False)):
+                # Rounded, since copies of a row differ in the last digit of their features
+                near = [(float(round(sqrt(D2[i][j]), 12)), j) for j in range(N)]
+                near = [j for _, j in sorted(near) if (y[j] == y[i]) == same]
+                for j in near[:5] if kind == "mda" else near:
+                    affinity = exp(-D2[i][j] / (2 * mean))
+                    if kind == "mda":
+                        W[graph][i, j] = W[graph][j, i] = 1
+                    elif same:
+                        W[0][i, j] = affinity / size[i]
+                        W[1][i, j] = affinity * (mpf(1) / N - 1 / size[i])
+                    else:
+                        W[1][i, j] = mpf(1) / N
+        L = tuple(diag([sum(w[i, j] for j in range(N)) for i in range(N)]) - w for w in W)
+    S = inverse(A.T * L[1] * A + mpf("0.001") * eye(P)) * (A.T * L[0] * A)
+    T = matrix(np.eye(int(y.max()) + 1)[y].tolist())
+    scores = A * (inverse(eye(P) / C + A.T * A + mpf(alpha) / C * S) * (A.T * T))
+    return np.array([[float(x) for x in row] for row in scores.tolist()])

@@ -25,6 +25,21 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.parametrize("positive", ["no", "yes"])
+def test_scores_are_above_zero_just_where_the_second_class_is_predicted(positive):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    for inner in (RVFLClassifier(5, random_state=0), NoiseRobustRVFLClassifier(5, random_state=0)):
+        model = ThresholdClassifier(inner, positive=positive).fit(X, y)
+        P = model.predict_proba(X)[:, int(positive == "yes")]
+        for threshold in (0.0, float(P[0]), float(P[1]), 0.5, float(P.max()), 1.0):
+            model.threshold_ = threshold
+            second = model.predict(X) == "yes"
+            np.testing.assert_array_equal(model.decision_function(X) > 0, second)
+            np.testing.assert_array_equal(second == (positive == "yes"), threshold <= P)
+
+
 def frauds(n=900, seed=0, signal=1.5):
     rng = np.random.default_rng(seed)
     fraud = rng.random(n) < 0.15

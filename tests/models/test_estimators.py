@@ -213,6 +213,7 @@ def test_without_calibration_there_is_no_predict_proba(imbalanced, estimator):
 # -- awkward but valid data ----------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:the equations with the graph term are singular")
 @everyone
 @given(
     seed=st.integers(0, 10_000),

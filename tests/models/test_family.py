@@ -78,6 +78,41 @@ def test_a_model_comes_back_as_it_was(fitted, table, tmp_path, name):
     assert_same(pickle.loads(pickle.dumps(fitted[name])), fitted[name], table[0])
 
 
+def tables_of_ties(n_classes):
+    """Tables whose rows are all equal, or few of them distinct."""
+    rng = np.random.default_rng(0)
+    few = rng.integers(0, 2, (60, 2)).astype(float)
+    for share in (0.1, 0.5, 0.9):
+        y = (np.arange(60) >= 60 * share).astype(int) + (np.arange(60) % 4 == 0) * (n_classes - 2)
+        for X in (np.ones((60, 2)), np.zeros((60, 1)), np.full((60, 1), -1e6), few):
+            yield X, y
+
+
+def assert_predicts_what_it_scores(model, X):
+    scores = model.decision_function(X)
+    place = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[place])
+
+
+@pytest.mark.filterwarnings("ignore")  # what else there is to be said of such tables
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", FAMILY)
+def test_predictions_are_those_of_the_scores_whatever_is_equal(name, n_classes):
+    has = short(name).get_params()
+    layers = [{}] + [{"activation": a} for a in ("sign", "hardlim") if "activation" in has]
+    new = np.random.default_rng(1).normal(size=(20, 2))
+    for parameters in layers:
+        for X, y in tables_of_ties(n_classes):
+            w = (np.arange(60) % 3 > 0).astype(float)
+            for weight in (None, w):
+                try:
+                    model = short(name, **parameters).fit(X, y, sample_weight=weight)
+                except ValueError:  # one that has nothing to learn from equal rows, and says so
+                    continue
+                assert_predicts_what_it_scores(model, X)
+                assert_predicts_what_it_scores(model, new[:, : X.shape[1]])
+
+
 @pytest.mark.parametrize("name", FAMILY)
 def test_a_clone_is_the_same_model_not_fitted(fitted, table, name):
     copy = clone(fitted[name])

@@ -4,9 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles_variants import (
     granular_balls_by_scanning,
+    graph_scores_exact,
     graph_term_dense,
     two_means_of_one_ball,
 )
+from scipy.linalg import LinAlgWarning
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
@@ -255,6 +257,45 @@ def test_coefficients_with_a_graph(imbalanced, kind, C):
     expected = np.linalg.solve(system, M.T @ T)
     found = np.vstack([model.intercept_, model.coef_])
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
+
+
+def odd_tables():
+    """Tables of equal rows, of columns that are constant, doubled, far off or of other scales."""
+    rng = np.random.default_rng(4)
+    Z = rng.normal(size=(45, 2))
+    return {
+        "equal rows": Z[rng.integers(0, 15, 45)],
+        "whole numbers": np.round(Z),
+        "a grid": rng.integers(0, 3, (45, 2)).astype(float),
+        "zeros and ones": rng.integers(0, 2, (45, 4)).astype(float),
+        "constant": np.hstack([np.round(Z), np.full((45, 1), 0.1)]),
+        "doubled": np.hstack([Z, Z]),
+        "1 : 1e8": Z * [1.0, 1e8],
+        "1e6 off": Z + np.array([1e6, 0.0]),
+    }
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "relu", "sign"])
+@pytest.mark.parametrize("kind", ["lda", "lfda", "mda"])
+@pytest.mark.parametrize("columns", odd_tables())
+def test_scores_with_a_graph_are_those_of_the_formula(columns, kind, activation):
+    pytest.importorskip("mpmath")
+    X, rng = odd_tables()[columns], np.random.default_rng(5)
+    y = rng.integers(0, 3, 45)
+    model = GranularBallRVFLClassifier(
+        4, activation, graph=kind, min_ball_size=1, calibrate=False, random_state=0
+    )
+    if (columns, activation) == ("1 : 1e8", "relu"):  # double precision does not hold the equations
+        with pytest.warns(LinAlgWarning, match="singular to working precision"):
+            model.fit(X, y)
+        return
+    model.fit(X, y)
+    used = model.balls_["used"]
+    M, label = model._features(model.balls_["center"][used]), model.balls_["label"][used]
+    expected = graph_scores_exact(M, label, kind, 1.0, 1.0)
+    error = np.abs(M @ model.coef_ - expected).max()
+    # A column far off leaves fewer digits in the formula's own equations.
+    assert error <= (1e-5 if columns == "1e6 off" else 1e-9) * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("kind", ["lda", "lfda", "mda"])

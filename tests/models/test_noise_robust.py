@@ -841,6 +841,33 @@ def test_thresholds_are_refused_in_one_line(noisy):
     assert "set thresholds_" in refusal(fit(X, y, n_hidden=5).choose_threshold, recall=0.5)
 
 
+@pytest.mark.parametrize("probability", ["frequency", "balanced"])
+@pytest.mark.parametrize("counts", [(90, 10), (20, 80), (55, 45), (50, 30, 20), (20, 25, 30)])
+def test_of_equal_rows_the_most_frequent_class_is_predicted(probability, counts):
+    y = np.repeat(np.arange(len(counts)), counts)
+    for X in (np.ones((len(y), 3)), np.full((len(y), 1), 1e9), np.zeros((len(y), 1))):
+        model = fit(X, y, n_hidden=5, probability=probability)
+        scores = model.decision_function(X)
+        place = (scores > 0).astype(int) if len(counts) == 2 else scores.argmax(axis=1)
+        np.testing.assert_array_equal(model.predict(X), model.classes_[place])
+        assert (model.predict(X) == np.argmax(counts)).all()
+
+
+def test_scores_are_above_zero_just_where_a_threshold_is_reached(rare):
+    X, noisy, _, X_test, _ = rare
+    model = fit(X, noisy, n_hidden=20)
+    P = model.predict_proba(X_test)[:, 1]
+    order = np.argsort(model.decision_function(X_test), kind="stable")
+    at_rows = [float(P[row]) for row in (0, 1, P.argmin(), P.argmax())]  # reached exactly
+    for threshold in [0.0, 1e-300, 1e-15, 0.5, 1.0 - 1e-16, 1.0, np.inf, *at_rows]:
+        model.threshold_ = threshold
+        scores = model.decision_function(X_test)
+        np.testing.assert_array_equal(scores > 0, threshold <= P)
+        np.testing.assert_array_equal(scores < 0, threshold > P)
+        np.testing.assert_array_equal(model.predict(X_test) == model.classes_[1], scores > 0)
+        assert (np.diff(scores[order]) >= 0).all()
+
+
 def test_thresholds_of_several_classes_may_be_set():
     X, y = clusters(300, 3, 1.0)
     model = fit(X, y, n_hidden=5)

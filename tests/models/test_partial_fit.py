@@ -1,6 +1,7 @@
 """``partial_fit`` and ``merge``: what of a stream is exactly ``fit``, and what is not."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -30,7 +31,13 @@ from streams import (
 )
 
 import robell.models._streaming as streaming
-from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
+from robell import (
+    ELMClassifier,
+    RoBellRVFLClassifier,
+    RVFLClassifier,
+    RVFLRegressor,
+    VarianceRVFLClassifier,
+)
 from robell._core.membership.reservoir import (
     settle,
 )
@@ -114,6 +121,80 @@ def test_constant_columns_and_singular_systems(many):
     assert model.solver_ == "eigen"
     expected = RVFLClassifier(10, C=1e14, random_state=0, calibrate=False).fit(X, y)
     np.testing.assert_allclose(scores, expected.decision_function(X), atol=1e-6)
+
+
+def odd_columns(rng, n=600):
+    """Tables whose columns are far from zero, of other scales, doubled or constant."""
+    Z = rng.normal(size=(n, 2))
+    constant = np.ones((n, 1))
+    return Z, {
+        "1e4 off": Z + np.array([1e4, 0]),
+        "1e8 off": Z + np.array([1e8, 0]),
+        "both off": Z + np.array([1e8, -1e6]),
+        "1 : 1e8": Z * [1, 1e8],
+        "1 : 1e12": Z * [1e12, 1],
+        "doubled": np.hstack([Z, Z]),
+        "doubled and off": np.hstack([Z, Z]) + 1e6,
+        "constant": np.hstack([Z, 3 * constant]),
+        "constant and large": np.hstack([Z, 1e8 * constant]),
+        "hardly varies": np.hstack([Z, 1 + 1e-9 * Z[:, :1]]),
+    }
+
+
+ODD = [*odd_columns(np.random.default_rng(0), 2)[1]]
+
+
+@pytest.mark.parametrize("columns", ODD)
+@pytest.mark.parametrize("activation", ["sigmoid", "relu", "sin"])
+@pytest.mark.parametrize("C", [1.0, 1e4])
+def test_columns_far_from_zero_or_of_other_scales_agree_with_fit_or_warn(
+    rng, columns, activation, C
+):
+    """In parts of any order, merged and weighted: to 5e-6 of the spread of the scores.
+
+    Or to what ``fit`` itself is known to, by rows in another order.
+    """
+    Z, tables = odd_columns(rng)
+    X, w = tables[columns], rng.integers(0, 3, 600).astype(float)
+    y = Z[:, 0] + np.sin(Z[:, 1]) + 0.3 * rng.normal(size=600)
+    labels = np.digitize(y, [-0.5, 0.8])
+    settings = {"activation": activation, "C": C, "random_state": 0}
+    for model, targets in [
+        (RVFLRegressor(15, **settings), y),
+        (RVFLClassifier(15, calibrate=False, **settings), labels),
+        (RVFLClassifier(15, calibrate=False, output_bias=True, **settings), labels),
+        (RVFLClassifier(15, calibrate=False, class_weight="balanced", **settings), labels),
+        (VarianceRVFLClassifier(15, calibrate=False, **settings), labels),
+    ]:
+        scores = "predict" if isinstance(model, RVFLRegressor) else "decision_function"
+        expected = getattr(clone(model).fit(X, targets, w), scores)(X)
+        order = rng.permutation(600)
+        again = getattr(clone(model).fit(X[order], targets[order], w[order]), scores)(X)
+        here, there = clone(model), clone(model)
+        classes = {} if isinstance(model, RVFLRegressor) else {"classes": [0, 1, 2]}
+        for k, part in enumerate(np.split(rng.permutation(600), [1, 90, 91, 400])):
+            one = here if k % 2 else there
+            one.partial_fit(X[part], targets[part], sample_weight=w[part], **classes)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = getattr(here.merge(there), scores)(X)
+            getattr(here, scores)(X)
+        if told:  # nodes of columns 1 : 1e8 hold what sums of their products cannot
+            assert (columns, activation) in {("1 : 1e8", "relu"), ("1 : 1e12", "relu")}
+            assert len(told) == 1
+            assert re.search(r"most of all by (column \d|a hidden node)", str(told[0].message))
+            assert np.isfinite(found).all()
+        else:
+            own = np.abs(again - expected).max()
+            assert np.abs(found - expected).max() <= 5e-6 * expected.std() + 10 * own, model
+
+
+def test_the_column_that_sums_do_not_hold_is_named(rng):
+    Z = rng.normal(size=(300, 2))
+    X = pd.DataFrame({"a": Z[:, 0], "b": 1e9 * (Z[:, 0] + 1e-9 * Z[:, 1])})
+    model = RVFLRegressor(5, C=1e9, random_state=0).partial_fit(X, Z[:, 1])
+    with pytest.warns(LinAlgWarning, match="most of all by column '[ab]'"):
+        model.predict(X)
 
 
 def test_probabilities_of_more_rows_than_are_kept(monkeypatch):

@@ -236,6 +236,22 @@ def test_a_stream_is_a_fit_to_all_of_its_rows(kind, n_targets, C):
     )
 
 
+@pytest.mark.parametrize("activation", ["sigmoid", "sin"])
+def test_the_penalty_of_columns_far_from_zero(activation):
+    """C="loo" and the intervals depend neither on the order of the rows nor on their parts."""
+    X, y = table(300, 2, n_targets=1)
+    X += [1e8, 0.0]
+    model = RVFLRegressor(6, activation, C="loo", intervals=True, random_state=0)
+    whole, parts = clone(model).fit(X, y), clone(model)
+    for rows in np.array_split(np.arange(300), 4):
+        parts.partial_fit(X[rows], y[rows])
+    assert parts.C_ == whole.C_
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(300)
+        assert clone(model).fit(X[order], y[order]).C_ == whole.C_
+    np.testing.assert_allclose(parts.predict_interval(X), whole.predict_interval(X), atol=1e-5)
+
+
 def test_a_stream_refuses_other_targets_and_other_kinds():
     X, Y = table(40)
     model = RVFLRegressor(5, random_state=0).partial_fit(X, Y)

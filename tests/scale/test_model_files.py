@@ -136,6 +136,20 @@ def test_a_number_of_features_beyond_the_memory(model):
     refused_cheaply(model, "unpacks to")
 
 
+def test_sums_of_an_earlier_copy_are_refused_in_one_line(tmp_path):
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    model = RVFLClassifier(n_hidden=5, random_state=0).partial_fit(X, X[:, 0] > 0, [False, True])
+    save_model(model, tmp_path / "m.skops")
+    np.testing.assert_array_equal(load_model(tmp_path / "m.skops").predict(X), model.predict(X))
+
+    def rename(name, data):  # the names that its fields had
+        return data.replace(b'"scatter"', b'"gram"') if name == "schema.json" else data
+
+    changed(tmp_path / "m.skops", rename)
+    with pytest.raises(FileError, match=r"m.skops: the model remembers sums .* save it again"):
+        load_model(tmp_path / "m.skops")
+
+
 def test_every_kind_of_model_still_comes_back(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3)) + 1e6

@@ -23,7 +23,7 @@ from streams import (
 
 import robell.models._streaming as streaming
 import robell.scale.out_of_core as out_of_core
-from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
+from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier, RVFLRegressor
 from robell.scale.out_of_core import OutOfCoreFit
 
 
@@ -58,7 +58,7 @@ def test_a_network_fitted_in_passes_is_fit(many, rng, model, known):
 
 def test_ill_conditioned_networks_are_refined_from_the_rows(many, small):
     X, y = many
-    model = ELMClassifier(60, C=1e7, random_state=0)
+    model = ELMClassifier(120, C=1e7, random_state=0)
     fit = OutOfCoreFit(model, [0, 1], 4)
     names = []
     for step in fit.passes():
@@ -67,6 +67,20 @@ def test_ill_conditioned_networks_are_refined_from_the_rows(many, small):
     assert names == ["weights", "residuals", "residuals"]
     expected = clone(model).fit(X, y).decision_function(X)
     np.testing.assert_allclose(fit.estimator().decision_function(X), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "relu"])
+def test_columns_far_from_zero_in_passes_are_fit(many, activation):
+    X, y = many
+    X = X + np.array([1e8, 0, -1e5, 0])
+    for model, targets in [
+        (RVFLRegressor(20, activation, random_state=0), X[:, 0] - 1e8 + X[:, 1] ** 2),
+        (RVFLClassifier(20, activation, random_state=0, calibrate=False), y),
+    ]:
+        found = in_passes(model, list(batches(X, targets, (130, 1, 60))))
+        scores = "predict" if isinstance(model, RVFLRegressor) else "decision_function"
+        expected = getattr(clone(model).fit(X, targets), scores)(X)
+        assert np.abs(getattr(found, scores)(X) - expected).max() < 1e-6 * expected.std()
 
 
 def test_robell_of_few_rows_in_passes_is_fit(imbalanced):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logit
 
 from robell._core.ridge.members import ACTIVATIONS
-from robell.models.noise_robust import SMALLEST_THRESHOLD
 
 
 def noise_robust_parts(graph, model, X):
@@ -18,10 +16,9 @@ def noise_robust_parts(graph, model, X):
     probability = graph.node("Softmax", logits, axis=1)
     if len(model.classes_) > 2:
         odds = graph.node("Sub", logits, np.log(model.thresholds_)[None, :])
-        ratio = graph.node("Div", probability, model.thresholds_[None, :])
-        return odds, graph.node("ArgMax", ratio, axis=1, keepdims=0), probability
-    cut = np.clip(model.threshold_, SMALLEST_THRESHOLD, 1.0 - SMALLEST_THRESHOLD)
-    odds = graph.linear(logits, np.array([[0.0, -1.0], [0.0, 1.0]]), np.array([[0.0, -logit(cut)]]))
+        return odds, graph.node("ArgMax", odds, axis=1, keepdims=0), probability
+    cut = model._odds_at_threshold()
+    odds = graph.linear(logits, np.array([[0.0, -1.0], [0.0, 1.0]]), np.array([[0.0, -cut]]))
     second = graph.node("Gather", probability, np.array(1), axis=1)
     flagged = graph.node("GreaterOrEqual", second, np.float64(model.threshold_))
     return odds, graph.node("Where", flagged, np.array(1), np.array(0)), probability

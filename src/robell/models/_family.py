@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -176,6 +177,16 @@ class FamilyRegressor(RegressorMixin, FamilyMember):
         """
         scores = self._scores(X)
         return scores[:, 0] if self.n_outputs_ == 1 else scores
+
+
+def on_its_side(differences, is_second):
+    """Return differences of scores, above 0 where the second class is predicted, else below.
+
+    Where a probability just reaches its threshold, rounding may have put them on the other side.
+    """
+    xp, tiny = namespace(differences), float(np.finfo(np.float64).tiny)
+    above, below = xp.clip(differences, tiny, None), xp.clip(differences, None, -tiny)
+    return xp.where(is_second, above, below)
 
 
 def of_both_classes(scores):

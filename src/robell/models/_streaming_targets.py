@@ -41,12 +41,12 @@ class SolvedTargets(SolvedFromSums):
         if C == "loo":
             errors = left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
             C = float(PAPER_C[np.argmin(np.where(np.isfinite(errors), errors, np.inf))])
-        return Found(solve_targets(state, float(C)), C, None, sample)
+        return Found(solve_targets(state, self.n_outputs_, float(C)), C, None, sample)
 
     def _set_solution(self, state, found):
-        beta = found.solution.beta
+        beta, shift = found.solution.beta, found.solution.shift
         self.C_ = found.C
-        self.intercept_ = beta[0]
+        self.intercept_ = beta[0] - shift @ beta
         self.solver_ = found.solution.method
         if self.intervals:
             X, T, weight, _ = found.sample.merged

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.linalg import LinAlgWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.array import one_hot
@@ -96,7 +98,12 @@ class GranularBallRVFLClassifier(WithGraph, BaseRVFLClassifier):
     (row, label) pairs are one row counted several times, which makes ``sample_weight`` exact
     multiplicity; of equally frequent classes the first gives a ball its label; equal rows with
     different labels are split off one by one; a class that has no ball of its own gets one of
-    all its rows.
+    all its rows; of equally near balls the first are neighbours (``graph="mda"``).
+
+    Scores with a ``graph`` are those of the formula to 1e-9, also for equal rows and for columns
+    that are constant, doubled, or of scales 1 : 1e8. Where columns of the design nearly repeat one
+    another, as nodes of relu of such scales do, digits are lost, and a warning tells where none are
+    left.
 
     Probabilities are calibrated on the scores of the training rows. The network has seen only the
     centres of their balls, so these scores are nearly those of unseen rows; leave-one-out scores of
@@ -177,6 +184,18 @@ class GranularBallRVFLClassifier(WithGraph, BaseRVFLClassifier):
             used = np.append(used, True)
         self.balls_ = balls._asdict() | {"label": self.classes_[balls.label], "used": used}
         return TrainingRows(balls.center[used], balls.label[used], np.ones(used.sum()))
+
+    def _fit_weighted(self, prepared, importance):
+        super()._fit_weighted(prepared, importance)
+        if self.graph is not None and self.solver_ == "svd" and np.isfinite(self.C):
+            warnings.warn(
+                "the equations with the graph term are singular to working precision, and the "
+                "solution is that over the singular values they have: scale the columns, or choose "
+                "a smaller C or fewer nodes",
+                LinAlgWarning,
+                stacklevel=2,
+            )
+        return self
 
     def _calibration(self, samples, T, total, loo_scores):
         """Calibrate on the samples: the network has seen their balls' centres, not them."""

@@ -16,12 +16,11 @@ from robell._core.array import (
     empty_beside,
     in_double_precision,
     is_tensor,
-    namespace,
     one_hot,
     softmax_of_rows,
     to_host,
 )
-from robell._core.labels.cuts import cut_for_share, operating_points, predicted_share
+from robell._core.labels.cuts import AWAY, SAME, cut_for_share, operating_points, predicted_share
 from robell._core.labels.link import fit_link, fit_slope, posterior
 from robell._core.labels.noise import (
     common_rate,
@@ -49,7 +48,7 @@ from robell._core.ridge.members import (
 from robell._core.ridge.twins import distinct_rows
 from robell._core.tools.threads import NO_THREADS, threads_of
 from robell.models._capabilities import Capabilities
-from robell.models._family import FamilyClassifier, require_finite_scores
+from robell.models._family import FamilyClassifier, on_its_side, require_finite_scores
 from robell.models._judgement import LabelJudgement, posterior_of, rows_judged
 from robell.models._kernel import JOBS, one_blas_thread
 from robell.models._thresholds import ThresholdChoice
@@ -60,7 +59,8 @@ from robell.models._validation import TrainingRows, draw_seed
 # merely unusual.
 FULL_CLEANING_RATE = 0.1
 LARGEST_ODDS = 30.0  # of a threshold, as a logarithm: beyond it probabilities are 0 and 1
-SMALLEST_THRESHOLD = 1e-15  # where thresholds set by hand are 0 or 1
+LARGEST_THRESHOLD = 1.0 - 1e-15  # whose odds are known
+NO_ODDS = 700.0  # at a threshold that every row reaches, or none
 
 
 class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifier):
@@ -336,7 +336,9 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
             odds = np.clip(link.logits(np.array([[0.0, cut]])), -LARGEST_ODDS, LARGEST_ODDS)
             thresholds = softmax(odds[0])
         else:
-            thresholds = link.shares
+            thresholds = link.shares.copy()
+            if (np.ptp(scores, axis=0) <= SAME).all():  # nothing tells rows apart: the likeliest
+                thresholds[thresholds.argmax()] *= 1.0 - AWAY
         if self.probability == "balanced":
             link = link._replace(offsets=link.offsets - np.log(thresholds))
             thresholds = np.full(n_classes, 1.0 / n_classes)
@@ -386,9 +388,18 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
     def _scores(self, X):
         logits = self._log_probability(X)
         if len(self.classes_) == 2:
-            cut = np.clip(self.threshold_, SMALLEST_THRESHOLD, 1.0 - SMALLEST_THRESHOLD)
-            return logits[:, 1:] - logits[:, :1] - float(logit(cut))
+            reached = softmax_of_rows(logits)[:, 1:] >= self.threshold_
+            return on_its_side(logits[:, 1:] - logits[:, :1] - self._odds_at_threshold(), reached)
         return logits - beside(np.log(to_host(self.thresholds_)), logits)
+
+    def _odds_at_threshold(self):
+        """Return the log-odds at the threshold; beyond those of any row where all or none reach it.
+
+        At 1 they are those from which on probabilities are rounded to 1.
+        """
+        if not 0.0 < self.threshold_ <= 1.0:
+            return float(np.copysign(NO_ODDS, self.threshold_ - 0.5))
+        return float(logit(min(self.threshold_, LARGEST_THRESHOLD)))
 
     def decision_function(self, X):
         """Return by how much the log-odds of the classes exceed those of the thresholds.
@@ -401,8 +412,9 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes the log-odds of the second less those of ``threshold_``; otherwise one
-            score a class, the log-probability less that of its threshold.
+            For two classes the log-odds of the second less those of ``threshold_``, above 0 just
+            where the second is predicted; otherwise one score a class, the log-probability less
+            that of its threshold, of which the largest is predicted.
         """
         return super().decision_function(X)
 
@@ -429,7 +441,8 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
         """Return the class whose probability reaches its threshold.
 
         Two classes: ``classes_[1]`` where its probability is at least ``threshold_``. More: the
-        class with the largest probability divided by its entry of ``thresholds_``.
+        class with the largest probability divided by its entry of ``thresholds_``, the first of
+        equal ones. That is the class of ``decision_function``.
 
         Parameters
         ----------
@@ -441,9 +454,4 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
         labels : ndarray of shape (n_samples,)
             Predicted class labels.
         """
-        P = self.predict_proba(X)
-        if len(self.classes_) == 2:
-            best = namespace(P).where(P[:, 1] >= self.threshold_, 1, 0)
-        else:
-            best = (P / beside(self.thresholds_, P)).argmax(1)
-        return self.classes_[best if is_tensor(self.classes_) else to_host(best)]
+        return super().predict(X)

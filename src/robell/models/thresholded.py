@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fi
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
+from robell.models._family import on_its_side
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 
 
@@ -166,14 +167,17 @@ class ThresholdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             For two classes the log-odds of the second, less those at the threshold; otherwise the
             logarithms of the probabilities.
         """
+        probability = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            logs = np.log(self.predict_proba(X))
+            logs = np.log(probability)
         logs = np.maximum(logs, -700.0)
         if len(self.classes_) > 2:
             return logs
         bound = np.clip(logit(self.threshold_), -700.0, 700.0)
         sign = 1.0 if self.positive_ == self.classes_[-1] else -1.0
-        return logs[:, 1] - logs[:, 0] - sign * bound
+        differences = logs[:, 1] - logs[:, 0] - sign * bound
+        is_second = self.labels_for(probability) == self.classes_[-1]
+        return np.asarray(on_its_side(differences, is_second))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class: of two, the positive one where its probability reaches the threshold.

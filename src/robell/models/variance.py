@@ -16,7 +16,7 @@ from robell._core.ridge.scatter import (
     Penalty,
     choose_scatter_C,
     scatter_of,
-    scatter_of_sums,
+    scatter_of_moments,
     times,
     whitening,
 )
@@ -201,35 +201,32 @@ class VarianceRVFLClassifier(StreamingMixin, OwnPenalty, BaseRVFLClassifier):
     # -- streams and passes ----------------------------------------------------------------
 
     def _solve_from_sums(self, state):
-        """Solve the whitened sums; sums, counts and products of each class hold its scatter."""
+        """Solve with the scatter that means and scatters of the classes hold."""
         self._require_penalty()
         cost, sample = self._class_cost_of(state.sizes), None
-        penalty, R, whitened = self._whitened(state)
         if self._needs_sample():
             sample = self._sample(state, cost)
-            left_out = self._left_out(state, cost, sample)
         C = self.C
         if C == "loo":
+            left_out = self._left_out(state, cost, sample)
             C = float(PAPER_C[choose_scatter_C(left_out, PAPER_C, sample.merged[3])])
-        found = solve(whitened, float(C), cost)
-        factor = replace(found.factor, inverse_lower=found.factor.inverse_lower @ R.T)
-        matrix = penalty.weight * penalty.scatter.matrix + np.eye(len(R))
-        solution = replace(
-            found, beta=R @ found.beta, factor=factor, penalty=found.penalty * matrix
-        )
-        return Found(solution, C, cost, sample)
+        penalty = self._penalty_of(state)
+        further = penalty.weight * penalty.scatter.matrix
+        found = solve(state, float(C), cost, further_penalty=further)
+        matrix = found.penalty * (further + np.eye(len(further)))
+        return Found(replace(found, penalty=matrix), C, cost, sample)
 
-    def _whitened(self, state):
-        """Return the penalty of the rows seen, R, and their sums times R."""
+    def _penalty_of(self, state):
+        """Return the penalty of the rows seen."""
         total = self.variance == "total"
-        scatter = scatter_of_sums(state.gram, state.right, state.sizes, total)
-        penalty = Penalty(float(self.variance_weight), scatter, np.empty(0))
-        R = whitening(penalty)
-        return penalty, R, replace(state, gram=R.T @ state.gram @ R, right=state.right @ R)
+        scatter = scatter_of_moments(state.sizes, state.mean, state.scatter, total)
+        return Penalty(float(self.variance_weight), scatter, np.empty(0))
 
     def _left_out(self, state, cost, sample):
         """Return what leaves rows of the sample out."""
-        penalty, R, whitened = self._whitened(state)
+        penalty = self._penalty_of(state)
+        R = whitening(penalty)
+        whitened = replace(state, scatter=R.T @ state.scatter @ R, mean=state.mean @ R)
         kept, n_groups = settle(state.reservoir), len(penalty.scatter.sizes)
         group = kept.labels if self.variance == "class" else np.zeros_like(kept.labels)
         counts = one_hot(group, n_groups) * kept.weight[:, None]

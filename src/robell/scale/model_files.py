@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from robell._core.ridge.state import OtherSums
 from robell._core.tools.files import (
     FileError,
     check_output,
@@ -229,6 +230,8 @@ def load_model(path, memory_limit="2GiB"):
         _require_answer(model, path, limit)
     except FileError:
         raise
+    except OtherSums as error:
+        raise FileError(f"{path}: {error}") from error
     except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
         raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
     if (info := model_info(path)) and (other := other_versions(info)):

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from robell._core.membership import frozen as frozen_steps
 from robell._core.membership.row_sample import MOST_SAMPLED, as_count
-from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS
+from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS, SINGULAR_BELOW
 from robell._core.ridge.state import empty
 from robell.models._family import FamilyMember
 from robell.models._own import require_own_fit
@@ -118,7 +118,7 @@ class OutOfCoreFit:
                 self._finish(replace(state, sizes=moments.sizes, reservoir=reservoir))
                 return
             frozen = yield from self._freeze(reader, moments)
-            state = replace(empty(*state.right.shape), frozen=frozen)
+            state = replace(empty(*state.mean.shape), frozen=frozen)
         state = yield from _result(WeightsPass(reader, state))
         model._require_rows(state.sizes)
         if reservoir is not None:
@@ -160,7 +160,7 @@ class OutOfCoreFit:
         found = model._solve_from_sums(state)
         solution = found.solution
         whole = state.frozen is None and kept is not None and kept.complete
-        if whole or not 0.0 < solution.factor.rcond < REFINE_BELOW:
+        if whole or not SINGULAR_BELOW < solution.factor.rcond < REFINE_BELOW:
             self._finish(state)
             return
         for _ in range(REFINEMENTS):

@@ -293,8 +293,9 @@ class ResidualPass(Pass):
         weight = weight * self._solution.weight_factor
         model, beta = self._reader.model, self._solution.beta
         T, gradient = model._target_columns(labels), np.zeros_like(beta)
-        blocks = model._blocks()
+        blocks, shift = model._blocks(), self._solution.shift
         for block, M in model._design(rows):
+            M = M if shift is None else M - shift
             if blocks is None:
                 gradient += M.T @ (weight[block, None] * (T[block] - M @ beta))
             else:

@@ -236,7 +236,10 @@ class _Fold:
         check, centre = partial(self._check_new, model, group), None
         if isinstance(model, FamilyRegressor):
             centre = sum(M.sum(axis=0) for _, M in design) / design.n_rows
-        return [_ScoredTable(self.task.plan, model, check, centre, *rows) for rows in scored]
+        tables = [_ScoredTable(self.task.plan, model, check, centre, *rows) for rows in scored]
+        for of_training in tables[1:]:
+            of_training.scorer.are_ranked = False
+        return tables
 
     def _check_new(self, model, group, X):
         """Let a model check rows to be scored, once for groups with the same ones."""

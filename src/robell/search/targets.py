@@ -43,7 +43,7 @@ SMOOTH = (
 # Bounds on errors of predictions, in units of the targets' spread, from which scores of random
 # searches began to differ from GridSearchCV's in their ninth digit; and the same of the targets'
 # own rounding, which is no bound but the error itself.
-NOTICED = 3e-8
+NOTICED = 5e-9
 TARGET_DIGITS = 1e-3
 
 
@@ -112,6 +112,8 @@ class ScoredTargets(RegressorMixin, BaseEstimator):
 class TargetScorer:
     """Scores given rows by the scorers of a plan, for many candidates at once."""
 
+    are_ranked = True  # whether candidates are ranked by these scores
+
     def __init__(self, plan, model, X, y, params):
         self.plan, self.X, self.y, self.params = plan, X, y, params
         self.targets = np.asarray(y, np.float64).reshape(len(y), -1)
@@ -122,13 +124,16 @@ class TargetScorer:
     def doubtful(self, scores, error):
         """Say for which candidates errors of the predictions could change a value noticeably.
 
-        That is where an error exceeds ``NOTICED`` of the targets' spread, or of the typical
-        distance between targets and predictions where that is smaller.
+        That is where an error exceeds ``NOTICED`` of the targets' spread; of scores that
+        candidates are ranked by, also of the typical distance between targets and predictions.
         """
         columns = to_host(scores).reshape(*scores.shape[:2], -1)
         with np.errstate(over="ignore", invalid="ignore"):
-            missed = np.sqrt(np.square(self.targets[:, None, :] - columns).mean(axis=0))
-            unit = np.minimum(missed, self.targets.std(axis=0)).min(axis=1)
+            unit = np.broadcast_to(self.targets.std(axis=0), columns.shape[1:])
+            if self.are_ranked:
+                missed = np.sqrt(np.square(self.targets[:, None, :] - columns).mean(axis=0))
+                unit = np.minimum(missed, unit)
+            unit = unit.min(axis=1)
             lost = EPS * np.abs(self.targets).max()  # what the targets themselves are rounded to
             largest = error.max(initial=0.0, axis=0) + lost / TARGET_DIGITS
             return ~(largest <= NOTICED * unit)

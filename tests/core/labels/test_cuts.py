@@ -62,6 +62,24 @@ def test_copies_of_a_row_stay_on_one_side(seed, share, n_distinct):
     assert weighted == pytest.approx(repeated, abs=1e-12)
 
 
+@given(st.floats(-1e3, 1e3), st.floats(0, 1), st.integers(1, 9))
+def test_equal_scores_are_all_above_a_cut_or_all_below(value, share, n_rows):
+    cut = cut_for_share(np.full(n_rows, value), np.ones(n_rows), share)
+    assert (value > cut) == (share > 0.5)
+    assert abs(value - cut) >= 1e-7
+    # Of the largest of several, those or none: what comes nearer to the share asked for
+    values = np.append(np.full(n_rows, value), value - 1.0)
+    cut = cut_for_share(values, np.ones(n_rows + 1), share)
+    above = (values > cut).mean()
+    if share < n_rows / (n_rows + 1):
+        assert abs(above - share) <= min(share, n_rows / (n_rows + 1) - share) + 1e-9
+
+
+def test_no_row_is_nearer_to_either_of_equal_means():
+    scores, Z = np.full((10, 2), 0.5), np.tile([0.3, 0.7], (10, 1))
+    assert nearest_share(scores, Z, np.ones(10)) == pytest.approx(0.7)
+
+
 @given(seeds, st.integers(2, 40), st.booleans())
 def test_operating_points_are_what_cutting_there_gives(seed, n_rows, ties):
     scores, Z, weight = draw(seed, n_rows)

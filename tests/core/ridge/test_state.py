@@ -6,6 +6,7 @@ import math
 import pickle
 from collections import defaultdict
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -32,10 +33,10 @@ from robell._core.membership.reservoir import (
 )
 from robell._core.ridge.state import (
     State,
-    class_grams,
     drift_p_values,
     empty,
     from_plain,
+    merge,
     solve,
     to_plain,
     update,
@@ -155,17 +156,53 @@ def test_reservoirs_of_different_seeds_are_not_merged():
 # -- the state -----------------------------------------------------------------------
 
 
-def test_class_grams_are_the_sums_written_out(rng):
+def test_means_and_scatters_are_the_sums_written_out(rng):
     X, labels = rng.normal(size=(400, 3)), rng.integers(0, 3, 400)
     weight, make = rng.uniform(0.1, 3, 400), features_of(5, 3)
     for w in (weight, np.ones(400)):
-        gram, right = class_grams(make, X, labels, w, 4, 5)
-        expected_gram, expected_right = np.zeros((4, 5, 5)), np.zeros((4, 5))
-        for row, c, w_i in zip(make(X), labels, w):
-            expected_gram[c] += w_i * np.outer(row, row)
-            expected_right[c] += w_i * row
-        np.testing.assert_allclose(gram, expected_gram, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(right, expected_right, rtol=1e-12, atol=1e-12)
+        state = update(empty(4, 5), X, labels, w, make)
+        for c in range(3):
+            M, of_class = make(X)[labels == c], w[labels == c]
+            mean = of_class @ M / of_class.sum()
+            np.testing.assert_allclose(state.weight[c], of_class.sum(), rtol=1e-13)
+            np.testing.assert_allclose(state.mean[c], mean, rtol=1e-12, atol=1e-13)
+            scatter = (of_class[:, None] * (M - mean)).T @ (M - mean)
+            np.testing.assert_allclose(state.scatter[c], scatter, rtol=1e-12, atol=1e-12)
+        assert state.weight[3] == 0.0
+        assert not state.scatter[3].any()
+
+
+def exact_moments(rows):
+    """Mean and scatter in fractions, which round nothing."""
+    table = [[Fraction(float(x)) for x in row] for row in rows]
+    n, P = len(table), len(table[0])
+    mean = [sum(row[j] for row in table) / n for j in range(P)]
+    scatter = [
+        [float(sum((r[i] - mean[i]) * (r[j] - mean[j]) for r in table)) for j in range(P)]
+        for i in range(P)
+    ]
+    return np.array([float(m) for m in mean]), np.array(scatter)
+
+
+def test_merged_states_far_from_zero_keep_their_digits(rng):
+    """Three parts about different means, columns far from zero: as in exact arithmetic."""
+    X = rng.normal(size=(60, 3)) + np.array([1e8, -1e6, 0.0])
+    X[20:40] += [5.0, 3e3, -2.0]
+    parts = [
+        update(empty(1, 3), X[p], np.zeros(len(X[p]), int), np.ones(len(X[p])), np.array)
+        for p in (slice(0, 1), slice(1, 40), slice(40, 60))
+    ]
+    mean, scatter = exact_moments(X)
+    size = np.sqrt(np.outer(np.diag(scatter), np.diag(scatter)))
+    for order in itertools.permutations(parts):
+        found = functools.reduce(lambda a, b: merge(a, b, np.array), order)
+        np.testing.assert_allclose(found.mean[0], mean, rtol=1e-15)
+        # The mean of a part is itself rounded, to 1e-8 here.
+        assert (np.abs(found.scatter[0] - scatter) <= 1e-7 * size).all()
+    constant = np.full((9, 1), 0.1)
+    found = update(empty(1, 1), constant, np.zeros(9, int), np.full(9, 1 / 3), np.array)
+    assert found.scatter[0, 0, 0] == 0.0
+    assert found.mean[0, 0] == 0.1
 
 
 @pytest.mark.parametrize("C", [1e-3, 1.0, 50.0])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, diags_array
 
-from robell._core.membership.distances import squared_distances
+from robell._core.membership.distances import distances_at, squared_distances, squared_norms
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -23,6 +23,7 @@ Labels = NDArray[np.intp]
 REGULARISATION = 1e-3
 NEIGHBOURS = 5
 TILE_PAIRS = 1 << 20
+NEAR = 1e-14  # of the size of the rows: distances that differ by less are equal
 
 
 def graph_term(M: Array, labels: Labels, kind: str, weight: Array) -> Array:
@@ -30,9 +31,17 @@ def graph_term(M: Array, labels: Labels, kind: str, weight: Array) -> Array:
 
     "mda" counts neighbours, whose places copies of a row would fill: it takes weights of one only.
     """
-    within, between = SCATTERS[kind](M, labels, weight)
+    # Laplacian forms do not see a shift: without it a column far from zero keeps its digits, and a
+    # constant one has no scatter.
+    within, between = SCATTERS[kind](M - M[0], labels, weight)
     regularised = between + REGULARISATION * np.eye(M.shape[1])
-    return np.asarray(np.linalg.pinv(regularised, hermitian=True) @ within)
+    # Scaled: columns of different sizes cost no digits. Solved: an inverse would cost some.
+    diagonal = np.diagonal(regularised)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))[:, None]
+    try:
+        return np.asarray(scale * np.linalg.solve(regularised * scale * scale.T, scale * within))
+    except np.linalg.LinAlgError:  # of "lfda", whose weights may be negative
+        return np.asarray(np.linalg.pinv(regularised, hermitian=True) @ within)
 
 
 def lda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]:
@@ -58,7 +67,7 @@ def lfda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]
     """
     N = weight.sum()
     size = np.bincount(labels, weights=weight)[labels]
-    centred = M - weight @ M / N  # distances stay, and Laplacian forms do not see a shift
+    centred = M - weight @ M / N  # distances stay
     sigma2 = 2.0 * float(np.einsum("i,ij,ij->", weight, centred, centred)) / N or 1.0
     within = np.zeros((M.shape[1], M.shape[1]))
     between = np.zeros_like(within)
@@ -79,21 +88,41 @@ def mda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]:
     """Scatter of binary graphs of five nearest neighbours, made symmetric by "or".
 
     Within: the nearest of the same class, the row itself counting as one. Between: the nearest
-    of the other classes.
+    of the other classes. Of equally near ones the first are taken.
     """
     edges: list[list[Array]] = [[], []]
     for rows in _row_tiles(len(M)):
         D2 = squared_distances(M[rows], M)
         same = labels[rows, None] == labels
         for graph, allowed in enumerate((same, ~same)):
-            k = min(NEIGHBOURS, len(M))
-            masked = np.where(allowed, D2, np.inf)
-            nearest = np.argpartition(masked, k - 1, axis=1)[:, :k]
-            i = np.repeat(np.arange(rows.start, rows.stop), k)
-            j = nearest.ravel()
-            real = np.isfinite(np.take_along_axis(masked, nearest, axis=1)).ravel()
-            edges[graph].append(np.stack([i[real], j[real]]))
+            i, j = _nearest(M, rows, np.where(allowed, D2, np.inf))
+            edges[graph].append(np.stack([i, j]))
     return _sparse_scatter(M, edges[0]), _sparse_scatter(M, edges[1])
+
+
+def _nearest(M: Array, rows: slice, squares: Array) -> tuple[Labels, Labels]:
+    """Return the pairs of some rows and their nearest ones, of equally near ones the first.
+
+    Distances of copies of a row differ by rounding: those within it of the furthest one taken are
+    as near. ``squares`` are squared distances, infinite where a pair is not allowed.
+    """
+    k, size = min(NEIGHBOURS, len(M)), 2.0 * float(np.sqrt(squared_norms(M).max()))
+    furthest = np.partition(squares, k - 1, axis=1)[:, k - 1 : k]
+    possible = (squares <= furthest + NEAR * size**2) & np.isfinite(squares)
+    i, j = np.nonzero(possible)  # in the order of i, then j
+    distance = np.sqrt(distances_at(M[rows], M, i, j))
+    start = np.searchsorted(i, np.arange(len(squares)))
+    count = np.diff(np.append(start, len(i)))
+    order = np.lexsort((distance, i))
+    has, last = np.flatnonzero(count), np.zeros(len(squares))
+    last[has] = distance[order[start[has] + np.minimum(k, count[has]) - 1]]
+    rounding = NEAR * (size + last[i])
+    nearer, as_near = distance < last[i] - rounding, abs(distance - last[i]) <= rounding
+    free = k - np.bincount(i[nearer], minlength=len(squares))
+    seen = np.cumsum(as_near)
+    before = np.append(0, seen)[start]  # of the rows before
+    taken = nearer | (as_near & (seen - before[i] <= free[i]))
+    return i[taken] + rows.start, j[taken]
 
 
 SCATTERS: dict[str, Callable[[Array, Labels, Array], tuple[Array, Array]]] = {

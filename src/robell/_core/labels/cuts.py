@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 
 PRIOR_SHARE = 0.25  # weight of the estimated class shares in how often a class is predicted
 CLEAN_PRIOR_SHARE = 0.4  # the same where no label is wrong
+SAME = 1e-12  # by how much of themselves equal mean scores may differ
+AWAY = 1e-6  # from equal scores of all rows: scored again, they may differ by rounding
 MOST_POINTS = 1000  # of the operating curve
 
 
@@ -34,13 +36,18 @@ def nearest_share(scores: Array, Z: Array, weight: Array) -> float:
     """
     counts = np.maximum(weight @ Z, 1e-12)
     low, high = (Z * weight[:, None]).T @ scores[:, 1] / counts
+    if abs(high - low) <= SAME * max(abs(high), abs(low), 1e-300):
+        return float(counts[1] / counts.sum())  # no row is nearer to either
     middle = 0.5 * (low + high)
     nearer = (scores[:, 1] - middle) * (high - low) > 0
     return float(weight @ nearer / weight.sum())
 
 
 def cut_for_share(values: Array, weight: Array, share: float) -> float:
-    """Return a threshold that this share of the weight lies above, between two values."""
+    """Return a threshold that this share of the weight lies above, between two values.
+
+    Of the largest ones, where they are equal, all or none lie above it: what comes nearer.
+    """
     order = np.argsort(-values, kind="stable")
     ordered, above = values[order], np.cumsum(weight[order])
     place = int(np.searchsorted(above, share * above[-1] * (1.0 + 1e-12), side="right"))
@@ -49,7 +56,14 @@ def cut_for_share(values: Array, weight: Array, share: float) -> float:
     tie = 1e-9 * (ordered[0] - ordered[-1])
     while place > 0 and ordered[place - 1] - ordered[place] <= tie:
         place -= 1
-    return float(ordered[0] if place == 0 else 0.5 * (ordered[place - 1] + ordered[place]))
+    if place > 0:
+        return float(0.5 * (ordered[place - 1] + ordered[place]))
+    end = int((ordered >= ordered[0] - tie).sum())
+    largest, missed = float(ordered[0]), share * above[-1]
+    away = AWAY * max(1.0, abs(largest))
+    if end < len(values):
+        away = 0.5 * float(largest - ordered[end])
+    return largest - away if abs(above[end - 1] - missed) < missed else largest + away
 
 
 def operating_points(probability: Array, Z: Array, weight: Array) -> Array:

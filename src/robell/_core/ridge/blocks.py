@@ -123,7 +123,7 @@ def _solve_penalised(
         add_to_diagonal(G, penalty)
         theta, _, method = solve_general(G, R)
         return RidgeSolution(theta, method, None)
-    J, U = _stacked(design, T, w, blocks)
+    J, U = stacked(design.whole(), T, w, blocks)
     stack = RowBlocks(lambda rows: J[rows], *J.shape)
     return solve_ridge(stack, U, np.inf, None, False, further_penalty)
 
@@ -277,9 +277,9 @@ def solve_penalties(G: Array, R: Array, penalties: Array) -> tuple[Array, Array]
 # -- wide and singular systems ---------------------------------------------------------
 
 
-def _stacked(design: RowBlocks, T: Array, w: Array, blocks: Blocks) -> tuple[Array, Array]:
+def stacked(M: Array, T: Array, w: Array, blocks: Blocks) -> tuple[Array, Array]:
     """Return the rows W½E½ diag(m_i1 ... m_iV) of all samples, one sample after another; and T."""
-    M, N, root = design.whole(), blocks.roots(), np.sqrt(w)
+    N, root = blocks.roots(), np.sqrt(w)
     J = np.empty((len(M), len(N), M.shape[1]))
     for v, c in enumerate(blocks.columns):
         J[:, :, c] = root[:, None, None] * N[:, v, None] * M[:, None, c]
@@ -302,7 +302,7 @@ def _solve_dual(
 
     With R the inverse, the rows of a sample left out are missed by R_ii⁻¹ α_i.
     """
-    J, U = _stacked(design, T, w, blocks)
+    J, U = stacked(design.whole(), T, w, blocks)
     K = J @ J.T
     require_finite(K)
     add_to_diagonal(K, penalty)
@@ -328,7 +328,7 @@ def _solve_svd(
     design: RowBlocks, T: Array, w: Array, penalty: float, leave_out: bool, blocks: Blocks
 ) -> RidgeSolution:
     """Solve over the singular values that the stacked rows have numerically."""
-    J, targets = _stacked(design, T, w, blocks)
+    J, targets = stacked(design.whole(), T, w, blocks)
     left, s, right = np.linalg.svd(J, full_matrices=False)
     kept = s > max(J.shape) * EPS * s[0]
     left, s, right = left[:, kept], s[kept], right[kept]

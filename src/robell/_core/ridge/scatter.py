@@ -66,12 +66,10 @@ def scatter_of(design: RowBlocks, group: Labels, n_groups: int, multiplicity: Ar
 
 
 def whitening(penalty: Penalty) -> Array:
-    """Return R with RRᵀ = (I + λS)⁻¹."""
+    """Return R with RRᵀ = (I + λS)⁻¹: by Cholesky, which columns of other scales cost no digits."""
     with np.errstate(over="ignore", invalid="ignore"):
-        matrix = penalty.weight * penalty.scatter.matrix
-        # Scaled to a unit diagonal, columns on different scales keep their digits.
-        factor = factor_spd(matrix + np.eye(len(matrix)))
-        if factor is not None:
+        system = penalty.weight * penalty.scatter.matrix
+        if np.isfinite(system).all() and (factor := factor_spd(system + np.eye(len(system)))):
             return np.asarray(factor.inverse_lower.T)
         values, Q = np.linalg.eigh(penalty.scatter.matrix)
         return np.asarray(Q / np.sqrt(1.0 + penalty.weight * np.clip(values, 0.0, None)))
@@ -82,17 +80,15 @@ def times(design: RowBlocks, matrix: Array) -> RowBlocks:
     return RowBlocks(lambda rows: design._make_rows(rows) @ matrix, design.n_rows, matrix.shape[1])
 
 
-def scatter_of_sums(gram: Array, right: Array, sizes: Array, total: bool) -> Scatter:
-    """Return the scatter of classes, or of all rows, from sums over the rows of each class.
-
-    ``gram`` holds Σω_i m_iᵀm_i, ``right`` Σω_i m_i and ``sizes`` Σω_i of each class.
-    """
+def scatter_of_moments(sizes: Array, means: Array, scatter: Array, total: bool) -> Scatter:
+    """Return the scatter of classes, or of all rows, from size, mean and scatter of each class."""
     if total:
-        gram, right, sizes = (sums.sum(axis=0)[None] for sums in (gram, right, sizes))
+        mean = sizes @ means / sizes.sum()
+        apart = means - mean
+        scatter = (scatter.sum(axis=0) + (apart.T * sizes) @ apart)[None]
+        means, sizes = mean[None], sizes.sum()[None]
     share = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
-    means = share[:, None] * right
-    matrix = np.tensordot(share, gram, axes=1) - means.T @ means
-    return Scatter(0.5 * (matrix + matrix.T), means, sizes)
+    return Scatter(np.tensordot(share, scatter, axes=1), means, sizes)
 
 
 class LeftOut:

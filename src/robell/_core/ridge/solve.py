@@ -323,18 +323,30 @@ def _solve_lu(
 
 
 def solve_general(G: AnyArray, R: AnyArray) -> tuple[AnyArray, AnyArray, str]:
-    """Return G⁻¹R, G⁻¹ and how they were found: G need not be symmetric, and may be singular."""
-    method = "lu"
+    """Return G⁻¹R, G⁻¹ and how they were found: G need not be symmetric, and may be singular.
+
+    Rows and columns are scaled to a largest entry of one: those of other sizes cost no digits.
+    """
+    rows = _inverse_or_one(np.abs(G).max(axis=1))[:, None]
+    columns = _inverse_or_one(np.abs(G * rows).max(axis=0))
+    scaled = G * rows * columns
     try:
-        inverse = np.linalg.inv(G)
+        inverse = np.linalg.inv(scaled)
     except np.linalg.LinAlgError:
         inverse = np.full_like(G, np.nan)
-    if not np.linalg.norm(G, 1) * np.linalg.norm(inverse, 1) <= 1.0 / SINGULAR_BELOW:
-        inverse, method = np.linalg.pinv(G), "svd"
-    beta = inverse @ R
-    for _ in range(REFINEMENTS if method == "lu" else 0):
-        beta = beta + inverse @ (R - G @ beta)
-    return beta, inverse, method
+    if not np.linalg.norm(scaled, 1) * np.linalg.norm(inverse, 1) <= 1.0 / SINGULAR_BELOW:
+        inverse = np.linalg.pinv(G)
+        return inverse @ R, inverse, "svd"
+    right = rows * R
+    beta = inverse @ right
+    for _ in range(REFINEMENTS):
+        beta = beta + inverse @ (right - scaled @ beta)
+    return columns[:, None] * beta, columns[:, None] * inverse * rows.T, "lu"
+
+
+def _inverse_or_one(sizes: AnyArray) -> AnyArray:
+    """Return 1/size, and 1 where that is zero."""
+    return np.asarray(1.0 / np.where(sizes > 0.0, sizes, 1.0))
 
 
 def left_out_scores(

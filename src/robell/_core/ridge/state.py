@@ -1,14 +1,20 @@
 """What a model has to remember of rows it will not see again: small, exact and mergeable.
 
-The ridge regression needs of the rows of class c only
+The ridge regression needs of the rows i of class c only
 
-    G_c = Σ_i w_i m_iᵀm_i,    R_c = Σ_i w_i m_i,    n_c = Σ_i multiplicity_i        (i in class c),
+    W_c = Σ_i w_i,    μ_c = Σ_i w_i m_i / W_c,    S_c = Σ_i w_i (m_i - μ_c)ᵀ(m_i - μ_c),
 
 because with class costs l_c and one-hot targets its normal equations (Eq. 26) are
 
-    (Σ_c l_c G_c + I/C) β = [l_1 R_1ᵀ ... l_K R_Kᵀ].
+    (S + Σ_c l_c W_c μ_cᵀμ_c + I/C) β = [l_1 W_1 μ_1ᵀ ... l_K W_K μ_Kᵀ],     S = Σ_c l_c S_c.
 
-Sums do not care for order or partition, so neither does the model; costs and C enter at the end.
+Products about the means keep the digits that products of the rows themselves would lose in columns
+far from zero. Where the sum of both still is ill-conditioned, it is not formed: the equations are
+also those of P + K rows, S½ with the targets 0 and √(l_c W_c) μ_c with the targets √(l_c W_c) e_c,
+which are solved by their singular values, as ``fit`` solves such systems.
+
+Means and scatters are pooled whatever the order or partition, so the model does not depend on
+either; costs and C enter at the end. The number of rows is n_c = Σ_i multiplicity_i.
 Leave-one-out scores, f_-i = (f_i - h_i t_i)/(1 - h_i) with h_i = w_i m_i(G + I/C)⁻¹m_iᵀ, need
 the row itself besides: they are taken of a sample of rows, the reservoir.
 
@@ -21,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,14 +62,23 @@ from robell._core.membership.reservoir import (
 )
 from robell._core.ridge import blocks as of_blocks
 from robell._core.ridge.blocks import Blocks
-from robell._core.ridge.loo import decompose, squared_errors
-from robell._core.ridge.solve import EPS, SPDFactor, factor_spd, require_finite
+from robell._core.ridge.loo import Spectrum, squared_errors
+from robell._core.ridge.solve import (
+    EPS,
+    REFINE_BELOW,
+    REFINEMENTS,
+    SINGULAR_BELOW,
+    SPDFactor,
+    factor_spd,
+    require_finite,
+)
 from robell._core.ridge.solve import left_out_scores as scores_without_each
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Features = Callable[[Array], Array]  # from rows to rows of the design matrix
 
+MOST_ROWS = 1e5  # whose number says which singular values are rounding
 ROUNDING = 1e-9  # by which a radius may exceed the frozen largest one without meaning anything
 
 
@@ -72,8 +87,9 @@ class State:
     """All that is remembered of the rows seen."""
 
     sizes: Array  # (K,), n_c, counted with multiplicity
-    gram: Array  # (K, P, P), G_c without class costs
-    right: Array  # (K, P), R_c without class costs
+    weight: Array  # (K,), W_c without class costs
+    mean: Array  # (K, P), μ_c
+    scatter: Array  # (K, P, P), S_c without class costs
     reservoir: Reservoir | None  # a sample of each class's rows; all rows while warming up
     frozen: FrozenMembership | None  # what row weights are read off
     warming_up: bool  # whether rows only gather, because their weights cannot be known yet
@@ -86,8 +102,9 @@ def empty(n_classes: int, n_columns: int, reservoir: Reservoir | None = None) ->
     """Return the state before any row; an empty reservoir where a sample is to be kept."""
     return State(
         np.zeros(n_classes),
-        np.zeros((n_classes, n_columns, n_columns)),
+        np.zeros(n_classes),
         np.zeros((n_classes, n_columns)),
+        np.zeros((n_classes, n_columns, n_columns)),
         reservoir,
         None,
         False,
@@ -118,7 +135,7 @@ def update(
     """
     if not len(X):
         return state
-    n_classes, n_columns = state.right.shape
+    n_classes = len(state.sizes)
     sizes = state.sizes + np.bincount(labels, weights=weight, minlength=n_classes)
     reservoir = state.reservoir
     if reservoir is not None:
@@ -131,10 +148,9 @@ def update(
         found = frozen_membership(state.frozen, X, labels, keys)
         total = weight * found.membership
         state = _radii_seen(state, state.frozen.r_max, found.radius, labels, weight)
-    gram, right = class_grams(features, X, labels, total, n_classes, n_columns)
-    gram += state.gram
-    right += state.right
-    return replace(state, sizes=sizes, gram=gram, right=right, reservoir=reservoir)
+    moments = Moments(state.weight.copy(), state.mean.copy(), state.scatter.copy())
+    add_moments(moments, features, X, labels, total)
+    return replace(state, sizes=sizes, reservoir=reservoir, **moments._asdict())
 
 
 def _radii_seen(state: State, r_max: Array, radius: Array, labels: Labels, weight: Array) -> State:
@@ -151,35 +167,60 @@ def _radii_seen(state: State, r_max: Array, radius: Array, labels: Labels, weigh
     )
 
 
-def class_grams(
-    features: Features,
-    X: Array,
-    labels: Labels,
-    weight: Array,
-    n_classes: int,
-    n_columns: int,
-) -> tuple[Array, Array]:
-    """Return G_c and R_c of every class, features made a block of rows at a time."""
-    gram = np.zeros((n_classes, n_columns, n_columns))
-    right = np.zeros((n_classes, n_columns))
+class Moments(NamedTuple):
+    """Weight, mean and scatter of the rows of every class."""
+
+    weight: Array
+    mean: Array
+    scatter: Array
+
+    def pool(self, c: int, weight: float, mean: Array) -> Array:
+        """Add weight and mean of more rows of class c, in place, and return the row a.
+
+        S = S_a + S_b + aᵀa,     a = √(W_a W_b/(W_a + W_b)) (μ_b - μ_a)
+        """
+        share = weight / (self.weight[c] + weight)
+        apart = mean - self.mean[c]
+        row = np.sqrt(share * self.weight[c]) * apart
+        self.mean[c] += share * apart
+        self.weight[c] += weight
+        return np.asarray(row)
+
+    def require_finite(self) -> None:
+        """Raise where products of the rows overflow, as those of all rows would in ``fit``."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            # A number that overflows anywhere does so on the diagonal.
+            require_finite(np.einsum("cii->", self.scatter))
+            require_finite(self.weight @ np.square(self.mean))
+
+
+def add_moments(
+    moments: Moments, features: Features, X: Array, labels: Labels, weight: Array
+) -> None:
+    """Pool the moments of more rows in place, features made a block of rows at a time."""
+    n_classes, n_columns = moments.mean.shape
     order = np.argsort(labels, kind="stable")  # so that a class's features stand together
-    X, labels, root = X[order], labels[order], np.sqrt(weight[order])
-    all_ones = bool(np.all(root == 1.0))
+    X, labels, weight = X[order], labels[order], weight[order]
+    all_ones = bool(np.all(weight == 1.0))
     step = rows_per_block(n_columns)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         for start in range(0, len(X), step):
             block = slice(start, start + step)
-            M, block_root = features(X[block]), root[block]
-            if not all_ones:
-                M = M * block_root[:, None]
+            M, w = features(X[block]), weight[block]
             ends = np.searchsorted(labels[block], np.arange(n_classes + 1))
-            for c in np.flatnonzero(np.diff(ends)):
-                of_class = M[ends[c] : ends[c + 1]]
-                right[c] += block_root[ends[c] : ends[c + 1]] @ of_class
-                gram[c] += of_class.T @ of_class
-    # A number that overflows anywhere does so on the diagonal.
-    require_finite(np.einsum("cii->", gram))
-    return gram, right
+            for c in np.flatnonzero(np.diff(ends)).tolist():
+                rows = slice(ends[c], ends[c + 1])
+                total, first = float(w[rows].sum()), M[rows.start]
+                stack = np.empty((rows.stop - rows.start + 1, n_columns))
+                # Less the first row, so that a constant column has no scatter at all.
+                apart = np.subtract(M[rows], first, out=stack[:-1])
+                shift = w[rows] @ apart / total
+                apart -= shift
+                if not all_ones:
+                    apart *= np.sqrt(w[rows])[:, None]
+                stack[-1] = moments.pool(c, total, first + shift)
+                moments.scatter[c] += stack.T @ stack
+    moments.require_finite()
 
 
 def merge(a: State, b: State, features: Features) -> State:
@@ -188,7 +229,7 @@ def merge(a: State, b: State, features: Features) -> State:
     Where one of them is still warming up and the other is not, its rows are weighted by what the
     other has frozen. Two that froze different things cannot be merged.
     """
-    if a.right.shape != b.right.shape:
+    if a.mean.shape != b.mean.shape:
         raise ValueError("states of different classes or networks cannot be merged")
     if a.warming_up != b.warming_up:
         warm, ready = (a, b) if a.warming_up else (b, a)
@@ -203,11 +244,16 @@ def merge(a: State, b: State, features: Features) -> State:
     reservoir = None
     if a.reservoir is not None and b.reservoir is not None:
         reservoir = merge_reservoirs(a.reservoir, b.reservoir)
+    moments = Moments(a.weight.copy(), a.mean.copy(), a.scatter.copy())
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for c in np.flatnonzero(b.weight).tolist():
+            row = moments.pool(c, b.weight[c], b.mean[c])
+            moments.scatter[c] += b.scatter[c] + np.outer(row, row)
+    moments.require_finite()
     return replace(
         a,
         sizes=a.sizes + b.sizes,
-        gram=a.gram + b.gram,
-        right=a.right + b.right,
+        **moments._asdict(),
         reservoir=reservoir,
         later=a.later + b.later,
         beyond=a.beyond + b.beyond,
@@ -255,7 +301,7 @@ def end_warm_up(
     assert state.reservoir is not None
     waiting = settle(state.reservoir)
     rows = (waiting.rows, waiting.labels, waiting.weight)
-    n_classes, n_columns = state.right.shape
+    n_classes, n_columns = state.mean.shape
     moments = moments_of(*rows, waiting.keys, n_classes, waiting.seed, capacity)
     width = scale_width(moments) if kernel_width is None else kernel_width
     landmarks = first_rows(moments, width, n_landmarks)
@@ -280,11 +326,14 @@ class GramSolution:
     """Output weights, how they were found, and the factor leverages come from."""
 
     beta: Array
-    method: str  # "gram", or "eigen" where the system was singular to working precision
+    method: str  # "gram", or "eigen" where the rows that stand for the sums were solved
+    # Its condition is that of the scatter: how far the rounding of sums may move the solution.
     factor: SPDFactor
     weight_factor: float  # what row weights were multiplied by
     # What was added to the diagonal, (P, 1) where not the same everywhere; or the matrix added.
     penalty: float | Array
+    worst: int  # the column that the rounding of sums concerns most
+    shift: Array | None = None  # taken off rows of the design before weights and factor apply
 
     def shrinkage(self) -> Array:
         """Return the gradient of the penalty at the output weights."""
@@ -293,43 +342,128 @@ class GramSolution:
         return np.asarray(self.penalty * self.beta)
 
 
-def summed_equations(
-    state: State, class_cost: Array | None, blocks: Blocks | None = None
-) -> tuple[Array, Array]:
-    """Return Σ_c l_c G_c and [l_1 R_1ᵀ ... l_K R_Kᵀ], coupled where columns are blocks."""
+def summed_equations(state: State, class_cost: Array | None) -> tuple[Array, Array]:
+    """Return Σ_c l_c MᵀWM and [l_1 W_1 μ_1ᵀ ... l_K W_K μ_Kᵀ]."""
+    weight = state.weight if class_cost is None else class_cost * state.weight
+    R = state.mean.T * weight
+    return summed_scatter(state, class_cost) + R @ state.mean, R
+
+
+def summed_scatter(state: State, class_cost: Array | None) -> Array:
+    """Return S = Σ_c l_c S_c."""
     if class_cost is None:
-        G, R = state.gram.sum(axis=0), state.right.T.copy()
-    else:
-        G, R = np.tensordot(class_cost, state.gram, axes=1), state.right.T * class_cost
-    return (G, R) if blocks is None else (blocks.coupled(G), blocks.pull * R)
+        return np.asarray(state.scatter.sum(axis=0))
+    return np.asarray(np.tensordot(class_cost, state.scatter, axes=1))
+
+
+def root_of(S: Array, floor: bool = False) -> Array:
+    """Return rows A with AᵀA = S, from the eigenvalues that S has numerically at unit diagonal.
+
+    Those lost in rounding are 0, or with ``floor`` as large as they may have been.
+    """
+    scale = np.sqrt(np.diagonal(S))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    values, Q = np.linalg.eigh(S / scale[:, None] / scale)
+    lost = len(S) * EPS * values[-1]
+    values = np.where(values > lost, values, lost if floor else 0.0)
+    return np.asarray((Q * np.sqrt(values)).T * scale)
+
+
+def standing_rows(
+    S: Array, mean: Array, weight: Array, blocks: Blocks | None, floor: bool = False
+) -> tuple[Array, Array]:
+    """Return P + K rows and targets with the normal equations of all rows seen."""
+    root, none = np.sqrt(weight), np.zeros((len(S), len(weight)))
+    M = np.vstack([root_of(S, floor), root[:, None] * mean])
+    T = np.vstack([none, np.diag(root)])
+    return (M, T) if blocks is None else of_blocks.stacked(M, T, np.ones(len(M)), blocks)
 
 
 def solve(
-    state: State, C: float, class_cost: Array | None = None, blocks: Blocks | None = None
+    state: State,
+    C: float,
+    class_cost: Array | None = None,
+    blocks: Blocks | None = None,
+    further_penalty: Array | None = None,
 ) -> GramSolution:
-    """Solve the ridge regression of all rows seen from its sums.
+    """Solve the ridge regression of all rows seen from what is remembered of them.
 
-    A system that is singular to working precision is solved over the eigenvalues it has
-    numerically, as :mod:`robell._core.ridge.solve` does over singular values.
+    ``further_penalty`` is Q as in ``solve_ridge``, here symmetric and without negative eigenvalues.
     """
-    G, R = summed_equations(state, class_cost, blocks)
     factor_of_weights = min(C, 1.0)  # for C < 1 the system is multiplied by C: 1/C may overflow
     penalty = 1.0 / C if C >= 1.0 else 1.0
-    G, R = G * factor_of_weights, R * factor_of_weights
+    weight = factor_of_weights * (1.0 if class_cost is None else class_cost) * state.weight
+    S, R = factor_of_weights * summed_scatter(state, class_cost), state.mean.T * weight
+    if further_penalty is not None:
+        S += penalty * further_penalty
+    G = S + R @ state.mean
+    if blocks is not None:
+        G, R = blocks.coupled(G), blocks.pull * R
     add_to_diagonal(G, penalty)
-    factor, method = factor_or_eigen(G)
-    return GramSolution(np.asarray(factor.solve(R)), method, factor, factor_of_weights, penalty)
-
-
-def factor_or_eigen(G: Array) -> tuple[SPDFactor, str]:
-    """Return a factor of G⁻¹, over the eigenvalues it has numerically where it is singular."""
     factor = factor_spd(G)
+    if factor is not None and factor.rcond >= REFINE_BELOW:
+        beta = np.asarray(factor.solve(R))
+        return GramSolution(beta, "gram", factor, factor_of_weights, penalty, 0)
+
+    def rows(floor: bool) -> tuple[Array, Array]:
+        return standing_rows(S, state.mean, weight, blocks, floor)
+
+    known = S if blocks is None else blocks.coupled(S.copy())
+    solved = solve_rows(rows, penalty, known, float(state.sizes.sum()), factor)
+    return GramSolution(*solved[:3], factor_of_weights, penalty, solved[3])
+
+
+def solve_rows(
+    rows: Callable[[bool], tuple[Array, Array]],
+    penalty: float,
+    S: Array,
+    n_rows: float,
+    factor: SPDFactor | None = None,
+) -> tuple[Array, str, SPDFactor, int]:
+    """Return β of rows M and their targets, how it was found, a factor, and the worst column.
+
+    As in ``fit``: with a factor of MᵀM + λI the solution is refined with residuals of the rows;
+    without, it is that over the singular values that the ``n_rows`` rows M stands for have
+    numerically. The condition stated is
+    that of S, the part of MᵀM known up to rounding of its diagonal d²: the solution moves by about
+    ε Σ_j d_j² G⁻¹_jj, of which the worst column has the largest part. Where that is everything,
+    what rounding may have taken from S is given back to it: means that differ where nothing is
+    known of the scatter would decide alone.
+    """
+    M, T = rows(False)
     if factor is not None:
-        return factor, "gram"
-    values, Q = np.linalg.eigh(G)
-    kept = values > len(G) * EPS * values[-1]
-    root = (Q[:, kept] / np.sqrt(values[kept])).T  # G⁻¹ = FᵀF with F = Λ^-½ Qᵀ
-    return SPDFactor(root, 0.0), "eigen"
+        beta = factor.solve(M.T @ T)
+        for _ in range(REFINEMENTS):
+            beta = beta + factor.solve(M.T @ (T - M @ beta) - penalty * beta)
+        rcond, worst = _condition(S, factor.inverse_diagonal())
+        if rcond >= SINGULAR_BELOW:
+            return np.asarray(beta), "gram", replace(factor, rcond=rcond), worst
+    beta, factor, inverse = _over_singular_values(M, T, penalty, n_rows)
+    rcond, worst = _condition(S, inverse)
+    if rcond < SINGULAR_BELOW:
+        beta, factor, _ = _over_singular_values(*rows(True), penalty, n_rows)
+    return beta, "eigen", replace(factor, rcond=rcond), worst
+
+
+def _over_singular_values(
+    M: Array, T: Array, penalty: float, n_rows: float
+) -> tuple[Array, SPDFactor, Array]:
+    """Return β and a factor over the singular values M has numerically, and the diagonal of G⁻¹."""
+    left, s, right = np.linalg.svd(M, full_matrices=False)
+    kept = s > max(*M.shape, min(n_rows, MOST_ROWS)) * EPS * s[0]
+    square = np.where(kept, np.square(s), 0.0) + penalty
+    inverse = np.square(right).T @ (1.0 / square)
+    left, s, right, square = left[:, kept], s[kept], right[kept], square[kept]
+    beta = right.T @ ((s / square)[:, None] * (left.T @ T))
+    return beta, SPDFactor(right / np.sqrt(square)[:, None], 0.0), inverse
+
+
+def _condition(S: Array, inverse: Array) -> tuple[float, int]:
+    """Return a bound on the condition of S against G⁻¹, of which a diagonal is given; see above."""
+    scale = np.sqrt(np.diagonal(S))
+    parts, scale = np.diagonal(S) * inverse, np.where(scale > 0.0, scale, 1.0)
+    size = float(np.abs(S / scale[:, None] / scale).sum(axis=0).max() * parts.sum())
+    return 1.0 / max(size, 1.0), int(parts.argmax())
 
 
 def left_out_scores(
@@ -345,7 +479,7 @@ def left_out_scores(
     ``weight`` is w_i times class cost and multiplicity, as in the ridge regression.
     """
     w = weight * solution.weight_factor
-    rows = sample_design(features, X, len(solution.beta))
+    rows = sample_design(features, X, len(solution.beta), solution.shift)
     if blocks is not None:
         return of_blocks.left_out_scores(rows, T, w, blocks, solution.factor, solution.beta)
     return np.asarray(scores_without_each(solution.factor.leverage, solution.beta, rows, T, w))
@@ -364,18 +498,27 @@ def left_out_errors(
     ``sample`` holds X, T and weight, as in :func:`left_out_scores`, and how often each row counts.
     """
     X, T, weight, counted = sample
-    G, R = summed_equations(state, class_cost, blocks)
+    S, cost = summed_scatter(state, class_cost), 1.0 if class_cost is None else class_cost
+    M, targets = standing_rows(S, state.mean, cost * state.weight, blocks)
+    left, s, right = np.linalg.svd(M, full_matrices=False)
+    spectrum = Spectrum(np.square(s), right.T, s[:, None] * (left.T @ targets))
     with np.errstate(over="ignore"):
         penalties = 1.0 / candidates
-    rows, spectrum = sample_design(features, X, len(G)), decompose(G, R)
+    rows = sample_design(features, X, state.mean.shape[1])
     if blocks is not None:
         return of_blocks.squared_errors(rows, T, weight, counted, spectrum, penalties, blocks)
     return squared_errors(rows, T, weight, counted, spectrum, penalties)
 
 
-def sample_design(features: Features, X: Array, n_columns: int) -> RowBlocks:
-    """Return the design matrix of some rows."""
-    return RowBlocks(lambda rows: features(X[rows]), len(X), n_columns)
+def sample_design(
+    features: Features, X: Array, n_columns: int, shift: Array | None = None
+) -> RowBlocks:
+    """Return the design matrix of some rows, a shift taken off its rows."""
+    return RowBlocks(
+        lambda rows: features(X[rows]) if shift is None else features(X[rows]) - shift,
+        len(X),
+        n_columns,
+    )
 
 
 def drift_p_values(state: State) -> Array:
@@ -393,6 +536,10 @@ def drift_p_values(state: State) -> Array:
     n, N, k = state.frozen.sizes, state.later, state.beyond
     log_p = gammaln(N + 1) - gammaln(N - k + 1) - gammaln(N + n + 1) + gammaln(N + n - k + 1)
     return np.where(n > 0, np.exp(np.minimum(log_p, 0.0)), 1.0)
+
+
+class OtherSums(ValueError):
+    """What a model remembers was written by a copy of the package that took other sums."""
 
 
 _KINDS: dict[str, Any] = {
@@ -414,5 +561,10 @@ def from_plain(plain: Any) -> Any:
     """Return the state that :func:`to_plain` has taken apart."""
     if isinstance(plain, dict):
         parts = {name: from_plain(part) for name, part in plain.items() if name != "kind"}
+        if plain["kind"] == "State" and "gram" in parts:
+            raise OtherSums(
+                "the model remembers sums of its rows as an earlier copy of robell took them, and "
+                "not about their means: fit it and save it again"
+            )
         return _KINDS[plain["kind"]](**parts)
     return tuple(map(from_plain, plain)) if isinstance(plain, list) else plain

@@ -1,84 +1,92 @@
 """What a regressor has to remember of rows it will not see again.
 
-With the constant first in the design, its normal equations need of all rows only
+Its constant is free, so its equations need of all rows only the weight W, the means μ and t̄, and
+the scatter about them:
 
-    G = Σ_i w_i m_iᵀm_i,    R = Σ_i w_i m_iᵀt_i,    n = Σ_i w_i,
+    (S + I/C) β = S_t,   S = Σ_i w_i (m_i - μ)ᵀ(m_i - μ),   S_t = Σ_i w_i (m_i - μ)ᵀ(t_i - t̄),
 
-sums that do not care for order or partition, in the :class:`~robell._core.ridge.state.State` of
-a single class. Its reservoir holds rows [x_i t_i], drawn by the key of x_i: copies of a row of
-whatever targets are kept together, and so can be left out together.
+and b = t̄ - μβ: the :class:`~robell._core.ridge.state.State` of a single class of rows [m_i t_i].
+Its reservoir holds rows [x_i t_i], drawn by the key of x_i: copies of a row of whatever targets are
+kept together, and so can be left out together.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robell._core.array import add_to_diagonal, to_host
-from robell._core.layers.features import RowBlocks
-from robell._core.membership.reservoir import Keys, Reservoir, add_rows, row_keys
-from robell._core.ridge.constant import (
-    columns_behind_constant,
-    spread_of_targets,
-    without_constant,
-)
-from robell._core.ridge.loo import left_out_residuals
-from robell._core.ridge.solve import normal_equations
+from robell._core.membership.reservoir import Keys, Reservoir, row_keys
+from robell._core.ridge.constant import columns_behind_constant, spread_of_targets
+from robell._core.ridge.loo import Centre, decompose, left_out_residuals
+from robell._core.ridge.solve import SPDFactor, factor_spd
 from robell._core.ridge.state import (
     Features,
     GramSolution,
     State,
     empty,
-    factor_or_eigen,
+    root_of,
     sample_design,
+    solve_rows,
+    update,
 )
 
 Array = NDArray[np.float64]
 
 
 def empty_targets(n_targets: int, n_columns: int, reservoir: Reservoir | None) -> State:
-    """Return the state before any row; an empty reservoir where a sample is to be kept."""
-    return replace(empty(1, n_columns, reservoir), right=np.zeros((n_targets, n_columns)))
+    """Return the state before any row; an empty reservoir where a sample is to be kept.
+
+    The constant is the first of the columns of the design, and is not remembered.
+    """
+    return empty(1, n_columns - 1 + n_targets, reservoir)
 
 
 def update_targets(
     state: State, X: Array, T: Array, weight: Array, features: Features, keys: Keys | None = None
 ) -> State:
     """Return the state after more rows of positive weight; arguments as those of ``update``."""
-    if not len(X):
-        return state
-    reservoir = state.reservoir
-    if reservoir is not None:
-        keys = row_keys(X, reservoir.seed) if keys is None else keys
-        labels = np.zeros(len(X), np.intp)
-        reservoir = add_rows(reservoir, np.hstack([X, T]), labels, weight, keys)
-    design = RowBlocks(lambda rows: features(X[rows]), len(X), state.right.shape[1])
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        G, R = normal_equations(design, T, None if (weight == 1.0).all() else weight)
-    return replace(
-        state,
-        sizes=state.sizes + weight.sum(),
-        gram=state.gram + G,
-        right=state.right + R.T,
-        reservoir=reservoir,
-    )
+    if keys is None and state.reservoir is not None:
+        keys = row_keys(X, state.reservoir.seed)
+    n = X.shape[1]
+
+    def with_targets(rows: Array) -> Array:
+        return np.hstack([features(rows[:, :n])[:, 1:], rows[:, n:]])
+
+    return update(state, np.hstack([X, T]), np.zeros(len(X), np.intp), weight, with_targets, keys)
 
 
-def solve_targets(state: State, C: float) -> GramSolution:
-    """Solve the ridge regression of all rows seen from its sums, the constant free."""
-    G, R = state.gram[0], state.right.T
-    mean = R[0] / G[0, 0]
+def solve_targets(state: State, n_targets: int, C: float) -> GramSolution:
+    """Solve the ridge regression of all rows seen from what is remembered, about their means."""
     factor_of_weights = min(C, 1.0)  # for C < 1 the system is multiplied by C: 1/C may overflow
-    penalty = np.full((len(G), 1), 1.0 / C if C >= 1.0 else 1.0)
-    penalty[0] = 0.0
-    G, R = G * factor_of_weights, (R - G[:, :1] * mean) * factor_of_weights
-    add_to_diagonal(G[1:, 1:], float(penalty[-1, 0]))
-    factor, method = factor_or_eigen(G)
-    beta = np.asarray(factor.solve(R))
-    beta[0] += mean
-    return GramSolution(beta, method, factor, factor_of_weights, penalty)
+    scatter, mean = state.scatter[0] * factor_of_weights, state.mean[0]
+    P = len(mean) - n_targets
+    S, penalty = scatter[:P, :P], 1.0 / C if C >= 1.0 else 1.0
+    G = S.copy()
+    add_to_diagonal(G, penalty)
+    factor, method = factor_spd(G), "gram"
+    if factor is None:
+
+        def rows(floor: bool) -> tuple[Array, Array]:
+            A = root_of(scatter, floor)
+            return A[:, :P], A[:, P:]
+
+        beta, method, factor, worst = solve_rows(rows, penalty, S, float(state.sizes[0]))
+    else:
+        beta = np.asarray(factor.solve(scatter[:P, P:]))
+        worst = int((np.diagonal(S) * factor.inverse_diagonal()).argmax())
+    F = np.zeros((len(factor.inverse_lower) + 1, P + 1))
+    F[0, 0] = 1.0 / np.sqrt(state.weight[0] * factor_of_weights)
+    F[1:, 1:] = factor.inverse_lower
+    return GramSolution(
+        np.vstack([mean[P:], beta]),
+        method,
+        SPDFactor(F, factor.rcond),
+        factor_of_weights,
+        np.append(0.0, np.full(P, penalty))[:, None],
+        worst + 1,
+        shift=np.append(0.0, mean[:P]),
+    )
 
 
 def left_out_errors_of_targets(
@@ -93,9 +101,16 @@ def left_out_errors_of_targets(
     often each row counts.
     """
     X, T, weight, counted = sample
-    centre, spectrum = without_constant(state.gram[0], state.right.T)
+    P = len(state.mean[0]) - T.shape[1]
+    mean, S = state.mean[0], state.scatter[0]
+    centre, spectrum = (
+        Centre(np.zeros(P), mean[P:], state.weight[0]),
+        decompose(S[:P, :P], S[:P, P:]),
+    )
     spread = spread_of_targets(T, counted)
-    rows = columns_behind_constant(sample_design(features, X, len(state.gram[0])))
+    rows = columns_behind_constant(
+        sample_design(features, X, P + 1, shift=np.append(0.0, mean[:P]))
+    )
     errors = np.zeros(len(candidates))
     with np.errstate(over="ignore"):
         penalties = 1.0 / candidates
