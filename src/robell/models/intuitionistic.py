@@ -204,11 +204,3 @@ class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, WithGraph, BaseRVFLClas
                 UserWarning,
                 stacklevel=7,
             )
-
-    def _leaves_out(self):
-        return super()._leaves_out() and self.graph is None
-
-    def _use_left_out(self, prepared, total, scores):
-        if self.calibrate and self.graph is not None:
-            scores = self._scores_of_folds(prepared, total)
-        super()._use_left_out(prepared, total, scores)

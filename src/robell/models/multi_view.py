@@ -236,14 +236,6 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
             term[c, c] = super()._penalty_term(M[:, c], rows)
         return term
 
-    def _leaves_out(self):
-        return super()._leaves_out() and self.graph is None
-
-    def _use_left_out(self, prepared, total, scores):
-        if self.calibrate and self.graph is not None:
-            scores = self._scores_of_folds(prepared, total)
-        super()._use_left_out(prepared, total, scores)
-
     def _constants(self):
         """Return the places of the views' constants among the columns."""
         return [c.start for c in self._blocks().columns] if self.output_bias else []

@@ -193,11 +193,6 @@ class VarianceRVFLClassifier(StreamingMixin, OwnPenalty, BaseRVFLClassifier):
             loo = found.loo_scores  # least squares of independent columns: no penalty enters
         return replace(found, beta=R @ found.beta, loo_scores=loo)
 
-    def _use_left_out(self, prepared, total, scores):
-        if self.calibrate and scores is None:
-            scores = self._scores_of_folds(prepared, total)
-        super()._use_left_out(prepared, total, scores)
-
     # -- streams and passes ----------------------------------------------------------------
 
     def _solve_from_sums(self, state):

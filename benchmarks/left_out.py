@@ -1,0 +1,165 @@
+"""How honest left-out scores are: against refits without the row, and as probabilities of new rows.
+
+    python benchmarks/left_out.py
+    python benchmarks/left_out.py --models HuberRVFLClassifier --tables 5
+
+Overlapping generated tables of 150 rows. Every classifier of the family, in its forms, prints the
+area under the ROC curve (AUC) of the scores that its probabilities are fitted to, less that of the
+scores of models really fitted without each row, everything made again: the mean over ten tables,
+with its standard error. Then what the log-odds of 20,000 new rows ought to be multiplied by, the
+slope of a logistic regression of their labels: the mean over 20 tables; 1 is calibrated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from functools import partial
+from unittest.mock import patch
+
+import numpy as np
+from scipy.special import logit
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_limits
+
+import robell
+from robell.models import _base, granular_ball
+
+SIZES, COLUMNS, APART = (90, 60), 5, 1.5
+N_NEW, N_REFITTED, N_TABLES = 20_000, 10, 20
+LARGEST_ODDS = 1e-12  # probabilities nearer to 0 or 1 are taken for this
+
+# Every classifier of the family, and the forms of it that leave rows out in another way.
+FORMS = {
+    "BaseRVFLClassifier": [{}],
+    "RVFLClassifier": [{}, {"class_weight": "balanced"}],
+    "ELMClassifier": [{}],
+    "RoBellRVFLClassifier": [
+        {},
+        {"kernel_width": "scale"},
+        {"kernel_width": "scale", "class_weight": None},
+        {"kernel_width": "scale", "rho": 0.3},
+        {"kernel_width": "scale", "membership": "approximate"},
+    ],
+    "NeuroFuzzyRVFLClassifier": [{}],
+    "ComplexRVFLClassifier": [{}, {"augmented": False}],
+    "GranularBallRVFLClassifier": [{}, {"graph": "lda"}],
+    "IntuitionisticFuzzyRVFLClassifier": [
+        {},
+        {"score_power": 1},
+        {"score_power": 1, "class_weight": "ratio", "graph": "lda"},
+    ],
+    "HuberRVFLClassifier": [{}, {"center": "median"}, {"threshold": 0.5}],
+    "VarianceRVFLClassifier": [{}, {"variance": "total"}],
+    "RVFLPlusClassifier": [{}],
+    "KernelRVFLPlusClassifier": [{}],
+    "MultiViewRVFLClassifier": [
+        {"views": [slice(0, 2), slice(2, 5)]},
+        {"views": [slice(0, 2), slice(2, 5)], "graph": "lda"},
+    ],
+    "DeepRVFLClassifier": [{}, {"combine": "concat"}],
+    "NoiseRobustRVFLClassifier": [{"n_rounds": 0}, {}],
+}
+PRIVILEGED = ("RVFLPlusClassifier", "KernelRVFLPlusClassifier")
+
+
+def draw(rng, sizes):
+    """Return rows of two overlapping classes, and columns that only training rows have."""
+    y = np.repeat([0, 1], sizes)
+    X = rng.normal(size=(len(y), COLUMNS))
+    X[:, 0] += APART * y
+    return X, y, X[:, :2] + rng.normal(size=(len(y), 2))
+
+
+def fitted(model, X, y, Z):
+    """Return a model fitted to rows, with the further columns where it takes them."""
+    more = {"privileged": Z} if type(model).__name__ in PRIVILEGED else {}
+    return clone(model).fit(X, y, **more)
+
+
+def difference(scores):
+    """Return the score of the second class less the first's."""
+    return scores[:, 1] - scores[:, 0]
+
+
+def calibration_scores(model, X, y, Z):
+    """Return the scores of the training rows that the probabilities are fitted to."""
+    found = []
+
+    def keep(scores, *arguments, then):
+        found.append(difference(np.asarray(scores)))
+        return then(scores, *arguments)
+
+    robust = robell.NoiseRobustRVFLClassifier
+    decide, calibrate = robust._fit_decision, partial(keep, then=_base.fit_calibration)
+    with (
+        patch.object(_base, "fit_calibration", calibrate),
+        patch.object(granular_ball, "fit_calibration", calibrate),
+        patch.object(
+            robust,
+            "_fit_decision",
+            lambda self, scores, *rest: keep(scores, *rest, then=partial(decide, self)),
+        ),
+    ):
+        fitted(model, X, y, Z)
+    return found[-1]
+
+
+def refitted_scores(model, X, y, Z):
+    """Return the score of every row by a model fitted to all others."""
+    scores = np.empty(len(y))
+    for i in range(len(y)):
+        rest = np.arange(len(y)) != i
+        one = fitted(model, X[rest], y[rest], Z[rest])
+        scores[i] = difference(np.asarray(one._class_scores(X[i : i + 1])))[0]
+    return scores
+
+
+def optimism(model, seed):
+    """Return by how much the AUC of the calibration's scores exceeds that of refits."""
+    X, y, Z = draw(np.random.default_rng(seed), SIZES)
+    held = calibration_scores(model, X, y, Z)
+    if "calibrate" in model.get_params():
+        model = clone(model).set_params(calibrate=False)
+    return roc_auc_score(y, held) - roc_auc_score(y, refitted_scores(model, X, y, Z))
+
+
+def slope(model, seed):
+    """Return what the log-odds of new rows ought to be multiplied by."""
+    X, y, Z = draw(np.random.default_rng(1000 + seed), SIZES)
+    share = N_NEW // sum(SIZES)
+    X_new, y_new, _ = draw(np.random.default_rng(2000 + seed), [share * size for size in SIZES])
+    P = fitted(model, X, y, Z).predict_proba(X_new)[:, 1]
+    odds = logit(np.clip(P, LARGEST_ODDS, 1.0 - LARGEST_ODDS))
+    return float(LogisticRegression(C=np.inf).fit(odds[:, None], y_new).coef_[0, 0])
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--models", nargs="+", default=list(FORMS), choices=list(FORMS))
+    parser.add_argument("--refitted", type=int, default=N_REFITTED, help="tables of refits")
+    parser.add_argument("--tables", type=int, default=N_TABLES, help="tables of slopes")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("| classifier | held less refitted AUC | standard error | slope | standard error |")
+    print("|---|---|---|---|---|", flush=True)
+    for name in options.models:
+        for form in FORMS[name]:
+            model = getattr(robell, name)(**form, random_state=0)
+            with threadpool_limits(1):
+                gaps = [optimism(model, seed) for seed in range(options.refitted)]
+                slopes = [slope(model, seed) for seed in range(options.tables)]
+            said = ", ".join(f"{key}={value!r}" for key, value in form.items())
+            cells = [f"`{name}({said})`"]
+            for values in (gaps, slopes):
+                error = np.std(values, ddof=1) / np.sqrt(len(values)) if values[1:] else np.nan
+                cells += [f"{np.mean(values):.3f}" if values else "", f"{error:.3f}"]
+            print("| " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
