@@ -25,6 +25,7 @@ from robell.models._family import (
 from robell.models._shell import Prepared, RidgeShell
 from robell.models._validation import LARGEST_WEIGHT, TrainingRows
 
+
 def one_hot_rows(X, labels, weight, n_classes):
     """Return rows as a fit's slots want them, all of them present."""
     rows = TrainingRows(X, labels, weight)
@@ -204,12 +205,14 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
         fold = deal_out(*rows)
         for k in range(fold.max() + 1):
             held, kept = fold == k, fold != k
-            if kept.any():
-                part = TrainingRows(*(values[kept] for values in rows))
-                importance = self._importance_of(part)
-                penalty = self._fit_penalty(self._design(part.X), part)
-                total = part.multiplicity * (1.0 if importance is None else importance)
-                some = total > 0.0
+            if not kept.any():
+                return  # all rows are equal: none can be scored by others
+            part = TrainingRows(*(values[kept] for values in rows))
+            importance = self._importance_of(part)
+            penalty = self._fit_penalty(self._design(part.X), part)
+            total = part.multiplicity * (1.0 if importance is None else importance)
+            some = total > 0.0
+            if some.any():
                 yield held, (part.X[some], T[kept][some], total[some], penalty)
 
     def _importance_of(self, rows):
