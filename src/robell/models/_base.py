@@ -184,44 +184,45 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
 
     def _calibration(self, samples, T, total, loo_scores):
         """Return slope and offsets of the probabilities."""
-        weight = even_within_classes(total, T, samples.multiplicity)
+        T, weight = self._counted(samples, T, total)
         slope, offsets = fit_calibration(loo_scores, T, weight)
         return slope, beside(offsets, T)
 
+    def _counted(self, samples, T, total):
+        """Return the targets of the samples, and how much each counts in the probabilities."""
+        return T, even_within_classes(total, T, samples.multiplicity)
+
     def _scores_of_folds(self, prepared):
-        """Return the scores of the rows by models fitted, weights and penalty, without their fold.
+        """Return the scores of the samples by models fitted, weights and all, without their fold.
 
         For models that no row can be left out of in closed form.
         """
-        scores = np.zeros_like(prepared.T)
+        X = prepared.samples.X
+        scores = np.zeros((len(X), len(self.classes_)))
         for held, fitted in self._folds(prepared):
             found = copy(self)._fit_ridge(*fitted, False)
-            scores[held] = self._linear_scores(prepared.rows.X[held], found.beta)
+            scores[held] = self._linear_scores(X[held], found.beta)
         return scores
 
     def _folds(self, prepared):
-        """Yield each fold's rows, and X, T, weights and penalty made of all other rows."""
-        rows, T = prepared.rows, prepared.T
-        fold = deal_out(*rows)
+        """Yield each fold's samples, and X, T, weights and penalty made of all other samples."""
+        samples, setting = prepared.samples, {n: getattr(self, n) for n in self._weight_parameters}
+        fold = deal_out(*samples)
         for k in range(fold.max() + 1):
             held, kept = fold == k, fold != k
             if not kept.any():
                 return  # all rows are equal: none can be scored by others
-            part = TrainingRows(*(values[kept] for values in rows))
-            importance = self._importance_of(part)
-            penalty = self._fit_penalty(self._design(part.X), part)
-            total = part.multiplicity * (1.0 if importance is None else importance)
-            some = total > 0.0
+            part = TrainingRows(*(values[kept] for values in samples))
+            seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
+            twin = self._of_classes(seen)
+            rows = twin._fit_rows(part._replace(labels=labels))
+            (importance,) = twin._importances(one_hot_rows(*rows, len(seen)), [setting], {})
+            rows = rows._replace(labels=seen[rows.labels])
+            penalty = self._fit_penalty(self._design(rows.X), rows)
+            total = rows.multiplicity * (1.0 if importance is None else importance)
+            some, T = total > 0.0, one_hot(rows.labels, len(self.classes_))
             if some.any():
-                yield held, (part.X[some], T[kept][some], total[some], penalty)
-
-    def _importance_of(self, rows):
-        """Return the importance of rows by themselves; some classes may have none of them."""
-        seen, labels = np.unique(rows.labels, return_inverse=True)
-        twin = self._of_classes(seen)
-        part = one_hot_rows(rows.X, labels, rows.multiplicity, len(seen))
-        setting = {name: getattr(self, name) for name in self._weight_parameters}
-        return next(iter(twin._importances(part, [setting], {})))
+                yield held, (rows.X[some], T[some], total[some], penalty)
 
     def _of_classes(self, seen):
         """Return a copy of the model that knows the classes at some places only."""

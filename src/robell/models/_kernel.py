@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,9 +12,8 @@ from robell._core.array import in_double_precision, is_tensor
 from robell._core.membership.equations import kernel_statistics, scale_kernel_width
 from robell._core.membership.pairs import Workers, pairs_to_compare
 from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
-from robell._core.ridge.loo import place_of_smallest
 from robell._core.tools.progress import Progress
-from robell.models._shell import PAPER_C
+from robell.models._folds import LeftOutInFolds
 from robell.models._threads import one_blas_thread
 
 JOBS = [
@@ -46,36 +44,13 @@ def exact_statistics(rows, n_classes, width, n_jobs):
         return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
 
 
-class WeighedByKernel:
+class WeighedByKernel(LeftOutInFolds):
     """Adds row weights made of the statistics of all pairs of rows; not for direct use.
 
     A model has ``kernel_width``, ``n_jobs``, and says in ``_weights_of`` what the statistics and a
     setting of its ``_weight_parameters`` make of every row, and in ``_remember_weights`` what of it
     is kept.
     """
-
-    def _leaves_out(self):
-        # The weights of a row's neighbours know its label, and change when it is left out: no
-        # closed form makes them again, so folds are refitted.
-        return False
-
-    def _fit_weighted(self, prepared, importance):
-        """Solve; C is chosen by the errors of rows in folds that neither ridge nor weights know."""
-        if self.C != "loo":
-            return super()._fit_weighted(prepared, importance)
-        folds, chosen = list(self._folds(prepared)), copy(self)
-        chosen._folds = lambda prepared: folds  # weights are made once for C and probabilities
-        errors = np.empty(len(PAPER_C))
-        total = prepared.rows.multiplicity * importance
-        for k, C in enumerate(PAPER_C.tolist()):
-            chosen.C = C
-            misses = np.square(prepared.T - chosen._scores_of_folds(prepared)).sum(axis=1)
-            errors[k] = total @ misses
-        chosen.C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
-        found = vars(chosen._fit_weighted(prepared, importance))
-        del found["_folds"]
-        vars(self).update(found | {"C": "loo"})
-        return self
 
     def _weights_of(self, rows, statistics, width, setting):
         """Return what a setting makes of the rows; the row weights are ``importance`` of it."""

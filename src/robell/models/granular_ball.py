@@ -11,14 +11,15 @@ from robell._core.array import one_hot
 from robell._core.balls.granular import Balls, describe_balls, distinct_rows, grow_balls, keep_balls
 from robell._core.balls.graphs import SCATTERS
 from robell._core.membership.distances import require_squares
-from robell._core.ridge.calibrate import fit_calibration
+from robell._core.ridge.calibrate import even_within_classes
 from robell.models._base import BaseRVFLClassifier
 from robell.models._capabilities import Capabilities
+from robell.models._folds import LeftOutInFolds
 from robell.models._penalty import WithGraph
 from robell.models._validation import TrainingRows
 
 
-class GranularBallRVFLClassifier(WithGraph, BaseRVFLClassifier):
+class GranularBallRVFLClassifier(LeftOutInFolds, WithGraph, BaseRVFLClassifier):
     """GB-RVFL, and GE-GB-RVFL with a ``graph``: an RVFL network fitted to granular balls.
 
     The training rows are split by 2-means until every ball is pure enough; the network is fitted
@@ -157,7 +158,7 @@ class GranularBallRVFLClassifier(WithGraph, BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    _capabilities = Capabilities(exact_search=True, calibrates_left_out=False)
+    _capabilities = Capabilities(exact_search=True)
 
     def _fit_rows(self, rows):
         require_squares(rows.X)
@@ -178,12 +179,10 @@ class GranularBallRVFLClassifier(WithGraph, BaseRVFLClassifier):
         self.balls_ = balls._asdict() | {"label": self.classes_[balls.label], "used": used}
         return TrainingRows(balls.center[used], balls.label[used], np.ones(used.sum()))
 
-    def _calibration(self, samples, T, total, loo_scores):
-        """Calibrate on the samples: the network has seen their balls' centres, not them."""
-        T = one_hot(samples.labels, len(self.classes_))
+    def _counted(self, samples, T, total):
+        T = one_hot(samples.labels, len(self.classes_))  # of the samples: the rows are balls
         cost = self._class_cost(samples.labels, samples.multiplicity)
-        weight = samples.multiplicity
-        if cost is not None:
-            weight = weight * cost[samples.labels]
-            weight *= samples.multiplicity.sum() / weight.sum()
-        return fit_calibration(self._class_scores(samples.X), T, weight)
+        weight = (
+            samples.multiplicity if cost is None else samples.multiplicity * cost[samples.labels]
+        )
+        return T, even_within_classes(weight, T, samples.multiplicity)
