@@ -4,13 +4,13 @@
     python benchmarks/left_out.py --models HuberRVFLClassifier --tables 5
     python benchmarks/left_out.py --models NoiseRobustRVFLClassifier --noise 0.2
 
-Overlapping generated tables of 150 rows: two Gaussians, ``--apart`` deviations apart in one of five
-columns, with a share ``--noise`` of the training labels wrong. Every classifier of the family, in
-its forms, prints the area under the ROC curve (AUC) of the scores that its probabilities are fitted
-to, less that of the scores of models really fitted without each row, everything made again: the
-mean over ten tables, with its standard error. Then what the log-odds of 20,000 new rows ought to be
-multiplied by, the slope of a logistic regression of their true labels: the mean over 20 tables; 1
-is calibrated.
+Overlapping generated tables of 150 rows (``--rows``), 40 % of them of the second class: two
+Gaussians, ``--apart`` deviations apart in one of five columns, with a share ``--noise`` of the
+training labels wrong. Every classifier of the family, in its forms, prints the area under the ROC
+curve (AUC) of the scores that its probabilities are fitted to, less that of the scores of models
+really fitted without each row, everything made again: the mean over ten tables, with its standard
+error. Then what the log-odds of 20,000 new rows ought to be multiplied by, the slope of a logistic
+regression of their true labels: the mean over 20 tables; 1 is calibrated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import robell
 from robell.models import _base
 from robell.noise import flip_uniformly
 
-SIZES, COLUMNS = (90, 60), 5
+COLUMNS = 5
 N_NEW, N_REFITTED, N_TABLES = 20_000, 10, 20
 LARGEST_ODDS = 1e-12  # probabilities nearer to 0 or 1 are taken for this
 
@@ -68,6 +68,11 @@ FORMS = {
 PRIVILEGED = ("RVFLPlusClassifier", "KernelRVFLPlusClassifier")
 
 
+def sizes(n_rows):
+    """Return the sizes of the two classes."""
+    return [n_rows - 2 * n_rows // 5, 2 * n_rows // 5]
+
+
 def draw(seed, sizes, apart):
     """Return rows of two overlapping classes, and columns that only training rows have."""
     rng, y = np.random.default_rng(seed), np.repeat([0, 1], sizes)
@@ -76,9 +81,9 @@ def draw(seed, sizes, apart):
     return X, y, X[:, :2] + rng.normal(size=(len(y), 2))
 
 
-def training(seed, apart, noise):
+def training(seed, n_rows, apart, noise):
     """Return a training table, some of its labels wrong."""
-    X, y, Z = draw(seed, SIZES, apart)
+    X, y, Z = draw(seed, sizes(n_rows), apart)
     return X, flip_uniformly(y, noise, random_state=seed)[0], Z
 
 
@@ -125,20 +130,19 @@ def refitted_scores(model, X, y, Z):
     return scores
 
 
-def optimism(model, seed, apart, noise):
+def optimism(model, seed, *kind):
     """Return by how much the AUC of the calibration's scores exceeds that of refits."""
-    X, y, Z = training(seed, apart, noise)
+    X, y, Z = training(seed, *kind)
     held = calibration_scores(model, X, y, Z)
     if "calibrate" in model.get_params():
         model = clone(model).set_params(calibrate=False)
     return roc_auc_score(y, held) - roc_auc_score(y, refitted_scores(model, X, y, Z))
 
 
-def slope(model, seed, apart, noise):
+def slope(model, seed, n_rows, apart, noise):
     """Return what the log-odds of new rows ought to be multiplied by."""
-    X, y, Z = training(1000 + seed, apart, noise)
-    share = N_NEW // sum(SIZES)
-    X_new, y_new, _ = draw(2000 + seed, [share * size for size in SIZES], apart)
+    X, y, Z = training(1000 + seed, n_rows, apart, noise)
+    X_new, y_new, _ = draw(2000 + seed, sizes(N_NEW), apart)
     P = fitted(model, X, y, Z).predict_proba(X_new)[:, 1]
     odds = logit(np.clip(P, LARGEST_ODDS, 1.0 - LARGEST_ODDS))
     return float(LogisticRegression(C=np.inf).fit(odds[:, None], y_new).coef_[0, 0])
@@ -151,10 +155,11 @@ def main():
     parser.add_argument("--models", nargs="+", default=list(FORMS), choices=list(FORMS))
     parser.add_argument("--refitted", type=int, default=N_REFITTED, help="tables of refits")
     parser.add_argument("--tables", type=int, default=N_TABLES, help="tables of slopes")
+    parser.add_argument("--rows", type=int, default=150, help="of a table")
     parser.add_argument("--apart", type=float, default=1.5, help="1 overlaps more")
     parser.add_argument("--noise", type=float, default=0.0, help="share of wrong labels")
     options = parser.parse_args()
-    kind = options.apart, options.noise
+    kind = options.rows, options.apart, options.noise
     warnings.simplefilter("ignore")
     print("| classifier | held less refitted AUC | standard error | slope | standard error |")
     print("|---|---|---|---|---|", flush=True)
@@ -170,7 +175,7 @@ def main():
             cells = [f"`{name}({said})`"]
             for values in (gaps, slopes):
                 error = np.std(values, ddof=1) / np.sqrt(len(values)) if values[1:] else np.nan
-                cells += [f"{np.mean(values):.3f}" if values else "", f"{error:.3f}"]
+                cells += [f"{np.mean(values):.3f}", f"{error:.3f}"] if values else ["", ""]
             print("| " + " | ".join(cells) + " |", flush=True)
 
 

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from robell import (
+    BaseRVFLClassifier,
     GranularBallRVFLClassifier,
     HuberRVFLClassifier,
     IntuitionisticFuzzyRVFLClassifier,
@@ -187,3 +188,27 @@ def test_small_tables_have_more_folds(rng):
     np.testing.assert_array_equal(
         deal_out(X, 1 - y, np.ones(len(y))), deal_out(X, y, np.ones(len(y)))
     )
+
+
+class ShareOfOwnClass(BaseRVFLClassifier):
+    """Weighs a row by the share of its class among its five nearest rows, itself included."""
+
+    def _leaves_out(self):
+        return False
+
+    def _fit_weights(self, prepared):
+        X, labels, _ = prepared.rows
+        near = np.argsort(np.square(X[:, None] - X).sum(axis=2), axis=1)[:, :5]
+        self.share_ = (labels[near] == labels[:, None]).mean(axis=1)
+        return self.share_
+
+
+def test_a_variant_whose_weights_know_labels_can_ask_for_folds(monkeypatch):
+    X, y = overlapping(0, (40, 20))
+    model = ShareOfOwnClass(9, random_state=0)
+    found = calibration_scores(model, X, y, monkeypatch)
+    fold = deal_out(X, y, np.ones(60))
+    for k in range(10):
+        refit = clone(model).set_params(calibrate=False).fit(X[fold != k], y[fold != k])
+        np.testing.assert_allclose(found[fold == k], refit.decision_function(X[fold == k]))
+    assert len(clone(model).fit(X, y).share_) == 60  # of all rows, not of a fold

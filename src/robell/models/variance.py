@@ -107,8 +107,8 @@ class VarianceRVFLClassifier(StreamingMixin, OwnPenalty, BaseRVFLClassifier):
     Leave-one-out scores, for ``C="loo"`` and the probabilities, leave the row out of the scatter
     too, by a change of rank two; the divisor stays the number of rows of the class with it. With
     the scatter of all rows held fixed, they would choose far too large a ``variance_weight``. Where
-    ``C=np.inf`` meets more columns than independent rows, probabilities are fitted on five folds
-    instead.
+    ``C=np.inf`` meets more columns than independent rows, probabilities are fitted on ten folds
+    instead (five beyond 2,000 distinct rows).
 
     References
     ----------
