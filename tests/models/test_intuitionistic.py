@@ -188,47 +188,31 @@ def test_weights_of_graph_rows_are_copies(rng, kind):
 # -- leaving out ---------------------------------------------------------------------
 
 
+@QUIET
 @pytest.mark.parametrize("n_hidden", [6, 90], ids=["tall", "wide"])
-def test_left_out_scores_are_refits_without_the_row(rng, n_hidden):
-    """Scores of rows held fixed, as RoBell's memberships are; zeros among them."""
-    X, y = clouds(rng, (25, 12))
-    model = IntuitionisticFuzzyRVFLClassifier(n_hidden, C=2.0, random_state=0)
-    prepared = model._prepare(X, y)
-    weight = model._fit_weights(prepared)
-    assert (weight == 0).any()
-    found = {}
-    model._use_left_out = lambda prepared, total, scores: found.update(scores=scores)
-    model._fit_weighted(prepared, weight)
-    M, T = model._features(X), np.eye(2)[y]
-    for i in range(len(y)):
-        rest = np.arange(len(y)) != i
-        beta = penalised(M[rest], T[rest], weight[rest], 2.0, 0)
-        np.testing.assert_allclose(found["scores"][i], M[i] @ beta, atol=1e-10)
-
-
-def test_a_graph_calibrates_on_folds_with_graphs_of_their_own(rng):
-    X, y = clouds(rng, (25, 12))
-    model = IntuitionisticFuzzyRVFLClassifier(6, graph_weight=0.5, random_state=0, **GRAPHS)
-    prepared = model._prepare(X, y)
-    model.fit(X, y)
-    total = np.array([12 / 25, 1.0])[y] * model.score_
-    scores = model._scores_of_folds(prepared, total)
-    fold = deal_out(X, y, np.ones(len(y)), 5)
-    M, T = model._features(X), np.eye(2)[y]
-    for k in range(5):
+@pytest.mark.parametrize("more", [{}, {"graph_weight": 0.5, **GRAPHS}], ids=["scores", "graph"])
+def test_left_out_scores_are_refits_without_the_fold(rng, n_hidden, more):
+    """Scores, class costs and graphs made again of the other rows."""
+    X, y = clouds(rng, (25, 12, 4))
+    model = IntuitionisticFuzzyRVFLClassifier(n_hidden, C=2.0, random_state=0, **more).fit(X, y)
+    assert (model.score_ == 0).any()
+    scores = model._scores_of_folds(model._prepare(X, y))
+    fold = deal_out(X, y, np.ones(len(y)))
+    assert fold.max() == 9
+    for k in range(10):
         rest = fold != k
-        beta = penalised(M[rest], T[rest], total[rest], 1.0, 0.5 * lda_term(M[rest], y[rest]))
-        np.testing.assert_allclose(scores[~rest], M[~rest] @ beta, atol=1e-9)
+        model.set_params(calibrate=False).fit(X[rest], y[rest])
+        np.testing.assert_allclose(scores[~rest], model._class_scores(X[~rest]), atol=1e-9)
 
 
 def test_folds_know_content_and_class_only(rng):
     X, y = clouds(rng, (33, 12))
-    fold = deal_out(X, y, np.ones(len(y)), 5)
+    fold = deal_out(X, y, np.ones(len(y)))
     order = rng.permutation(np.repeat(np.arange(len(y)), rng.integers(1, 4, len(y))))
-    np.testing.assert_array_equal(deal_out(X[order], y[order], np.ones(len(order)), 5), fold[order])
+    np.testing.assert_array_equal(deal_out(X[order], y[order], np.ones(len(order))), fold[order])
     for c in (0, 1):
-        assert np.ptp(np.bincount(fold[y == c], minlength=5)) <= 1
-    assert set(deal_out(X[:3], y[:3], np.ones(3), 5)) == {0, 1, 2}
+        assert np.ptp(np.bincount(fold[y == c], minlength=10)) <= 1
+    assert set(deal_out(X[:3], y[:3], np.ones(3))) == {0, 1, 2}
 
 
 def test_a_graph_does_not_leave_rows_out_for_C():

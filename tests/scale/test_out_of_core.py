@@ -154,8 +154,11 @@ def test_robell_in_passes_predicts_what_fit_predicts(rng, monkeypatch):
     model = RoBell(30, random_state=0, kernel_width="scale")
     found = in_passes(model, list(batches(X, y, (700,))), classes=[0, 1], n_features=6)
     expected = RoBellRVFLClassifier(**model.get_params()).fit(X, y)
-    assert (found.predict(X) != expected.predict(X)).mean() < 0.01
-    assert np.abs(found.predict_proba(X) - expected.predict_proba(X)).max() < 0.05
+    agree = found.predict(X) == expected.predict(X)
+    assert agree.mean() > 0.99
+    # Where the predicted class changes, the likeliest one does.
+    difference = np.abs(found.predict_proba(X) - expected.predict_proba(X))
+    assert difference[agree].max() < 0.02
 
 
 def test_what_goes_wrong_in_passes_is_said(many):

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from robell._core.array import beside, is_tensor, one_hot, to_host
 from robell._core.membership.equations import CLASS_COSTS, class_sizes
-from robell._core.ridge.calibrate import calibrated_probability, fit_calibration
+from robell._core.ridge.calibrate import (
+    calibrated_probability,
+    even_within_classes,
+    fit_calibration,
+)
+from robell._core.ridge.folds import deal_out
 from robell.models._family import (
     FamilyClassifier,
     of_both_classes,
     require_finite_scores,
 )
-from robell.models._shell import RidgeShell
-from robell.models._validation import LARGEST_WEIGHT
+from robell.models._shell import Prepared, RidgeShell
+from robell.models._validation import LARGEST_WEIGHT, TrainingRows
+
+
+def one_hot_rows(X, labels, weight, n_classes):
+    """Return rows as a fit's slots want them, all of them present."""
+    rows = TrainingRows(X, labels, weight)
+    return Prepared(rows, rows, one_hot(labels, n_classes), np.arange(len(X)), len(X))
 
 
 def _calibrates(estimator):
@@ -163,17 +176,64 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
 
     def _use_left_out(self, prepared, total, scores):
         if self.calibrate:
+            if scores is None and self._capabilities.calibrates_left_out:
+                scores = self._scores_of_folds(prepared)
             self.calibration_slope_, self.calibration_offsets_ = self._calibration(
                 prepared.samples, prepared.T, total, scores
             )
 
     def _calibration(self, samples, T, total, loo_scores):
         """Return slope and offsets of the probabilities."""
-        # Under the weights of fit, with the total count of the rows given: the threshold of
-        # predict is where those weights put it, and probabilities must agree.
-        seen = total * (samples.multiplicity.sum() / total.sum())
-        slope, offsets = fit_calibration(loo_scores, T, seen)
+        T, weight = self._counted(samples, T, total)
+        slope, offsets = fit_calibration(loo_scores, T, weight)
         return slope, beside(offsets, T)
+
+    def _counted(self, samples, T, total):
+        """Return the targets of the samples, and how much each counts in the probabilities."""
+        return T, even_within_classes(total, T, samples.multiplicity)
+
+    def _scores_of_folds(self, prepared):
+        """Return the scores of the samples by models fitted, weights and all, without their fold.
+
+        For models that no row can be left out of in closed form.
+        """
+        X = prepared.samples.X
+        scores = np.zeros((len(X), len(self.classes_)))
+        for held, fitted in self._folds(prepared):
+            found = copy(self)._fit_ridge(*fitted, False)
+            scores[held] = self._linear_scores(X[held], found.beta)
+        return scores
+
+    def _folds(self, prepared):
+        """Yield each fold's samples, and X, T, weights and penalty made of all other samples."""
+        samples, setting = prepared.samples, {n: getattr(self, n) for n in self._weight_parameters}
+        fold = deal_out(*samples)
+        for k in range(fold.max() + 1):
+            held, kept = fold == k, fold != k
+            if not kept.any():
+                return  # all rows are equal: none can be scored by others
+            part = TrainingRows(*(values[kept] for values in samples))
+            seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
+            twin = self._of_classes(seen)
+            rows = twin._fit_rows(part._replace(labels=labels))
+            (importance,) = twin._importances(one_hot_rows(*rows, len(seen)), [setting], {})
+            rows = rows._replace(labels=seen[rows.labels])
+            penalty = self._fit_penalty(self._design(rows.X), rows)
+            total = rows.multiplicity * (1.0 if importance is None else importance)
+            some, T = total > 0.0, one_hot(rows.labels, len(self.classes_))
+            if some.any():
+                yield held, (rows.X[some], T[some], total[some], penalty)
+
+    def _of_classes(self, seen):
+        """Return a copy of the model that knows the classes at some places only."""
+        twin = clone(self)
+        vars(twin).update({k: v for k, v in vars(self).items() if k != "_stream"})
+        twin.classes_ = self.classes_[seen]
+        if isinstance(self.class_weight, dict):
+            self._class_cost_from_dict()  # raises for labels that are no class at all
+            known = set(twin.classes_.tolist())
+            twin.class_weight = {c: w for c, w in self.class_weight.items() if c in known}
+        return twin
 
     def _fit_weights(self, prepared):
         """Return the importance of every training row, or None for ones (slot: weights)."""
@@ -235,8 +295,8 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
 
         The predicted class is always the likeliest. Without class costs or memberships,
         probabilities estimate how often each class occurs among rows with such scores. With them
-        the calibration weighs each row's leave-one-out score by the row's cost, so that the
-        probabilities are those of a population so weighted, not frequencies in the data. Costs
+        the probabilities are those of a population in which each class has the total weight that
+        it has in the fit, not frequencies in the data; rows of one class count alike. Costs
         given as ``sample_weight`` give the same scores and probabilities within 0.03 in what was
         tried: weights also say how many rows there are, which costs do not.
 

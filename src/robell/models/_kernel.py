@@ -13,6 +13,7 @@ from robell._core.membership.equations import kernel_statistics, scale_kernel_wi
 from robell._core.membership.pairs import Workers, pairs_to_compare
 from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
 from robell._core.tools.progress import Progress
+from robell.models._folds import LeftOutInFolds
 from robell.models._threads import one_blas_thread
 
 JOBS = [
@@ -43,7 +44,7 @@ def exact_statistics(rows, n_classes, width, n_jobs):
         return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
 
 
-class WeighedByKernel:
+class WeighedByKernel(LeftOutInFolds):
     """Adds row weights made of the statistics of all pairs of rows; not for direct use.
 
     A model has ``kernel_width``, ``n_jobs``, and says in ``_weights_of`` what the statistics and a

@@ -7,17 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
-from sklearn.base import clone
 
 from robell._core.array import one_hot, sum_by_group
 from robell._core.membership.frozen import frozen_membership
 from robell._core.membership.reservoir import settle
-from robell._core.ridge.calibrate import fit_calibration
+from robell._core.ridge.calibrate import even_within_classes, fit_calibration
 from robell._core.ridge.solve import REFINE_BELOW
 from robell._core.ridge.state import GramSolution, left_out_errors, left_out_scores, solve
 from robell._core.ridge.twins import find_twins
-from robell.models._shell import PAPER_C, Prepared
-from robell.models._validation import TrainingRows
+from robell.models._base import one_hot_rows
+from robell.models._shell import PAPER_C
 
 INACCURATE_BELOW = 1e-12  # rcond at which output weights keep about six digits
 SOLVED = ("coef_", "intercept_", "solver_", "C_", "kernel_width_")
@@ -32,6 +31,7 @@ class Sample(NamedTuple):
     counted: np.ndarray  # how many rows seen each stands for, with its weight
     merged: tuple[np.ndarray, ...]  # rows, targets, weights and counts of the merged rows
     group: np.ndarray | slice  # the merged row of every row
+    seen: np.ndarray | None = None  # how many rows seen each stands for; of classes
 
 
 class Found(NamedTuple):
@@ -177,9 +177,9 @@ class SolvedClasses(SolvedFromSums):
             self.kernel_width_ = state.frozen.means.landmarks.width
         if self.calibrate:
             scores = self._scores_of_sample(state, found)
-            counted = found.sample.counted * (state.sizes.sum() / found.sample.counted.sum())
+            T, counted = found.sample.T, found.sample.counted
             self.calibration_slope_, self.calibration_offsets_ = fit_calibration(
-                scores[found.sample.group], found.sample.T, counted
+                scores[found.sample.group], T, even_within_classes(counted, T, found.sample.seen)
             )
         self._set_output_weights(found.solution.beta)
 
@@ -200,20 +200,14 @@ class SolvedClasses(SolvedFromSums):
             weight *= cost[kept.labels]
         known = np.bincount(kept.labels, weights=kept.weight, minlength=len(self.classes_))
         stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
-        return merged_sample(kept.rows, T, weight, weight * stands_for)
+        sample = merged_sample(kept.rows, T, weight, weight * stands_for)
+        return sample._replace(seen=kept.weight * stands_for)
 
     def _solve_from_rows(self, reservoir):
         """Do what ``fit`` does with the rows kept, which are all rows seen."""
         kept = settle(reservoir)
         seen = np.unique(kept.labels)
-        twin = clone(self)  # for fit's attributes of every row, which have no meaning here
-        vars(twin).update({k: v for k, v in vars(self).items() if k != "_stream"})
-        # Memberships and costs are those of the classes seen.
-        twin.classes_ = self.classes_[seen]
-        if isinstance(self.class_weight, dict):
-            self._class_cost_from_dict()  # raises for labels that are no class at all
-            known = set(twin.classes_.tolist())
-            twin.class_weight = {c: w for c, w in self.class_weight.items() if c in known}
+        twin = self._of_classes(seen)  # memberships and costs are those of the classes seen
         places = np.searchsorted(seen, kept.labels)
         importance = twin._fit_weights(one_hot_rows(kept.rows, places, kept.weight, len(seen)))
         twin.classes_ = self.classes_
@@ -221,12 +215,6 @@ class SolvedClasses(SolvedFromSums):
             one_hot_rows(kept.rows, kept.labels, kept.weight, len(self.classes_)), importance
         )
         vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
-
-
-def one_hot_rows(X, labels, weight, n_classes):
-    """Return rows as a fit's slots want them, all of them present."""
-    rows = TrainingRows(X, labels, weight)
-    return Prepared(rows, rows, one_hot(labels, n_classes), np.arange(len(X)), len(X))
 
 
 def merged_sample(X, T, weight, counted):

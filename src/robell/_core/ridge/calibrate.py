@@ -61,6 +61,21 @@ def smoothed_targets(T: Any, weight: Any) -> Any:
     return T * (1.0 - other) + (1.0 - T) * (other / (T.shape[1] - 1))
 
 
+def even_within_classes(total: Any, T: Any, multiplicity: Any) -> Any:
+    """Return weights under which rows of a class count alike, and classes as in ``total``.
+
+        v_i = m_i Σ_{j in c} w_j / Σ_{j in c} m_j,    scaled to Σ_i v_i = Σ_i m_i
+
+    The threshold of predict is where the weights put it, so the classes' totals must stay. Weights
+    within a class know the label: they are small just where the scores are wrong, and a slope
+    fitted under them is too steep for new rows, which come without a weight.
+    """
+    sums, counts = total @ T, multiplicity @ T
+    share = sums / namespace(T).where(counts > 0, counts, 1.0)  # a class may have no row
+    weight = multiplicity * (T @ share)
+    return weight * (multiplicity.sum() / weight.sum())
+
+
 def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
     """Fit the slope, and offsets of mean zero, to scores of rows that the model has not seen.
 
