@@ -127,52 +127,6 @@ def test_the_engine_knows_no_study_and_the_report_no_audit():
         assert "studies.own" not in seen, path
 
 
-MOST_LINES, LONGEST_FUNCTION = 450, 45  # of a function without its documentation
-
-
-def length_of(function):
-    """Return the lines of a function, those of its documentation left out."""
-    first = function.body[0]
-    has_doc = ast.get_docstring(function) is not None
-    doc = first.end_lineno - first.lineno + 1 if has_doc else 0
-    return function.end_lineno - function.lineno + 1 - doc
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_files_and_functions_can_be_read_at_one_go(path):
-    source = path.read_text(encoding="utf-8")
-    assert len(source.splitlines()) <= MOST_LINES
-    if path.name == KERNELS:  # a Triton kernel is one function
-        return
-    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
-    assert [one.name for one in functions if length_of(one) > LONGEST_FUNCTION] == []
-
-
-def first_line(path):
-    """Return the first sentence of a module's docstring, on one line."""
-    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    return doc.split("\n\n")[0].replace("\n", " ").rstrip(".")
-
-
-def tree_of(folder, depth=0):
-    """Return one line for every module and folder, with its first line."""
-    lines = []
-    for path in sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name)):
-        name = "  " * depth + path.name
-        if path.suffix == ".py" and not path.name.startswith("__"):
-            lines.append(f"{name:<28} {first_line(path)}")
-        elif (path / "__init__.py").exists():
-            lines.append(f"{name + '/':<28} {first_line(path / '__init__.py')}")
-            lines += tree_of(path, depth + 1)
-    return lines
-
-
-def test_the_architecture_page_shows_the_tree_as_it_is():
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    shown = page.split("<!-- tree -->\n```\n")[1].split("```\n<!-- end of tree -->")[0]
-    assert shown.splitlines() == tree_of(PACKAGE)
-
-
 def test_the_architecture_page_points_at_what_exists():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     places = page.split("## Find your way")[1].split("## ")[0]
@@ -192,13 +146,3 @@ def test_core_dependencies_are_scikit_learns_and_skops_for_model_files():
 
 def test_the_package_is_typed():
     assert (PACKAGE / "py.typed").exists()
-
-
-if __name__ == "__main__":  # write the tree into the page
-    page = ROOT / "docs" / "architecture.md"
-    before, rest = page.read_text(encoding="utf-8").split("<!-- tree -->\n```\n")
-    after = rest.split("```\n<!-- end of tree -->")[1]
-    tree = "\n".join(tree_of(PACKAGE))
-    page.write_text(
-        f"{before}<!-- tree -->\n```\n{tree}\n```\n<!-- end of tree -->{after}", encoding="utf-8"
-    )

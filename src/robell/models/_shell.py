@@ -22,14 +22,16 @@ and a few numbers a row come to the host.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from robell._core.array import beside, in_double_precision, is_tensor, namespace
+from robell._core.array import beside, in_double_precision, is_tensor, namespace, to_host
 from robell._core.layers.activations import ACTIVATIONS
 from robell._core.layers.features import (
     RowBlocks,
@@ -38,7 +40,7 @@ from robell._core.layers.features import (
     hidden_output,
 )
 from robell._core.ridge.loo import choose_C
-from robell._core.ridge.solve import solve_ridge
+from robell._core.ridge.solve import EPS, solve_ridge
 from robell._core.ridge.twins import find_twins
 from robell.models._capabilities import Capabilities
 from robell.models._validation import TrainingRows, draw_seed
@@ -147,11 +149,30 @@ class RidgeShell:
         solution = self._fit_weighty(X, targets, weights, further_penalty, leave_out)
         self._set_output_weights(solution.beta)
         self.solver_ = solution.method
+        if solution.method == "svd":
+            self._warn_of_lost_columns(X)
         scores = solution.loo_scores
         if twins is not None and scores is not None:
             scores = scores[twins.group]
         self._use_left_out(prepared, total, scores)
         return self
+
+    def _warn_of_lost_columns(self, X):
+        """Warn where columns are too small beside the largest one to have a singular value left."""
+        norms = sum(np.square(np.abs(to_host(M))).sum(axis=0) for _, M in self._design(X)) ** 0.5
+        least = max(len(X), len(norms)) * EPS * norms.max()
+        if not ((norms > 0.0) & (norms <= least)).any():
+            return
+        largest = to_host(namespace(X).amax(abs(X), 0))
+        place = int(largest.argmax())
+        names = getattr(self, "feature_names_in_", None)
+        name = place if names is None else repr(str(names[place]))
+        warnings.warn(
+            f"column {name} reaches {largest[place]:.0e}: smaller columns and nodes are lost to "
+            "rounding beside it; scale X first, for instance with StandardScaler",
+            LinAlgWarning,
+            stacklevel=7,
+        )
 
     def _fit_weighty(self, X, T, weights, further_penalty, leave_out):
         """Fit the ridge to the rows of positive weight; the others' scores are the model's."""

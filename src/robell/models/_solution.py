@@ -12,6 +12,7 @@ from robell._core.array import one_hot, sum_by_group
 from robell._core.membership.frozen import frozen_membership
 from robell._core.membership.reservoir import settle
 from robell._core.ridge.calibrate import even_within_classes, fit_calibration
+from robell._core.ridge.loo import place_of_smallest
 from robell._core.ridge.solve import REFINE_BELOW
 from robell._core.ridge.state import GramSolution, left_out_errors, left_out_scores, solve
 from robell._core.ridge.twins import find_twins
@@ -167,7 +168,7 @@ class SolvedClasses(SolvedFromSums):
             errors = left_out_errors(
                 state, cost, PAPER_C, self._features, sample.merged, self._blocks()
             )
-            C = float(PAPER_C[np.argmin(np.where(np.isfinite(errors), errors, np.inf))])
+            C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
         return Found(solve(state, float(C), cost, self._blocks()), C, cost, sample)
 
     def _set_solution(self, state, found):

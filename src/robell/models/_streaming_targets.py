@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from robell._core.membership.reservoir import empty_reservoir, settle
+from robell._core.ridge.loo import place_of_smallest
 from robell._core.ridge.state import left_out_scores
 from robell._core.ridge.target_sums import (
     empty_targets,
@@ -40,7 +41,7 @@ class SolvedTargets(SolvedFromSums):
             sample = self._sample(state)
         if C == "loo":
             errors = left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
-            C = float(PAPER_C[np.argmin(np.where(np.isfinite(errors), errors, np.inf))])
+            C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
         return Found(solve_targets(state, self.n_outputs_, float(C)), C, None, sample)
 
     def _set_solution(self, state, found):

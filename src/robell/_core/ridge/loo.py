@@ -39,7 +39,7 @@ Flags = NDArray[np.bool_]
 # The least share of the largest eigenvalue, both with the penalty added, that the smallest one may
 # have: left-out scores then err by at most 1e-7 of their size (measured: 1e-8).
 LEAST_SHARE = 1e-9
-EQUAL_ERRORS = 1e-10  # errors that differ by less than this, relatively, differ by rounding
+EQUAL_ERRORS = 1e-7  # errors that differ by less than this, relatively, may differ by rounding
 SMALLEST_COMPLEMENT = 1e-6  # of a leverage, where scores are kept: below it a row decides its own
 MOST_EXACT = 50_000  # rows that are left out under every penalty, rather than the chosen one alone
 ROWS_COMPARED = 25_000  # at least, of more rows, where only some are looked at

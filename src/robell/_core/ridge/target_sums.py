@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from robell._core.array import add_to_diagonal, to_host
 from robell._core.membership.reservoir import Keys, Reservoir, row_keys
 from robell._core.ridge.constant import columns_behind_constant, spread_of_targets
-from robell._core.ridge.loo import Centre, decompose, left_out_residuals
+from robell._core.ridge.loo import Centre, Spectrum, left_out_residuals
 from robell._core.ridge.solve import SPDFactor, factor_spd
 from robell._core.ridge.state import (
     Features,
@@ -103,17 +103,18 @@ def left_out_errors_of_targets(
     X, T, weight, counted = sample
     P = len(state.mean[0]) - T.shape[1]
     mean, S = state.mean[0], state.scatter[0]
-    centre, spectrum = (
-        Centre(np.zeros(P), mean[P:], state.weight[0]),
-        decompose(S[:P, :P], S[:P, P:]),
-    )
+    # From rows that stand for S rather than from S: singular values keep more digits.
+    rows = root_of(S)
+    left, s, right = np.linalg.svd(rows[:, :P], full_matrices=False)
+    spectrum = Spectrum(np.square(s), right.T, s[:, None] * (left.T @ rows[:, P:]))
+    centre = Centre(np.zeros(P), mean[P:], state.weight[0])
     spread = spread_of_targets(T, counted)
-    rows = columns_behind_constant(
+    design = columns_behind_constant(
         sample_design(features, X, P + 1, shift=np.append(0.0, mean[:P]))
     )
     errors = np.zeros(len(candidates))
     with np.errstate(over="ignore"):
         penalties = 1.0 / candidates
-    for block, residual in left_out_residuals(rows, T, weight, spectrum, penalties, centre):
+    for block, residual in left_out_residuals(design, T, weight, spectrum, penalties, centre):
         errors += to_host(counted[block] @ np.square(residual / spread).sum(axis=2))
     return errors
