@@ -88,7 +88,10 @@ class BaseRVFLRegressor(RidgeShell, FamilyRegressor):
         self.C_ = self.C
         if self.C == "loo":
             self.C_ = float(PAPER_C[choose_C_with_constant(design, T, PAPER_C, weights)])
-        return solve_with_constant(design, T, float(self.C_), weights, leave_out)
+        found = solve_with_constant(design, T, float(self.C_), weights, leave_out)
+        if found.method == "svd":
+            self._warn_of_lost_columns(design)
+        return found
 
     def _scores(self, X):
         scores = self._linear_scores(self._check_new(X), self._output_weights())

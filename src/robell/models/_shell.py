@@ -149,30 +149,11 @@ class RidgeShell:
         solution = self._fit_weighty(X, targets, weights, further_penalty, leave_out)
         self._set_output_weights(solution.beta)
         self.solver_ = solution.method
-        if solution.method == "svd":
-            self._warn_of_lost_columns(X)
         scores = solution.loo_scores
         if twins is not None and scores is not None:
             scores = scores[twins.group]
         self._use_left_out(prepared, total, scores)
         return self
-
-    def _warn_of_lost_columns(self, X):
-        """Warn where columns are too small beside the largest one to have a singular value left."""
-        norms = sum(np.square(np.abs(to_host(M))).sum(axis=0) for _, M in self._design(X)) ** 0.5
-        least = max(len(X), len(norms)) * EPS * norms.max()
-        if not ((norms > 0.0) & (norms <= least)).any():
-            return
-        largest = to_host(namespace(X).amax(abs(X), 0))
-        place = int(largest.argmax())
-        names = getattr(self, "feature_names_in_", None)
-        name = place if names is None else repr(str(names[place]))
-        warnings.warn(
-            f"column {name} reaches {largest[place]:.0e}: smaller columns and nodes are lost to "
-            "rounding beside it; scale X first, for instance with StandardScaler",
-            LinAlgWarning,
-            stacklevel=7,
-        )
 
     def _fit_weighty(self, X, T, weights, further_penalty, leave_out):
         """Fit the ridge to the rows of positive weight; the others' scores are the model's."""
@@ -253,7 +234,35 @@ class RidgeShell:
             candidates = self._C_factor * PAPER_C
             self.C_ = float(PAPER_C[choose_C(design, T, candidates, weights, further_penalty)])
         C = float(self.C_) * self._C_factor
-        return solve_ridge(design, T, C, weights, leave_out, further_penalty)
+        found = solve_ridge(design, T, C, weights, leave_out, further_penalty)
+        if found.method == "svd":
+            self._warn_of_lost_columns(design)
+        return found
+
+    def _warn_of_lost_columns(self, design):
+        """Warn where columns are too small beside the largest one to have a singular value left."""
+        norms = np.zeros(design.n_columns)
+        with np.errstate(over="ignore"):
+            for _, M in design:
+                norms = np.maximum(norms, np.abs(to_host(M)).max(axis=0))
+        least = max(design.n_rows, design.n_columns) * EPS * norms.max()
+        if not ((norms > 0.0) & (norms <= least)).any():
+            return
+        place = int(norms.argmax())
+        warnings.warn(
+            f"{self._column_name(place)} reaches {norms[place]:.0e}: smaller columns and nodes are "
+            "lost to rounding beside it; scale X first, for instance with StandardScaler",
+            LinAlgWarning,
+            stacklevel=9,
+        )
+
+    def _column_name(self, place):
+        """Return what a column of the design is called in a message."""
+        place -= int(self.output_bias)
+        if self._direct_link and 0 <= place < self.n_features_in_ and self._blocks() is None:
+            names = getattr(self, "feature_names_in_", None)
+            return f"column {place if names is None else repr(str(names[place]))}"
+        return "a hidden node" if place >= 0 else "the constant"
 
     def _chooses_left_out(self):
         """Say whether a parameter is chosen by leaving rows out."""

@@ -111,14 +111,6 @@ class SolvedFromSums:
             )
         self._set_solution(state, found)
 
-    def _column_name(self, place):
-        """Return what a column of the design is called in a message."""
-        place -= self.output_bias
-        if self._direct_link and 0 <= place < self.n_features_in_ and self._blocks() is None:
-            names = getattr(self, "feature_names_in_", None)
-            return f"column {place if names is None else repr(str(names[place]))}"
-        return "a hidden node" if place >= 0 else "the constant"
-
     def _solve_from_sums(self, state):
         """Return what the sums say: see ``Found``."""
         raise NotImplementedError

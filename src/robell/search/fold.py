@@ -217,7 +217,7 @@ class _Fold:
         key = group.rows_key
         if key is None or key not in self.near_twins:
             twins = find_twins(X)
-            near = twins is not None and bool((X != X[twins.first][twins.group]).any())
+            near = twins is not None and bool((X[twins.first][twins.group] != X).any())
             self.near_twins[key] = near
         if self.near_twins[key]:
             raise NotShared("rows that are equal up to rounding are merged in every fit")
