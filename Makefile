@@ -42,7 +42,7 @@ dist: $(STAMP)
 # Odd inputs, files, options, kills of studies and of clusters: prints counts and how to repeat what
 # failed. About an hour; ARGS="--calls 500 --files 50 --options 50 --kills 4 --clusters 5" is small.
 fuzz: $(STAMP)
-	$(BIN)/python tests/fuzz.py $(ARGS)
+	$(BIN)/python fuzz/fuzz.py $(ARGS)
 
 # Goes on where it was stopped. ARGS="--data-dir DIR" takes sets from a folder of CSV files; the
 # command by itself, without --offline, also downloads what is nowhere else.

@@ -39,7 +39,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from robell import find_consensus, find_label_drift, find_label_issues
-from robell._core.tools.optional import require
+from robell._tools.optional import require
 from robell.datasets import DatasetUnavailable, load
 from robell.noise import flip_from_class, flip_uniformly
 from robell.studies.label_noise.sets import REPORTING, REPORTING_CLASSES

@@ -21,9 +21,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from robell.comparison.scores import CLEAN
 from robell.metrics import expected_calibration_error
 from robell.models import CLASSIFIERS
-from robell.studies.engine.scores import CLEAN
 from robell.studies.label_noise.jobs import Split
 from robell.studies.label_noise.plan import FIRST_SEED, NoiseJob
 from robell.studies.label_noise.probabilities import probability_scores

@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from robell._core.tools.optional import require
+from robell._tools.optional import require
 from robell.datasets import load
 from robell.noise import flip_from_class, flip_near_boundary, flip_uniformly
 

@@ -31,9 +31,9 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from robell import find_label_issues
-from robell._core.tools.optional import require
+from robell._tools.optional import require
+from robell.comparison.study import gather
 from robell.noise import flip_uniformly
-from robell.studies.engine.study import gather
 from robell.studies.label_noise.sets import SETS
 
 FOLDS = 5

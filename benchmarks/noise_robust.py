@@ -28,9 +28,9 @@ from threadpoolctl import threadpool_limits
 from robell import NoiseRobustRVFLClassifier, RVFLClassifier
 from robell._core.ridge import loo as loo_path
 from robell._core.ridge import members
+from robell.comparison.study import gather
 from robell.models import noise_robust
 from robell.noise import flip_uniformly
-from robell.studies.engine.study import gather
 from robell.studies.label_noise.jobs import Split
 from robell.studies.label_noise.models import build
 from robell.studies.label_noise.plan import CLEAN, NoiseJob

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import robell
 from robell.export import to_onnx
-from robell.export.nodes import NotConvertible
+from robell.persist.onnx.nodes import NotConvertible
 
 ROUNDS, REPEATS = 20, 100
 NAMES = (

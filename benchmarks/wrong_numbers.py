@@ -25,7 +25,7 @@ from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
 
 from robell import find_target_issues
-from robell._core.tools.optional import require
+from robell._tools.optional import require
 from robell.datasets import load
 
 MOST_ROWS = 500

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robell.comparison.jobs import Rows, seed_of
+from robell.comparison.report import failed_blocks, last_run, unavailable_notes
+from robell.comparison.results import Results
+from robell.comparison.study import Study
 from robell.report.page import Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.studies.engine.jobs import Rows, seed_of
-from robell.studies.engine.report import failed_blocks, last_run, unavailable_notes
-from robell.studies.engine.results import Results
-from robell.studies.engine.study import Study
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ if __name__ == "__main__":
     # The class of a job must be the same one in every process.
     from toy_study import TOY as STUDY
 
-    from robell.studies.engine.study import carry_out
+    from robell.comparison.study import carry_out
 
     settings = {"numbers": 30, "does": "wait"}
     carry_out(STUDY, toy_tables(), {}, settings, sys.argv[1], n_workers=2)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from robell.models import CLASSIFIERS, REGRESSORS
 
 if TYPE_CHECKING:
+    from robell.comparison.compare import compare
     from robell.decisions.run import FitResult, fit_table
     from robell.labels.annotators import Consensus, find_consensus
     from robell.labels.audit import AuditResult, NumberAuditResult, audit
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from robell.models.thresholded import ThresholdClassifier
     from robell.models.variance import VarianceRVFLClassifier
     from robell.search import RVFLGridSearchCV, paper_grid
-    from robell.studies.own.study import compare
     from robell.tables.encoder import TableEncoder
 
 __version__ = "0.1.0"
@@ -58,7 +58,7 @@ _HOMES = {
     "apply_review": "robell.labels.review",
     "audit": "robell.labels.audit",
     "audit_annotators": "robell.labels.crowd",
-    "compare": "robell.studies.own.study",
+    "compare": "robell.comparison.compare",
     "find_consensus": "robell.labels.annotators",
     "find_label_drift": "robell.labels.drift",
     "find_label_issues": "robell.labels.issues",

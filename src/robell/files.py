@@ -1,10 +1,10 @@
 """Fits and predictions of CSV and Parquet files bigger than memory; model files."""
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
+from robell.persist.model_files import load_model, model_info, save_model
+from robell.persist.model_info import describe_drift
+from robell.persist.model_parts import ModelVersionWarning
 from robell.scale.files import fit_files, predict_files
-from robell.scale.model_files import load_model, model_info, save_model
-from robell.scale.model_info import describe_drift
-from robell.scale.model_parts import ModelVersionWarning
 
 __all__ = [
     "FileError",

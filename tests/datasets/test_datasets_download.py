@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 from robell.datasets import (
     DatasetError,
     DatasetUnavailable,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import robell.labels.audit.prepare as prepare_module
 import robell.tables.read as read_module
 import robell.tables.sample as sample_module
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 from robell.cli import main
 from robell.labels.audit import audit
 from robell.labels.unseen import predict_unseen, random_folds, stratified_sample

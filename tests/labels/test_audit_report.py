@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from browser import Browser, find_chromium
 
+from robell._tools.text import looks_like_formula
 from robell.labels.audit import audit
 from robell.labels.audit.figures import (
     KINDS,
@@ -23,7 +24,6 @@ from robell.labels.audit.figures import (
 from robell.labels.audit.findings import Usual, nearest, project, told_apart, trusted
 from robell.labels.audit.report import headline
 from robell.report.page import FigureBlock
-from robell.report.text import looks_like_formula
 
 SCRIPT = "<script>document.title = 'ran'</script>"
 BREAK_OUT = "</script></style></title>]]>--><img src=x onerror=\"document.title='ran'\">"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robell import apply_review, audit
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 from robell.cli import main
 from robell.labels.review.fingerprint import fingerprints
 from robell.tables.read import read_table

@@ -33,6 +33,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from robell import NoiseRobustRVFLClassifier, RoBellRVFLClassifier, RVFLClassifier
+from robell._core.ensemble import members
+from robell._core.ensemble.members import (
+    ACTIVATIONS,
+    INPUTS_PER_NODE,
+    PENALTIES,
+    WEIGHT_SCALE,
+    WEIGHTS,
+)
+from robell._core.ensemble.trees import forest_scores, grow_forest
 from robell._core.labels.cuts import CLEAN_PRIOR_SHARE, PRIOR_SHARE
 from robell._core.labels.link import EM_STEPS, EM_TOLERANCE, LAST_EM_STEPS, PRIOR
 from robell._core.labels.noise import (
@@ -46,15 +55,6 @@ from robell._core.labels.noise import (
 from robell._core.layers import features
 from robell._core.layers.activations import ACTIVATIONS as FUNCTIONS
 from robell._core.layers.kernels import SMALLEST_EIGENVALUE
-from robell._core.layers.trees import forest_scores, grow_forest
-from robell._core.ridge import members
-from robell._core.ridge.members import (
-    ACTIVATIONS,
-    INPUTS_PER_NODE,
-    PENALTIES,
-    WEIGHT_SCALE,
-    WEIGHTS,
-)
 from robell._core.ridge.twins import distinct_rows
 from robell.metrics import expected_calibration_error
 from robell.models import noise_robust as module

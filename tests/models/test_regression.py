@@ -298,7 +298,7 @@ def test_ill_conditioned_passes_are_refined():
 def test_files(tmp_path, suffix, targets):
     pytest.importorskip("skops")
     pytest.importorskip("pyarrow")
-    from robell._core.tools.files import FileError
+    from robell._tools.files import FileError
     from robell.files import fit_files, load_model, predict_files, save_model
 
     X, Y = table(80)
@@ -332,7 +332,7 @@ def test_files(tmp_path, suffix, targets):
 
 def test_files_of_a_deep_regressor_are_fitted_in_memory_or_refused(tmp_path):
     pytest.importorskip("pyarrow")
-    from robell._core.tools.files import FileError
+    from robell._tools.files import FileError
     from robell.files import fit_files
 
     X, Y = table(80)
@@ -348,7 +348,7 @@ def test_files_of_a_deep_regressor_are_fitted_in_memory_or_refused(tmp_path):
 
 def test_files_with_holes_in_the_target(tmp_path):
     pytest.importorskip("pyarrow")
-    from robell._core.tools.files import FileError
+    from robell._tools.files import FileError
     from robell.files import fit_files
 
     path = tmp_path / "t.csv"

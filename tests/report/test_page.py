@@ -6,6 +6,7 @@ import time
 import pytest
 from browser import Browser, find_chromium
 
+from robell._tools.text import literal
 from robell.report.page import (
     Bullets,
     Callout,
@@ -16,7 +17,6 @@ from robell.report.page import (
     Paragraph,
     Section,
     TableBlock,
-    literal,
     render,
 )
 from robell.report.tables import Compared, Table

@@ -12,7 +12,7 @@ import pyarrow
 from pyarrow import csv, parquet
 
 from robell import RVFLClassifier
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 from robell.files import fit_files, predict_files
 
 DAYS = [datetime.date(2020, 1, 2), datetime.date(2020, 1, 10)]

@@ -28,7 +28,7 @@ from robell import (
     RoBellRVFLClassifier,
     RVFLClassifier,
 )
-from robell._core.tools.files import FileError, parse_bytes
+from robell._tools.files import FileError, parse_bytes
 from robell.files import fit_files, load_model, predict_files, save_model
 from robell.scale.batches import Tables
 from robell.scale.out_of_core import OutOfCoreFit

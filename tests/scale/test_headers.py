@@ -8,7 +8,7 @@ from pyarrow import csv
 
 import robell.scale.batches as batches
 from robell import RVFLClassifier
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 from robell.files import fit_files
 
 

@@ -38,7 +38,7 @@ from robell import (
     RVFLGridSearchCV,
     paper_grid,
 )
-from robell._core.tools.progress import Progress
+from robell._tools.progress import Progress
 from robell.metrics import g_mean_score
 from robell.search import solutions
 

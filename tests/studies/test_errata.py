@@ -9,9 +9,10 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from robell import RoBellRVFLClassifier, RVFLClassifier, pw_gbell_membership
-from robell.datasets import load
-from robell.search import paper_grid
-from robell.studies.engine.statistics import (
+from robell.comparison.family import MODELS as STUDY_MODELS
+from robell.comparison.family import study_grid
+from robell.comparison.splits import folds, paper_split
+from robell.comparison.statistics import (
     average_ranks,
     friedman,
     nemenyi,
@@ -19,9 +20,9 @@ from robell.studies.engine.statistics import (
     sign_threshold,
     win_tie_loss,
 )
+from robell.datasets import load
+from robell.search import paper_grid
 from robell.studies.paper import printed
-from robell.studies.paper.models import MODELS as STUDY_MODELS
-from robell.studies.paper.models import study_grid
 from robell.studies.paper.printed import (
     DATASETS,
     MODELS,
@@ -36,7 +37,6 @@ from robell.studies.paper.printed import (
     s4_parameters,
     table_i_test_size,
 )
-from robell.studies.paper.protocols import folds, paper_split
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "paper" / "errata.md").read_text(encoding="utf-8")

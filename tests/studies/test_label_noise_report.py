@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from latex import assert_tables_compile
 
-from robell.report.plots import COLOURS, _looks, curve_panels, named_curves
-from robell.studies.engine.report import write_report
-from robell.studies.engine.score_tables import (
+from robell.comparison.peers import MODELS, OURS, TIME_REFERENCE, USUAL
+from robell.comparison.report import write_report
+from robell.comparison.score_tables import (
     ModelTable,
     cell_table,
     dataset_table,
@@ -20,10 +20,11 @@ from robell.studies.engine.score_tables import (
     significance_table,
     time_table,
 )
-from robell.studies.engine.scores import METRICS
-from robell.studies.engine.store import Store
+from robell.comparison.scores import METRICS
+from robell.comparison.store import Store
+from robell.report.plots import COLOURS, _looks, curve_panels, named_curves
 from robell.studies.label_noise.detection import detection_tables, detections
-from robell.studies.label_noise.models import EVERY_MODEL, MODELS, OURS, TIME_REFERENCE, USUAL
+from robell.studies.label_noise.models import EVERY_MODEL
 from robell.studies.label_noise.plan import NoiseJob
 from robell.studies.label_noise.results import ORDER, NoiseResults, chance_scores, is_tuned
 from robell.studies.label_noise.sets import REPORTING, SETS

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from robell.comparison.jobs import Rows
+from robell.comparison.study import gather
 from robell.datasets import info
-from robell.studies.engine.jobs import Rows
-from robell.studies.engine.study import gather
 from robell.studies.label_noise.sets import (
     CHOOSING,
     CHOOSING_CLASSES,

@@ -11,25 +11,15 @@ from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_s
 from sklearn.model_selection import train_test_split
 
 from robell.cli import main
+from robell.comparison.execute import execute
+from robell.comparison.fit_and_score import class_scores, six_metrics
+from robell.comparison.jobs import Rows
+from robell.comparison.peers import MODELS, OURS, REVISIONS, SLOW, USUAL
+from robell.comparison.store import Store, read_records
+from robell.comparison.study import gather
 from robell.datasets import keel_names
-from robell.studies.engine.execute import execute
-from robell.studies.engine.fit_and_score import class_scores, six_metrics
-from robell.studies.engine.jobs import Rows
-from robell.studies.engine.store import Store, read_records
-from robell.studies.engine.study import gather
 from robell.studies.label_noise.jobs import Split, minority_labels, run_noise_job
-from robell.studies.label_noise.models import (
-    DETECTORS,
-    EVERY_MODEL,
-    MODELS,
-    OURS,
-    REVISIONS,
-    SLOW,
-    TUNED,
-    USUAL,
-    build,
-    require_packages,
-)
+from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED, build, require_packages
 from robell.studies.label_noise.plan import (
     LEVELS,
     PARTS,

@@ -10,9 +10,9 @@ import pytest
 from browser import Browser, find_chromium
 from latex import assert_tables_compile
 
+from robell.comparison.report import write_report
+from robell.comparison.store import Store
 from robell.report.tables import Compared
-from robell.studies.engine.report import write_report
-from robell.studies.engine.store import Store
 from robell.studies.paper import printed
 from robell.studies.paper.comparison import Comparison
 from robell.studies.paper.plan import Job

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 from robell.cli import main
+from robell.comparison.compare import compare
+from robell.comparison.store import StudyError
 from robell.labels.audit import audit
-from robell.studies.engine.store import StudyError
-from robell.studies.own.study import compare
 from robell.tables.budget import Budget
 from robell.tables.read import read_table
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import robell.tables.read as read_module
 import robell.tables.read_csv as csv_module
-from robell._core.tools import files
-from robell._core.tools.files import FileError
+from robell._tools import files
+from robell._tools.files import FileError
 from robell.tables.read import read_table
 from robell.tables.sample import Sample
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 from robell.tables.read import read_table
 from robell.tables.target import find_column, read_labels
 

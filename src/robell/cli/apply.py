@@ -43,8 +43,8 @@ def add_arguments(command):
 
 def run(options, arguments):
     """Apply the review, and write the table and the log."""
+    from robell._tools.text import counted
     from robell.labels.review import apply_review
-    from robell.report.text import counted
 
     done = apply_review(
         options.table,

@@ -145,10 +145,10 @@ def _share(text):
 
 def run(options, arguments):
     """Audit, and write the page and the table; as a gate, answer by the exit status."""
+    from robell._tools.text import said
     from robell.labels.audit import audit
     from robell.labels.audit.numeric_page import terminal_lines
     from robell.labels.audit.reviewed import beside
-    from robell.report.text import said
 
     if options.target is None:
         return audit_annotators.run(options, arguments, _check_outputs)
@@ -188,7 +188,7 @@ def run(options, arguments):
 
 def _check_outputs(options, has_report):
     """Raise, before any work is done, where an output cannot be written or would do harm."""
-    from robell._core.tools.files import check_output
+    from robell._tools.files import check_output
     from robell.labels.audit.output import is_audit_file, output_paths
     from robell.labels.audit.summary import is_summary
 
@@ -201,7 +201,7 @@ def _check_outputs(options, has_report):
 
 def _judged(result, limit):
     """Return the exit status of a gate, and the line that explains it."""
-    from robell.report.text import percent
+    from robell._tools.text import percent
 
     if limit is None:
         return OK, ""
@@ -216,7 +216,7 @@ def _judged(result, limit):
 
 def _write(options, result, status, has_report, command):
     """Write what was asked for, all of it or nothing."""
-    from robell._core.tools.files import write_together
+    from robell._tools.files import write_together
     from robell.labels.audit.summary import as_json
 
     gate = {"fail_above": options.fail_above, "passed": status == OK, "exit_status": status}
@@ -233,7 +233,7 @@ def _write(options, result, status, has_report, command):
 
 def _say_left_out(result):
     """Say which columns the labels were not judged by, and why."""
-    from robell.report.text import said
+    from robell._tools.text import said
 
     notes = [
         note
@@ -248,10 +248,10 @@ def _say_left_out(result):
 
 def _summary(result):
     """Return what was found in three lines."""
+    from robell._tools.text import counted, said
     from robell.labels.audit.against import against_verdict
     from robell.labels.audit.common import checked_words, trust_words
     from robell.labels.audit.report import headline, share_predicted
-    from robell.report.text import counted, said
 
     sizes = [int((result.given == label).sum()) for label in result.classes]
     classes = ", ".join(
@@ -273,8 +273,8 @@ def _summary(result):
 
 def _by_group(result):
     """Return one line on the groups, with the worst of them."""
+    from robell._tools.text import percent, said
     from robell.labels.audit.groups import verdict
-    from robell.report.text import percent, said
 
     groups, line = result.groups, verdict(result, said)
     if result.trust == "none" or not groups.differs.any():

@@ -37,11 +37,11 @@ def add_arguments(labels):
 
 def run(options, arguments, check_outputs):
     """Find the consensus, and write the page, the table and the summary."""
-    from robell._core.tools.files import FileError, write_together
+    from robell._tools.files import FileError, write_together
+    from robell._tools.text import counted
     from robell.labels.audit.summary import as_json
     from robell.labels.crowd import audit_annotators
     from robell.labels.crowd.page import cautions, headline
-    from robell.report.text import counted
 
     for key, option in ONE_TARGET.items():
         if getattr(options, key) is not None:

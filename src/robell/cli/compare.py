@@ -38,8 +38,8 @@ expected_errors = study_errors
 
 def add_arguments(command):
     """Add the command's options."""
-    from robell.studies.own.jobs import PROTOCOLS
-    from robell.studies.own.models import DEFAULT, NAMES
+    from robell.comparison.evaluate import PROTOCOLS
+    from robell.comparison.user_models import DEFAULT, NAMES
 
     command.add_argument("data", nargs="+", metavar="FILE", help=".csv, .parquet, or a folder")
     command.add_argument("--target", required=True, metavar="COLUMN", help="the column of labels")
@@ -86,7 +86,7 @@ def add_arguments(command):
 
 def run(options, arguments):
     """Run the comparison."""
-    from robell.studies.own.study import compare
+    from robell.comparison.compare import compare
 
     found = compare(
         options.data,

@@ -36,10 +36,10 @@ def add_arguments(command):
 
 def run(options, arguments):
     """Convert the model, and write the graph."""
-    from robell._core.tools.files import check_output, written_whole
-    from robell.export.convert import is_graph_file, to_onnx
-    from robell.report.text import counted
-    from robell.scale.model_files import load_model
+    from robell._tools.files import check_output, written_whole
+    from robell._tools.text import counted
+    from robell.persist.model_files import load_model
+    from robell.persist.onnx.convert import is_graph_file, to_onnx
 
     check_output(options.onnx, [options.model], None if options.force else is_graph_file)
     graph = to_onnx(load_model(options.model))

@@ -7,7 +7,7 @@ import ast
 import shlex
 from pathlib import Path
 
-from robell._core.tools.optional import require
+from robell._tools.optional import require
 from robell.cli.options import (
     NOTHING_WRITTEN,
     OK,
@@ -216,9 +216,9 @@ def run(options, arguments):
 
 def _checked_outputs(options, files):
     """Return where page and JSON go, if they are wanted; raise if an output may not be written."""
-    from robell._core.tools.files import check_output
+    from robell._tools.files import check_output
     from robell.decisions.output import is_fit_file, report_paths
-    from robell.scale.model_files import check_model_output
+    from robell.persist.model_files import check_model_output
 
     check_model_output(options.out, files, options.force)
     nowhere = options.out.exists() and not options.out.is_file()  # the null device
@@ -231,8 +231,8 @@ def _checked_outputs(options, files):
 
 def _say(result, source):
     """Print what was found; what was left out, and what to beware of, on standard error."""
+    from robell._tools.text import said
     from robell.decisions.summary import cautions, lines
-    from robell.report.text import said
 
     left_out = [note for note in result.encoder.notes_ if note.kind == "left out"]
     if left_out:
@@ -246,11 +246,11 @@ def _say(result, source):
 
 def _run_plain(options):
     """Fit columns of numbers as they are, in passes where the model can, and write the model."""
-    from robell._core.tools.files import check_output
-    from robell.report.text import shortened
+    from robell._tools.files import check_output
+    from robell._tools.text import shortened
+    from robell.persist.model_files import is_model_file, save_model
     from robell.scale.batches import Tables, find_files
     from robell.scale.files import fit_tables
-    from robell.scale.model_files import is_model_file, save_model
 
     _require_plain(options)
     check_output(options.out, find_files(options.data), None if options.force else is_model_file)
@@ -283,7 +283,7 @@ def _require_plain(options):
 
 def _sampled(model):
     """Say how many rows a model was fitted to, where not to all."""
-    from robell.scale.model_files import classifier_of
+    from robell.persist.model_files import classifier_of
 
     fitted = vars(classifier_of(model)).get("n_samples_fitted_")
     return "" if fitted is None else f" (fitted to a sample of {fitted:,} of them)"

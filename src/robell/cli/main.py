@@ -12,8 +12,8 @@ import warnings
 from contextlib import contextmanager, suppress
 
 from robell import __version__
-from robell._core.tools.files import FileError
-from robell._core.tools.progress import Progress
+from robell._tools.files import FileError
+from robell._tools.progress import Progress
 from robell.cli import (
     apply,
     audit,
@@ -93,7 +93,7 @@ def main(arguments=None):
 
 def _fail(text):
     """Say what went wrong, in one line; return the exit status."""
-    from robell.report.text import visible
+    from robell._tools.text import visible
 
     _say(visible(text))
     try:
@@ -152,7 +152,7 @@ def _signals_as_interrupt():
 
 def _show_warning(message, category, filename, lineno, file=None, line=None):
     """Print a warning as one line, as everything else that a command says beside its result."""
-    from robell.report.text import visible
+    from robell._tools.text import visible
 
     _say(visible(" ".join(str(message).split())))
 

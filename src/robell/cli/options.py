@@ -7,8 +7,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from robell._core.tools.files import parse_bytes
-from robell._core.tools.names import did_you_mean
+from robell._tools.files import parse_bytes
+from robell._tools.names import did_you_mean
 
 OK, FAILED, INCOMPLETE, INTERRUPTED = 0, 1, 3, 130  # and 2, wrong usage, which argparse gives
 ABOVE_LIMIT, CANNOT_TELL = 4, 5  # of an audit with --fail-above
@@ -163,7 +163,7 @@ def set_names(given, groups=None):
 
 def add_run(command, out):
     """Add what every command needs that runs jobs and writes a report."""
-    from robell.studies.engine.execute import default_workers
+    from robell.comparison.execute import default_workers
 
     command.add_argument(
         "--jobs", type=whole(1), default=default_workers(), help="processes (default: all cores)"
@@ -181,7 +181,7 @@ def add_study(command, out):
 
 def study_folder(options):
     """Return the folder of the results; one that holds something else is refused."""
-    from robell.studies.engine.store import check_study_folder
+    from robell.comparison.store import check_study_folder
 
     check_study_folder(options.out)
     return options.out
@@ -201,15 +201,15 @@ def study_settings(options, arguments):
 
 def study_errors():
     """Return what may go wrong in a study by the user's doing."""
+    from robell.comparison.store import StudyError
     from robell.datasets import DatasetError
-    from robell.studies.engine.store import StudyError
 
     return StudyError, DatasetError
 
 
 def say_outcome(found, quiet):
     """Print what a study found, and return the exit status."""
-    from robell.studies.engine.report import kept
+    from robell.comparison.report import kept
 
     if not quiet:
         for reason in found.unavailable.values():

@@ -58,11 +58,11 @@ def add_arguments(command):
 
 def run(options, arguments):
     """Predict, and write the predictions."""
-    from robell._core.tools.files import check_output
+    from robell._tools.files import check_output
     from robell.decisions.data import table_files
     from robell.decisions.predict import reads_raw_rows
+    from robell.persist.model_files import load_model
     from robell.scale.files import is_prediction_file
-    from robell.scale.model_files import load_model
 
     is_ours = None if options.force else is_prediction_file
     with table_files(options.data) as files:
@@ -73,9 +73,9 @@ def run(options, arguments):
 
 def _run_raw(options, model, files):
     """Predict raw rows, as fit has read them."""
+    from robell._tools.text import said
     from robell.decisions.predict import predict_raw
-    from robell.report.text import said
-    from robell.scale.model_files import model_info
+    from robell.persist.model_files import model_info
 
     text = {"encoding": options.encoding, "delimiter": options.delimiter}
     described = model_info(options.model).get("columns", ())
@@ -123,7 +123,7 @@ def _run_plain(options, model, files):
 
 
 def _say_ignored(extra):
-    from robell.report.text import shortened
+    from robell._tools.text import shortened
 
     if extra:
         names = ", ".join(shortened(name) for name in extra[:5])

@@ -20,8 +20,8 @@ def add_arguments(command):
 
 def run(options, arguments):
     """Write the report of whichever study the folder holds."""
+    from robell.comparison.report import write_report
     from robell.studies import study_in
-    from robell.studies.engine.report import write_report
 
     study = study_in(options.folder)
     report, results = write_report(study, options.folder)

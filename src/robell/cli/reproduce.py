@@ -37,8 +37,8 @@ expected_errors = study_errors
 
 def add_arguments(command):
     """Add the command's options."""
+    from robell.comparison.family import MODELS
     from robell.studies.paper.jobs import SCORERS
-    from robell.studies.paper.models import MODELS
     from robell.studies.paper.plan import PARTS, PROTOCOLS
     from robell.studies.paper.printed import MODELS as PRINTED
 
@@ -81,8 +81,8 @@ def add_arguments(command):
 
 def run(options, arguments):
     """Run the study."""
+    from robell.comparison.family import MODELS
     from robell.studies.paper.jobs import SCORERS
-    from robell.studies.paper.models import MODELS
     from robell.studies.paper.study import reproduce
 
     models = list(MODELS) if options.models == ["all"] else known(options.models, MODELS, "model")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 from robell.datasets._dataset import (
     Dataset,
     DatasetError,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, fields
 
-from robell._core.tools.files import read_resource
-from robell._core.tools.names import did_you_mean
+from robell._tools.files import read_resource
+from robell._tools.names import did_you_mean
 from robell.datasets._dataset import DatasetError, DatasetInfo
 from robell.datasets.sources.origins import Origin
 

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from robell._core.tools.files import FileError, copy_pipe
-from robell.report.text import counted, said
+from robell._tools.files import FileError, copy_pipe
+from robell._tools.text import counted, said
 from robell.scale.batches import find_files
 from robell.tables.encoder import TableEncoder
 from robell.tables.numerals import number, plain_number

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from robell._core.array import one_hot
 from robell._core.labels.link import fit_slope
 from robell._core.ridge.calibrate import fit_calibration
-from robell._core.tools.progress import Progress
+from robell._tools.progress import Progress
 from robell.labels.unseen import random_folds, stratified_sample
 from robell.models.thresholded import calibrated, class_scores
 

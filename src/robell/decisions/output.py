@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from robell._core.tools.files import write_together
+from robell._tools.files import write_together
 from robell.decisions.page import fit_page
 from robell.decisions.summary import as_json
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from robell import __version__
+from robell._tools.text import in_cell, literal, percent, quoted
 from robell.decisions.figures import calibration, columns_that_matter, precision_recall, roc
 from robell.decisions.summary import (
     cautions,
@@ -21,11 +22,9 @@ from robell.report.page import (
     Paragraph,
     Section,
     TableBlock,
-    literal,
     render,
 )
 from robell.report.tables import Table
-from robell.report.text import in_cell, percent, quoted
 
 MOST_CONFUSED = 12  # classes of which a table of mistakes is shown
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
+from robell._tools.text import shortened, spreadsheet_safe
 from robell.models._contributions import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
-from robell.report.text import shortened, spreadsheet_safe
 from robell.scale.files import prediction_file
 from robell.tables.drift import REORDERED, DriftMeter, missing_columns
 from robell.tables.encoder import TableEncoder

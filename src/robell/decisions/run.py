@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from robell._core.tools.progress import Progress
+from robell._tools.progress import Progress
+from robell._tools.text import said
 from robell.decisions.assess import Assessment, assess, calibration_of, decide
 from robell.decisions.data import Training, read_training
 from robell.decisions.heldout import hold_out
@@ -19,7 +20,6 @@ from robell.decisions.threshold import rule_of
 from robell.labels.judge import judge_labels
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 from robell.models.thresholded import ThresholdClassifier
-from robell.report.text import said
 
 LONG = 10.0  # seconds from which on an estimate is printed
 
@@ -101,7 +101,7 @@ class FitResult:
         path : path-like
             The file, such as ``model.skops``.
         """
-        from robell.scale.model_files import save_model
+        from robell.persist.model_files import save_model
 
         training, decision = self.training, self.assessment.decision
         about = {"held-out rows": self.assessment.n_held_out}

@@ -8,8 +8,8 @@ import shlex
 import numpy as np
 
 from robell import __version__
+from robell._tools.text import counted, percent, said
 from robell.decisions.assess import OFTEN
-from robell.report.text import counted, percent, said
 
 FEW_SUSPECTS = 0.05  # estimated share of wrong labels from which on measures are called too low
 SHOWN = 5  # columns that the terminal names

@@ -19,7 +19,7 @@ from robell._core.labels.annotators import (
     true_classes,
 )
 from robell._core.labels.link import fit_full, fit_slope_to
-from robell._core.tools.optional import require
+from robell._tools.optional import require
 from robell.labels.votes import read_votes
 from robell.models._left_out import LeftOutScores
 

@@ -15,7 +15,7 @@ from robell._core.labels.groups import (
 )
 from robell._core.labels.missing import is_no_value
 from robell._core.labels.noise import joint_matrix, noise_rates, wrong_share
-from robell._core.tools.optional import require
+from robell._tools.optional import require
 
 LEVEL = 0.05  # of the test whether a group differs, for all groups together
 MISSING_GROUP = "(missing)"

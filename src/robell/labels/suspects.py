@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from robell._core.tools.optional import require
+from robell._tools.optional import require
 
 SHOWN = 10  # rows of a printed list
 

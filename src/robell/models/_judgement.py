@@ -11,7 +11,7 @@ from robell._core.labels.link import posterior
 from robell._core.labels.noise import joint_matrix, noise_rates, wrong_share
 from robell._core.membership.keyed import draw_keyed, find_keys
 from robell._core.ridge.loo import MOST_EXACT
-from robell._core.tools.threads import NO_THREADS
+from robell._tools.threads import NO_THREADS
 
 # Of more than MOST_EXACT rows noise, probabilities and thresholds are estimated on so many.
 MOST_JUDGED = 25_000

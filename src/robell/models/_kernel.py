@@ -12,7 +12,7 @@ from robell._core.array import in_double_precision, is_tensor
 from robell._core.membership.equations import kernel_statistics, scale_kernel_width
 from robell._core.membership.pairs import Workers, pairs_to_compare
 from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
-from robell._core.tools.progress import Progress
+from robell._tools.progress import Progress
 from robell.models._folds import LeftOutInFolds
 from robell.models._threads import one_blas_thread
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robell._core.layers.features import rows_per_block
-from robell._core.layers.standardise import column_scales
-from robell._core.ridge.members import (
+from robell._core.ensemble.members import (
     WEIGHTS,
     as_network,
     designs_of,
@@ -15,6 +13,8 @@ from robell._core.ridge.members import (
     fit_with_equal_classes,
     network_scores,
 )
+from robell._core.ensemble.standardise import column_scales
+from robell._core.layers.features import rows_per_block
 from robell._core.ridge.twins import distinct_rows
 from robell.models._validation import draw_seed
 

@@ -6,7 +6,7 @@ from numbers import Integral
 
 import numpy as np
 
-from robell._core.tools.names import did_you_mean
+from robell._tools.names import did_you_mean
 
 
 def columns_of_views(views, X, n_features, names):

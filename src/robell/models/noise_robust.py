@@ -20,20 +20,7 @@ from robell._core.array import (
     softmax_of_rows,
     to_host,
 )
-from robell._core.labels.cuts import AWAY, SAME, cut_for_share, operating_points, predicted_share
-from robell._core.labels.link import fit_link, fit_slope, posterior
-from robell._core.labels.noise import (
-    common_rate,
-    even_noise,
-    noise_matrix,
-)
-from robell._core.layers.features import rows_per_block
-from robell._core.layers.kernels import KernelLayer
-from robell._core.layers.standardise import column_scales
-from robell._core.layers.trees import Forest, Splits
-from robell._core.membership.keyed import draw_keyed
-from robell._core.membership.row_sample import MOST_SAMPLED, as_count
-from robell._core.ridge.members import (
+from robell._core.ensemble.members import (
     ROWS_SCORED,
     WEIGHTS,
     Drawn,
@@ -45,8 +32,21 @@ from robell._core.ridge.members import (
     fit_with_equal_classes,
     network_scores,
 )
+from robell._core.ensemble.standardise import column_scales
+from robell._core.ensemble.trees import Forest, Splits
+from robell._core.labels.cuts import AWAY, SAME, cut_for_share, operating_points, predicted_share
+from robell._core.labels.link import fit_link, fit_slope, posterior
+from robell._core.labels.noise import (
+    common_rate,
+    even_noise,
+    noise_matrix,
+)
+from robell._core.layers.features import rows_per_block
+from robell._core.layers.kernels import KernelLayer
+from robell._core.membership.keyed import draw_keyed
+from robell._core.membership.row_sample import MOST_SAMPLED, as_count
 from robell._core.ridge.twins import distinct_rows
-from robell._core.tools.threads import NO_THREADS, threads_of
+from robell._tools.threads import NO_THREADS, threads_of
 from robell.models._capabilities import Capabilities
 from robell.models._family import FamilyClassifier, on_its_side, require_finite_scores
 from robell.models._judgement import LabelJudgement, posterior_of, rows_judged

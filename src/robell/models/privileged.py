@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from robell._core.ensemble.standardise import column_scales
 from robell._core.layers.features import RowBlocks, draw_random_layer, hidden_output
-from robell._core.layers.standardise import column_scales
 from robell._core.membership.distances import require_squares, squared_distances
 from robell._core.membership.equations import scale_kernel_width
 from robell._core.ridge import kernels

@@ -20,7 +20,7 @@ from robell._core.membership.approximate import (
 from robell._core.membership.equations import pw_gbell
 from robell._core.membership.pairs import Workers
 from robell._core.membership.pairs_torch import engine_of
-from robell._core.tools.progress import Progress
+from robell._tools.progress import Progress
 from robell.models._base import BaseRVFLClassifier
 from robell.models._capabilities import Capabilities
 from robell.models._kernel import (

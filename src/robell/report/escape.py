@@ -7,7 +7,7 @@ import re
 import tomllib
 import unicodedata
 
-from robell._core.tools.files import read_resource
+from robell._tools.files import read_resource
 
 _LATEX = tomllib.loads(read_resource("robell.report", "assets/latex.toml"))
 _ACCENTS = {"GRAVE": "`", "ACUTE": "'", "CIRCUMFLEX": "^", "TILDE": "~", "DIAERESIS": '"'}

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from robell._core.tools.files import read_resource
+from robell._tools.files import read_resource
 from robell.report.escape import escape_html, writable
 from robell.report.table_html import to_html
 from robell.report.tables import Table
@@ -141,11 +141,6 @@ def render(title, subtitle, sections, footer=""):
         f'<ol>\n{contents}</ol>\n</nav>\n<main id="content" tabindex="-1">\n{body}</main>\n</div>\n'
         f"{last}</div>\n</body>\n</html>\n"
     )
-
-
-def literal(text):
-    """Escape the signs of the markup, so that any string stands as it is."""
-    return re.sub(r"([\\`*\[\]])", r"\\\1", text)
 
 
 class _Anchors:

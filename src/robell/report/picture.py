@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from xml.etree import ElementTree
 
-from robell.report.text import isolated, shortened
+from robell._tools.text import isolated, shortened
 
 INK, MUTED, RULE = "currentColor", "var(--muted)", "var(--rule)"
 CALM, ALARM = "var(--up)", "var(--down)"

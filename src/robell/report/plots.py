@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import read_resource, write_atomically
-from robell._core.tools.optional import require
+from robell._tools.files import read_resource, write_atomically
+from robell._tools.optional import require
 from robell.report.escape import writable
 from robell.report.svg import INK, page_svg
 

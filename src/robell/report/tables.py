@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from robell._core.tools.files import write_atomically
+from robell._tools.files import write_atomically
 from robell.report.escape import escape_latex, escape_markdown, writable
 
 LATEX_TEXT = 35  # characters of a cell in LaTeX from which its text wraps

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError, copy_pipe
-from robell._core.tools.names import did_you_mean
-from robell._core.tools.optional import require
+from robell._tools.files import FileError, copy_pipe
+from robell._tools.names import did_you_mean
+from robell._tools.optional import require
 from robell.scale.file_labels import encoded, typed_labels, written_types
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")

@@ -22,8 +22,8 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits
 
-from robell._core.tools.optional import require
-from robell._core.tools.progress import Progress
+from robell._tools.optional import require
+from robell._tools.progress import Progress
 from robell.models._validation import ARRAY_CHECKS, one_line_errors
 from robell.scale.bundles import bundles_of, can_be_joined, joined, values_of
 from robell.scale.out_of_core import OutOfCoreFit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 from robell.tables.numerals import plain_number
 
 LONGEST_LABEL = 1_000  # characters; labels are kept side by side, each as wide as the longest

@@ -15,13 +15,14 @@ from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from robell._core.tools.files import FileError, check_output, parse_bytes, written_whole
-from robell._core.tools.names import did_you_mean
-from robell._core.tools.optional import require
-from robell._core.tools.progress import Progress
+from robell._tools.files import FileError, check_output, parse_bytes, written_whole
+from robell._tools.names import did_you_mean
+from robell._tools.optional import require
+from robell._tools.progress import Progress
+from robell._tools.text import spreadsheet_safe
 from robell.models._family import FamilyMember, FamilyRegressor
 from robell.models.privileged import PrivilegedMixin
-from robell.report.text import spreadsheet_safe
+from robell.persist.model_files import classifier_of, named_rows, names_of
 from robell.scale.batches import Tables
 from robell.scale.memory import (
     MOST_ROWS,
@@ -30,7 +31,6 @@ from robell.scale.memory import (
     require_memory,
     sizes_of_sample,
 )
-from robell.scale.model_files import classifier_of, named_rows, names_of
 from robell.scale.out_of_core import OutOfCoreFit
 
 # -- fit -------------------------------------------------------------------------------

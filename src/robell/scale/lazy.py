@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from robell._core.tools.optional import require
-from robell.scale.model_files import classifier_of
+from robell._tools.optional import require
+from robell.persist.model_files import classifier_of
 from robell.scale.partitions import is_array, require_dask
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from robell._core.ensemble.members import KEPT_NUMBERS, N_LANDMARKS
 from robell._core.layers.deep import KEPT_ELEMENTS
-from robell._core.ridge.members import KEPT_NUMBERS, N_LANDMARKS
-from robell._core.tools.files import FileError, parse_bytes
+from robell._tools.files import FileError, parse_bytes
 from robell.scale.out_of_core import sampled_rows
 
 FEWEST_ROWS, MOST_ROWS = 1024, 65536  # of a batch

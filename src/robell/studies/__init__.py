@@ -6,13 +6,13 @@ from importlib import import_module
 _HOMES = {
     "reproduction": "robell.studies.paper.study",
     "robustness": "robell.studies.label_noise.study",
-    "comparison": "robell.studies.own.study",
+    "comparison": "robell.comparison.compare",
 }
 
 
 def study_in(folder):
     """Return the record of the study that an output directory holds."""
-    from robell.studies.engine.store import StudyError, study_name
+    from robell.comparison.store import StudyError, study_name
 
     name = study_name(folder)
     if name not in _HOMES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from robell._core.tools.files import FileError, parse_bytes
+from robell._tools.files import FileError, parse_bytes
 
 # Bytes, as measured; a little more rather than less.
 EACH_ROW = 300  # a row of text: its lists and numbers

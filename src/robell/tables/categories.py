@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from robell.report.text import counted, percent
+from robell._tools.text import counted, percent
 from robell.tables.words import apply_words, learn_words
 
 MOST_LEVELS = 20

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robell.report.text import counted, said
+from robell._tools.text import counted, said
 from robell.tables.categories import apply_categories, learn_categories, learn_text
 from robell.tables.dates import ISO, read_date, read_dates
 from robell.tables.identifiers import is_identifier

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robell._core.tools.names import did_you_mean
-from robell.report.text import number_text, percent, said
+from robell._tools.names import did_you_mean
+from robell._tools.text import number_text, percent, said
 from robell.tables.columns import _values, missing_cells
 from robell.tables.raw import number_cell
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from robell.report.text import said, unique
+from robell._tools.text import said, unique
 from robell.tables.columns import TEXT_COLUMNS, ColumnNote, apply_plan, learn_column
 from robell.tables.leaks import find_leak
 from robell.tables.raw import Column

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robell._core.tools.files import FileError
-from robell.report.text import counted, said
+from robell._tools.files import FileError
+from robell._tools.text import counted, said
 from robell.tables.columns import is_missing, numbers_of, strange_cells
 from robell.tables.target import FEW_FRACTIONS, FEW_VALUES, LEAST_ROWS, MOST_CLASSES, ROWS_A_VALUE
 

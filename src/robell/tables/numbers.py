@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robell.report.text import counted, number_text
+from robell._tools.text import counted, number_text
 
 INDICATED = 0.05  # share of missing cells above which one more column says where they were
 LONG_TAIL = 6.0  # standard deviations

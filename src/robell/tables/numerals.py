@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from robell.report.text import NUMBER
+from robell._tools.text import NUMBER
 
 _COMMA_NUMBER = re.compile(r"[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robell._core.tools.files import FileError
-from robell.report.text import said
+from robell._tools.files import FileError
+from robell._tools.text import said
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError, copy_pipe
-from robell._core.tools.optional import require
-from robell.report.text import NAME
+from robell._tools.files import FileError, copy_pipe
+from robell._tools.optional import require
+from robell._tools.text import NAME
 from robell.tables.budget import EACH_VALUE, Budget
 from robell.tables.raw import Column, RawTable, number_cell, one_line, require_names
 from robell.tables.read_csv import read_csv

@@ -11,9 +11,9 @@ from itertools import islice
 
 import numpy as np
 
-from robell._core.tools.files import FileError
-from robell._core.tools.progress import Progress
-from robell.report.text import said
+from robell._tools.files import FileError
+from robell._tools.progress import Progress
+from robell._tools.text import said
 from robell.tables.raw import Column, RawTable, one_line, require_names
 from robell.tables.sample import Sample, row_limit
 

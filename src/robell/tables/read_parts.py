@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError
-from robell._core.tools.optional import require
-from robell.report.text import said
+from robell._tools.files import FileError
+from robell._tools.optional import require
+from robell._tools.text import said
 from robell.tables.raw import Column, RawTable, one_line, require_names
 from robell.tables.read import arrow_values, is_parquet, read_table, readable, typed_column
 from robell.tables.read_csv import csv_parts

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robell._core.tools.files import FileError
-from robell._core.tools.names import did_you_mean
-from robell.report.text import counted, said
+from robell._tools.files import FileError
+from robell._tools.names import did_you_mean
+from robell._tools.text import counted, said
 from robell.tables.columns import is_missing
 from robell.tables.numerals import number, plain_number
 

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robell._core.layers import trees
-from robell._core.layers.kernels import fit_kernel_layer, radial
-from robell._core.layers.trees import (
+from robell._core.ensemble.trees import (
     DEPTH,
     N_TREES,
     SHRINKAGES,
@@ -18,6 +16,8 @@ from robell._core.layers.trees import (
     grow_forest,
     leaves_of,
 )
+from robell._core.layers import trees
+from robell._core.layers.kernels import fit_kernel_layer, radial
 
 seeds = st.integers(0, 2**32 - 1)
 

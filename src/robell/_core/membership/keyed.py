@@ -20,7 +20,7 @@ from robell._core.membership.reservoir import (
     row_keys,
 )
 from robell._core.membership.row_sample import level
-from robell._core.tools.threads import NO_THREADS, Threads
+from robell._tools.threads import NO_THREADS, Threads
 
 BLOCK_ROWS = 1 << 15
 TENSOR_BLOCK_ROWS = 1 << 20

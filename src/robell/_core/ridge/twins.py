@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robell._core.array import beside, namespace, sum_by_group, to_host
-from robell._core.tools.threads import NO_THREADS, Threads
+from robell._tools.threads import NO_THREADS, Threads
 
 # Rows are equal where no column differs by more than this share of its range, or beyond the 14
 # digits that survive being written with 15, as spreadsheets do.

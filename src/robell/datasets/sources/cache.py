@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from robell._core.tools.files import write_atomically
+from robell._tools.files import write_atomically
 from robell.datasets._dataset import DatasetError
 from robell.datasets.sources.table_csv import format_csv, parse_csv
 

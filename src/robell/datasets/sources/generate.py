@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 
-from robell._core.tools.files import read_resource
+from robell._tools.files import read_resource
 from robell.datasets._dataset import DatasetError
 
 ATTRIBUTES = ("a1", "a2", "a3", "a4", "a5", "a6")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr
 
-from robell._core.tools.optional import require
+from robell._tools.optional import require
 from robell.datasets._dataset import DatasetError
 from robell.datasets._registry import KEEL_SHAPES
 

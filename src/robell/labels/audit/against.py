@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
+from robell._tools.text import counted, in_cell, literal, number_text, percent, quoted, said
 from robell.labels.audit.prepare import prepare_columns
 from robell.labels.drift import (
     LEAST_ROWS,
@@ -16,9 +17,8 @@ from robell.labels.drift import (
     compare_labels,
     number_regions,
 )
-from robell.report.page import Bullets, Callout, Paragraph, Section, TableBlock, literal
+from robell.report.page import Bullets, Callout, Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.report.text import counted, in_cell, number_text, percent, quoted, said
 from robell.tables.leaks import find_leak
 from robell.tables.raw import Column, RawTable
 from robell.tables.target import find_column, read_labels

@@ -10,9 +10,19 @@ import scipy
 import sklearn
 
 from robell import __version__
-from robell.report.page import Bullets, Code, Details, Paragraph, Section, TableBlock, literal
+from robell._tools.text import (
+    NAME,
+    counted,
+    in_cell,
+    literal,
+    percent,
+    quoted,
+    said,
+    unique,
+    visible,
+)
+from robell.report.page import Bullets, Code, Details, Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.report.text import NAME, counted, in_cell, percent, quoted, said, unique, visible
 from robell.tables.columns import MISSING_WORDS
 
 TRUST = {"good": "Good", "fair": "Fair", "weak": "Weak", "none": "Not at all"}

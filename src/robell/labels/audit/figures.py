@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from robell._tools.text import counted
 from robell.report.picture import ALARM, CALM, MUTED, RULE, Picture, label
-from robell.report.text import counted
 
 WIDTH = 460
 SHORT_LABEL = 22  # the same where another text stands beside it

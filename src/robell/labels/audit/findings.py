@@ -8,8 +8,8 @@ import numpy as np
 from scipy.spatial import KDTree
 from scipy.stats import rankdata
 
+from robell._tools.text import number_text, percent
 from robell.report.tables import MINUS
-from robell.report.text import number_text, percent
 
 NEIGHBOURS = 3
 LONG_NUMBER = 10  # characters; longer numbers are shown rounded

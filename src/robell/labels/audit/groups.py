@@ -6,12 +6,12 @@ import datetime
 
 import numpy as np
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
+from robell._tools.text import counted, in_cell, percent, quoted, said
 from robell.labels.audit.figures import group_rates
 from robell.labels.groups import LEVEL, MISSING_GROUP
 from robell.report.page import Bullets, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.report.text import counted, in_cell, percent, quoted, said
 from robell.tables.columns import missing_cells
 from robell.tables.dates import read_dates
 

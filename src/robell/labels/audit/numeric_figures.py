@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from robell._tools.text import number_text
 from robell.labels.audit.figures import thinned
 from robell.report.picture import ALARM, CALM, MUTED, RULE, Picture, label
-from robell.report.text import number_text
 
 WIDTH, LEFT, TOP, BELOW = 460, 66, 56, 46
 SIDE = WIDTH - LEFT - 8

@@ -6,6 +6,7 @@ import tomllib
 from importlib import resources
 
 from robell import __version__
+from robell._tools.text import counted, literal, percent, quoted, said, shortened, visible
 from robell.labels.audit.common import (
     checked_words,
     columns_section,
@@ -28,17 +29,7 @@ from robell.labels.audit.numeric_sections import (
     suspects_section,
 )
 from robell.labels.trust_numbers import MOST_COLUMNS_A_ROW
-from robell.report.page import (
-    Bullets,
-    Callout,
-    Code,
-    Facts,
-    Paragraph,
-    Section,
-    literal,
-    render,
-)
-from robell.report.text import counted, percent, quoted, said, shortened, visible
+from robell.report.page import Bullets, Callout, Code, Facts, Paragraph, Section, render
 
 WORDS = tomllib.loads(
     resources.files(__package__).joinpath("numeric_words.toml").read_text("utf-8")

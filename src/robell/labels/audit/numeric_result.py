@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.optional import require
+from robell._tools.optional import require
 from robell.labels.audit.numeric_page import number_headline, number_page
 from robell.labels.audit.numeric_table import number_summary, number_table
 from robell.labels.audit.output import JudgedAudit

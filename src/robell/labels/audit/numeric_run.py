@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 from robell.labels.audit.numeric_result import NumberAuditResult, NumberEvidence
 from robell.labels.audit.prepare import (
     dropped_notes,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from robell._tools.text import in_cell, literal, number_text, percent, quoted
 from robell.labels.audit.common import beside_table, number_of, reasons_first, where_is
 from robell.labels.audit.figures import MOST_DOTS
 from robell.labels.audit.findings import near_view, nearest, value_text
 from robell.labels.audit.numeric_figures import predicted_beside_given
 from robell.labels.audit.reasons import reasons_text, rows_alike, trusted_numbers, usual_text
-from robell.report.page import Details, FigureBlock, Paragraph, Section, TableBlock, literal
+from robell.report.page import Details, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.report.text import in_cell, number_text, percent, quoted
 
 SHOWN_VALUES = 10  # columns of a suspect row
 OVERVIEW = 25  # rows of the table above them

@@ -12,11 +12,11 @@ from typing import Self
 
 import numpy as np
 
-from robell._core.tools.files import FileError, check_output, write_together
+from robell._tools.files import FileError, check_output, write_together
+from robell._tools.text import spreadsheet_safe, unique
 from robell.labels.audit.reasons import reasons_text
 from robell.labels.review.decisions import KEEP
 from robell.report.escape import writable
-from robell.report.text import spreadsheet_safe, unique
 
 CROWD = b"row,consensus,", b"row,line,consensus,", b"row,key,consensus,", b"row,line,key,consensus,"
 SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")

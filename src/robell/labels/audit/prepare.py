@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from robell._core.tools.files import FileError
-from robell.report.text import counted, said
+from robell._tools.files import FileError
+from robell._tools.text import counted, said
 from robell.tables.columns import ColumnNote, prepare_column
 from robell.tables.target import find_column
 

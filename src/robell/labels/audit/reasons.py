@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robell._tools.text import number_text, percent, shortened
 from robell.labels.audit.findings import date_text, trusted, value_text
 from robell.models._contributions import contributions, log_ratio
-from robell.report.text import number_text, percent, shortened
 
 MOST_SUSPECTS = 100  # that are explained, the least likely labels first
 MOST_COLUMNS = 60  # that are looked at: those in which suspects differ most from their like

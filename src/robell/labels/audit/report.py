@@ -8,6 +8,7 @@ from importlib import resources
 import numpy as np
 
 from robell import __version__
+from robell._tools.text import counted, in_cell, literal, percent, quoted, said, shortened, visible
 from robell.labels.audit import sections
 from robell.labels.audit.against import against_section, against_verdict
 from robell.labels.audit.common import (
@@ -27,19 +28,8 @@ from robell.labels.audit.common import (
 from robell.labels.audit.groups import groups_section, verdict
 from robell.labels.audit.summary import directions, hardest_hit, noise_words
 from robell.labels.trust import CLEAR, LEAST_SEPARATION, MOST_COLUMNS_A_ROW
-from robell.report.page import (
-    Bullets,
-    Callout,
-    Code,
-    Facts,
-    Paragraph,
-    Section,
-    TableBlock,
-    literal,
-    render,
-)
+from robell.report.page import Bullets, Callout, Code, Facts, Paragraph, Section, TableBlock, render
 from robell.report.tables import Table
-from robell.report.text import counted, in_cell, percent, quoted, said, shortened, visible
 from robell.tables.numerals import number
 from robell.tables.target import LEAST_OF_CLASS
 

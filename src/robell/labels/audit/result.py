@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robell._core.tools.optional import require
+from robell._tools.optional import require
 from robell.labels.audit.against import Against
 from robell.labels.audit.output import JudgedAudit, label_table
 from robell.labels.audit.reasons import Reason

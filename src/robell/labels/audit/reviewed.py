@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
+from robell._tools.text import said
 from robell.labels.review.apply import is_log, log_path
 from robell.labels.review.decisions import read_review, same_label
 from robell.labels.review.fingerprint import read_print
 from robell.labels.trust import WORTH
-from robell.report.text import said
 
 
 def beside(data):

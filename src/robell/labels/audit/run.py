@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
+from robell._tools.text import said
 from robell.labels.audit.against import compare_with
 from robell.labels.audit.findings import contradictions
 from robell.labels.audit.groups import read_group_column
@@ -28,7 +29,6 @@ from robell.labels.groups import judge_by_group
 from robell.labels.judge import judge_labels
 from robell.labels.review.fingerprint import fingerprints
 from robell.labels.trust import measure_trust
-from robell.report.text import said
 from robell.tables.budget import Budget
 from robell.tables.columns import ColumnNote, missing_cells
 from robell.tables.leaks import find_leak

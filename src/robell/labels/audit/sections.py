@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from robell._tools.text import counted, in_cell, isolated, literal, percent, quoted, unique
 from robell.labels.audit.common import beside_table, places, reasons_first, where_is
 from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
 from robell.labels.audit.findings import (
@@ -17,17 +18,8 @@ from robell.labels.audit.findings import (
 )
 from robell.labels.audit.reasons import reasons_text
 from robell.labels.audit.summary import directions, noise_words, stands_out
-from robell.report.page import (
-    Bullets,
-    Details,
-    FigureBlock,
-    Paragraph,
-    Section,
-    TableBlock,
-    literal,
-)
+from robell.report.page import Bullets, Details, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.report.text import counted, in_cell, isolated, percent, quoted, unique
 
 SHOWN_VALUES = 10  # columns of a suspect row
 TELLING = 2  # of them in the overview

@@ -5,6 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from robell import __version__
+from robell._tools.text import (
+    counted,
+    in_cell,
+    isolated,
+    literal,
+    percent,
+    quoted,
+    said,
+    shortened,
+    visible,
+)
 from robell.labels.audit.common import versions, where_is
 from robell.labels.audit.figures import annotator_bars, class_bars
 from robell.report.page import (
@@ -16,11 +27,9 @@ from robell.report.page import (
     Paragraph,
     Section,
     TableBlock,
-    literal,
     render,
 )
 from robell.report.tables import Table
-from robell.report.text import counted, in_cell, isolated, percent, quoted, said, shortened, visible
 
 FEW_LABELS = 20  # of an annotator, below which little is known about them
 LITTLE_OVERLAP = 0.05  # share of labelled rows with two labels or more

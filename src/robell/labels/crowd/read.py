@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robell._core.tools.files import FileError
-from robell.report.text import said
+from robell._tools.files import FileError
+from robell._tools.text import said
 from robell.tables.columns import ColumnNote, missing_cells
 from robell.tables.raw import Column, RawTable
 from robell.tables.target import (

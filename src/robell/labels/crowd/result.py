@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from robell import __version__
-from robell._core.tools.optional import require
+from robell._tools.optional import require
+from robell._tools.text import unique
 from robell.labels.annotators import Consensus
 from robell.labels.audit.output import WrittenAudit
 from robell.labels.crowd.page import crowd_page, headline
 from robell.report.escape import writable
-from robell.report.text import unique
 from robell.tables.columns import ColumnNote
 
 UNSURE = 0.8  # quality of a consensus below which its row is called unsure

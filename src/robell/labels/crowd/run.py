@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from robell._core.labels.annotators import Votes
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
+from robell._tools.text import said
 from robell.labels.annotators import consensus_of
 from robell.labels.audit.output import name_of, output_paths, require_whole
 from robell.labels.audit.prepare import dropped_columns, prepare_columns
 from robell.labels.crowd.read import read_one_a_line, read_side_by_side
 from robell.labels.crowd.result import AnnotatorAudit
 from robell.labels.votes import ReadVotes
-from robell.report.text import said
 from robell.tables.budget import Budget
 from robell.tables.columns import ColumnNote
 from robell.tables.leaks import find_leak

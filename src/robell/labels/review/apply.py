@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.tools.files import FileError, check_output, copy_pipe, write_together
-from robell._core.tools.names import did_you_mean
+from robell._tools.files import FileError, check_output, copy_pipe, write_together
+from robell._tools.names import did_you_mean
+from robell._tools.text import said
 from robell.labels.review.decisions import (
     CHANGE,
     DROP,
@@ -23,7 +24,6 @@ from robell.labels.review.decisions import (
 )
 from robell.labels.review.fingerprint import MODULUS, RowPrinter, digest_of, in_letters
 from robell.labels.review.sources import open_source
-from robell.report.text import said
 from robell.tables.number_target import holds_numbers
 from robell.tables.numerals import spells_number
 

@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from robell._core.tools.files import FileError
-from robell._core.tools.names import did_you_mean
+from robell._tools.files import FileError
+from robell._tools.names import did_you_mean
+from robell._tools.text import said, spreadsheet_safe
 from robell.labels.review.fingerprint import read_print
 from robell.labels.review.rows import TextTable
 from robell.report.escape import writable
-from robell.report.text import said, spreadsheet_safe
 from robell.tables.numerals import plain_number
 
 KEEP, CHANGE, DROP = "keep", "change", "drop"

@@ -11,7 +11,7 @@ import hashlib
 
 import numpy as np
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 
 MODULUS = 1 << 64
 # Letters alone: a spreadsheet takes digits, or digits around an e, for a number.

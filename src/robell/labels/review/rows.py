@@ -10,7 +10,7 @@ import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from robell._core.tools.files import FileError
+from robell._tools.files import FileError
 from robell.tables.raw import require_names
 from robell.tables.read_csv import (
     _codec,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from robell._core.tools.files import FileError
-from robell._core.tools.optional import require
+from robell._tools.files import FileError
+from robell._tools.optional import require
 from robell.labels.review.rows import TextTable, open_to_write
 from robell.tables.raw import RawTable, one_line, require_names
 from robell.tables.read import ARROW_ROWS, _cell, arrow_values

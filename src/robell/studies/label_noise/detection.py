@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robell.comparison.peers import OURS
+from robell.comparison.score_tables import ModelTable
+from robell.comparison.scores import noise_name
 from robell.report.tables import MINUS, Table
-from robell.studies.engine.score_tables import ModelTable
-from robell.studies.engine.scores import noise_name
-from robell.studies.label_noise.models import EVERY_MODEL, OURS
+from robell.studies.label_noise.models import EVERY_MODEL
 from robell.studies.label_noise.results import has_several
 
 SCORE_LABELS = {

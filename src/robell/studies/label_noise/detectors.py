@@ -24,7 +24,7 @@ import warnings
 
 import numpy as np
 
-from robell._core.tools.optional import require
+from robell._tools.optional import require
 
 EXTRA = "robustness"
 FOLDS = 5

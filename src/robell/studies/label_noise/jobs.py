@@ -9,15 +9,15 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
+from robell.comparison.fit_and_score import fit_and_predict, six_metrics, watched
+from robell.comparison.jobs import seed_of
+from robell.comparison.scores import CLEAN
 from robell.labels.flips import (
     flip_from_class,
     flip_in_group,
     flip_near_boundary,
     flip_uniformly,
 )
-from robell.studies.engine.fit_and_score import fit_and_predict, six_metrics, watched
-from robell.studies.engine.jobs import seed_of
-from robell.studies.engine.scores import CLEAN
 from robell.studies.label_noise.models import DETECTORS, build, require_packages
 from robell.studies.label_noise.probabilities import probability_scores
 

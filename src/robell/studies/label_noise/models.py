@@ -1,253 +1,14 @@
-"""The models of the study, each a record with how to make it, with one thread.
-
-Packages are imported when a model is made, so that a worker loads only what its jobs need.
-"""
+"""The models of the study of wrong labels: untuned ones, tuned ones, and detectors of labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from robell._core.tools.optional import require
+from robell.comparison import peers
+from robell.comparison.peers import MODELS, OURS, USUAL, Model
 from robell.studies.label_noise import detectors, tuned
-
-EXTRA, PEERS_EXTRA = "robustness", "peers"
-N_HIDDEN = 203
-SMOTE_NEIGHBORS = 5
-
-
-@dataclass(frozen=True)
-class Model:
-    """One model of the study."""
-
-    label: str
-    short: str  # the label in figures, where there is little room
-    make: Callable  # (seed, training labels) -> an estimator with its scaler, if it needs one
-    seconds: float  # CPU seconds of one job at 600 rows
-    package: str | None = None  # the optional package it needs
-    revision: str = ""  # raised when the model changes: its jobs run again, its peers' do not
-    several_revision: str = ""  # the same, where only its answers for several classes change
-    extra: str = EXTRA  # which installs the package
-    slow: bool = False  # too slow for all tables: measured where peers are tuned
-    several: bool = True  # whether it is also measured on several classes
-
-
-def _scaled(estimator):
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    return make_pipeline(StandardScaler(), estimator)
-
-
-def _logistic(seed, y):
-    from sklearn.linear_model import LogisticRegression
-
-    return _scaled(LogisticRegression(class_weight="balanced", max_iter=1000, random_state=seed))
-
-
-def _plain_logistic(seed, y):
-    from sklearn.linear_model import LogisticRegression
-
-    return _scaled(LogisticRegression(max_iter=1000, random_state=seed))
-
-
-def _svc(seed, y):
-    from sklearn.svm import SVC
-
-    return _scaled(SVC(class_weight="balanced", random_state=seed))
-
-
-def _forest(seed, y):
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(n_jobs=1, random_state=seed)
-
-
-def _balanced_forest(seed, y):
-    # The three are its defaults; left out, older versions warn that they will be.
-    return require("imblearn.ensemble", EXTRA).BalancedRandomForestClassifier(
-        sampling_strategy="all", replacement=True, bootstrap=False, n_jobs=1, random_state=seed
-    )
-
-
-def _easy_ensemble(seed, y):
-    return require("imblearn.ensemble", EXTRA).EasyEnsembleClassifier(n_jobs=1, random_state=seed)
-
-
-def _lightgbm(seed, y, class_weight=None):
-    return require("lightgbm", EXTRA).LGBMClassifier(
-        class_weight=class_weight, n_jobs=1, verbose=-1, random_state=seed
-    )
-
-
-def _hist_gradient(seed, y):
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
-
-
-def _smote_logistic(seed, y):
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import StandardScaler
-
-    smallest = np.unique(y, return_counts=True)[1].min()
-    neighbors = min(SMOTE_NEIGHBORS, smallest - 1)
-    if neighbors < 1:
-        raise ValueError("SMOTE needs two rows of the smaller class; there is one")
-    sampler = require("imblearn.over_sampling", EXTRA).SMOTE(
-        k_neighbors=int(neighbors), random_state=seed
-    )
-    return require("imblearn.pipeline", EXTRA).make_pipeline(
-        StandardScaler(), sampler, LogisticRegression(max_iter=1000, random_state=seed)
-    )
-
-
-def _clean_learning(seed, y, base=_logistic):
-    # One process: it would start one for every core otherwise.
-    return require("cleanlab.classification", EXTRA).CleanLearning(
-        base(seed, y), seed=seed, find_label_issues_kwargs={"n_jobs": 1}
-    )
-
-
-def _robust_focal(seed, y):
-    from robell.studies.label_noise.robust_focal import RobustFocalLoss
-
-    return require("xgboost", PEERS_EXTRA).XGBClassifier(
-        objective=RobustFocalLoss(), base_score=0.5, n_jobs=1, random_state=seed
-    )
-
-
-def _catboost(seed, y):
-    return require("catboost", PEERS_EXTRA).CatBoostClassifier(
-        auto_class_weights="Balanced",
-        thread_count=1,
-        random_seed=seed,
-        verbose=False,
-        allow_writing_files=False,
-    )
-
-
-def _explainable(seed, y):
-    # Four bags instead of 14: with all of them it alone would take half an hour of the study.
-    return require("interpret.glassbox", PEERS_EXTRA).ExplainableBoostingClassifier(
-        outer_bags=4, n_jobs=1, random_state=seed
-    )
-
-
-def _gfdl(seed, y):
-    from robell.studies.label_noise.gfdl import PlainLeastSquaresRVFL
-
-    return _scaled(PlainLeastSquaresRVFL(random_state=seed))
-
-
-def _rvfl(seed, y, class_weight=None):
-    from robell.models.rvfl import RVFLClassifier
-
-    return _scaled(
-        RVFLClassifier(
-            N_HIDDEN, C="loo", output_bias=True, class_weight=class_weight, random_state=seed
-        )
-    )
-
-
-def _robell(seed, y):
-    from robell.models.robell import RoBellRVFLClassifier
-
-    # "scale" is the square root of the number of features, on standardised columns.
-    return _scaled(
-        RoBellRVFLClassifier(N_HIDDEN, C="loo", kernel_width="scale", rho=1.0, random_state=seed)
-    )
-
-
-def _noise_robust(seed, y):
-    from robell.models.noise_robust import NoiseRobustRVFLClassifier
-
-    return NoiseRobustRVFLClassifier(random_state=seed)
-
-
-_LIGHTGBM_BALANCED = partial(_lightgbm, class_weight="balanced")
-_RVFL_BALANCED = partial(_rvfl, class_weight="balanced")
-_CLEAN_LIGHTGBM = partial(_clean_learning, base=_lightgbm)
-# In the order they are shown; none of these is tuned.
-MODELS = {
-    "noise_robust": Model(
-        "NoiseRobustRVFL", "NoiseRobustRVFL", _noise_robust, 0.2, revision="3", several_revision="4"
-    ),
-    "logistic": Model("Logistic regression, balanced", "Logistic, bal.", _logistic, 0.03),
-    "svc": Model("RBF-SVC, balanced", "SVC, bal.", _svc, 0.03),
-    "forest": Model("Random forest", "Forest", _forest, 0.25),
-    "balanced_forest": Model(
-        "Balanced random forest", "Balanced forest", _balanced_forest, 0.4, "imblearn"
-    ),
-    "easy_ensemble": Model(
-        "EasyEnsemble", "EasyEnsemble", _easy_ensemble, 1.2, "imblearn", slow=True
-    ),
-    "lightgbm": Model("LightGBM", "LightGBM", _lightgbm, 0.1, "lightgbm"),
-    "lightgbm_balanced": Model(
-        "LightGBM, balanced", "LightGBM, bal.", _LIGHTGBM_BALANCED, 0.1, "lightgbm"
-    ),
-    "hist_gradient": Model(
-        "Histogram gradient boosting, balanced", "HistGB, bal.", _hist_gradient, 0.3
-    ),
-    "smote_logistic": Model(
-        "SMOTE + logistic regression", "SMOTE + logistic", _smote_logistic, 0.03, "imblearn"
-    ),
-    "clean_learning": Model(
-        "CleanLearning (logistic)", "CleanLearning", _clean_learning, 0.1, "cleanlab"
-    ),
-    "clean_learning_lightgbm": Model(
-        "CleanLearning (LightGBM)", "CleanLearn. LGBM", _CLEAN_LIGHTGBM, 0.5, "cleanlab"
-    ),
-    "robust_focal": Model(
-        "XGBoost, robust focal loss",
-        "XGB robust focal",
-        _robust_focal,
-        0.2,
-        "xgboost",
-        extra=PEERS_EXTRA,
-    ),
-    "catboost": Model(
-        "CatBoost, balanced",
-        "CatBoost, bal.",
-        _catboost,
-        2.0,
-        "catboost",
-        extra=PEERS_EXTRA,
-        slow=True,
-    ),
-    "explainable": Model(
-        "Explainable boosting",
-        "Explainable boost.",
-        _explainable,
-        5.0,
-        "interpret",
-        extra=PEERS_EXTRA,
-        slow=True,
-    ),
-    "rvfl": Model("RVFL", "RVFL", _rvfl, 0.05),
-    "rvfl_balanced": Model("RVFL, balanced", "RVFL, bal.", _RVFL_BALANCED, 0.05),
-    "rvfl_gfdl": Model("RVFL as in gfdl", "RVFL as in gfdl", _gfdl, 0.02),
-    "robell": Model("RoBell-RVFL as printed", "RoBell as printed", _robell, 0.08),
-}
-OURS = "noise_robust"
-TIME_REFERENCE = "lightgbm"
-OF_SEVERAL = "/several classes"  # what stands behind a model whose revision differs there
-REVISIONS = {name: model.revision for name, model in MODELS.items() if model.revision} | {
-    name + OF_SEVERAL: model.several_revision
-    for name, model in MODELS.items()
-    if model.several_revision
-}
-USUAL = tuple(name for name, model in MODELS.items() if not model.slow)
-SLOW = tuple(name for name, model in MODELS.items() if model.slow)
-
-
-def revision_of(revisions, model, several, default=""):
-    """Return the revision of a model on tables of two classes, or of several."""
-    plain = revisions.get(model, default)
-    return revisions.get(model + OF_SEVERAL, plain) if several else plain
 
 
 def _searched(make, space, seed, y):
@@ -298,21 +59,21 @@ DETECTORS = {
     "cleanlab_logistic": Model(
         "cleanlab, logistic regression",
         "cleanlab logistic",
-        partial(_by_cleanlab, _plain_logistic),
+        partial(_by_cleanlab, peers.plain_logistic),
         0.1,
         "cleanlab",
     ),
     "cleanlab_forest": Model(
         "cleanlab, random forest",
         "cleanlab forest",
-        partial(_by_cleanlab, _forest),
+        partial(_by_cleanlab, peers.forest),
         1.2,
         "cleanlab",
     ),
     "cleanlab_lightgbm": Model(
         "cleanlab, LightGBM",
         "cleanlab LightGBM",
-        partial(_by_cleanlab, _lightgbm),
+        partial(_by_cleanlab, peers.lightgbm),
         0.5,
         "cleanlab",
     ),
@@ -336,5 +97,4 @@ def build(model, seed, y):
 
 def require_packages(models):
     """Import every optional package that some models need; return their versions."""
-    needed = {EVERY_MODEL[model].package: EVERY_MODEL[model].extra for model in models}
-    return {name: require(name, extra).__version__ for name, extra in needed.items() if name}
+    return peers.require_packages([EVERY_MODEL[model] for model in models])

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robell.studies.engine.scores import CLEAN
-from robell.studies.label_noise.models import (
-    DETECTORS,
-    EVERY_MODEL,
-    MODELS,
-    OURS,
-    REVISIONS,
-    SLOW,
-    TUNED,
-    USUAL,
-    revision_of,
-)
+from robell.comparison.peers import MODELS, OURS, REVISIONS, SLOW, USUAL, revision_of
+from robell.comparison.scores import CLEAN
+from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED
 from robell.studies.label_noise.sets import REPORTING, TUNED_SETS
 
 # Percent of the labels that are wrong; 0 is the clean cell all kinds share.

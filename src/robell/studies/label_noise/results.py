@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from robell.studies.engine import scores
-from robell.studies.label_noise.models import (
-    DETECTORS,
-    EVERY_MODEL,
-    OF_SEVERAL,
-    TUNED,
-    USUAL,
-    revision_of,
-)
+from robell.comparison import scores
+from robell.comparison.peers import OF_SEVERAL, USUAL, revision_of
+from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED
 from robell.studies.label_noise.plan import LEVELS
 from robell.studies.label_noise.sets import GROUPS, SETS, WIDE
 

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from robell._tools.text import counted
+from robell.comparison.peers import OURS, TIME_REFERENCE
+from robell.comparison.report import last_run, unavailable_notes
+from robell.comparison.score_sections import diagrams, failures, one_by_one, one_table, remarks
+from robell.comparison.score_tables import (
+    cell_table,
+    significance_table,
+    time_table,
+)
+from robell.comparison.scores import CLEAN, METRICS
 from robell.report import plots
 from robell.report.page import (
     Bullets,
@@ -15,17 +25,8 @@ from robell.report.page import (
     TableBlock,
 )
 from robell.report.tables import Table
-from robell.report.text import counted
-from robell.studies.engine.report import last_run, unavailable_notes
-from robell.studies.engine.score_sections import diagrams, failures, one_by_one, one_table, remarks
-from robell.studies.engine.score_tables import (
-    cell_table,
-    significance_table,
-    time_table,
-)
-from robell.studies.engine.scores import CLEAN, METRICS
 from robell.studies.label_noise.detection import detection_tables, detections
-from robell.studies.label_noise.models import EVERY_MODEL, OURS, TIME_REFERENCE
+from robell.studies.label_noise.models import EVERY_MODEL
 from robell.studies.label_noise.results import is_tuned
 from robell.studies.label_noise.sets import CHOOSING, CHOOSING_CLASSES, REPORTING, REPORTING_CLASSES
 from robell.studies.label_noise.summary import cells_on, reporting_cells

@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from robell.comparison.study import gather
 from robell.datasets import info
 from robell.datasets._dataset import content_digest
-from robell.studies.engine.study import gather
 
 # fmt: off
 # The sets of the first edition of the study.

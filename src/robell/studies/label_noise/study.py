@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from robell._core.tools.optional import require
+from robell._tools.optional import require
+from robell.comparison.peers import EXTRA, REVISIONS
+from robell.comparison.store import StudyError
+from robell.comparison.study import Study, carry_out
 from robell.datasets import keel_names, standard_names
-from robell.studies.engine.store import StudyError
-from robell.studies.engine.study import Study, carry_out
 from robell.studies.label_noise.jobs import run_noise_job
-from robell.studies.label_noise.models import (
-    EVERY_MODEL,
-    EXTRA,
-    REVISIONS,
-    require_packages,
-)
+from robell.studies.label_noise.models import EVERY_MODEL, require_packages
 from robell.studies.label_noise.plan import FIRST_SEED, N_SEEDS, PARTS, plan_noise_jobs
 from robell.studies.label_noise.results import NoiseResults
 from robell.studies.label_noise.sections import all_sections

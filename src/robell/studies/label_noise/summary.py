@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from robell.report.tables import to_csv, to_markdown
-from robell.report.text import counted
-from robell.studies.engine.score_tables import (
+from robell._tools.text import counted
+from robell.comparison.peers import OURS, TIME_REFERENCE
+from robell.comparison.score_tables import (
     cell_table,
     every_score,
     significance_table,
     time_table,
 )
-from robell.studies.engine.scores import CLEAN, METRICS
+from robell.comparison.scores import CLEAN, METRICS
+from robell.report.tables import to_csv, to_markdown
 from robell.studies.label_noise.detection import detection_tables, detections
-from robell.studies.label_noise.models import EVERY_MODEL, OURS, TIME_REFERENCE
+from robell.studies.label_noise.models import EVERY_MODEL
 from robell.studies.label_noise.results import is_tuned
 from robell.studies.label_noise.sets import REPORTING
 from robell.studies.label_noise.tables import (

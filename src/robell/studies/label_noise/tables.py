@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robell.comparison.peers import OURS
+from robell.comparison.score_tables import ModelTable, of_group, stem_of
+from robell.comparison.scores import DECIMALS, METRICS, noise_name
 from robell.report.tables import MINUS, Table
-from robell.studies.engine.score_tables import ModelTable, of_group, stem_of
-from robell.studies.engine.scores import DECIMALS, METRICS, noise_name
-from robell.studies.label_noise.models import EVERY_MODEL, OURS
+from robell.studies.label_noise.models import EVERY_MODEL
 
 OUR_LABEL = EVERY_MODEL[OURS].label
 FAR_BELOW = 0.05

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from robell.studies.engine.statistics import average_ranks, friedman, nemenyi
+from robell.comparison.statistics import average_ranks, friedman, nemenyi
 from robell.studies.paper import printed
 
 # Accuracies that agree to here are ties: they are shares of one number of rows.

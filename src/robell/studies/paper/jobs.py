@@ -7,13 +7,13 @@ import time
 import numpy as np
 from sklearn.metrics import confusion_matrix, make_scorer
 
+from robell.comparison.family import study_grid, study_pipeline
+from robell.comparison.jobs import seed_of
+from robell.comparison.splits import N_FOLDS, folds, paper_split, repeated_split
 from robell.labels.flips import flip_labels
 from robell.metrics import g_mean_score
 from robell.search import RVFLGridSearchCV, paper_grid
-from robell.studies.engine.jobs import seed_of
-from robell.studies.paper.models import study_grid, study_pipeline
 from robell.studies.paper.printed import s4_parameters
-from robell.studies.paper.protocols import N_FOLDS, folds, paper_split, repeated_split
 
 SCORERS = {
     "accuracy": "accuracy",

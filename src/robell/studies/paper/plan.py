@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from robell.studies.engine.store import StudyError
-from robell.studies.paper.models import MODELS
+from robell.comparison.family import MODELS
+from robell.comparison.store import StudyError
 from robell.studies.paper.printed import (
     DATASETS,
     NOISE_DATASETS,

@@ -7,8 +7,8 @@ from math import sqrt
 
 import numpy as np
 
-from robell.studies.engine import results as engine
-from robell.studies.engine.results import ordered
+from robell.comparison import results as engine
+from robell.comparison.results import ordered
 from robell.studies.paper.printed import DATASETS, MODELS
 
 SCORES = {

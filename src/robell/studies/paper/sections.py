@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from robell._tools.text import literal
+from robell.comparison.family import MODELS, labels
+from robell.comparison.report import failed_blocks, last_run
+from robell.comparison.results import ordered
+from robell.comparison.statistics import friedman, nemenyi, sign_threshold
 from robell.datasets import info
 from robell.report import plots
-from robell.report.page import Bullets, Code, Details, Paragraph, Section, TableBlock, literal
+from robell.report.page import Bullets, Code, Details, Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.studies.engine.report import failed_blocks, last_run
-from robell.studies.engine.results import ordered
-from robell.studies.engine.statistics import friedman, nemenyi, sign_threshold
 from robell.studies.paper import printed, tables
 from robell.studies.paper.claims import accuracy_limits, surfaces
 from robell.studies.paper.comparison import Comparison, noise_curves, printed_cells
-from robell.studies.paper.models import MODELS, labels
 from robell.studies.paper.printed import DATASETS
 from robell.studies.paper.results import SCORES
 from robell.studies.paper.summary import summary_section

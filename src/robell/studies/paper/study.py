@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from robell._core.tools.optional import require
-from robell.studies.engine.study import Study, carry_out, gather
+from robell._tools.optional import require
+from robell.comparison.study import Study, carry_out, gather
 from robell.studies.paper.jobs import run_job
 from robell.studies.paper.plan import plan_jobs
 from robell.studies.paper.results import Results

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from robell.comparison.family import MODELS, labels
+from robell.comparison.report import unavailable_notes
+from robell.comparison.statistics import average_ranks
 from robell.report.page import Bullets, Callout, Facts, Section
-from robell.studies.engine.report import unavailable_notes
-from robell.studies.engine.statistics import average_ranks
 from robell.studies.paper.comparison import Comparison, noise_curves
-from robell.studies.paper.models import MODELS, labels
 from robell.studies.paper.printed import DATASETS
 from robell.studies.paper.results import SCORES
 from robell.studies.paper.tables import probe_table

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from robell.report.tables import Compared, Table
-from robell.studies.engine.statistics import (
+from robell.comparison.family import MODELS, labels
+from robell.comparison.statistics import (
     average_ranks,
     friedman,
     holm,
@@ -13,10 +13,10 @@ from robell.studies.engine.statistics import (
     wilcoxon_p_values,
     win_tie_loss,
 )
+from robell.report.tables import Compared, Table
 from robell.studies.paper import printed
 from robell.studies.paper.claims import FEWEST_SEEDS, STABLE, judged
 from robell.studies.paper.comparison import DECIMALS, noise_curves, printed_cells, shown
-from robell.studies.paper.models import MODELS, labels
 from robell.studies.paper.results import SCORES, scores_of
 
 OTHER_ROWS = (

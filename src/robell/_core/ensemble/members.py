@@ -1,0 +1,233 @@
+"""Five small models of different kinds, fitted to the same targets; their weighted mean.
+
+    relu, sin   ridge on [x h], h a sparse random layer: each node looks at two columns
+    kernel      ridge on radial functions around some of the rows (``layers/kernels.py``)
+    trees       small trees that see the targets (``layers/trees.py``)
+    linear      ridge on x
+
+Their errors differ, so that their mean errs less than any of them. All give the score that a row
+would have had if it had been left out. Rows are distinct and in an order of their own
+(``distinct_rows``); a ridge sees them only through sums over rows. Rows may be tensors; members
+are then fitted where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robell._core.array import beside, is_tensor, namespace, to_host
+from robell._core.ensemble.trees import Forest, forest_scores, grow_forest
+from robell._core.labels.link import class_shares
+from robell._core.layers.activations import sine_in_place
+from robell._core.layers.features import RowBlocks, draw_sparse_layer, rows_per_block
+from robell._core.layers.kernels import KernelLayer, fit_kernel_layer, radial
+from robell._core.ridge.loo import MOST_EXACT, CentredRidge, fit_centred_ridge
+from robell._core.ridge.twins import Twins
+from robell._tools.threads import NO_THREADS, Threads
+
+Array = NDArray[np.float64]
+
+ACTIVATIONS = ("relu", "sin")
+INPUTS_PER_NODE = 2  # of a table's columns few act together: such nodes beat dense ones
+WEIGHT_SCALE = 4.0
+N_LANDMARKS = 200
+PENALTIES: Array = 10.0 ** np.arange(-6.0, 3.0)  # times the number of rows
+# relu, sin, kernel, trees, linear. Weights from left-out errors were no better than these.
+WEIGHTS = np.array([1.0, 1.0, 2.0, 2.0, 1.0])
+ROWS_SCORED = 1 << 13  # at a time
+KEPT_NUMBERS = 100_000_000  # columns made, 800 MB, are kept between rounds up to here
+
+
+class Drawn(NamedTuple):
+    """What is drawn without looking at labels."""
+
+    hidden_weights: Any  # (B, 2 D)
+    hidden_bias: Any  # (2 D,)
+    kernel: KernelLayer
+    tree_seed: int
+
+    def hidden(self, X: Any, k: int) -> Any:
+        """Return the output of the sparse layer k."""
+        size = len(self.hidden_bias) // len(ACTIVATIONS)
+        nodes = slice(k * size, (k + 1) * size)
+        Z = X @ self.hidden_weights[:, nodes]
+        Z += self.hidden_bias[nodes]
+        return sine_in_place(Z) if ACTIVATIONS[k] == "sin" else namespace(Z).clip(Z, 0.0, None)
+
+    def in_single_precision(self) -> Drawn:
+        """Return the same layers, arrays, in single precision."""
+        weights, bias = (a.astype(np.float32) for a in (self.hidden_weights, self.hidden_bias))
+        return self._replace(hidden_weights=weights, hidden_bias=bias)
+
+
+class Members(NamedTuple):
+    """The members, fitted, and the left-out scores of each, (5, n, K)."""
+
+    ridges: list[CentredRidge]  # relu, sin, kernel, linear
+    forest: Forest
+    scores: Any
+
+    def mean_scores(self, weights: Array) -> Any:
+        """Return the left-out scores of the weighted mean."""
+        return namespace(self.scores).tensordot(beside(weights, self.scores), self.scores, 1)
+
+
+class Network(NamedTuple):
+    """The weighted mean of the members as one model: all that is needed to score rows."""
+
+    coef: Any  # (B + 2 D, K)
+    intercept: Any  # (K,)
+    landmark_weights: Any  # (m, K)
+    forest: Forest  # its values and mean already weighted
+
+
+def draw_members(X: Any, n_hidden: int, seed: int) -> Drawn:
+    """Draw everything that does not depend on labels for distinct rows X."""
+    *of_layers, of_kernel, of_trees = np.random.SeedSequence(seed).generate_state(
+        len(ACTIVATIONS) + 2
+    )
+    layers = [
+        draw_sparse_layer(X.shape[1], n_hidden, INPUTS_PER_NODE, WEIGHT_SCALE, child)
+        for child in of_layers
+    ]
+    return Drawn(
+        beside(np.hstack([weights for weights, _ in layers]), X),
+        beside(np.concatenate([bias for _, bias in layers]), X),
+        fit_kernel_layer(X, N_LANDMARKS, int(of_kernel)),
+        int(of_trees),
+    )
+
+
+def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
+    """Return the columns of the four ridges, a block of rows at a time.
+
+    Where rows are many, and arrays, those that are made are in single precision.
+    """
+    tensors, n_columns = is_tensor(X), X.shape[1]
+    n_nodes = len(drawn.hidden_bias) // len(ACTIVATIONS)
+    landmarks, _, width = drawn.kernel
+    single = len(X) > MOST_EXACT and not tensors
+    inputs, layers = (X.astype(np.float32), drawn.in_single_precision()) if single else (X, drawn)
+
+    def with_inputs(k: int, rows: slice) -> Any:
+        return namespace(X).hstack([inputs[rows], layers.hidden(inputs[rows], k)])
+
+    def of_kernel(rows: slice) -> Any:
+        found = radial(X[rows], landmarks, width)
+        return found.astype(np.float32) if single else found
+
+    made: list[tuple[Callable[[slice], Any], int]] = [
+        (partial(with_inputs, 0), n_columns + n_nodes),
+        (partial(with_inputs, 1), n_columns + n_nodes),
+        (of_kernel, len(landmarks)),
+    ]
+    keep = len(X) * sum(n for _, n in made) <= KEPT_NUMBERS
+    dtype = np.float32 if single else np.float64
+    designs = [
+        RowBlocks(make, len(X), width, dtype, keep=keep, tensors=tensors) for make, width in made
+    ]
+    linear = RowBlocks(lambda rows: X[rows], len(X), n_columns, tensors=tensors)
+    return [*designs, linear]
+
+
+def fit_members(
+    X: Any,
+    designs: list[RowBlocks],
+    drawn: Drawn,
+    targets: Any,
+    weight: Any,
+    total: float,
+    threads: Threads = NO_THREADS,
+) -> Members:
+    """Fit every member to the same targets, soft or not; ``total`` is the number of rows given.
+
+    Members are shared out to the threads whole: threads that share the blocks of one member wait
+    for Python's lock, and for each other, more often than they compute.
+    """
+    bases = None, None, drawn.kernel.whitening, None
+    tasks: list[Callable[[], Any]] = [
+        partial(fit_centred_ridge, design, targets, weight, PENALTIES * total, basis)
+        for design, basis in zip(designs, bases, strict=True)
+    ]
+    tasks.append(partial(grow_forest, X, targets, weight, drawn.tree_seed))
+    # The longest first: the kernel takes as long as all others.
+    order = 2, 4, 0, 1, 3
+    found = dict(zip(order, threads.map(lambda k: tasks[k](), order), strict=True))
+    ridges, (forest, of_trees) = [found[k] for k in range(4)], found[4]
+    *nonlinear, linear = (ridge.loo_scores for ridge in ridges)
+    return Members(ridges, forest, namespace(X).stack([*nonlinear, of_trees, linear]))
+
+
+def fit_with_equal_classes(
+    X: Any,
+    designs: list[RowBlocks],
+    drawn: Drawn,
+    distinct: Twins,
+    multiplicity: Array,
+    targets: Array,
+    member_weights: Array,
+    threads: Threads = NO_THREADS,
+) -> tuple[Members, Array]:
+    """Fit every member, classes weighted equally; return them and the left-out mean scores.
+
+    ``distinct`` are the groups of equal rows, of which X has one each. Targets, (n, K), and scores
+    are arrays, those of all rows.
+    """
+    total, n_classes = float(multiplicity.sum()), targets.shape[1]
+    weights = multiplicity * (targets @ (1.0 / (n_classes * class_shares(targets, multiplicity))))
+    weights, targets = distinct.merge(weights, targets)
+    # The scores of two classes add up to one: one of them is enough.
+    first = 1 if n_classes == 2 else 0
+    targets, weights = beside(targets[:, first:], X), beside(weights, X)
+    members = fit_members(X, designs, drawn, targets, weights, total, threads)
+    scores = to_host(members.mean_scores(member_weights))[distinct.group]
+    return members, both_classes(scores, first, 1.0)
+
+
+def both_classes(values: Any, is_half: int | bool, total: float) -> Any:
+    """Return the values of both classes, which add up to ``total``, from the second's."""
+    return namespace(values).concatenate([total - values, values], -1) if is_half else values
+
+
+def as_network(members: Members, drawn: Drawn, weights: Array) -> Network:
+    """Return the weighted mean of the members as one model."""
+    n_columns = len(drawn.hidden_weights)
+    relu, sin, kernel, linear = members.ridges
+    of_relu, of_sin, of_kernel, of_trees, of_linear = weights.tolist()
+    inputs = of_relu * relu.beta[:n_columns] + of_sin * sin.beta[:n_columns]
+    inputs = inputs + of_linear * linear.beta
+    nodes = [of_relu * relu.beta[n_columns:], of_sin * sin.beta[n_columns:]]
+    intercept = of_relu * relu.intercept + of_sin * sin.intercept + of_kernel * kernel.intercept
+    forest = members.forest
+    return Network(
+        namespace(inputs).vstack([inputs, *nodes]),
+        intercept + of_linear * linear.intercept,
+        of_kernel * kernel.beta,
+        forest._replace(values=of_trees * forest.values, mean=of_trees * forest.mean),
+    )
+
+
+def network_scores(X: Any, drawn: Drawn, network: Network) -> Any:
+    """Score standardised rows; about ``ROWS_SCORED`` at a time are best.
+
+    Columns are made for fewer rows than trees are asked for: the first must stay in cache, the
+    second have much to do at a time.
+    """
+    scores = forest_scores(X, network.forest) + network.intercept
+    n_columns, n_nodes = X.shape[1], len(drawn.hidden_bias) // len(ACTIVATIONS)
+    step = rows_per_block(max(n_columns, n_nodes, len(network.landmark_weights)), is_tensor(X))
+    starts = n_columns + n_nodes * np.arange(len(ACTIVATIONS) + 1)
+    for rows in (slice(start, start + step) for start in range(0, len(X), step)):
+        x = X[rows]
+        scores[rows] += x @ network.coef[:n_columns]
+        for k, (first, last) in enumerate(pairwise(starts.tolist())):
+            scores[rows] += drawn.hidden(x, k) @ network.coef[first:last]
+        kernel = radial(x, drawn.kernel.landmarks, drawn.kernel.width)
+        scores[rows] += kernel @ network.landmark_weights
+    return scores

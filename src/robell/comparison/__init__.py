@@ -1,0 +1,1 @@
+"""Models compared on tables: jobs, a store, workers, statistics, a page; and ``robell.compare``."""

@@ -1,0 +1,204 @@
+"""The comparison of one's own models on one's own tables: its record, and ``robell.compare``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from robell._tools.files import parse_bytes
+from robell._tools.optional import require
+from robell._tools.text import counted
+from robell.comparison.compare_page import TITLE, all_sections, more_files
+from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs, run_own_job, split_of
+from robell.comparison.score_arrays import OwnResults, headline, subtitle
+from robell.comparison.store import StudyError, check_study_folder
+from robell.comparison.study import Study, carry_out
+from robell.comparison.user_models import read_models
+from robell.comparison.user_tables import read_all
+
+PROCESS = 200 << 20  # bytes of a process with its packages
+COPIES = 6  # of a table within a fit of this family: rows, split, scaled, their features
+STUDY = Study(
+    name="comparison",
+    title=TITLE,
+    page="index.html",
+    plan=plan_own_jobs,
+    run=run_own_job,
+    read=OwnResults,
+    sections=all_sections,
+    subtitle=subtitle,
+    headline=headline,
+    files=more_files,
+    longest_first=False,  # the models of a cell side by side, for the sake of their times
+)
+
+
+def compare(
+    data,
+    models=None,
+    *,
+    target=None,
+    drop=(),
+    protocol="repeated",
+    noise=(0,),
+    repeats=10,
+    n_jobs=1,
+    time_limit=None,
+    encoding="utf-8",
+    delimiter=None,
+    memory_limit=None,
+    out="robell-compare",
+    progress=True,
+    command="",
+):
+    """Compare models on tables, or go on with a comparison that was stopped, and write its report.
+
+    Every model is fitted and scored on the same splits of every table. Tables are read as
+    :func:`audit` reads them: text, dates and missing cells are taken as they come. What has
+    finished is kept in ``out``: the same call goes on from there, with the same numbers.
+
+    Parameters
+    ----------
+    data : dict or list of tables, or one table
+        A table is a path (CSV, gzipped CSV, Parquet, or a folder of them), a data frame of pandas
+        or polars, or a pair ``(X, y)``. A dict names them; files have their own names.
+    models : dict or list of models, default=None
+        A model is a name (``"rvfl"``, ``"robell"``, ``"noise_robust"``, ``"lightgbm"``, ...),
+        ``"module:callable"``, a classifier or pipeline, a function that makes one of a seed, or a
+        pair of one of the last three and a grid, over which it is tuned on folds of the training
+        rows. By default seven that need no further package.
+    target : str, default=None
+        The column of labels, of files and data frames.
+    drop : iterable of str, default=()
+        Columns not to learn from.
+    protocol : {"repeated", "holdout", "paper"}, default="repeated"
+        Stratified 70:30 splits; one such; or the paper's one split, where the paper's models are
+        tuned over the paper's grids.
+    noise : iterable of int, default=(0,)
+        Percent of the training labels that are made wrong.
+    repeats : int, default=10
+        Splits of the protocol "repeated".
+    n_jobs : int, default=1
+        Processes. Numbers do not depend on it.
+    time_limit : float, default=None
+        Seconds that one fit with its prediction may take; a model that takes longer fails there.
+    encoding, delimiter : str, default="utf-8", None
+        Of text files, as :func:`audit` takes them.
+    memory_limit : int or str, default=None
+        How much may be taken in addition to what the process holds already, as bytes or as
+        ``"2GiB"``: tables that would take more, by estimate and in all processes together, are
+        refused. What models of other packages take within a fit is not known here.
+    out : path-like, default="robell-compare"
+        Where records, tables, figures and the page go: a folder that is new, empty or of the same
+        comparison.
+    progress : bool, default=True
+        Whether a bar is shown on a terminal; ``progress.log`` in ``out`` is always written.
+    command : str, default=""
+        How this was called, for the page.
+
+    Returns
+    -------
+    outcome : Outcome
+        ``report``, the page's path; ``headline``, the main result as text; ``results`` with
+        ``complete_cells()``, arrays of scores with ``means`` and ``ranks``, and ``failed``;
+        ``unavailable``, the tables that could not be used, and why.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris, load_wine
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from robell import compare
+    >>> tables = {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
+    >>> found = compare(tables, ["rvfl", GaussianNB()], repeats=2, out=tempfile.mkdtemp())
+    >>> (clean,) = found.results.complete_cells()
+    >>> clean.labels, clean.means("accuracy").round(1).tolist()
+    (('RVFL', 'GaussianNB'), [1.0, 1.0])
+    """
+    require("matplotlib", extra="bench")  # now, rather than when everything else is done
+    check_study_folder(out)
+    levels = _levels(noise)
+    repeats = _repeats(protocol, repeats)
+    if time_limit is not None and not time_limit > 0:
+        raise StudyError(f"time_limit must be more than 0 seconds; got {time_limit}")
+    specs = read_models(models, protocol)
+    text = {"encoding": encoding, "delimiter": delimiter}
+    tables, unavailable = read_all(data, target, drop, memory_limit, **text)
+    _require_memory(memory_limit, tables, n_jobs)
+    if protocol == "paper":
+        tables, lost = _whole_classes(tables)
+        unavailable |= lost
+    settings = {"specs": specs, "protocol": protocol, "levels": levels, "repeats": repeats}
+    return carry_out(
+        replace(STUDY, run=partial(run_own_job, specs=specs)),
+        tables,
+        unavailable,
+        settings,
+        out,
+        command=command,
+        notes=_notes(tables, **settings),
+        n_workers=n_jobs,
+        progress=progress,
+        time_limit=time_limit,
+    )
+
+
+def _require_memory(memory_limit, tables, n_jobs):
+    """Raise where the tables, and the processes that fit models to them, would take too much."""
+    if memory_limit is None or not tables:
+        return
+    sizes = [rows.X.nbytes for rows in tables.values()]
+    # of any number of processes, however many digits it has
+    needed = sum(sizes) + min(n_jobs, 1 << 40) * (PROCESS + COPIES * max(sizes))
+    limit = parse_bytes(memory_limit)
+    if needed > limit:
+        raise StudyError(
+            f"the tables and {counted(n_jobs, 'process', 'processes')} need about "
+            f"{needed / 2**20:,.0f} MiB, and the memory limit leaves {limit / 2**20:,.0f} MiB: run "
+            "fewer processes, compare fewer tables, or allow more"
+        )
+
+
+def _notes(tables, specs, protocol, levels, repeats):
+    """Return what the report must know: which of the records in the folder this run asked for."""
+    return {
+        "protocol": protocol,
+        "noise": levels,
+        "repeats": repeats,
+        "tables": list(tables),
+        "models": {spec.name: spec.identity for spec in specs.values()},
+        "about": {spec.name: spec.about for spec in specs.values()},
+    }
+
+
+def _levels(noise):
+    """Return the levels of noise in their order, each once."""
+    given = [noise] if isinstance(noise, int | float) else list(noise)
+    if not given or any(level != int(level) or not 0 <= level <= 100 for level in given):
+        raise StudyError(f"noise must be whole percents from 0 to 100; got {given}")
+    return sorted({int(level) for level in given})
+
+
+def _repeats(protocol, repeats):
+    if protocol not in PROTOCOLS:
+        raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}")
+    if not isinstance(repeats, int) or repeats < 1:
+        raise StudyError(f"repeats must be a whole number from 1 on; got {repeats!r}")
+    return repeats if protocol == "repeated" else 1
+
+
+def _whole_classes(tables):
+    """Leave out the tables of which the paper's split, not stratified, misses a class somewhere."""
+    kept, lost = {}, {}
+    for name, rows in tables.items():
+        parts = split_of("paper", name, rows.y, 0)
+        if all(len(np.unique(rows.y[part])) == len(rows.labels) for part in parts):
+            kept[name] = rows
+        else:
+            lost[name] = (
+                f"{name}: the paper's split, which is not stratified, leaves a class out of the "
+                "training or test rows; use the protocol repeated or holdout"
+            )
+    return kept, lost

@@ -1,0 +1,116 @@
+"""What one job of a comparison does: split, perhaps flip training labels, tune, fit, score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from robell.comparison.fit_and_score import fit_and_predict, six_metrics, watched
+from robell.comparison.jobs import seed_of
+from robell.comparison.scores import CLEAN
+from robell.comparison.splits import N_FOLDS, paper_split, repeated_split
+from robell.comparison.user_models import make
+from robell.labels.flips import flip_uniformly
+from robell.search import RVFLGridSearchCV
+
+NOISE = "symmetric"
+PROTOCOLS = ("paper", "repeated", "holdout")
+
+
+@dataclass(frozen=True)
+class OwnJob:
+    """One model on one split of one table under one noise; its key says all that matters to it."""
+
+    dataset: str
+    digest: str  # of the table's contents
+    protocol: str
+    kind: str  # "clean" or "symmetric"
+    level: int  # percent of the training labels that are wrong
+    seed: int  # the number of the split
+    model: str
+    identity: str  # of the model
+    label: str  # of the model, as readers see it
+    cost = 1.0
+
+    @property
+    def key(self):
+        """What tells this job from all others."""
+        parts = ["comparison", self.protocol, self.dataset, self.digest[:16], self.kind, self.level]
+        return "/".join(str(part) for part in [*parts, self.seed, self.model, self.identity])
+
+
+def plan_own_jobs(tables, specs, protocol, levels, repeats):
+    """Return the jobs of a comparison; the models of one cell stand together."""
+    return [
+        OwnJob(name, rows.digest, protocol, NOISE if level else CLEAN, level, seed, spec.name,
+               spec.identity, spec.label)
+        for level in levels
+        for seed in range(repeats)
+        for name, rows in tables.items()
+        for spec in specs.values()
+    ]  # fmt: skip
+
+
+def split_of(protocol, name, y, seed):
+    """Return the numbers of the training and test rows: 70:30, stratified except in the paper's."""
+    return paper_split(len(y)) if protocol == "paper" else repeated_split(y, name, seed)
+
+
+def run_own_job(job, rows, device="cpu", *, specs):
+    """Carry out one job; return plain values for a record, also where the model fails."""
+    train, test = split_of(job.protocol, job.dataset, rows.y, job.seed)
+    seeds = {
+        name: seed_of("comparison", job.protocol, job.dataset, job.seed, name)
+        for name in ("noise", "model", "folds")
+    }
+    noisy, flipped = rows.y[train], np.zeros(len(train), bool)
+    if job.level:
+        noisy, flipped = flip_uniformly(noisy, job.level / 100, seeds["noise"])
+    answer = {
+        "outcome": {
+            "n_train": len(train),
+            "n_test": len(test),
+            "test_counts": np.bincount(rows.y[test], minlength=len(rows.labels)).tolist(),
+            "n_flipped": int(flipped.sum()),
+        },
+        "seeds": seeds,
+        "seconds": {},
+    }
+
+    def fit(answer):
+        spec = specs[job.model]
+        classes = rows.labels if spec.known is None else np.arange(len(rows.labels))
+        model = _tuned(*make(spec, job.protocol, seeds["model"], noisy), noisy, seeds["folds"])
+        predicted, scores = fit_and_predict(
+            model, rows.X[train], classes[noisy], rows.X[test], classes, answer["seconds"]
+        )
+        codes = codes_of(predicted, classes, np.unique(noisy))
+        answer["outcome"]["metrics"] = six_metrics(rows.y[test], codes, scores)
+        if hasattr(model, "best_params_"):
+            answer["outcome"]["chosen"] = {k: str(v) for k, v in model.best_params_.items()}
+
+    return watched(answer, fit)
+
+
+def _tuned(estimator, grid, y, seed):
+    """Return the estimator, in a search over its grid where it has one."""
+    if grid is None:
+        return estimator
+    n_folds = max(2, min(N_FOLDS, np.unique(y, return_counts=True)[1].min()))
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return RVFLGridSearchCV(estimator, grid, cv=folds)
+
+
+def codes_of(predicted, classes, seen):
+    """Return predictions as places among the classes; refuse what no classifier may answer."""
+    values = predicted.tolist()
+    if any(value is None or value != value for value in values):
+        raise ValueError(f"it predicts NaN for {sum(v is None or v != v for v in values)} rows")
+    known = {classes.tolist()[k]: k for k in seen}
+    strange = list(dict.fromkeys(value for value in values if value not in known))
+    if strange:
+        shown = ", ".join(repr(value) for value in strange[:3])
+        raise ValueError(f"it predicts labels that it has not seen in training: {shown}")
+    return np.array([known[value] for value in values])

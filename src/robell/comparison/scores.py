@@ -1,0 +1,204 @@
+"""Scores of models on sets: six metrics, what chance reaches, arrays of means with ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robell.comparison.results import Results, ordered
+from robell.comparison.statistics import average_ranks, nemenyi
+
+# F1 is that of the smaller class; of more than two classes, F1, ROC AUC and average precision are
+# means over the classes.
+METRICS = {
+    "accuracy": "Accuracy",
+    "balanced_accuracy": "Balanced accuracy",
+    "g_mean": "G-mean",
+    "f1": "F1",
+    "roc_auc": "ROC AUC",
+    "average_precision": "Average precision",
+}
+# The same for tables of many columns.
+SHORT_METRICS = METRICS | {
+    "accuracy": "Acc.",
+    "balanced_accuracy": "Bal. acc.",
+    "roc_auc": "AUC",
+    "average_precision": "AP",
+}
+# Scores that differ less are the same: means of equal numbers in another order.
+DECIMALS = 9
+CLEAN = "clean"
+
+
+def noise_name(kind, level):
+    """Return a noise in words, such as "symmetric 20 %"."""
+    return kind if kind == CLEAN else f"{kind} {level} %"
+
+
+def chance_scores(counts):
+    """Return the scores of always predicting the first class; of two, the second is the smaller."""
+    n, k = sum(counts), len(counts)
+    largest = counts[0] / n
+    several = k > 2
+    return {
+        "accuracy": largest,
+        "balanced_accuracy": 1.0 / k,
+        "g_mean": 0.0,
+        "f1": 2 * largest / (1 + largest) / k if several else 0.0,
+        "roc_auc": 0.5,
+        "average_precision": 1.0 / k if several else counts[1] / n,
+    }
+
+
+@dataclass(frozen=True)
+class ScoreCell:
+    """All scores under one noise, means over splits; rows are sets, columns models.
+
+    ``datasets`` are those on which every model has run on at least one common split; the means are
+    over these common splits, whose numbers are ``n_seeds``. ``left_out`` are the other sets.
+    """
+
+    kind: str
+    level: int
+    models: tuple
+    labels: tuple  # of the models, as readers see them
+    datasets: tuple
+    n_seeds: tuple
+    left_out: tuple
+    values: dict
+
+    @property
+    def name(self):
+        """The noise in words."""
+        return noise_name(self.kind, self.level)
+
+    @property
+    def stem(self):
+        """The noise as a part of file names."""
+        return self.kind if self.kind == CLEAN else f"{self.kind}_{self.level:02}"
+
+    def means(self, metric):
+        """Return the mean over sets of every model."""
+        return self.values[metric].mean(axis=0)
+
+    def ranks(self, metric):
+        """Return the average rank over sets of every model, 1 being the best."""
+        if len(self.models) < 2:
+            return np.ones(len(self.models))
+        return average_ranks(self.values[metric], DECIMALS)
+
+    @property
+    def testable(self):
+        """Whether there are three models on two sets, which the tests need."""
+        return len(self.models) >= 3 and len(self.datasets) >= 2
+
+    def nemenyi(self, metric):
+        """Return the Nemenyi test of one metric at 5 %."""
+        return nemenyi(self.values[metric], decimals=DECIMALS)
+
+    def on(self, datasets):
+        """Return the same over some of the sets only."""
+        kept = [place for place, name in enumerate(self.datasets) if name in datasets]
+        return replace(
+            self,
+            datasets=tuple(self.datasets[place] for place in kept),
+            n_seeds=tuple(self.n_seeds[place] for place in kept),
+            left_out=tuple(name for name in self.left_out if name in datasets),
+            values={metric: array[kept] for metric, array in self.values.items()},
+        )
+
+
+class ScoreResults(Results):
+    """Records of six scores each, by set, noise, split and model; failed jobs score as chance.
+
+    ``labels`` name the models for readers, and give their order; ``sets`` is that of the sets.
+    ``cells`` are pairs of kind and level of noise.
+    """
+
+    def __init__(self, records, keep=None, *, labels, sets=(), kinds=()):
+        super().__init__(records, keep)
+        jobs = [r["job"] for r in self.records]
+        self.labels, self._sets = labels, sets
+        self.datasets = ordered({job["dataset"] for job in jobs}, sets)
+        self.models = ordered({job["model"] for job in jobs}, labels)
+        self.seeds = tuple(sorted({job["seed"] for job in jobs}))
+        kinds = ordered({job["kind"] for job in jobs}, (CLEAN, *kinds))
+        levels = {kind: {job["level"] for job in jobs if job["kind"] == kind} for kind in kinds}
+        self.cells = tuple((kind, level) for kind in kinds for level in sorted(levels[kind]))
+
+    def scores_of(self, record):
+        """Return the six scores of a record, those of chance where its job failed."""
+        raise NotImplementedError
+
+    @property
+    def kinds(self):
+        """Return the kinds of noise there are records of, without the clean cell."""
+        return tuple(dict.fromkeys(kind for kind, _ in self.cells if kind != CLEAN))
+
+    def levels(self, kind):
+        """Return the levels of a kind, with 0 where the clean cell is there."""
+        clean = (0,) if (CLEAN, 0) in self.cells else ()
+        return clean + tuple(level for name, level in self.cells if name == kind)
+
+    def cell(self, kind, level):
+        """Return the scores under one noise."""
+        found, here = {}, set()
+        for record in self.records:
+            job = record["job"]
+            if (job["kind"], job["level"]) == (kind, level):
+                here.add(job["model"])
+                rows = found.setdefault(job["dataset"], {}).setdefault(job["seed"], {})
+                rows[job["model"]] = self.scores_of(record)
+        models = ordered(here, self.labels)
+        kept, left_out, means = [], [], {metric: [] for metric in METRICS}
+        for name in ordered(set(found), self._sets):
+            seeds = [s for s in sorted(found[name]) if len(found[name][s]) == len(models)]
+            if not seeds:
+                left_out.append(name)
+                continue
+            kept.append((name, len(seeds)))
+            for metric, rows in means.items():
+                scores = [[found[name][seed][m][metric] for m in models] for seed in seeds]
+                rows.append(np.mean(scores, axis=0))
+        return ScoreCell(
+            kind=kind,
+            level=level,
+            models=models,
+            labels=tuple(self.labels[model] for model in models),
+            datasets=tuple(name for name, _ in kept),
+            n_seeds=tuple(n for _, n in kept),
+            left_out=tuple(left_out),
+            values={
+                metric: np.array(rows).reshape(len(kept), len(models))
+                for metric, rows in means.items()
+            },
+        )
+
+    def complete_cells(self):
+        """Return the cells in which all models have run on some set."""
+        return [cell for cell in (self.cell(*place) for place in self.cells) if cell.datasets]
+
+    def fit_seconds(self):
+        """Return CPU seconds of fits by model, over the jobs that all models have finished.
+
+        Models that have finished none are left out.
+        """
+        times = {}
+        for record in self.done:
+            job = record["job"]
+            place = (job["dataset"], job["kind"], job["level"], job["seed"])
+            times.setdefault(place, {})[job["model"]] = record["seconds"]["fit_cpu"]
+        finished = {model for row in times.values() for model in row}
+        models = [model for model in self.models if model in finished]
+        common = [times[place] for place in sorted(times) if len(times[place]) == len(models)]
+        return {model: np.array([row[model] for row in common]) for model in models}
+
+    def warnings(self):
+        """Return how many jobs gave which warning, by model and text."""
+        counts = {}
+        for record in self.records:
+            for text in record.get("outcome", {}).get("warnings", ()):
+                place = (record["job"]["model"], text)
+                counts[place] = counts.get(place, 0) + 1
+        return counts

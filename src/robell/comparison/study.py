@@ -1,0 +1,122 @@
+"""A study as one frozen record, and the one way to carry out any of them.
+
+A new study is a new record: a plan, a function that runs one job, and the sections of its page.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from robell._tools.files import write_atomically
+from robell.comparison.execute import Summary, execute
+from robell.comparison.jobs import Rows
+from robell.comparison.report import write_report
+from robell.comparison.results import Results
+from robell.comparison.store import Store, StudyError
+from robell.datasets import DatasetUnavailable, info, load
+from robell.datasets._dataset import minority_size
+
+
+@dataclass(frozen=True)
+class Study:
+    """All the engine knows of a study."""
+
+    name: str  # as its output directories are stamped
+    title: str  # of the page
+    page: str  # file name of the page
+    plan: Callable  # (tables, **settings) -> list of jobs
+    run: Callable  # (job, rows, device) -> the record's outcome; workers import it by its name
+    read: Callable  # (records, run) -> Results
+    sections: Callable  # (results, run, figures) -> sections of the page
+    subtitle: Callable  # results -> a line below the title
+    headline: Callable  # results -> a few lines for a terminal
+    files: Callable = lambda results: {}  # results -> {name: text} of more files beside the page
+    longest_first: bool = True  # whether long jobs start first, or all in the order planned
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of a study left behind: its page, what that is made of, what is missing."""
+
+    study: Study
+    report: Path
+    results: Results
+    summary: Summary
+    unavailable: dict  # sets that could not be had, and why
+
+    @property
+    def headline(self):
+        """The main result in a few lines of text, for a terminal."""
+        return self.study.headline(self.results)
+
+
+def gather(names, data_dir=None, download=True):
+    """Return ({name: Rows} of the sets that can be had, {name: why} of those that cannot)."""
+    tables, unavailable = {}, {}
+    for name in names:
+        try:
+            found = load(name, data_dir, download=download)
+        except DatasetUnavailable as error:
+            unavailable[name] = str(error)
+            continue
+        if other := _another_table(found, info(name)):
+            unavailable[name] = f"{name}.csv in {data_dir} is not the set {name}: {other}"
+            continue
+        about = {
+            "source": found.source,
+            "note": found.note,
+            "stand_in": found.stand_in,
+            "paper_rows": found.paper_rows,
+            "n_rows": len(found.y),
+            "n_features": found.X.shape[1],
+            "n_minority": int(np.bincount(found.y).min()),
+            "class_counts": np.bincount(found.y).tolist(),
+        }
+        # The label the paper's sensitivity refers to; 1, the minority, in other sets.
+        positive = info(name).paper_positive
+        positive = 1 if positive is None else positive
+        tables[name] = Rows(name, found.X, found.y, positive, found.digest, about)
+    return tables, unavailable
+
+
+def _another_table(found, known):
+    """Say why a user's file of a set's name cannot be that set; "" where it can."""
+    size = (*found.X.shape, minority_size(found.y))
+    expected = (known.n_rows, known.n_features, known.n_minority)
+    if found.source != "data directory" or size == expected:
+        return ""
+    return (
+        "it has {} rows, {} columns and {} rows of class 1 where that has {}, {} and {}; "
+        "'robell compare' takes tables of your own".format(*size, *expected)
+    )
+
+
+def carry_out(study, tables, unavailable, settings, out, *, command="", notes=None, **how):
+    """Run the jobs of a study that are still to do, then write its report; return an Outcome.
+
+    ``settings`` go to the study's plan, ``notes`` into run.json, and ``how`` to :func:`execute`.
+    """
+    if not tables:
+        reasons = "; ".join(dict.fromkeys(unavailable.values()))
+        raise StudyError(f"none of the sets asked for is here: {reasons}")
+    jobs = study.plan(tables, **settings)
+    with Store(out, study.name) as store:
+        summary = execute(study, jobs, tables, store, **how)
+        run = {
+            "command": command,
+            "finished": time.strftime("%Y-%m-%d"),
+            "workers": how.get("n_workers", 1),
+            "unavailable": unavailable,
+            **(notes or {}),
+            "summary": asdict(summary),
+        }
+        text = json.dumps(run, indent=1)
+        write_atomically(Path(out) / "run.json", text + "\n")
+        report, results = write_report(study, out, json.loads(text))
+    return Outcome(study, report, results, summary, unavailable)

@@ -1,0 +1,182 @@
+"""The models to compare: names of ours and of known peers, estimators, factories, with a grid."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib
+import inspect
+import os
+import sys
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from robell._tools.names import did_you_mean
+from robell._tools.text import unique
+from robell.comparison import family as paper
+from robell.comparison import peers
+from robell.comparison.identity import identity_of
+from robell.comparison.store import StudyError
+
+try:
+    from joblib.externals import cloudpickle  # joblib carried its own before 1.6
+except ImportError:
+    import cloudpickle
+
+# Members that are another one where a table has no privileged columns and no views.
+IN_DISGUISE = {
+    "rvfl_plus": ("rvfl", "RVFL+ without privileged columns, which is RVFL"),
+    "multiview": ("rvfl", "MvRVFL of one view, which is RVFL"),
+}
+NAMES = tuple(dict.fromkeys([*paper.MODELS, *IN_DISGUISE, *peers.MODELS]))
+DEFAULT = ("noise_robust", "rvfl", "robell", "logistic", "svc", "forest", "hist_gradient")
+# Of the few balls, leave-one-out is no guide to the penalty; a graph has seen the label left out.
+PENALTY_AS_GIVEN = ("gb", "gegb", "geifrvfl")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One model: what it is called, what tells it from others, and how to make it."""
+
+    name: str
+    label: str  # as readers see it
+    identity: str  # changes when the model does: its jobs then run again
+    about: str  # how it is made, in words
+    known: str | None = None  # its name, where it is one of ours or a known peer
+    payload: bytes = b""  # else (maker, grid), for processes that may not import it
+
+
+def read_models(models, protocol):
+    """Return the Spec of every model given, by name."""
+    if models is None:
+        models = DEFAULT
+    if isinstance(models, str) or hasattr(models, "fit"):
+        models = [models]
+    if isinstance(models, dict):
+        named = [(str(name), model) for name, model in models.items()]
+    else:
+        named = [(None, model) for model in models]
+    found = [_spec(name, value, protocol) for name, value in named]
+    if not found:
+        raise StudyError("there is no model to compare")
+    found = list(dict.fromkeys(found))
+    names = unique([spec.name for spec in found])
+    # The first two head columns of tables, which must all differ.
+    labels = unique(["Set", "Model", *(spec.label for spec in found)])[2:]
+    return {
+        name: replace(spec, name=name, label=label)
+        for name, label, spec in zip(names, labels, found, strict=True)
+    }
+
+
+def _spec(name, value, protocol):
+    """Return one model; it must be a known name, module:callable, estimator, factory or a pair."""
+    if isinstance(value, str) and ":" not in value:
+        return _known(name, value, protocol)
+    maker, grid = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+    if isinstance(maker, str) and ":" in maker:
+        maker, name = _imported(maker), name or maker.rpartition(":")[2]
+        maker, grid = maker if isinstance(maker, tuple) and len(maker) == 2 else (maker, grid)
+    if not callable(maker) and not (hasattr(maker, "fit") and hasattr(maker, "predict")):
+        raise StudyError(
+            f"a model must be a name, an estimator or a function that makes one, alone or in a "
+            f"pair with its grid; got {str(value)[:60]!r}"
+        )
+    name = name or _name_of(maker)
+    try:
+        payload = cloudpickle.dumps((maker, grid))
+    except Exception as error:  # pickling runs the model's own code
+        raise StudyError(f"model {name!r} cannot be sent to worker processes: {error}") from error
+    what = "as given" if grid is None else "tuned over its grid"
+    return Spec(name, name, identity_of((maker, grid)), what, None, payload)
+
+
+def _known(name, key, protocol):
+    if key not in NAMES:
+        near = did_you_mean(key, NAMES, cutoff=0.4)
+        near = near or f"; there are {', '.join(NAMES)}, and module:callable"
+        raise StudyError(f"there is no model {key!r}{near}")
+    if protocol == "paper" and key in paper.MODELS:
+        label, about = paper.MODELS[key].label, "tuned over the paper's grid"
+    elif key in peers.MODELS:
+        label, about = peers.MODELS[key].short, "untuned, as in the study of wrong labels"
+        peers.require_packages([peers.MODELS[key]])
+    elif key in IN_DISGUISE:
+        label, about = IN_DISGUISE[key][1], "untuned, 203 nodes"
+    else:
+        label, about = paper.MODELS[key].label, "untuned, 203 nodes"
+    identity = key + "".join(peers.revision_of(peers.REVISIONS, key, of) for of in (False, True))
+    return Spec(name or key, name or label, identity, about, key)
+
+
+def _imported(text):
+    """Return what module:callable names; modules of the current folder are found."""
+    module, _, attribute = text.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return functools.reduce(getattr, attribute.split("."), importlib.import_module(module))
+    except Exception as error:  # importing runs the module's own code
+        raise StudyError(f"model {text!r} cannot be imported: {error}") from error
+
+
+def _name_of(maker):
+    if isinstance(maker, functools.partial):
+        maker = maker.func
+    if isinstance(maker, Pipeline):
+        maker = maker.steps[-1][1]
+    name = getattr(maker, "__name__", type(maker).__name__)
+    return "model" if name == "<lambda>" else name
+
+
+# -- making --------------------------------------------------------------------------------
+
+
+def make(spec, protocol, seed, y):
+    """Return a model that is not fitted yet, and its grid or None."""
+    if spec.known is None:
+        maker, grid = cloudpickle.loads(spec.payload)
+        estimator = _made(maker, seed)
+        if isinstance(estimator, tuple):
+            estimator, grid = estimator
+        if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+            raise TypeError(f"it makes {type(estimator).__name__}, which is no classifier")
+        return _seeded(estimator, seed), grid
+    if protocol == "paper" and spec.known in paper.MODELS:
+        return paper.study_pipeline(spec.known, seed), paper.study_grid(spec.known)
+    if spec.known in peers.MODELS:
+        return peers.MODELS[spec.known].make(seed, np.asarray(y)), None
+    penalty = {} if spec.known in PENALTY_AS_GIVEN else {"C": "loo"}
+    wanted = {"n_hidden": peers.N_HIDDEN, "output_bias": True, "random_state": seed, **penalty}
+    known = IN_DISGUISE.get(spec.known, (spec.known,))[0]
+    estimator = paper.build(known, **wanted)
+    return Pipeline([("scale", StandardScaler()), ("model", estimator)]), None
+
+
+def _made(maker, seed):
+    """Return what a factory makes of a seed, an instance of a class, a copy of an estimator."""
+    if isinstance(maker, type):
+        return maker()
+    if hasattr(maker, "fit"):
+        return clone(maker) if hasattr(maker, "get_params") else copy.deepcopy(maker)
+    try:
+        takes_seed = bool(inspect.signature(maker).parameters)
+    except ValueError:  # written in C
+        takes_seed = True
+    return maker(seed) if takes_seed else maker()
+
+
+def _seeded(estimator, seed):
+    """Set every random_state that was left open, so that numbers come out the same again."""
+    if not hasattr(estimator, "get_params"):
+        return estimator
+    open_states = {
+        name: seed
+        for name, value in estimator.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    }
+    return estimator.set_params(**open_states) if open_states else estimator

@@ -1,0 +1,232 @@
+"""A user's tables as rows for jobs: files, frames and arrays, read as the audit reads them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from robell._tools.files import FileError
+from robell._tools.names import did_you_mean
+from robell._tools.text import counted, said
+from robell.comparison.jobs import Rows
+from robell.comparison.store import StudyError
+from robell.datasets._dataset import content_digest
+from robell.tables.budget import Budget
+from robell.tables.encoder import TableEncoder
+from robell.tables.numerals import number
+from robell.tables.raw import Column, RawTable
+from robell.tables.read import read_table
+from robell.tables.target import find_column, read_labels
+
+SUFFIXES = (".csv.gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class OwnRows(Rows):
+    """A table as jobs see it: ``y`` are places among ``labels``; of two, the smaller class is 1."""
+
+    labels: np.ndarray = None  # as the user's models see them
+
+
+def read_all(data, target=None, drop=(), memory_limit=None, **text):
+    """Return ({name: OwnRows} of the tables that can be used, {name: why} of those that cannot).
+
+    ``text`` are the encoding and the delimiter of text files.
+    """
+    budget = Budget(memory_limit)
+    drop = {drop: None} if isinstance(drop, str) else dict.fromkeys(drop)
+    if target in drop:
+        raise FileError(f"{said(target)} is the target: it cannot be left out")
+    tables, unavailable, columns = {}, {}, set()
+    for name, source in _named(data).items():
+        try:
+            if _is_pair(source):
+                tables[name] = _from_pair(name, *source, drop, columns)
+            else:
+                tables[name] = _from_table(name, source, target, drop, columns, text, budget)
+            budget.limit -= tables[name].X.nbytes
+        except FileError as error:
+            # Advice to give a parameter, in words that also suit the command.
+            unavailable[name] = " ".join(filter(None, error.parts))
+    for name in drop:
+        if tables and name not in columns:
+            near = did_you_mean(name, columns, quote=said)
+            raise FileError(f"no table has a column {said(name)} to leave out{near}")
+    return tables, unavailable
+
+
+# -- names ---------------------------------------------------------------------------------
+
+
+def _named(data):
+    """Return every table by its name: a file's without its ending, or the one it was given."""
+    if isinstance(data, dict):
+        return {str(name): source for name, source in data.items()}
+    if _is_pair(data) or isinstance(data, str | os.PathLike) or hasattr(data, "shape"):
+        data = [data]
+    paths, others = [], {}
+    for source in data:
+        if isinstance(source, str | os.PathLike):
+            paths += _files(Path(source))
+        else:
+            others[f"table {len(others) + 1}"] = source
+    paths = list({path.resolve(): path for path in paths}.values())
+    found = dict(zip(_names(paths), paths, strict=True)) | others
+    if not found:
+        raise StudyError("there is no table to compare models on")
+    return found
+
+
+def _files(path):
+    """Return the tables of a folder, or the file itself."""
+    if not path.is_dir():
+        return [path]
+    found = [file for file in sorted(path.iterdir()) if file.name.lower().endswith(SUFFIXES)]
+    if not found:
+        raise FileError(f"{path}: there is no CSV or Parquet file in this folder")
+    return found
+
+
+def _names(paths):
+    """Return names that differ: files of one name are told apart by their folders."""
+    names = [_stem(path.name) for path in paths]
+    for depth in range(1, max((len(path.resolve().parts) for path in paths), default=0)):
+        twice = {name for name, n in Counter(names).items() if n > 1}
+        if not twice:
+            return names
+        for place, path in enumerate(paths):
+            if names[place] in twice:
+                folders = path.resolve().parts[-1 - depth : -1]
+                # In one folder they differ in their endings.
+                names[place] = "/".join((*folders, path.name))
+    return names
+
+
+def _stem(name):
+    for suffix in SUFFIXES:
+        if name.lower().endswith(suffix) and len(name) > len(suffix):
+            return name[: -len(suffix)]
+    return name
+
+
+def _is_pair(source):
+    """Say whether something is a pair (X, y) rather than two tables."""
+    if not isinstance(source, tuple) or len(source) != 2:
+        return False
+    X, y = source
+    if isinstance(X, str | os.PathLike | tuple) or isinstance(y, str | os.PathLike):
+        return False
+    return not hasattr(y, "columns") and np.ndim(y) in (1, 2) and np.shape(y)[1:] in ((), (1,))
+
+
+# -- tables --------------------------------------------------------------------------------
+
+
+def _from_table(name, source, target, drop, columns, text, budget):
+    """Read a file or a data frame."""
+    if target is None:
+        raise FileError(f"{name}: which column holds the labels must be said: give", "target")
+    if isinstance(source, str | os.PathLike):
+        is_text = not str(source).lower().endswith((".parquet", ".pq"))
+        table = read_table(source, target, **(text if is_text else {}), budget=budget)
+    else:
+        table = replace(read_table(source, budget=budget), name=name)
+    place = find_column(table, target)
+    columns |= {column.name for column in table.columns}
+    labels = read_labels(table, place)
+    features = [c for k, c in enumerate(table.columns) if k != place and c.name not in drop]
+    matrix, notes = _matrix(table, features, labels)
+    known = [number(label) for label in labels.classes]
+    if None not in known and all(float(value).is_integer() for value in known):
+        classes = np.array([int(value) for value in known])  # as pandas would read them
+    else:
+        classes = np.array(labels.classes)
+    if len(table.rows) < table.n_rows:
+        notes.insert(0, f"a random sample of {len(table.rows):,} of {table.n_rows:,} rows")
+    return _rows(name, matrix, labels, classes, [table.how], notes)
+
+
+def _from_pair(name, X, y, drop, columns):
+    """Take (X, y): arrays of numbers as they are, a data frame read as any table."""
+    values = np.asarray(y).ravel().tolist()
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    cells = [None if value is None or value != value else str(value) for value in values]
+    column, numbers = Column("y", cells), np.arange(len(cells)) + 1
+    table = RawTable(name, (column,), numbers, None, len(cells), "arrays")
+    if hasattr(X, "columns"):
+        frame = read_table(X)
+        columns |= {one.name for one in frame.columns}
+        table = replace(frame, name=name)
+    labels = read_labels(replace(table, columns=(column,)), 0)
+    if table.n_rows != len(cells) or len(X) != len(cells):
+        raise FileError(f"{name}: X has {len(X):,} rows, y has {len(cells):,}")
+    if hasattr(X, "columns"):
+        features = [one for one in table.columns if one.name not in drop]
+        matrix, notes = _matrix(table, features, labels)
+    else:
+        matrix, notes = _numbers(name, X)[labels.kept], []
+    original = dict(zip(cells, values, strict=True))
+    classes = np.array([original[label] for label in labels.classes])
+    return _rows(name, matrix, labels, classes, [table.how], notes)
+
+
+def _numbers(name, X):
+    try:
+        X = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise FileError(f"{name}: X must hold numbers; a data frame may hold text") from None
+    if X.ndim != 2 or not X.shape[1]:
+        raise FileError(f"{name}: X must have rows and columns; its shape is {X.shape}")
+    return X
+
+
+def _matrix(table, features, labels):
+    """Return the columns as numbers, and notes on those left out and on rows left out."""
+    kept = table.take(labels.kept)
+    chosen = {column.name for column in features}
+    columns = [column for column in kept.columns if column.name in chosen]
+    encoder = TableEncoder()._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
+    if not encoder.plans_:
+        raise FileError(f"{table.name}: no column is left to learn from")
+    left_out = [
+        said(note.name, 30) + (" (repeats the target)" if "repeats" in note.done else "")
+        for note in encoder.notes_
+        if note.kind == "left out"
+    ]
+    notes = []
+    if left_out:
+        shown = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
+        notes.append(f"{counted(len(left_out), 'column')} left out: {shown}")
+    return encoder._transform_columns(columns), notes
+
+
+def _rows(name, X, labels, classes, source, notes):
+    codes = np.asarray(labels.codes)
+    counts = np.bincount(codes, minlength=len(classes))
+    if len(classes) == 2 and counts[0] < counts[1]:
+        codes, classes, counts = 1 - codes, classes[::-1], counts[::-1]
+    if missing := sum(labels.unlabelled.values()):
+        notes.append(f"{counted(missing, 'row')} without a label left out")
+    for first, other in labels.alike[:3]:
+        notes.append(f"label {said(other, 20)} taken as {said(first, 20)}")
+    if labels.set_aside:
+        small = ", ".join(said(label, 20) for label in list(labels.set_aside)[:5])
+        notes.append(f"classes of fewer than five rows left out: {small}")
+    X = np.ascontiguousarray(X)
+    text = content_digest(X, codes) + repr(classes.tolist())
+    about = {
+        "source": ", ".join(source),
+        "note": "; ".join(notes),
+        "n_rows": len(codes),
+        "n_features": X.shape[1],
+        "classes": [str(label) for label in classes.tolist()],
+        "class_counts": counts.tolist(),
+    }
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return OwnRows(name, X, codes, 1, digest, about, labels=classes)

@@ -1,5 +1,0 @@
-"""Models as ONNX graphs, which run without Python (extra ``onnx``)."""
-
-from robell.export.convert import register_converters, to_onnx
-
-__all__ = ["register_converters", "to_onnx"]

@@ -1,0 +1,145 @@
+"""The model card: what a model file holds, in words and in Markdown, beside the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from robell._tools.text import number_text, percent, visible
+from robell.report.escape import escape_markdown, writable
+from robell.report.tables import Table, to_markdown
+
+MARK = "<!-- model card written by robell -->"
+MOST_COLUMNS = 200
+
+
+def card_path(path):
+    """Return where the card of a model file stands: beside it, ``NAME-card.md``."""
+    path = Path(path)
+    return path.with_name(f"{path.name.removesuffix('.skops')}-card.md")
+
+
+def is_card(path):
+    """Say whether a file is a model card that was written here."""
+    with Path(path).open("rb") as file:
+        return file.read(len(MARK)) == MARK.encode()
+
+
+def model_card(name, info):
+    """Return the card as Markdown."""
+    parts = [MARK, f"# Model card of {_text(name)}", _made(info)]
+    parts += ["## What it predicts", *_classes(info)]
+    if info["about"]:
+        parts += ["## About", _about(info["about"])]
+    parts += ["## Columns", *_columns(info), "## Limits", *_limits(info), "## How to use it"]
+    parts.append(
+        f"```\nrobell predict {_plain(name)} new.csv --out predictions.csv\n```\n\nor in Python "
+        f'`robell.files.load_model("{_plain(name)}")`. Nothing in the file is run when it is '
+        "loaded."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _text(value):
+    return escape_markdown(visible(str(value)))
+
+
+def _plain(name):
+    return writable(name).replace("`", "'").replace("\n", " ")
+
+
+def _made(info):
+    versions = ", ".join(f"{_text(name)} {_text(v)}" for name, v in info["versions"].items())
+    rows = "" if info["n_rows"] is None else f" Trained with {info['n_rows']:,} rows."
+    steps = " → ".join(_text(step) for step in info["model"])
+    parameters = ", ".join(f"{_text(k)}={_text(v)}" for k, v in info["parameters"].items())
+    return (
+        f"Saved {_text(info['saved'])} with robell {_text(info['robell'])} ({versions})."
+        f"{rows}\n\nModel: {steps} ({parameters})."
+    )
+
+
+def _classes(info):
+    counts = info["class_counts"]
+    if not info["classes"]:
+        yield "Predicts a number."
+        return
+    if counts is None:
+        yield "Classes: " + ", ".join(_text(label) for label in info["classes"]) + "."
+    else:
+        total = max(1, sum(counts))
+        shares = [percent(count / total) for count in counts]
+        rows = tuple(
+            (visible(str(label)), count, share)
+            for label, count, share in zip(info["classes"], counts, shares, strict=True)
+        )
+        yield _table("Rows of each class", ("Class", "Rows", "Share"), rows)
+    if info["threshold"] is not None:
+        value, positive = info["threshold"]["value"], _text(info["threshold"]["positive"])
+        yield f"Predicts {positive} where its probability is at least {value:.4g}."
+    else:
+        yield "Predicts the likeliest class."
+    if info["noise_rate"] is not None:
+        yield (
+            f"Of the labels it was trained with, {percent(info['noise_rate'])} are wrong, by the "
+            "model's own estimate."
+        )
+
+
+def _about(about, depth=0):
+    lines = []
+    for name, value in about.items():
+        if isinstance(value, dict):
+            lines += [f"{'  ' * depth}- {_text(name)}:", _about(value, depth + 1)]
+        else:
+            text = number_text(value) if isinstance(value, float) else _text(value)
+            lines.append(f"{'  ' * depth}- {_text(name)}: {text}")
+    return "\n".join(lines)
+
+
+def _columns(info):
+    if not info["columns"]:
+        yield f"{info['n_features']:,} columns without names, taken in their order."
+        return
+    rows = tuple(
+        (visible(one["name"]), one["kind"], percent(one.get("missing", 0.0)), _values_of(one))
+        for one in info["columns"][:MOST_COLUMNS]
+    )
+    yield _table("The columns of the training table", ("Column", "Kind", "Missing", "Values"), rows)
+    if len(info["columns"]) > MOST_COLUMNS:
+        yield f"And {len(info['columns']) - MOST_COLUMNS:,} more."
+    yield f"Fingerprint of names and kinds: `{info['columns_fingerprint']}`."
+
+
+def _values_of(column):
+    """Return the range of numbers, or the commonest levels."""
+    if column.get("edges") and column["kind"] == "number":
+        low, high = number_text(column["edges"][0]), number_text(column["edges"][-1])
+        return f"{low} to {high}, median {number_text(column['median'])}"
+    if column.get("edges"):
+        return f"{_day(column['edges'][0])} to {_day(column['edges'][-1])}"
+    if column.get("levels"):
+        shown = [f"{visible(level)} ({percent(s)})" for level, s in column["levels"].items()]
+        return ", ".join(shown[:3]) + (", ..." if len(shown) > 3 else "")
+    return ""
+
+
+def _day(days):
+    """Return a number of days since 1970 as a date, where a calendar has it."""
+    if abs(days) > 1e6:
+        return number_text(days)
+    return str(np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(days)), "D"))
+
+
+def _table(title, columns, rows):
+    return to_markdown(Table("card", title, columns, rows)).strip()
+
+
+def _limits(info):
+    yield (
+        "Probabilities hold for rows like those of the training. `robell predict` says which "
+        "columns of a table have moved, and predicts all the same."
+    )
+    if info["columns"] and all(one["kind"] == "unknown" for one in info["columns"]):
+        yield "The training table was not given when the model was saved: drift cannot be told."

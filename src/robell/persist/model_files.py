@@ -1,0 +1,377 @@
+"""Files that hold models: skops files, data and never code, which may come from anybody.
+
+What a file would take is found out before it is unpacked, its types are looked at before it is
+loaded, and the model has to answer for one row before it is given out.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import tempfile
+import warnings
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from robell._core.ridge.state import OtherSums
+from robell._tools.files import (
+    FileError,
+    check_output,
+    copy_pipe,
+    parse_bytes,
+    write_together,
+)
+from robell._tools.optional import require
+from robell.models import CLASSIFIERS, REGRESSORS
+from robell.models._family import FamilyMember, FamilyRegressor
+from robell.persist.model_card import card_path, is_card, model_card
+from robell.persist.model_info import MEMBER, describe_model, innermost
+from robell.persist.model_parts import (
+    ModelVersionWarning,
+    check_parts,
+    checked_info,
+    other_versions,
+)
+
+# Of foreign types a model file may hold scikit-learn's own, which skops knows, and these.
+OWN_TYPES = [f"{home}.{name}" for name, home in (CLASSIFIERS | REGRESSORS).items()]
+OWN_TYPES += ["robell.tables.encoder.TableEncoder"]
+OWN_TYPES += ["robell.models.thresholded.ThresholdClassifier"]
+# Functions and types of scikit-learn's transformers that are data, or only compute with data.
+OWN_TYPES += [
+    "numpy.dtype",
+    "numpy.mean",
+    "scipy.interpolate._bsplines.BSpline",
+    "scipy._lib.array_api_compat.numpy._aliases.asarray",
+    "scipy.sparse._csr.csr_matrix",
+    "sklearn.cluster._bisect_k_means._BisectingTree",
+    "sklearn.cluster._kmeans._kmeans_single_elkan",
+    "sklearn.cluster._kmeans._kmeans_single_lloyd",
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.feature_selection._mutual_info.mutual_info_classif",
+    "sklearn.feature_selection._univariate_selection.chi2",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.feature_selection._univariate_selection.f_regression",
+    "sklearn.impute._iterative.IterativeImputer",  # known only once its experiment is imported
+    "sklearn.impute._iterative._ImputerTriplet",
+    "sklearn.tree._tree.Tree",
+    "sklearn.utils._bunch.Bunch",
+]
+SCHEMA = "schema.json"  # the part of a file that describes the model
+MOST_INFO = 64 << 20  # bytes of what a file says about its model
+OBJECTS = 32  # bytes of memory for a byte of it, at most
+
+
+def save_model(estimator, path, *, X=None, y=None, about=None):
+    """Write a fitted model to a skops file, and beside it a model card.
+
+    The file also holds the versions of the packages, the date, the classes and their shares, the
+    threshold and the estimated share of wrong labels where the model has them, and name, kind and
+    distribution of the columns; :func:`model_info` reads them. ``NAME-card.md`` says the same in
+    words.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or pipeline
+        One of robell's classifiers or regressors, alone or as the last step of a pipeline of
+        scikit-learn's own transformers and robell's.
+    path : path-like
+        The file; an earlier one is replaced once the new one is complete.
+    X : data frame or array, default=None
+        The table it was trained with, from which the columns are described. Without it, nothing
+        can be said about drift when the model is applied.
+    y : array-like, default=None
+        Its labels, from which the classes are counted.
+    about : dict, default=None
+        More to say on the card, such as ``{"purpose": "finds frauds", "average precision": 0.81}``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from robell import RVFLClassifier
+    >>> from robell.files import load_model, model_info, save_model
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = RVFLClassifier(random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, Path(folder) / "model.skops", X=X, y=y)
+    ...     again = load_model(Path(folder) / "model.skops")
+    ...     info = model_info(Path(folder) / "model.skops")
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    >>> info["class_counts"], info["columns"][0]["name"]
+    ([212, 357], 'mean radius')
+    """
+    from skops import io as skops
+
+    check_is_fitted(estimator)
+    _require_own(estimator, "save_model")
+    try:
+        data = skops.dumps(estimator)
+    except Exception as error:  # a type that skops does not know
+        raise ValueError(f"the model cannot be saved: {' '.join(str(error).split())}") from error
+    foreign = _foreign_types(data)
+    if foreign:
+        raise ValueError(
+            f"the model holds {', '.join(foreign)}: model files hold no functions or classes of "
+            "others, and no search trees; use an activation by its name"
+        )
+    info = describe_model(estimator, X, y, about)
+    packed = io.BytesIO(data)
+    with zipfile.ZipFile(packed, "a") as file:
+        file.writestr(MEMBER, json.dumps(info, allow_nan=False))
+    path = Path(path)
+    contents = {path: lambda half: _write_bytes(half, packed.getvalue())}
+    if not (path.exists() and not path.is_file()):  # what goes to the null device has no card
+        contents[card_path(path)] = model_card(path.name, info)
+    write_together(contents)
+
+
+def _write_bytes(path, data):
+    path.write_bytes(data)
+
+
+def check_model_output(path, inputs=(), force=True):
+    """Raise, before any work is done, where a model or its card could not be written."""
+    check_output(path, inputs, None if force else is_model_file)
+    if not (Path(path).exists() and not Path(path).is_file()):
+        check_output(card_path(path), [*inputs, path], None if force else is_card)
+
+
+def model_info(path):
+    """Read what a model file says about its model, without loading the model.
+
+    Parameters
+    ----------
+    path : path-like
+        A file of :func:`save_model`.
+
+    Returns
+    -------
+    info : dict
+        Among others ``saved`` (the date), ``versions``, ``classes``, ``class_counts``,
+        ``threshold``, ``noise_rate``, ``columns`` and ``columns_fingerprint``. Empty for a file
+        that was written without.
+
+    Examples
+    --------
+    >>> from robell.files import model_info
+    >>> model_info("nowhere.skops")
+    Traceback (most recent call last):
+        ...
+    robell._tools.files.FileError: nowhere.skops: there is no such file
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileError(f"{path}: there is no such file")
+    try:
+        with zipfile.ZipFile(path) as packed:
+            if MEMBER not in packed.namelist():
+                return {}
+            _require_less(path, packed.getinfo(MEMBER).file_size, MOST_INFO)
+            return checked_info(json.loads(packed.read(MEMBER)))
+    except FileError:
+        raise
+    except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
+        raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
+
+
+def load_model(path, memory_limit="2GiB"):
+    """Read a model that :func:`save_model` has written.
+
+    Where the file was saved with other versions of the packages, a warning says which. Nothing in
+    the file is run: it may hold robell's models, scikit-learn's estimators, and
+    numbers and texts, and a file with anything else is refused before it is loaded.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    memory_limit : int or str, default="2GiB"
+        A file that would take more than that to load is refused before it is unpacked.
+
+    Returns
+    -------
+    model : fitted estimator or pipeline
+
+    Examples
+    --------
+    >>> from robell.files import load_model
+    >>> load_model("nowhere.skops")
+    Traceback (most recent call last):
+        ...
+    robell._tools.files.FileError: nowhere.skops: there is no such file
+    """
+    from skops import io as skops
+
+    path = Path(path)
+    if path.is_fifo():
+        with tempfile.TemporaryDirectory() as folder:
+            return load_model(copy_pipe(path, Path(folder) / path.name), memory_limit)
+    if not path.exists():
+        raise FileError(f"{path}: there is no such file")
+    if not path.is_file():
+        raise FileError(f"{path}: is a folder or a device, not a file")
+    limit = parse_bytes(memory_limit)
+    _require_size(path, limit)
+    data = path.read_bytes()
+    try:
+        foreign = _foreign_types(data)
+        if foreign:
+            raise FileError(
+                f"{path}: refused, because it holds types that are not trusted: "
+                f"{', '.join(foreign)}"
+            )
+        model = skops.loads(data, trusted=OWN_TYPES)
+        _require_own(model, path)
+        check_parts(model)
+        _require_answer(model, path, limit)
+    except FileError:
+        raise
+    except OtherSums as error:
+        raise FileError(f"{path}: {error}") from error
+    except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
+        raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
+    if (info := model_info(path)) and (other := other_versions(info)):
+        warnings.warn(f"{path}: saved with {other}", ModelVersionWarning, stacklevel=2)
+    return model
+
+
+def _require_size(path, limit):
+    """Raise, before anything is unpacked, where a file would take more than may be used."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            sizes = {member.filename: member.file_size for member in packed.infolist()}
+            total = sum(member.file_size for member in packed.infolist())
+            _require_less(path, total, limit // 2)  # it is held twice while it is read
+            _require_less(path, sizes[SCHEMA] * OBJECTS, limit)
+            # A forged file may hold an array once and ask for it a thousand times.
+            named = _files_named(json.loads(packed.read(SCHEMA)))
+            _require_less(path, sum(sizes[name] for name in named), limit // 2)
+            for name in {name for name in named if name.endswith(".npy")}:
+                _require_array(packed, name, sizes[name])
+    except FileError:
+        raise
+    except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
+        raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
+
+
+def _require_less(path, size, limit):
+    if size > limit:
+        raise FileError(
+            f"{path}: refused, because it unpacks to {size / 2**20:,.0f} MiB, and the memory limit "
+            f"leaves {limit / 2**20:,.0f} MiB for that"
+        )
+
+
+def _files_named(schema):
+    """Return the names of the arrays that the description of a model asks for, repeats included."""
+    names, left = [], [schema]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            if isinstance(part.get("file"), str):
+                names.append(part["file"])
+            left.extend(part.values())
+        elif isinstance(part, list):
+            left.extend(part)
+    return names
+
+
+def _require_array(packed, name, size):
+    """Raise where the shape that an array claims is not that of its bytes."""
+    with packed.open(name) as file:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0
+        read = read if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+        if not dtype.itemsize or math.prod(shape) * dtype.itemsize != size - file.tell():
+            raise ValueError(f"{name} claims to be {shape}")
+
+
+def _require_answer(model, path, limit):
+    """Raise where a model cannot predict two rows: its parts were changed and do not fit.
+
+    Transformers may refuse rows that are made up, as those of categories do; then the classifier
+    alone has to answer.
+    """
+    _require_less(path, 64 * int(model.n_features_in_), limit)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if isinstance(model, Pipeline) and not _can_transform(model):
+            model = model.steps[-1][1]
+        fits = _answers(model, _made_up(model))
+    if not fits:
+        raise FileError(f"{path}: damaged: the parts of the model do not fit together")
+
+
+def _made_up(model):
+    """Return two rows with the names that a model knows, as far as pandas is there to hold them."""
+    rows, names = np.zeros((2, model.n_features_in_)), names_of(model)
+    return rows if names is None or find_spec("pandas") is None else named_rows(rows, names)
+
+
+def _can_transform(pipeline):
+    try:
+        pipeline[:-1].transform(_made_up(pipeline))
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _answers(model, rows):
+    """Say whether predictions of rows are classes and finite numbers."""
+    if isinstance(innermost(model), FamilyRegressor):
+        return np.isfinite(model.predict(rows)).all()
+    fits = all(label in model.classes_ for label in model.predict(rows))
+    fits = fits and np.isfinite(model.decision_function(rows)).all()
+    if fits and hasattr(model, "predict_proba"):
+        probability = model.predict_proba(rows)
+        fits = probability.shape == (2, len(model.classes_)) and np.isfinite(probability).all()
+    return fits
+
+
+def _foreign_types(data):
+    from skops.io import get_untrusted_types
+
+    return sorted(set(get_untrusted_types(data=data)) - set(OWN_TYPES))
+
+
+def _require_own(model, where):
+    last = innermost(model)
+    if not isinstance(last, FamilyMember):
+        raise FileError(f"{where}: {type(last).__name__} is none of robell's models")
+
+
+def is_model_file(path):
+    """Say whether a file looks like a model that :func:`save_model` has written."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return SCHEMA in packed.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
+
+
+# -- models ----------------------------------------------------------------------------
+
+
+def classifier_of(model):
+    """Return the model, or the last step of a pipeline."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) and model.steps else model
+
+
+def names_of(model):
+    """Return the columns a model was fitted to, None where they had no names."""
+    return getattr(model, "feature_names_in_", None)
+
+
+def named_rows(X, names):
+    """Return rows as a model that knows names wants to see them."""
+    return require("pandas", "files").DataFrame(X, columns=names, copy=False)

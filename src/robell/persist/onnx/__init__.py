@@ -1,0 +1,1 @@
+"""Models as ONNX graphs, which run without Python (extra ``onnx``)."""

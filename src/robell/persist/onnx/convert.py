@@ -1,0 +1,315 @@
+"""From a fitted model to an ONNX graph: converters for skl2onnx, and the graph of a whole pipeline.
+
+Every graph takes and computes double precision, gives labels and probabilities, and runs in
+onnxruntime without Python.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from robell import __version__
+from robell._tools.optional import require
+from robell.models import CLASSIFIERS, REGRESSORS
+from robell.models.noise_robust import NoiseRobustRVFLClassifier
+from robell.models.thresholded import ThresholdClassifier
+from robell.persist.onnx.networks import (
+    calibrated,
+    is_network,
+    network_scores,
+    of_both,
+    require_own,
+)
+from robell.persist.onnx.nodes import Graph, NotConvertible
+from robell.persist.onnx.noise_robust import noise_robust_parts
+from robell.persist.onnx.tables import encoded_columns, encoder_inputs
+from robell.tables.encoder import TableEncoder
+
+OPSET = 20  # of ONNX, the first with patterns of text; newer ones add nothing that is needed
+_registered = []
+
+
+def register_converters():
+    """Teach skl2onnx all models of this package and the table encoder.
+
+    Afterwards ``skl2onnx.convert_sklearn`` and ``skl2onnx.to_onnx`` take pipelines that hold them.
+
+    Examples
+    --------
+    >>> from robell.export import register_converters
+    >>> register_converters()
+    """
+    skl2onnx = require("skl2onnx", "onnx")
+    if _registered:
+        return
+    options = {"zipmap": [True, False, "columns"], "nocl": [True, False]}
+    options |= {"output_class_labels": [True, False]}
+    wrapper = {"ThresholdClassifier": "robell.models.thresholded"}
+    for name, home in (CLASSIFIERS | wrapper).items():
+        kind = getattr(import_module(home), name)
+        skl2onnx.update_registered_converter(
+            kind, f"Robell{name}", _classifier_shapes, _convert_classifier, options=options
+        )
+    for name, home in REGRESSORS.items():
+        kind = getattr(import_module(home), name)
+        skl2onnx.update_registered_converter(
+            kind, f"Robell{name}", _regressor_shapes, _convert_regressor
+        )
+    skl2onnx.update_registered_converter(
+        TableEncoder, "RobellTableEncoder", _encoder_shapes, _convert_encoder
+    )
+    _registered.append(True)
+
+
+def _n_rows(operator):
+    return operator.inputs[0].get_first_dimension()
+
+
+def _classifier_shapes(operator):
+    """Set the types of the outputs: labels as they are, and a column of doubles for each class."""
+    from skl2onnx.common import data_types
+
+    model = operator.raw_operator
+    kinds = {
+        "b": data_types.BooleanTensorType,
+        "i": data_types.Int64TensorType,
+        "u": data_types.Int64TensorType,
+        "f": data_types.DoubleTensorType,
+        "U": data_types.StringTensorType,
+        "O": data_types.StringTensorType,
+    }
+    n = _n_rows(operator)
+    operator.outputs[0].type = kinds[np.asarray(model.classes_).dtype.kind]([n])
+    operator.outputs[1].type = data_types.DoubleTensorType([n, len(model.classes_)])
+
+
+def _regressor_shapes(operator):
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    width = operator.raw_operator.n_outputs_
+    operator.outputs[0].type = DoubleTensorType([_n_rows(operator), width])
+
+
+def _encoder_shapes(operator):
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    width = len(operator.raw_operator.get_feature_names_out())
+    operator.outputs[0].type = DoubleTensorType([_n_rows(operator), width])
+
+
+def _convert_encoder(scope, operator, container):
+    graph, encoder = Graph(scope, container), operator.raw_operator
+    inputs = [one.full_name for one in operator.inputs]
+    if len(inputs) == 1 and operator.inputs[0].type.shape[1] == encoder.n_features_in_ > 1:
+        cells = [graph.columns(inputs[0], [plan["place"]]) for plan in encoder.plans_]
+    elif len(inputs) == len(encoder.plans_):
+        cells = inputs
+    else:
+        cells = [inputs[plan["place"]] for plan in encoder.plans_]
+    graph.give(encoded_columns(graph, encoder, cells), operator.outputs[0].full_name)
+
+
+def _input(graph, operator):
+    """Return the inputs side by side, as doubles."""
+    return graph.beside(*(graph.to_double(one.full_name) for one in operator.inputs))
+
+
+def _convert_classifier(scope, operator, container):
+    graph, model = Graph(scope, container), operator.raw_operator
+    best, second = labels_and_probabilities(graph, model, _input(graph, operator))
+    classes = np.asarray(model.classes_)
+    labels = graph.node("Gather", classes, best, axis=0)
+    graph.give(labels, operator.outputs[0].full_name)
+    graph.give(second, operator.outputs[1].full_name)
+
+
+def _convert_regressor(scope, operator, container):
+    graph, model = Graph(scope, container), operator.raw_operator
+    require_own(model)
+    scores = network_scores(graph, model, _input(graph, operator))
+    graph.give(scores, operator.outputs[0].full_name)
+
+
+def labels_and_probabilities(graph, model, X):
+    """Return the places of the predicted classes, and probabilities (scores if there are none)."""
+    model, X = _through_steps(graph, model, X)
+    if isinstance(model, ThresholdClassifier):
+        return _by_threshold(graph, model, X)
+    if isinstance(model, NoiseRobustRVFLClassifier):
+        require_own(model)
+        return noise_robust_parts(graph, model, X)[1:]
+    scores = class_scores(graph, model, X)
+    best = graph.node("ArgMax", scores, axis=1, keepdims=0)
+    if not hasattr(model, "calibration_slope_"):
+        return best, scores
+    return best, calibrated(graph, scores, model)
+
+
+def _through_steps(graph, model, X):
+    """Return the last step of a pipeline within a classifier, and the rows that it is given."""
+    if not isinstance(model, Pipeline):
+        return model, X
+    for _, step in model.steps[:-1]:
+        if not isinstance(step, StandardScaler):
+            raise NotConvertible(f"{type(step).__name__} behind a threshold has no ONNX form")
+        if step.mean_ is not None and step.with_mean:
+            X = graph.node("Sub", X, step.mean_)
+        if step.scale_ is not None:
+            X = graph.node("Div", X, step.scale_)
+    return model.steps[-1][1], X
+
+
+def class_scores(graph, model, X):
+    """Return one score a class; of two classes 0 and the difference."""
+    model, X = _through_steps(graph, model, X)
+    require_own(model)
+    if isinstance(model, NoiseRobustRVFLClassifier):
+        return noise_robust_parts(graph, model, X)[0]
+    if not is_network(model):
+        raise NotConvertible(f"{type(model).__name__} has no ONNX form")
+    return of_both(graph, network_scores(graph, model, X), len(model.classes_))
+
+
+def _by_threshold(graph, model, X):
+    """Return the positive class where its probability reaches the threshold."""
+    require_own(model)
+    n_classes = len(model.classes_)
+    if model.slope is None:
+        probability = labels_and_probabilities(graph, model.estimator_, X)[1]
+    else:
+        offsets = np.zeros(n_classes) if model.offsets is None else np.asarray(model.offsets, float)
+        logits = class_scores(graph, model.estimator_, X)
+        logits = graph.node("Mul", logits, np.full((1, n_classes), float(model.slope)))
+        logits = graph.node("Add", logits, offsets[None, :])
+        probability = graph.node("Softmax", logits, axis=1)
+    if n_classes > 2:
+        return graph.node("ArgMax", probability, axis=1, keepdims=0), probability
+    place = int(model.positive_ == model.classes_[-1])
+    chance = graph.node("Gather", probability, np.array(place), axis=1)
+    flagged = graph.node("GreaterOrEqual", chance, np.float64(model.threshold_))
+    return graph.node("Where", flagged, np.array(place), np.array(1 - place)), probability
+
+
+def to_onnx(model):
+    """Return a fitted model or pipeline as an ONNX graph, in double precision.
+
+    Parameters
+    ----------
+    model : fitted estimator or pipeline
+        A model of robell's, alone or as the last step of a pipeline of transformers that skl2onnx
+        knows.
+
+    Returns
+    -------
+    graph : onnx.ModelProto
+        Its input is ``X``, rows of doubles; behind a :class:`TableEncoder` or a
+        ``ColumnTransformer`` of named columns, one input for each column that is used, of shape
+        (n, 1): doubles (NaN where missing, dates as days since 1970) or texts, in which spaces
+        around a cell and words such as "NA" for none are taken as the encoder takes them.
+        Its outputs are ``label`` and ``probabilities`` (of a model without probabilities its
+        scores); of a regressor, ``variable``.
+
+    Raises
+    ------
+    NotConvertible
+        A ValueError of one line that says which part has no ONNX form.
+
+    Examples
+    --------
+    >>> import numpy as np, onnxruntime
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from robell import RVFLClassifier
+    >>> from robell.export import to_onnx
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), RVFLClassifier(random_state=0)).fit(X, y)
+    >>> session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    >>> label, probability = session.run(None, {"X": X})
+    >>> bool((label == model.predict(X)).all())
+    True
+    >>> bool(abs(probability - model.predict_proba(X)).max() < 1e-6)
+    True
+    """
+    for name in ("onnx", "skl2onnx"):
+        require(name, "onnx")
+    import skl2onnx
+    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
+
+    check_is_fitted(model)
+    register_converters()
+    kinds = {"number": DoubleTensorType, "text": StringTensorType}
+    inputs = [(name, kinds[kind]([None, width])) for name, kind, width in _inputs(model)]
+    options = {id(model): {"zipmap": False}} if hasattr(model, "classes_") else None
+    try:
+        graph = skl2onnx.convert_sklearn(
+            model,
+            initial_types=inputs,
+            options=options,
+            target_opset={"": OPSET, "ai.onnx.ml": 3},
+            custom_conversion_functions={SimpleImputer: _convert_imputer},
+        )
+    except NotConvertible:
+        raise
+    except Exception as error:  # whatever a converter of somebody else does not know
+        text = " ".join(str(error).split())[:300] or type(error).__name__
+        raise NotConvertible(f"the model has no ONNX form: {text}") from error
+    graph.producer_name, graph.producer_version = "robell", __version__
+    return graph
+
+
+def _inputs(model):
+    """Return name, kind and width of every input of the graph."""
+    first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    if isinstance(first, TableEncoder):
+        columns = encoder_inputs(first)
+        if hasattr(first, "feature_names_in_") or "text" in dict(columns).values():
+            return [(name, kind, 1) for name, kind in columns]
+    if isinstance(first, ColumnTransformer) and hasattr(first, "feature_names_in_"):
+        return [(str(name), kind, 1) for name, kind in _kinds_of(first).items()]
+    return [("X", "number", int(model.n_features_in_))]
+
+
+def _kinds_of(transformer):
+    """Return the columns that a ColumnTransformer uses: texts where categories are texts."""
+    kinds = {}
+    names = transformer.feature_names_in_
+    for _, part, columns in transformer.transformers_:
+        if isinstance(part, str) and part == "drop":
+            continue
+        first = part.steps[0][1] if isinstance(part, Pipeline) else part
+        categories = getattr(first, "categories_", ())
+        is_text = any(np.asarray(one).dtype.kind in "OU" for one in categories)
+        chosen = [columns] if isinstance(columns, str) else columns
+        for column in chosen if not isinstance(chosen, slice) else names[chosen]:
+            name = column if isinstance(column, str) else names[column]
+            kinds[name] = "text" if is_text else "number"
+    return {name: kinds[name] for name in names if name in kinds}
+
+
+def _convert_imputer(scope, operator, container):
+    """Fill gaps in double precision; skl2onnx's own converter does it in single."""
+    graph, imputer = Graph(scope, container), operator.raw_operator
+    statistics = np.asarray(imputer.statistics_)
+    is_nan = isinstance(imputer.missing_values, float) and np.isnan(imputer.missing_values)
+    if imputer.add_indicator or not is_nan or statistics.dtype.kind != "f":
+        raise NotConvertible("SimpleImputer has an ONNX form for numbers and NaN alone")
+    X = _input(graph, operator)
+    known = np.flatnonzero(~np.isnan(statistics))
+    if len(known) < len(statistics) and not imputer.keep_empty_features:
+        X, statistics = graph.columns(X, known), statistics[known]
+    filled = graph.node("Where", graph.node("IsNaN", X), statistics[None, :], X)
+    graph.give(filled, operator.outputs[0].full_name)
+
+
+def is_graph_file(path):
+    """Say whether a file looks like a graph that was written here: its producer stands in front."""
+    with open(path, "rb") as file:
+        return b"robell" in file.read(64)

@@ -1,1 +1,0 @@
-"""The comparison of a user's models on a user's tables."""
