@@ -406,7 +406,11 @@ class _ScoredTable:
             else:
                 self.rows = RowBlocks(lambda some: M[some], *M.shape)
             norms = [_row_norms(M if centre is None else M - centre) for _, M in self.rows]
-            self.size = np.concatenate(norms)
+            self.size, self.lost = np.concatenate(norms), None
+            if centre is not None:
+                # What columns far from zero, and the sums before the activation, are rounded to.
+                of_rows = np.concatenate([_row_norms(M) for _, M in self.rows])
+                self.lost = 4.0 * EPS * (of_rows + 16.0 * reach(self.X))
 
     def score(self, columns, error, calibrations):
         """Return name -> values for output weights (P, candidates, K), and which are doubtful.
@@ -421,10 +425,13 @@ class _ScoredTable:
             scores = self._scores(block)
             sized = block if self.centre is None else block[1:]  # without the constant
             squares = xp.einsum("pck,pck->ck", sized, sized.conj()).real
-            norms = xp.sqrt(xp.amax(squares, 1)) * error[start : start + step]
+            sizes = xp.sqrt(xp.amax(squares, 1))
+            of_scores = size[:, None] * (sizes * error[start : start + step])
+            if self.lost is not None:
+                of_scores += beside(self.lost, columns)[:, None] * sizes
             if scores.shape[2] == 1:
                 scores = scores[:, :, 0]
-            doubts.append(self.scorer.doubtful(scores, size[:, None] * norms))
+            doubts.append(self.scorer.doubtful(scores, of_scores))
             some = calibrations and calibrations[start : start + step]
             parts.append(self.scorer.values(scores, some))
         values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -21,6 +21,7 @@ from robell.search.views import view_solutions
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
 # for each, a block at a time.
 KEEP_ELEMENTS = 1 << 25
+LARGEST_RATIO = 1e6  # of the columns' norms, for which systems with a further penalty are shared
 
 
 class Solved(NamedTuple):
@@ -245,6 +246,9 @@ def _penalty_solutions(model, prepared, design, T, group, widths, where):
     beta, trust = np.zeros((design.n_columns, *shape, T.shape[1])), np.zeros(shape)
     for j, width in enumerate(widths):
         M, basis = _prefix(design, int(width)).whole(), None
+        norms = np.linalg.norm(M, axis=0)
+        if norms.max() > LARGEST_RATIO * norms[norms > 0.0].min(initial=np.inf):
+            raise NotShared("columns on such different scales are solved one by one with a penalty")
         if len(M) < width:
             basis = np.linalg.svd(M, full_matrices=False)[2].T
             M = M @ basis
