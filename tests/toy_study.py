@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from robell.comparison.jobs import Rows, seed_of
-from robell.comparison.report import failed_blocks, last_run, unavailable_notes
-from robell.comparison.results import Results
+from robell.comparison.scores import Results
 from robell.comparison.study import Study
+from robell.comparison.study_page import failed_blocks, last_run, unavailable_notes
 from robell.report.page import Paragraph, Section, TableBlock
 from robell.report.tables import Table
 

@@ -27,7 +27,7 @@ from robell.cli.options import (
     OK,
 )
 from robell.cli.reproduce import _protocols
-from robell.comparison.splits import paper_split
+from robell.comparison.jobs import paper_split
 
 ROOT = Path(__file__).parents[2]
 STATUSES = (OK, FAILED, 2, INCOMPLETE, ABOVE_LIMIT, CANNOT_TELL, INTERRUPTED)

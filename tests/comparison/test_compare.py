@@ -35,9 +35,9 @@ from robell.comparison.compare_page import not_computed
 from robell.comparison.evaluate import plan_own_jobs, run_own_job
 from robell.comparison.fit_and_score import class_scores, six_metrics
 from robell.comparison.identity import _sources
-from robell.comparison.report import write_report
 from robell.comparison.scores import METRICS, chance_scores
 from robell.comparison.store import StudyError, read_records
+from robell.comparison.study_page import write_report
 from robell.comparison.user_models import NAMES, make, read_models
 from robell.comparison.user_tables import read_all
 from robell.studies import study_in

@@ -13,10 +13,10 @@ import pytest
 from toy_study import TOY, ToyJob, plan_toy, toy_tables
 
 from robell.comparison.execute import execute
-from robell.comparison.report import write_report
-from robell.comparison.results import Results, ordered
+from robell.comparison.scores import Results, ordered
 from robell.comparison.store import FORMAT, Store, StudyError, read_records, versions
 from robell.comparison.study import carry_out, gather
+from robell.comparison.study_page import write_report
 from robell.comparison.worker import Worker
 from robell.studies import study_in
 

@@ -3,17 +3,20 @@
 import numpy as np
 import pytest
 
-from robell.studies.paper.claims import (
+from robell.studies.paper.printed import (
+    CLAIMS,
     FAILS,
     HOLDS,
+    KERNEL_WIDTH_GRID,
+    RHO_GRID,
     STABLE,
     UNTOLD,
     WORDS,
+    Claim,
     Surface,
     accuracy_limits,
     judge,
 )
-from robell.studies.paper.printed import CLAIMS, KERNEL_WIDTH_GRID, RHO_GRID, Claim
 
 WIDTHS, RHOS = np.array(KERNEL_WIDTH_GRID), np.array(RHO_GRID)
 ROW = 1.0  # a hundred test rows

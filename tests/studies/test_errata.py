@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from robell import RoBellRVFLClassifier, RVFLClassifier, pw_gbell_membership
 from robell.comparison.family import MODELS as STUDY_MODELS
 from robell.comparison.family import study_grid
-from robell.comparison.splits import folds, paper_split
+from robell.comparison.jobs import folds, paper_split
 from robell.comparison.statistics import (
     average_ranks,
     friedman,

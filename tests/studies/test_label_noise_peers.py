@@ -5,13 +5,11 @@ import pytest
 from scipy.special import expit, softmax
 from sklearn.metrics import average_precision_score
 
-from robell.comparison.peer_gfdl import PlainLeastSquaresRVFL
-from robell.comparison.peer_robust_focal import LEAST_CURVATURE, RobustFocalLoss
+from robell.comparison.peers import LEAST_CURVATURE, PlainLeastSquaresRVFL, RobustFocalLoss
 from robell.noise import flip_uniformly
-from robell.studies.label_noise import detectors
-from robell.studies.label_noise.jobs import found_flips
+from robell.studies.label_noise import models as detectors
+from robell.studies.label_noise.jobs import found_flips, probability_scores
 from robell.studies.label_noise.models import DETECTORS, TUNED, build
-from robell.studies.label_noise.probabilities import probability_scores
 
 
 def blobs(n=120, n_classes=2, seed=0):

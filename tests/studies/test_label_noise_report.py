@@ -11,32 +11,33 @@ from hypothesis import strategies as st
 from latex import assert_tables_compile
 
 from robell.comparison.peers import MODELS, OURS, TIME_REFERENCE, USUAL
-from robell.comparison.report import write_report
-from robell.comparison.score_tables import (
+from robell.comparison.scores import METRICS
+from robell.comparison.store import Store
+from robell.comparison.study_page import (
     ModelTable,
     cell_table,
     dataset_table,
     every_score,
     significance_table,
     time_table,
+    write_report,
 )
-from robell.comparison.scores import METRICS
-from robell.comparison.store import Store
 from robell.report.plots import COLOURS, _looks, curve_panels, named_curves
-from robell.studies.label_noise.detection import detection_tables, detections
 from robell.studies.label_noise.models import EVERY_MODEL
-from robell.studies.label_noise.plan import NoiseJob
-from robell.studies.label_noise.results import ORDER, NoiseResults, chance_scores, is_tuned
-from robell.studies.label_noise.sets import REPORTING, SETS
-from robell.studies.label_noise.study import STUDY
-from robell.studies.label_noise.summary import headline
-from robell.studies.label_noise.tables import (
+from robell.studies.label_noise.page import (
     OUR_LABEL,
+    detection_tables,
+    detections,
+    headline,
     margin_details,
     margin_tables,
     margins,
     probability_table,
 )
+from robell.studies.label_noise.plan import NoiseJob
+from robell.studies.label_noise.results import ORDER, NoiseResults, chance_scores, is_tuned
+from robell.studies.label_noise.sets import REPORTING, SETS
+from robell.studies.label_noise.study import STUDY
 
 PEERS = ["svc", "forest", "lightgbm"]
 NAMES = ["yeast4", "glass0", "ecoli1", "pima", "vowel0"]  # the last two are reporting tables

@@ -10,17 +10,13 @@ import pytest
 from browser import Browser, find_chromium
 from latex import assert_tables_compile
 
-from robell.comparison.report import write_report
 from robell.comparison.store import Store
+from robell.comparison.study_page import write_report
 from robell.report.tables import Compared
 from robell.studies.paper import printed
-from robell.studies.paper.comparison import Comparison
-from robell.studies.paper.plan import Job
-from robell.studies.paper.results import Results
-from robell.studies.paper.study import STUDY
-from robell.studies.paper.summary import headline
-from robell.studies.paper.tables import (
+from robell.studies.paper.page import (
     friedman_table,
+    headline,
     probe_table,
     repeated_table,
     sensitivity_claims,
@@ -30,6 +26,10 @@ from robell.studies.paper.tables import (
     table_s4,
     win_tie_loss_table,
 )
+from robell.studies.paper.plan import Job
+from robell.studies.paper.printed import Comparison
+from robell.studies.paper.results import Results
+from robell.studies.paper.study import STUDY
 
 ROWS = 10**6  # so many test rows that any printed percentage is a share of them
 

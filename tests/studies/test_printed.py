@@ -10,7 +10,6 @@ import pytest
 from robell import RoBellRVFLClassifier
 from robell._core.layers.activations import ACTIVATIONS as LIBRARY_ACTIVATIONS
 from robell.studies.paper import printed
-from robell.studies.paper.claims import WORDS
 from robell.studies.paper.printed import (
     CLAIMS,
     DATASETS,
@@ -23,6 +22,7 @@ from robell.studies.paper.printed import (
     TABLE_S2,
     TABLE_S4,
     WIN_TIE_LOSS,
+    WORDS,
     attainable,
     implied_counts,
     s4_parameters,

@@ -209,7 +209,7 @@ def study_errors():
 
 def say_outcome(found, quiet):
     """Print what a study found, and return the exit status."""
-    from robell.comparison.report import kept
+    from robell.comparison.study_page import kept
 
     if not quiet:
         for reason in found.unavailable.values():

@@ -20,7 +20,7 @@ def add_arguments(command):
 
 def run(options, arguments):
     """Write the report of whichever study the folder holds."""
-    from robell.comparison.report import write_report
+    from robell.comparison.study_page import write_report
     from robell.studies import study_in
 
     study = study_in(options.folder)

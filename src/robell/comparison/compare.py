@@ -10,9 +10,15 @@ import numpy as np
 from robell._tools.files import parse_bytes
 from robell._tools.optional import require
 from robell._tools.text import counted
-from robell.comparison.compare_page import TITLE, all_sections, more_files
+from robell.comparison.compare_page import (
+    TITLE,
+    OwnResults,
+    all_sections,
+    headline,
+    more_files,
+    subtitle,
+)
 from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs, run_own_job, split_of
-from robell.comparison.score_arrays import OwnResults, headline, subtitle
 from robell.comparison.store import StudyError, check_study_folder
 from robell.comparison.study import Study, carry_out
 from robell.comparison.user_models import read_models

@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from robell.comparison.fit_and_score import fit_and_predict, six_metrics, watched
-from robell.comparison.jobs import seed_of
+from robell.comparison.jobs import N_FOLDS, paper_split, repeated_split, seed_of
 from robell.comparison.scores import CLEAN
-from robell.comparison.splits import N_FOLDS, paper_split, repeated_split
 from robell.comparison.user_models import make
 from robell.labels.flips import flip_uniformly
 from robell.search import RVFLGridSearchCV

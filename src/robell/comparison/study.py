@@ -16,9 +16,9 @@ import numpy as np
 from robell._tools.files import write_atomically
 from robell.comparison.execute import Summary, execute
 from robell.comparison.jobs import Rows
-from robell.comparison.report import write_report
-from robell.comparison.results import Results
+from robell.comparison.scores import Results
 from robell.comparison.store import Store, StudyError
+from robell.comparison.study_page import write_report
 from robell.datasets import DatasetUnavailable, info, load
 from robell.datasets._dataset import minority_size
 

@@ -1,4 +1,4 @@
-"""What one job of the study does: split, make training labels wrong, fit, score."""
+"""What one job of the study does: rows split, labels flipped, a model fitted and scored."""
 
 from __future__ import annotations
 
@@ -18,8 +18,30 @@ from robell.labels.flips import (
     flip_near_boundary,
     flip_uniformly,
 )
+from robell.metrics import expected_calibration_error
 from robell.studies.label_noise.models import DETECTORS, build, require_packages
-from robell.studies.label_noise.probabilities import probability_scores
+
+LEAST = 1e-15  # of a probability, in the log loss
+
+
+def probability_scores(truth, P, classes, n_classes):
+    """Return log loss, expected calibration error and Brier score as plain values.
+
+    The calibration error is that of class 1; of several classes, that of the predicted one. A class
+    the model does not know has probability 0.
+    """
+    full = np.zeros((len(truth), n_classes))
+    full[:, np.asarray(classes).astype(int)] = np.clip(np.asarray(P, dtype=float), 0.0, 1.0)
+    own = full[np.arange(len(truth)), truth]
+    return {
+        "log_loss": float(-np.log(np.clip(own, LEAST, 1.0)).mean()),
+        "calibration_error": expected_calibration_error(truth, full, labels=np.arange(n_classes)),
+        "brier": float(((full - np.eye(n_classes)[truth]) ** 2).sum(axis=1).mean() / 2),
+    }
+
+
+# -- what one job of the study does: split, make training labels wrong, fit, score
+
 
 TEST_SHARE = 0.3
 N_SUPPLIERS = 3

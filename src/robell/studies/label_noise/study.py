@@ -9,11 +9,10 @@ from robell.comparison.study import Study, carry_out
 from robell.datasets import keel_names, standard_names
 from robell.studies.label_noise.jobs import run_noise_job
 from robell.studies.label_noise.models import EVERY_MODEL, require_packages
+from robell.studies.label_noise.page import TITLE, all_sections, headline, more_files, subtitle
 from robell.studies.label_noise.plan import FIRST_SEED, N_SEEDS, PARTS, plan_noise_jobs
 from robell.studies.label_noise.results import NoiseResults
-from robell.studies.label_noise.sections import all_sections
 from robell.studies.label_noise.sets import GROUPS, study_tables
-from robell.studies.label_noise.summary import TITLE, headline, more_files, subtitle
 
 STUDY = Study(
     name="robustness",

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix, make_scorer
 
 from robell.comparison.family import study_grid, study_pipeline
-from robell.comparison.jobs import seed_of
-from robell.comparison.splits import N_FOLDS, folds, paper_split, repeated_split
+from robell.comparison.jobs import N_FOLDS, folds, paper_split, repeated_split, seed_of
 from robell.labels.flips import flip_labels
 from robell.metrics import g_mean_score
 from robell.search import RVFLGridSearchCV, paper_grid

@@ -7,8 +7,8 @@ from math import sqrt
 
 import numpy as np
 
-from robell.comparison import results as engine
-from robell.comparison.results import ordered
+from robell.comparison import scores as engine
+from robell.comparison.scores import ordered
 from robell.studies.paper.printed import DATASETS, MODELS
 
 SCORES = {

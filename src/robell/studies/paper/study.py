@@ -5,10 +5,9 @@ from __future__ import annotations
 from robell._tools.optional import require
 from robell.comparison.study import Study, carry_out, gather
 from robell.studies.paper.jobs import run_job
+from robell.studies.paper.page import all_sections, headline, subtitle
 from robell.studies.paper.plan import plan_jobs
 from robell.studies.paper.results import Results
-from robell.studies.paper.sections import all_sections
-from robell.studies.paper.summary import headline, subtitle
 
 STUDY = Study(
     name="reproduction",
