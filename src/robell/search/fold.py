@@ -136,11 +136,15 @@ class _Fold:
             if group.before:
                 model.set_params(**clone(group.before, safe=False))
             X, y = _safe_split(model, task.X, task.y, train)
+            X_train = X
             X_test, y_test = _safe_split(model, task.X, task.y, test, train)
             if isinstance(model, Pipeline) and len(model.steps) > 1:
-                first = model[:-1]
+                first, given = model[:-1], X
                 X = first.fit_transform(X, y)
                 X_test = first.transform(X_test)
+                # Scored rows are transformed again: that may be rounded otherwise than in the fit.
+                if task.with_train:
+                    X_train = first.transform(given)
         params = _check_method_params(task.X, params=task.fit_params, indices=train)
         self.sample_weight = next(iter(params.values()), None)
         self.train_params, self.test_params = (
@@ -148,6 +152,7 @@ class _Fold:
             for rows in (train, test)
         )
         self.X, self.y, self.X_test, self.y_test = X, np.asarray(y), X_test, np.asarray(y_test)
+        self.X_train = X_train  # as it is scored, where that is asked for
         self.last = last_step(model)
         self.statistics = {}  # of the kernel, shared by all groups
         self.prepared, self.checked = {}, {}  # checked rows, by what they depend on
@@ -246,7 +251,7 @@ class _Fold:
         test = None if whole is None else whole.test
         scored = [(self.X_test, self.y_test, self.test_params, test)]
         if self.task.with_train:
-            scored.append((self.X, self.y, self.train_params))
+            scored.append((self.X_train, self.y, self.train_params))
         check, centre = partial(self._check_new, model, group), None
         if isinstance(model, FamilyRegressor):
             centre = sum(M.sum(axis=0) for _, M in design) / design.n_rows

@@ -19,7 +19,7 @@ from sklearn.metrics import (
 )
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 
-from robell._core.array import to_host
+from robell._core.array import namespace, to_host
 from robell._core.ridge.calibrate import calibrated_probability
 from robell.metrics import g_mean_score
 from robell.models._family import of_both_classes
@@ -37,6 +37,10 @@ SCORE_FUNCTIONS = {
 }
 # Of probabilities; a small error of these is a small error of the value.
 SMOOTH = (log_loss, brier_score_loss)
+
+# Bounds on errors of scores, beside the largest score, from which values that depend on more than
+# labels and order began to differ from GridSearchCV's in their ninth digit.
+NOTICED = {"values": 1e-8, "probabilities": 1e-7}
 
 
 class ScoredRows(ClassifierMixin, BaseEstimator):
@@ -131,6 +135,11 @@ class RowScorer:
         found = np.zeros(scores.shape[1], bool)
         if needs & {"labels", "values"}:
             found |= doubtful_labels(scores, error)
+        for kind, noticed in NOTICED.items():
+            if kind in needs:
+                size = namespace(scores).amax(abs(scores), 0)
+                size = size if size.ndim == 1 else namespace(scores).amax(size, 1)
+                found |= np.asarray(to_host((error > noticed * size).any(0)))
         if needs & {"order", "values"}:
             host = to_host(scores)
             for column in [host] if host.ndim == 2 else np.moveaxis(host, 2, 0):
