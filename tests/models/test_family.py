@@ -15,8 +15,7 @@ import robell
 from robell.cli import main
 from robell.cli.fit import MODELS
 from robell.models import CLASSIFIERS, REGRESSORS
-from robell.models._capabilities import Capabilities
-from robell.models._family import FamilyClassifier
+from robell.models._estimator import Capabilities, FamilyClassifier
 
 ROOT = Path(__file__).parents[2]
 FAMILY = [*CLASSIFIERS]

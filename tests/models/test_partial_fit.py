@@ -30,7 +30,7 @@ from streams import (
     two_classes,
 )
 
-import robell.models._streaming as streaming
+import robell.models._partial_fit as streaming
 from robell import (
     ELMClassifier,
     RoBellRVFLClassifier,
@@ -41,7 +41,7 @@ from robell import (
 from robell._core.membership.reservoir import (
     settle,
 )
-from robell.models._streaming import DriftWarning, StreamingMixin
+from robell.models._partial_fit import DriftWarning, StreamingMixin
 
 
 @pytest.fixture

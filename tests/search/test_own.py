@@ -13,7 +13,7 @@ from robell import (
     RVFLClassifier,
     RVFLGridSearchCV,
 )
-from robell.models._own import first_foreign
+from robell.models._estimator import first_foreign
 from robell.search.groups import BYPASSED, SLOTS, group_candidates
 
 # -- pipelines -------------------------------------------------------------------------

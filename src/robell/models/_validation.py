@@ -12,6 +12,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 
 from robell._core.array import beside, is_tensor, namespace, to_host
@@ -19,6 +20,11 @@ from robell._core.labels.missing import require_labels
 
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
+JOBS = [  # what n_jobs may be
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, None, -1, closed="right"),
+    None,
+]
 
 
 class TrainingRows(NamedTuple):
@@ -230,6 +236,13 @@ def check_multiplicity(sample_weight, n_rows):
             f"positive entries range from {least:g} to {most:g}: scale them"
         )
     return weight
+
+
+def weights_of_part(sample_weight, n_rows):
+    """Return the multiplicities of a part's rows, all of which may be absent."""
+    if sample_weight is not None and not np.any(np.asarray(sample_weight) != 0):
+        return np.zeros(n_rows)
+    return check_multiplicity(sample_weight, n_rows)
 
 
 def check_privileged(name, privileged, n_rows):

@@ -15,9 +15,7 @@ from robell._core.membership.equations import scale_kernel_width
 from robell._core.ridge import kernels
 from robell._core.ridge.blocks import Blocks, left_out_errors, solve_blocks
 from robell._core.ridge.solve import RidgeSolution
-from robell.models._base import BaseRVFLClassifier
-from robell.models._capabilities import Capabilities
-from robell.models._shell import PAPER_C
+from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
 from robell.models._validation import check_privileged
 
 PENALTIES = np.array([10.0**k for k in range(-2, 6)])  # what privileged_penalty="loo" chooses from

@@ -29,7 +29,7 @@ from robell._tools.files import (
 )
 from robell._tools.optional import require
 from robell.models import CLASSIFIERS, REGRESSORS
-from robell.models._family import FamilyMember, FamilyRegressor
+from robell.models._estimator import FamilyMember, FamilyRegressor
 from robell.persist.model_card import card_path, is_card, model_card
 from robell.persist.model_info import MEMBER, describe_model, innermost
 from robell.persist.model_parts import (

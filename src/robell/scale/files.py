@@ -20,7 +20,7 @@ from robell._tools.names import did_you_mean
 from robell._tools.optional import require
 from robell._tools.progress import Progress
 from robell._tools.text import spreadsheet_safe
-from robell.models._family import FamilyMember, FamilyRegressor
+from robell.models._estimator import FamilyMember, FamilyRegressor
 from robell.models.privileged import PrivilegedMixin
 from robell.persist.model_files import classifier_of, named_rows, names_of
 from robell.scale.batches import Tables

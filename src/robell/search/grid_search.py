@@ -29,8 +29,8 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from robell._core.ridge.sweep_torch import require_device
 from robell._tools.progress import Progress
-from robell.models._family import FamilyRegressor
-from robell.models._threads import limit_blas
+from robell._tools.threads import limit_blas
+from robell.models._estimator import FamilyRegressor
 from robell.models._validation import one_line_errors
 from robell.search.fold import FoldTask, run_fold
 from robell.search.groups import (

@@ -17,8 +17,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from robell.models._family import FamilyMember
-from robell.models._own import first_foreign
+from robell.models._estimator import FamilyMember, first_foreign
 
 SHAREABLE = ("C", "n_hidden", "n_layers", "kernel_width", "rho", "graph_weight", "variance_weight")
 SHAREABLE += ("score_power", "threshold", "center", "coupling")

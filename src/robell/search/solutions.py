@@ -12,7 +12,7 @@ from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import normal_equations
 from robell._core.ridge.sweep import NestedRidge, WeightedGram, graph_ridge, with_targets
 from robell._core.ridge.sweep_torch import TorchSweep
-from robell.models._family import FamilyRegressor
+from robell.models._estimator import FamilyRegressor
 from robell.search.groups import NotShared
 from robell.search.layers import layer_design, mean_of_layers
 from robell.search.targets import with_constant, without_means

@@ -19,9 +19,7 @@ from robell._core.array import in_double_precision
 from robell._core.layers.features import RowBlocks, design_matrix, hidden_output, rows_per_block
 from robell._core.ridge.lapack import add_gram, aligned
 from robell._core.ridge.sweep import NestedRidge, with_targets
-from robell.models._family import FamilyRegressor
-from robell.models._own import first_foreign
-from robell.models._shell import RidgeShell
+from robell.models._estimator import FamilyRegressor, RidgeShell, first_foreign
 from robell.search.groups import SLOTS
 from robell.search.solutions import reach
 
