@@ -64,6 +64,15 @@ def test_a_member_is_of_the_family(name):
     assert hasattr(kind, "partial_fit") == kind._capabilities.streams
 
 
+@pytest.mark.parametrize("name", [*FAMILY, *REGRESSORS])
+def test_a_fit_sets_plain_attributes(table, name):
+    """What a fit found is read from the object itself: no class computes it when it is read."""
+    model = short(name).fit(table[0], (table[1] == "yes").astype(int))
+    found = [one for one in vars(model) if one.endswith("_") and not one.startswith("_")]
+    assert {"C_", "n_features_in_"} <= {*found}
+    assert not [one for one in found if hasattr(type(model), one)]
+
+
 @pytest.mark.parametrize("name", FAMILY)
 def test_a_model_comes_back_as_it_was(fitted, table, tmp_path, name):
     pytest.importorskip("skops")

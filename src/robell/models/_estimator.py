@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from inspect import isfunction
+from inspect import get_annotations, isfunction
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -45,6 +45,7 @@ from sklearn.utils.validation import (
 
 from robell._core.array import beside, in_double_precision, is_tensor, namespace, one_hot, to_host
 from robell._core.balls.graphs import graph_term
+from robell._core.labels.missing import require_labels
 from robell._core.layers.activations import ACTIVATIONS
 from robell._core.layers.features import (
     RowBlocks,
@@ -70,14 +71,14 @@ from robell.models._validation import (
     LARGEST_WEIGHT,
     TrainingRows,
     check_labels_of_tensor,
-    check_targets,
     check_targets_of_tensor,
     check_tensor,
-    check_training,
     draw_seed,
+    given_classes,
+    given_targets,
     one_line_errors,
     require_floats,
-    uses_device,
+    takes_tensor,
     weights_of_part,
 )
 
@@ -102,12 +103,42 @@ class Capabilities:
     calibrates_left_out: bool = True  # probabilities come from leave-one-out scores
 
 
-# What ``fit`` calls, and fits of rows that come in parts do not, or not with all rows at hand.
-PASSED_OVER = ("fit", "_prepare", "_fit_prepared", "_fit_weighted", "_fit_rows", "_fit_features")
-PASSED_OVER += ("_solve_system",)
-PASSED_OVER += ("_fit", "_fit_ridge", "_leaves_out", "_use_left_out", "_targets", "_class_cost")
-PASSED_OVER += ("_fit_weights", "_memberships", "_with_cost", "_fit_penalty", "_calibration")
-PASSED_OVER += ("_check_training", "_validate_training", "_importances")
+# -- what a shortcut may replace -----------------------------------------------------------
+#
+# Marks stand where a method is first defined, and a shortcut asks which of the methods that bear
+# one are this package's own (``first_foreign``): an override elsewhere must be called.
+
+
+def _marker(role):
+    """Return what marks a method: ``@role`` on it, or ``name: role = value`` of a plain value."""
+
+    def mark(method):
+        method._roles = {*getattr(method, "_roles", ()), role}
+        return method
+
+    return mark
+
+
+# The search finds its result for many candidates at once, and does not call it: an override is
+# fitted one by one.
+bypassed_by_search = _marker("bypassed_by_search")
+# The search calls it. Where it is overridden, networks may not be nested, and weights may depend
+# on anything except C: only candidates of C share their work.
+called_by_search = _marker("called_by_search")
+# ``fit`` calls it, and fits of rows in parts do not, or not with all rows at hand.
+bypassed_in_parts = _marker("bypassed_in_parts")
+
+
+@cache
+def marked(cls, role):
+    """Return the names of a class and its ancestors that bear a mark."""
+    names = {}
+    for one in cls.__mro__:
+        names |= {name: None for name, mark in get_annotations(one).items() if mark == role}
+        for name, value in vars(one).items():
+            if role in getattr(_function_of(value), "_roles", ()):
+                names[name] = None
+    return tuple(names)
 
 
 def require_own_fit(estimator, what, called=()):
@@ -115,7 +146,8 @@ def require_own_fit(estimator, what, called=()):
 
     ``called`` names those of the methods that this one does call.
     """
-    if method := first_foreign(estimator, [name for name in PASSED_OVER if name not in called]):
+    names = [name for name in marked(type(estimator), "bypassed_in_parts") if name not in called]
+    if method := first_foreign(estimator, names):
         raise TypeError(
             f"{type(estimator).__name__} has a {method} of its own, which {what} would not call: "
             "fit it in memory"
@@ -125,9 +157,12 @@ def require_own_fit(estimator, what, called=()):
 def first_foreign(estimator, names):
     """Return the first of the named methods that is not this package's own, or None.
 
-    Looked up as Python does, on the object and then on its classes in their order: a subclass
-    elsewhere, a mixin and a function put in afterwards all count. ``score`` is scikit-learn's.
+    ``names`` may be a mark. Looked up as Python does, on the object and then on its classes in
+    their order: a subclass elsewhere, a mixin and a function put in afterwards all count.
+    ``score`` is scikit-learn's.
     """
+    if isinstance(names, str):
+        names = marked(type(estimator), names)
     return next((name for name in names if not _is_own(estimator, name)), None)
 
 
@@ -139,10 +174,14 @@ def _is_own(estimator, name):
         return True  # nobody has it, so nothing can stand in for it
     if owner is (ClassifierMixin if isinstance(estimator, ClassifierMixin) else RegressorMixin):
         return True
-    found = vars(owner)[name]
-    function = getattr(found, "fn", None) or getattr(found, "fget", None) or found
+    function = _function_of(vars(owner)[name])
     modules = [owner.__module__] + ([function.__module__] if isfunction(function) else [])
     return all(module.partition(".")[0] == "robell" for module in modules)
+
+
+def _function_of(value):
+    """Return the function behind a property or a method that exists under a condition."""
+    return getattr(value, "fn", None) or getattr(value, "fget", None) or value
 
 
 class Prepared(NamedTuple):
@@ -165,6 +204,7 @@ class FamilyMember(BaseEstimator):
     """What classifiers and regressors of the family share: what one can do, and its gate."""
 
     _capabilities = Capabilities()
+    score: bypassed_by_search  # scikit-learn's
 
     @classmethod
     @cache
@@ -177,15 +217,17 @@ class FamilyMember(BaseEstimator):
         super()._validate_params()
         require_floats(self.get_params(deep=False))
 
+    @called_by_search
     def _validate_new(self, X):
         """Return rows to predict as an array the mathematics may trust."""
         return validate_data(self, X, reset=False, **ARRAY_CHECKS)
 
+    @bypassed_by_search
     def _check_new(self, X):
         """Check rows to predict: they must be where the model is."""
         check_is_fitted(self)
         name, fitted_on = type(self).__name__, vars(self).get("device_")
-        if self._takes_tensor(X):
+        if takes_tensor(self, X):
             if str(X.device) != fitted_on:
                 where = fitted_on or "the host, from arrays"
                 raise ValueError(f"{name} was fitted on {where}; X is on {X.device}")
@@ -198,45 +240,39 @@ class FamilyMember(BaseEstimator):
         """Say whether the model, with its parameters, can be fitted in passes over parts."""
         return self._capabilities.passes
 
-    def _takes_tensor(self, X):
-        """Say whether X is a tensor to be used where it is; refuse it where that cannot be."""
-        if not uses_device(X):
-            return False
-        if not self._capabilities.tensors:
-            raise TypeError(f"{type(self).__name__} takes arrays, not tensors: give X.cpu()")
-        return True
-
-    def _remember_device(self, X):
-        """Store where the model is fitted; forget it where that is the host."""
-        for name in ("device_", "dtype_", "engine_"):
-            vars(self).pop(name, None)
-        if is_tensor(X):
-            self.device_, self.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
-
 
 class FamilyClassifier(ClassifierMixin, FamilyMember):
     """The root of every classifier of the family."""
 
+    @called_by_search
+    @bypassed_in_parts
     def _check_training(self, X, y, sample_weight=None):
         """Check what fit was given; forget of how many rows an earlier sample was."""
         for name in ("n_samples_seen_", "n_samples_fitted_"):
             vars(self).pop(name, None)
-        check = self._validate_tensor if self._takes_tensor(X) else self._validate_training
-        return check_training(type(self).__name__, X, y, sample_weight, check)
+        on_device = takes_tensor(self, X)
+        if not is_tensor(y):
+            require_labels(y)
+        with one_line_errors(self, X):
+            if on_device:
+                X = check_tensor(self, X, reset=True)
+                y = check_labels_of_tensor(y, X)
+            else:
+                X, y = self._validate_training(X, y)
+        return given_classes(type(self).__name__, X, y, sample_weight)
 
+    @called_by_search
+    @bypassed_in_parts
     def _validate_training(self, X, y):
         """Return X and y as arrays the mathematics may trust."""
         return validate_data(self, X, y, **ARRAY_CHECKS)
 
-    def _validate_tensor(self, X, y):
-        """Return X as a tensor the mathematics may trust, y as whole numbers or an array."""
-        X = check_tensor(self, X, reset=True)
-        return X, check_labels_of_tensor(y, X)
-
+    @bypassed_by_search
     def _scores(self, X):
         """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
         raise NotImplementedError
 
+    @bypassed_by_search
     def decision_function(self, X):
         """Return the raw scores, linear in the one-hot targets.
 
@@ -254,6 +290,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
         scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
+    @bypassed_by_search
     def predict(self, X):
         """Return the class of the largest score, the first of equal ones.
 
@@ -274,43 +311,18 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
 
     # -- rows that come in parts --------------------------------------------------------
 
-    def _set_classes(self, classes):
-        with one_line_errors(self, classes):
-            classes = column_or_1d(classes)
-            check_classification_targets(classes)
-        classes = np.unique(classes)
-        if len(classes) < 2:
-            has = f"one, {classes[0]!r}" if len(classes) else "none"
-            raise ValueError(f"{type(self).__name__} needs at least two classes; classes has {has}")
-        self.classes_ = classes
-
     def _rows_of(self, X, y, sample_weight):
         """Return the rows of positive weight, their places among the classes, their weights."""
         if not (isinstance(y, np.ndarray) and y.ndim == 1):  # the check itself takes its time
             with one_line_errors(self, y):
                 y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-        labels = self._encode(y)
+        labels = encode_labels(y, self.classes_)
         weight = weights_of_part(sample_weight, len(X))
         present = weight > 0
         if present.all():
             return X, labels, weight
         return X[present], labels[present], weight[present]
-
-    def _encode(self, y):
-        try:
-            labels = np.searchsorted(self.classes_, y)
-            np.minimum(labels, len(self.classes_) - 1, out=labels)
-            unknown = self.classes_[labels] != y
-        except TypeError:  # labels that cannot be compared with the classes
-            unknown = np.ones(len(y), bool)
-        if np.any(unknown):
-            label = np.asarray(y)[np.argmax(unknown)]
-            raise ValueError(
-                f"y has the label {label!r}, which is not among the classes "
-                f"{self.classes_.tolist()}"
-            )
-        return labels
 
     def _outcome_of_part(self, y, sample_weight):
         """Return the labels of a part; None where all weights are zero."""
@@ -326,58 +338,22 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
             raise ValueError("labels are texts in one part and numbers in another")
         return np.unique(np.concatenate(parts))
 
-    def _set_outcome(self, outcome):
+    def _set_outcome(self, classes):
         """Set the classes to the labels of all parts."""
-        self._set_classes(outcome)
+        with one_line_errors(self, classes):
+            classes = column_or_1d(classes)
+            check_classification_targets(classes)
+        classes = np.unique(classes)
+        if len(classes) < 2:
+            has = f"one, {classes[0]!r}" if len(classes) else "none"
+            raise ValueError(f"{type(self).__name__} needs at least two classes; classes has {has}")
+        self.classes_ = classes
 
     def _require_rows(self, sizes):
         """Raise where a class has no row."""
         if not (sizes > 0).all():
             missing = self.classes_[int(np.argmin(sizes))]
             raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
-
-
-class FamilyRegressor(RegressorMixin, FamilyMember):
-    """The root of every regressor of the family."""
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given."""
-        check = self._validate_tensor if self._takes_tensor(X) else self._validate_training
-        return check_targets(type(self).__name__, X, y, sample_weight, check)
-
-    def _validate_training(self, X, y):
-        """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, multi_output=True, y_numeric=True, **ARRAY_CHECKS)
-
-    def _validate_tensor(self, X, y):
-        """Return X as a tensor the mathematics may trust, y as an array."""
-        X = check_tensor(self, X, reset=True)
-        return X, check_targets_of_tensor(y, len(X))
-
-    def _scores(self, X):
-        """Return the predictions, a column for every target."""
-        raise NotImplementedError
-
-    def predict(self, X):
-        """Return the predicted targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict.
-
-        Returns
-        -------
-        targets : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            One column for each target, where y had several.
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if self.n_outputs_ == 1 else scores
 
 
 class RidgeShell:
@@ -393,45 +369,55 @@ class RidgeShell:
         "random_state": ["random_state"],
     }
 
-    _direct_link = True  # whether [x] is among the features
-    _dtype = np.float64  # of the design matrix
-    _C_factor = 1.0  # what C is multiplied by in the ridge
-    _is_nested = True  # whether networks that differ in the next can share their work
-    _nested_parameter = "n_hidden"  # smaller networks are the first columns of larger ones
-    _columns_per_node = 1  # columns that one more of these adds to the design matrix
-    _weight_parameters = ()  # parameters that only the row weights depend on
-    _penalty_parameter = None  # parameter that only multiplies the penalty's matrix
+    # Whether [x] is among the features, the type of the design matrix, what C is multiplied by.
+    _direct_link: called_by_search = True
+    _dtype: called_by_search = np.float64
+    _C_factor: called_by_search = 1.0
+    # Whether smaller networks are the first columns of larger ones, in which parameter they
+    # differ, and how many columns one more of it adds.
+    _is_nested: called_by_search = True
+    _nested_parameter: called_by_search = "n_hidden"
+    _columns_per_node: called_by_search = 1
+    # Parameters that only the row weights depend on, and the one that multiplies the penalty.
+    _weight_parameters: called_by_search = ()
+    _penalty_parameter: called_by_search = None
 
     # -- what the roots decide ---------------------------------------------------------
 
+    @called_by_search
     def _remember_outcome(self, given, y):
         """Set the attributes that say what is predicted."""
         raise NotImplementedError
 
+    @called_by_search
+    @bypassed_in_parts
     def _targets(self, rows):
         """Return the targets of the rows, one column each."""
         raise NotImplementedError
 
+    @bypassed_by_search
+    @bypassed_in_parts
     def _leaves_out(self):
         """Say whether leave-one-out scores are needed after the solution."""
         raise NotImplementedError
 
+    @bypassed_by_search
+    @bypassed_in_parts
     def _use_left_out(self, prepared, total, scores):
         """Take the samples' leave-one-out scores; None where they were not needed."""
         raise NotImplementedError
 
     # -- fit --------------------------------------------------------------------------
 
-    def _fit(self, X, y, sample_weight):
-        self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
-        return self._fit_prepared(self._prepare(X, y, sample_weight))
-
+    @called_by_search
+    @bypassed_in_parts
     def _prepare(self, X, y, sample_weight=None, privileged=None):
         """Validate, and fit all that does not depend on C or on row weights."""
         prepared = self._prepare_rows(X, y, sample_weight, privileged)
         self._fit_features(prepared.rows, draw_seed(self.random_state))
         return prepared
 
+    @called_by_search
     def _prepare_rows(self, X, y, sample_weight=None, privileged=None):
         """Validate, and fit what depends on the rows alone."""
         given = self._check_training(X, y, sample_weight)
@@ -439,15 +425,14 @@ class RidgeShell:
         if is_tensor(given.X) and callable(self.activation):
             raise ValueError("on a device, activation must be one of the ten by name")
         self._remember_outcome(given, y)
-        self._remember_device(samples.X)
+        remember_device(self, samples.X)
         rows = self._fit_rows(samples)
         if privileged is not None:
             rows = self._with_privileged(rows, privileged, given)
         return Prepared(samples, rows, self._targets(rows), given.present, len(given.X))
 
-    def _fit_prepared(self, prepared):
-        return self._fit_weighted(prepared, self._fit_weights(prepared))
-
+    @bypassed_by_search
+    @bypassed_in_parts
     def _fit_weighted(self, prepared, importance):
         """Solve, given the importance of every row, and use what leaving rows out tells."""
         _, rows, T, *_ = prepared
@@ -462,27 +447,21 @@ class RidgeShell:
             weights, targets = twins.merge(total, T)
         elif importance is None and bool((rows.multiplicity == 1.0).all()):
             weights = None
-        solution = self._fit_weighty(X, targets, weights, further_penalty, leave_out)
+        some = slice(None) if weights is None or bool((weights > 0.0).all()) else weights > 0.0
+        of_some = None if weights is None else weights[some]
+        solution = self._fit_ridge(X[some], targets[some], of_some, further_penalty, leave_out)
         self._set_output_weights(solution.beta)
-        self.solver_ = solution.method
-        scores = solution.loo_scores
-        if twins is not None and scores is not None:
+        self.solver_, scores = solution.method, solution.loo_scores
+        if scores is not None and not isinstance(some, slice):
+            # Rows of weight 0 are in no fit: the model itself has left them out.
+            scores = self._linear_scores(X, solution.beta)
+            scores[some] = solution.loo_scores
+        if scores is not None and twins is not None:
             scores = scores[twins.group]
         self._use_left_out(prepared, total, scores)
         return self
 
-    def _fit_weighty(self, X, T, weights, further_penalty, leave_out):
-        """Fit the ridge to the rows of positive weight; the others' scores are the model's."""
-        some = None if weights is None else weights > 0.0
-        if some is None or bool(some.all()):
-            return self._fit_ridge(X, T, weights, further_penalty, leave_out)
-        found = self._fit_ridge(X[some], T[some], weights[some], further_penalty, leave_out)
-        if found.loo_scores is None:
-            return found
-        scores = self._linear_scores(X, found.beta)
-        scores[some] = found.loo_scores
-        return replace(found, loo_scores=scores)
-
+    @called_by_search
     def _design(self, X):
         """Return the design matrix of some rows, a block at a time."""
         return RowBlocks(
@@ -495,33 +474,44 @@ class RidgeShell:
 
     # -- slots -------------------------------------------------------------------------
 
+    @called_by_search
+    @bypassed_in_parts
     def _fit_rows(self, rows):
         """Return what the ridge is fitted to: the samples given (slot: rows)."""
         return rows
 
+    @called_by_search
+    @bypassed_in_parts
     def _fit_features(self, rows, seed):
         """Draw the random layer (slot: features)."""
         U, b = draw_random_layer(rows.X.shape[1], int(self.n_hidden), float(self.bias_scale), seed)
         self.hidden_weights_, self.hidden_bias_ = beside(U, rows.X), beside(b, rows.X)
 
+    @called_by_search
     def _features(self, X):
         """Make rows of the design matrix [1 x h] (slot: features)."""
         X = in_double_precision(X)
         H = hidden_output(X, self.hidden_weights_, self.hidden_bias_, self.activation)
         return design_matrix(X, H, self._direct_link, self.output_bias)
 
+    @called_by_search
     def _n_columns(self):
         """Return the width of the design matrix (slot: features)."""
         return int(self.output_bias) + self._direct_link * self.n_features_in_ + int(self.n_hidden)
 
+    @called_by_search
     def _blocks(self):
         """Return how blocks of columns are fitted together, or None for one (slot: ridge)."""
         return
 
+    @called_by_search
+    @bypassed_in_parts
     def _fit_weights(self, prepared):
         """Return the importance of every training row, or None for ones (slot: weights)."""
         return
 
+    @called_by_search
+    @bypassed_in_parts
     def _importances(self, prepared, settings, statistics):
         """Yield the importance of every training row for each of several settings.
 
@@ -531,6 +521,8 @@ class RidgeShell:
         for _ in settings:
             yield self._fit_weights(prepared)
 
+    @bypassed_by_search
+    @bypassed_in_parts
     def _fit_penalty(self, design, rows):
         """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
         if self._penalty_parameter is None:
@@ -538,10 +530,13 @@ class RidgeShell:
         weight = float(getattr(self, self._penalty_parameter))
         return weight * self._penalty_term(design.whole(), rows)
 
+    @called_by_search
     def _penalty_term(self, M, rows):
         """Return the matrix that ``_penalty_parameter`` multiplies, for a design matrix."""
         raise NotImplementedError
 
+    @bypassed_by_search
+    @bypassed_in_parts
     def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
         """Choose C where that is asked for, and solve (slot: ridge).
 
@@ -550,6 +545,8 @@ class RidgeShell:
         """
         return self._solve_system(self._design(X), T, weights, further_penalty, leave_out)
 
+    @bypassed_by_search
+    @bypassed_in_parts
     def _solve_system(self, design, T, weights, further_penalty, leave_out):
         """Choose C where that is asked for, and solve the ridge on a design matrix."""
         self.C_ = self.C
@@ -559,33 +556,8 @@ class RidgeShell:
         C = float(self.C_) * self._C_factor
         found = solve_ridge(design, T, C, weights, leave_out, further_penalty)
         if found.method == "svd":
-            self._warn_of_lost_columns(design)
+            warn_of_lost_columns(self, design)
         return found
-
-    def _warn_of_lost_columns(self, design):
-        """Warn where columns are too small beside the largest one to have a singular value left."""
-        norms = np.zeros(design.n_columns)
-        with np.errstate(over="ignore"):
-            for _, M in design:
-                norms = np.maximum(norms, np.abs(to_host(M)).max(axis=0))
-        least = max(design.n_rows, design.n_columns) * EPS * norms.max()
-        if not ((norms > 0.0) & (norms <= least)).any():
-            return
-        place = int(norms.argmax())
-        warnings.warn(
-            f"{self._column_name(place)} reaches {norms[place]:.0e}: smaller columns and nodes are "
-            "lost to rounding beside it; scale X first, for instance with StandardScaler",
-            LinAlgWarning,
-            stacklevel=9,
-        )
-
-    def _column_name(self, place):
-        """Return what a column of the design is called in a message."""
-        place -= int(self.output_bias)
-        if self._direct_link and 0 <= place < self.n_features_in_ and self._blocks() is None:
-            names = getattr(self, "feature_names_in_", None)
-            return f"column {place if names is None else repr(str(names[place]))}"
-        return "a hidden node" if place >= 0 else "the constant"
 
     def _chooses_left_out(self):
         """Say whether a parameter is chosen by leaving rows out."""
@@ -599,12 +571,14 @@ class RidgeShell:
         self.coef_ = beta[n_bias:]
         self.intercept_ = beta[:n_bias].sum(axis=0)
 
+    @bypassed_by_search
     def _output_weights(self):
         """Return the output weights, the constant's first where there is one."""
         if not self.output_bias:
             return self.coef_
         return namespace(self.coef_).vstack([self.intercept_[None, :], self.coef_])
 
+    @bypassed_by_search
     def _linear_scores(self, X, beta):
         """Return validated rows times output weights, a block at a time."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -729,6 +703,8 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
 
     # -- fit --------------------------------------------------------------------------
 
+    @bypassed_by_search
+    @bypassed_in_parts
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit the output weights in closed form.
@@ -747,7 +723,9 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight)
+        vars(self).pop("_stream", None)  # what partial_fit remembers: fit starts anew
+        prepared = self._prepare(X, y, sample_weight)
+        return self._fit_weighted(prepared, self._fit_weights(prepared))
 
     def _remember_outcome(self, given, y):
         on_device = is_tensor(given.X) and is_tensor(y)
@@ -767,6 +745,8 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
                 prepared.samples, prepared.T, total, scores
             )
 
+    @bypassed_by_search
+    @bypassed_in_parts
     def _calibration(self, samples, T, total, loo_scores):
         """Return slope and offsets of the probabilities."""
         T, weight = self._counted(samples, T, total)
@@ -799,7 +779,7 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
                 return  # all rows are equal: none can be scored by others
             part = TrainingRows(*(values[kept] for values in samples))
             seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
-            twin = self._of_classes(seen)
+            twin = of_classes(self, seen)
             rows = twin._fit_rows(part._replace(labels=labels))
             (importance,) = twin._importances(one_hot_rows(*rows, len(seen)), [setting], {})
             rows = rows._replace(labels=seen[rows.labels])
@@ -809,57 +789,29 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
             if some.any():
                 yield held, (rows.X[some], T[some], total[some], penalty)
 
-    def _of_classes(self, seen):
-        """Return a copy of the model that knows the classes at some places only."""
-        twin = clone(self)
-        vars(twin).update({k: v for k, v in vars(self).items() if k != "_stream"})
-        twin.classes_ = self.classes_[seen]
-        if isinstance(self.class_weight, dict):
-            self._class_cost_from_dict()  # raises for labels that are no class at all
-            known = set(twin.classes_.tolist())
-            twin.class_weight = {c: w for c, w in self.class_weight.items() if c in known}
-        return twin
-
     def _fit_weights(self, prepared):
         """Return the importance of every training row, or None for ones (slot: weights)."""
         rows = prepared.rows
         cost = self._class_cost(rows.labels, rows.multiplicity)
         return None if cost is None else beside(cost, rows.X)[rows.labels]
 
+    @called_by_search
+    @bypassed_in_parts
     def _class_cost(self, labels, multiplicity):
         if self.class_weight is None:
             return None
         sizes = class_sizes(to_host(labels), len(self.classes_), to_host(multiplicity))
         return self._class_cost_of(sizes)
 
+    @called_by_search
     def _class_cost_of(self, sizes):
         """Return the cost of classes of these sizes, or None for ones; 1 for a class of size 0."""
         if self.class_weight is None:
             return None
         if isinstance(self.class_weight, dict):
-            return self._class_cost_from_dict()
+            return cost_from_dict(self.class_weight, self.classes_)
         cost, seen = np.ones(len(sizes)), sizes > 0
         cost[seen] = CLASS_COSTS[self.class_weight](sizes[seen])
-        return cost
-
-    def _class_cost_from_dict(self):
-        labels = self.classes_.tolist()
-        unknown = [label for label in self.class_weight if label not in set(labels)]
-        # A class that a fold of the data has no row of may be named, as in scikit-learn; where
-        # other classes are not named, it is rather a mistake.
-        if unknown and not set(labels) <= set(self.class_weight):
-            raise ValueError(
-                f"class_weight names {unknown[0]!r}, which is not a class of y; "
-                f"the classes are {labels}"
-            )
-        try:
-            cost = np.array([float(self.class_weight.get(label, 1.0)) for label in labels])
-        except (TypeError, ValueError, OverflowError):
-            cost = np.array([np.nan])
-        if not ((cost >= 1.0 / LARGEST_WEIGHT) & (cost <= LARGEST_WEIGHT)).all():
-            raise ValueError(
-                f"class_weight must hold finite positive numbers; got {self.class_weight}"
-            )
         return cost
 
     # -- predict ----------------------------------------------------------------------
@@ -869,12 +821,14 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
         require_finite_scores(scores)
         return scores
 
+    @bypassed_by_search
     def _class_scores(self, X, difference=False):
         """Score validated rows; the second class less the first if asked."""
         beta = self._output_weights()
         return self._linear_scores(X, beta[:, 1:] - beta[:, :1] if difference else beta)
 
     @available_if(_calibrates)
+    @bypassed_by_search
     def predict_proba(self, X):
         """Return class probabilities, calibrated on leave-one-out scores.
 
@@ -913,7 +867,7 @@ def _has_intervals(estimator):
     return True
 
 
-class BaseRVFLRegressor(RidgeShell, FamilyRegressor):
+class BaseRVFLRegressor(RidgeShell, RegressorMixin, FamilyMember):
     """The networks of one random layer and one ridge regression on targets that are numbers.
 
     The output layer has a constant, which is not penalised: a shift of y shifts ``intercept_``
@@ -941,6 +895,8 @@ class BaseRVFLRegressor(RidgeShell, FamilyRegressor):
         self.intervals = intervals
         self.random_state = random_state
 
+    @bypassed_by_search
+    @bypassed_in_parts
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit the output weights in closed form.
@@ -959,7 +915,33 @@ class BaseRVFLRegressor(RidgeShell, FamilyRegressor):
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight)
+        vars(self).pop("_stream", None)  # what partial_fit remembers: fit starts anew
+        prepared = self._prepare(X, y, sample_weight)
+        return self._fit_weighted(prepared, self._fit_weights(prepared))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    @called_by_search
+    @bypassed_in_parts
+    def _check_training(self, X, y, sample_weight=None):
+        """Check what fit was given."""
+        on_device = takes_tensor(self, X)
+        with one_line_errors(self, X, y=y):
+            if on_device:
+                X = check_tensor(self, X, reset=True)
+                y = check_targets_of_tensor(y, len(X))
+            else:
+                X, y = self._validate_training(X, y)
+        return given_targets(X, y, sample_weight)
+
+    @called_by_search
+    @bypassed_in_parts
+    def _validate_training(self, X, y):
+        """Return X and y as arrays the mathematics may trust."""
+        return validate_data(self, X, y, multi_output=True, y_numeric=True, **ARRAY_CHECKS)
 
     def _remember_outcome(self, given, y):
         self.n_outputs_ = given.targets.shape[1]
@@ -984,13 +966,31 @@ class BaseRVFLRegressor(RidgeShell, FamilyRegressor):
             self.C_ = float(PAPER_C[choose_C_with_constant(design, T, PAPER_C, weights)])
         found = solve_with_constant(design, T, float(self.C_), weights, leave_out)
         if found.method == "svd":
-            self._warn_of_lost_columns(design)
+            warn_of_lost_columns(self, design)
         return found
 
+    @bypassed_by_search
     def _scores(self, X):
         scores = self._linear_scores(self._check_new(X), self._output_weights())
         require_finite_scores(scores)
         return scores
+
+    @bypassed_by_search
+    def predict(self, X):
+        """Return the predicted targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            One column for each target, where y had several.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if self.n_outputs_ == 1 else scores
 
     @available_if(_has_intervals)
     def predict_interval(self, X, coverage=0.9):
@@ -1110,3 +1110,88 @@ def require_finite_scores(scores):
             "the scores overflow: X is far larger than the training rows; "
             "scale both alike, for instance with StandardScaler"
         )
+
+
+def remember_device(model, X):
+    """Store where the model is fitted; forget it where that is the host."""
+    for name in ("device_", "dtype_", "engine_"):
+        vars(model).pop(name, None)
+    if is_tensor(X):
+        model.device_, model.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
+
+
+def encode_labels(y, classes):
+    """Return the place of every label among the classes, or raise one line."""
+    try:
+        labels = np.searchsorted(classes, y)
+        np.minimum(labels, len(classes) - 1, out=labels)
+        unknown = classes[labels] != y
+    except TypeError:  # labels that cannot be compared with the classes
+        unknown = np.ones(len(y), bool)
+    if np.any(unknown):
+        label = np.asarray(y)[np.argmax(unknown)]
+        raise ValueError(
+            f"y has the label {label!r}, which is not among the classes {classes.tolist()}"
+        )
+    return labels
+
+
+def of_classes(model, seen):
+    """Return a copy of the model that knows the classes at some places only."""
+    twin = clone(model)
+    vars(twin).update({k: v for k, v in vars(model).items() if k != "_stream"})
+    twin.classes_ = model.classes_[seen]
+    if isinstance(model.class_weight, dict):
+        cost_from_dict(
+            model.class_weight, model.classes_
+        )  # raises for labels that are no class at all
+        known = set(twin.classes_.tolist())
+        twin.class_weight = {c: w for c, w in model.class_weight.items() if c in known}
+    return twin
+
+
+def cost_from_dict(class_weight, classes):
+    """Return the cost of every class, or raise where labels or costs make no sense."""
+    labels = classes.tolist()
+    unknown = [label for label in class_weight if label not in set(labels)]
+    # A class that a fold of the data has no row of may be named, as in scikit-learn; where
+    # other classes are not named, it is rather a mistake.
+    if unknown and not set(labels) <= set(class_weight):
+        raise ValueError(
+            f"class_weight names {unknown[0]!r}, which is not a class of y; "
+            f"the classes are {labels}"
+        )
+    try:
+        cost = np.array([float(class_weight.get(label, 1.0)) for label in labels])
+    except (TypeError, ValueError, OverflowError):
+        cost = np.array([np.nan])
+    if not ((cost >= 1.0 / LARGEST_WEIGHT) & (cost <= LARGEST_WEIGHT)).all():
+        raise ValueError(f"class_weight must hold finite positive numbers; got {class_weight}")
+    return cost
+
+
+def column_name(model, place):
+    """Return what a column of the design is called in a message."""
+    place -= int(model.output_bias)
+    if model._direct_link and 0 <= place < model.n_features_in_ and model._blocks() is None:
+        names = getattr(model, "feature_names_in_", None)
+        return f"column {place if names is None else repr(str(names[place]))}"
+    return "a hidden node" if place >= 0 else "the constant"
+
+
+def warn_of_lost_columns(model, design):
+    """Warn where columns are too small beside the largest one to have a singular value left."""
+    norms = np.zeros(design.n_columns)
+    with np.errstate(over="ignore"):
+        for _, M in design:
+            norms = np.maximum(norms, np.abs(to_host(M)).max(axis=0))
+    least = max(design.n_rows, design.n_columns) * EPS * norms.max()
+    if not ((norms > 0.0) & (norms <= least)).any():
+        return
+    place = int(norms.argmax())
+    warnings.warn(
+        f"{column_name(model, place)} reaches {norms[place]:.0e}: smaller columns and nodes are "
+        "lost to rounding beside it; scale X first, for instance with StandardScaler",
+        LinAlgWarning,
+        stacklevel=7,
+    )

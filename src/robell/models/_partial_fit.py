@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
-from sklearn.base import _fit_context, clone
+from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, validate_data
 
@@ -48,7 +48,16 @@ from robell._core.ridge.target_sums import (
     update_targets,
 )
 from robell._core.ridge.twins import find_twins
-from robell.models._estimator import PAPER_C, Prepared, one_hot_rows, require_own_fit
+from robell.models._estimator import (
+    PAPER_C,
+    Prepared,
+    column_name,
+    cost_from_dict,
+    of_classes,
+    one_hot_rows,
+    remember_device,
+    require_own_fit,
+)
 from robell.models._validation import (
     ARRAY_CHECKS,
     TargetRows,
@@ -109,35 +118,131 @@ class Found(NamedTuple):
     sample: Sample | None
 
 
-def solved_attribute(name):
-    """Return a property for a fitted attribute that a stream finds when it is first read.
+def take_part(model, X, y, classes, sample_weight):
+    """Do what ``partial_fit`` does: check a part of the rows, and add it to the sums."""
+    given = model
+    if uses_device(X):
+        raise TypeError("partial_fit takes arrays, not tensors: give X.cpu()")
+    model._require_penalty()
+    require_own_fit(model, "partial_fit", called=("_fit_features",))
+    if "_stream" not in vars(model):
+        model = copy(model)  # rows that cannot be used leave nothing behind
+        if "coef_" in vars(model):
+            warnings.warn(
+                "partial_fit starts anew: the rows given to fit earlier are not part of it",
+                UserWarning,
+                stacklevel=4,
+            )
+        remember_device(model, None)
+        with one_line_errors(model, X):
+            X = validate_data(model, X, **ARRAY_CHECKS)
+        model._expect(y, classes, first=True)
+        seed = draw_seed(model.random_state)
+        fixed = {name: getattr(model, name) for name in FIXED_PARAMETERS if hasattr(model, name)}
+        model._stream = Stream(model._begin(seed), seed, fixed)
+    else:
+        for name, value in model._stream.parameters.items():
+            if differ(getattr(model, name), value):
+                raise ValueError(
+                    f"{name} was changed from {value!r} to {getattr(model, name)!r} between calls "
+                    "of partial_fit; start anew with a clone"
+                )
+        model._expect(y, classes, first=False)
+        require_sample(model, model._stream.state)
+        if not _is_usable(model, X):
+            with one_line_errors(model, X):
+                X = validate_data(model, X, reset=False, **ARRAY_CHECKS)
+    rows = model._rows_of(X, y, sample_weight)
+    stream = model._stream
+    remember(model, replace(stream, state=model._updated(stream.state, *rows)))
+    given.__dict__ = vars(model)
+    tell_of_drift(given)
+    return given
 
-    Solving at every batch would cost more than the batch: probabilities alone need the scores of
-    thousands of rows left out. The value is kept under its own name, as ``fit`` keeps it.
+
+def remember(model, stream):
+    """Store the rows seen so far, and forget what earlier ones were solved for."""
+    for name in SOLVED:
+        vars(model).pop(name, None)
+    model._stream = replace(stream, solved=False)
+
+
+def _is_usable(model, X):
+    """Say whether X is plainly what validation returns, which takes a tenth of a batch."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.flags.c_contiguous
+        and len(X) > 0
+        and X.shape[1] == model.n_features_in_
+        and not hasattr(model, "feature_names_in_")
+        and bool(np.isfinite(X).all())
+    )
+
+
+def tell_of_drift(model):
+    """Warn where later rows differ from those that memberships were frozen with."""
+    stream = model._stream
+    state = stream.state
+    if state.frozen is None or stream.told_of_drift:
+        return
+    message = None
+    p_values = drift_p_values(state)
+    c = int(p_values.argmin())
+    smallest, supposed = int(state.sizes.argmin()), state.frozen.minority
+    difference = state.sizes[supposed] - state.sizes[smallest]
+    if p_values[c] < DRIFT_CHANCE:
+        message = (
+            f"{state.beyond[c]:g} of {state.later[c]:g} later rows of class "
+            f"{model.classes_[c]!r} are further from its mean than all rows before the freeze"
+        )
+    elif difference > 5.0 * np.sqrt(state.sizes[supposed] + state.sizes[smallest]):
+        message = (
+            f"class {model.classes_[supposed]!r} was the smallest at the freeze, and now "
+            f"{model.classes_[smallest]!r} is"
+        )
+    if message is not None:
+        stream.told_of_drift = True
+        warnings.warn(
+            f"the stream has drifted: {message}; memberships of new rows are those of the "
+            "past (see drift_), so consider starting anew",
+            DriftWarning,
+            stacklevel=3,
+        )
+
+
+def needs_sample(model):
+    """Say whether a sample of the rows is needed, for rows to be left out."""
+    return model._leaves_out() or model.C == "loo"
+
+
+def require_sample(model, state):
+    """Raise where a sample of the rows is needed and none was kept."""
+    if state.reservoir is None and needs_sample(model):
+        parameter = "calibrate" if is_classifier(model) else "intervals"
+        raise ValueError(
+            f'{parameter}=True and C="loo" need a sample of the rows, and none '
+            "was kept: set them before the first call of partial_fit"
+        )
+
+
+class Streaming:
+    """What ``partial_fit`` and ``merge`` of classifiers and regressors share; not for direct use.
+
+    An ordinary ``fit`` sets plain attributes. A stream forgets those in ``SOLVED`` with every part,
+    and finds them from its sums when one is first read: solving at every batch would cost more
+    than the batch, since probabilities alone need the scores of thousands of rows left out.
     """
 
-    def read(model):
-        try:
-            model._ensure_solved()
-        except ValueError as error:  # hasattr knows AttributeError only
-            raise AttributeError(f"{type(model).__name__} has no {name} yet: {error}") from error
-        if name not in vars(model):
-            raise AttributeError(f"{type(model).__name__!r} object has no attribute {name!r}")
-        return vars(model)[name]
-
-    def write(model, value):
-        vars(model)[name] = value
-
-    return property(read, write)
-
-
-class SolvedFromSums:
-    """Fitted attributes that are found from sums when they are first read; not for direct use."""
-
-    coef_ = solved_attribute("coef_")
-    intercept_ = solved_attribute("intercept_")
-    solver_ = solved_attribute("solver_")
-    C_ = solved_attribute("C_")
+    def __getattr__(self, name):
+        """Find what a stream has not been solved for; asked only where an attribute is missing."""
+        if name in SOLVED:
+            try:
+                self._ensure_solved()
+            except ValueError as error:  # hasattr knows AttributeError only
+                raise AttributeError(f"{type(self).__name__} has no {name} yet: {error}") from error
+        return object.__getattribute__(self, name)
 
     def _scores(self, X):
         self._ensure_solved()
@@ -146,12 +251,9 @@ class SolvedFromSums:
     def _ensure_solved(self):
         """Find the output weights of the rows seen, where there are rows they do not know yet."""
         stream = vars(self).get("_stream")
-        if stream is None or stream.solved:
-            return
-        for name in SOLVED:
-            vars(self).pop(name, None)
-        self._solve(stream.state)
-        stream.solved = True
+        if stream is not None and not stream.solved:
+            self._solve(stream.state)
+            stream.solved = True
 
     def _solve(self, state):
         """Set the attributes named in SOLVED to those of the rows seen."""
@@ -166,7 +268,7 @@ class SolvedFromSums:
             self._solve_from_rows(kept)
             return
         if rcond < INACCURATE_BELOW:
-            column = self._column_name(found.solution.worst)
+            column = column_name(self, found.solution.worst)
             warnings.warn(
                 f"the normal equations are ill-conditioned (rcond {rcond:.0e}, most of all by "
                 f"{column}), and the rows that could refine their solution are gone: scale the "
@@ -176,173 +278,10 @@ class SolvedFromSums:
             )
         self._set_solution(state, found)
 
-    def _solve_from_sums(self, state):
-        """Return what the sums say: see ``Found``."""
-        raise NotImplementedError
-
-    def _set_solution(self, state, found):
-        """Set the fitted attributes to what was found."""
-        raise NotImplementedError
-
-    def _solve_from_rows(self, reservoir):
-        """Do what ``fit`` does with the rows kept, which are all rows seen."""
-        raise NotImplementedError
-
-    def _needs_sample(self):
-        """Say whether a sample of the rows is needed, for rows to be left out."""
-        return self._leaves_out() or self.C == "loo"
-
-    def _require_penalty(self):
-        if self.C != "loo" and np.isinf(self.C):
-            raise ValueError(
-                "C=inf needs all rows at once: sums of their products do not hold the solution of "
-                "smallest norm; call fit, or give a large C"
-            )
-
-    def _require_sample(self, state):
-        if state.reservoir is None and self._needs_sample():
-            raise ValueError(
-                f'{self._left_out_parameter}=True and C="loo" need a sample of the rows, and none '
-                "was kept: set them before the first call of partial_fit"
-            )
-
-
-class SolvedClasses(SolvedFromSums):
-    """What is found from sums of a classifier; not for direct use."""
-
-    kernel_width_ = solved_attribute("kernel_width_")
-    calibration_slope_ = solved_attribute("calibration_slope_")
-    calibration_offsets_ = solved_attribute("calibration_offsets_")
-    _left_out_parameter = "calibrate"
-
-    def _solve_from_sums(self, state):
-        self._require_penalty()
-        cost, sample = self._class_cost_of(state.sizes), None
-        if self._needs_sample():
-            sample = self._sample(state, cost)
-        C = self.C
-        if C == "loo":
-            errors = left_out_errors(
-                state, cost, PAPER_C, self._features, sample.merged, self._blocks()
-            )
-            C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
-        return Found(solve(state, float(C), cost, self._blocks()), C, cost, sample)
-
-    def _set_solution(self, state, found):
-        self.C_ = found.C
-        self.solver_ = found.solution.method
-        if state.frozen is not None:
-            self.kernel_width_ = state.frozen.means.landmarks.width
-        if self.calibrate:
-            scores = self._scores_of_sample(state, found)
-            T, counted = found.sample.T, found.sample.counted
-            self.calibration_slope_, self.calibration_offsets_ = fit_calibration(
-                scores[found.sample.group], T, even_within_classes(counted, T, found.sample.seen)
-            )
-        self._set_output_weights(found.solution.beta)
-
-    def _scores_of_sample(self, state, found):
-        """Return the scores of the merged rows kept by the model fitted without each."""
-        X, T, weight, _ = found.sample.merged
-        return left_out_scores(found.solution, self._features, X, T, weight, self._blocks())
-
-    def _sample(self, state, cost):
-        """Return the rows kept, their weights in the sums, and what they stand for."""
-        self._require_sample(state)
-        kept = settle(state.reservoir)
-        T, weight = one_hot(kept.labels, len(self.classes_)), kept.weight.copy()
-        if state.frozen is not None:
-            found = frozen_membership(state.frozen, kept.rows, kept.labels, kept.keys)
-            weight *= found.membership
-        if cost is not None:
-            weight *= cost[kept.labels]
-        known = np.bincount(kept.labels, weights=kept.weight, minlength=len(self.classes_))
-        stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
-        sample = merged_sample(kept.rows, T, weight, weight * stands_for)
-        return sample._replace(seen=kept.weight * stands_for)
-
-    def _solve_from_rows(self, reservoir):
-        """Do what ``fit`` does with the rows kept, which are all rows seen."""
-        kept = settle(reservoir)
-        seen = np.unique(kept.labels)
-        twin = self._of_classes(seen)  # memberships and costs are those of the classes seen
-        places = np.searchsorted(seen, kept.labels)
-        importance = twin._fit_weights(one_hot_rows(kept.rows, places, kept.weight, len(seen)))
-        twin.classes_ = self.classes_
-        twin._fit_weighted(
-            one_hot_rows(kept.rows, kept.labels, kept.weight, len(self.classes_)), importance
-        )
-        vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
-
-
-class SolvedTargets(SolvedFromSums):
-    """What is found from sums of a regressor; not for direct use."""
-
-    interval_residuals_ = solved_attribute("interval_residuals_")
-    interval_weights_ = solved_attribute("interval_weights_")
-    _left_out_parameter = "intervals"
-
-    def _solve_from_sums(self, state):
-        self._require_penalty()
-        C, sample = self.C, None
-        if self._needs_sample():
-            sample = self._sample(state)
-        if C == "loo":
-            errors = left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
-            C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
-        return Found(solve_targets(state, self.n_outputs_, float(C)), C, None, sample)
-
-    def _set_solution(self, state, found):
-        beta, shift = found.solution.beta, found.solution.shift
-        self.C_ = found.C
-        self.intercept_ = beta[0] - shift @ beta
-        self.solver_ = found.solution.method
-        if self.intervals:
-            X, T, weight, _ = found.sample.merged
-            scores = left_out_scores(found.solution, self._features, X, T, weight)
-            self.interval_residuals_ = np.abs(found.sample.T - scores[found.sample.group])
-            self.interval_weights_ = found.sample.counted
-        self.coef_ = beta[1:]
-
-    def _sample(self, state):
-        """Return the rows kept, their weights in the sums, and what they stand for."""
-        self._require_sample(state)
-        X, T, weight = self._rows_kept(state.reservoir)
-        return merged_sample(X, T, weight, weight * (state.sizes[0] / weight.sum()))
-
-    def _rows_kept(self, reservoir):
-        kept, n = settle(reservoir), self.n_features_in_
-        return np.ascontiguousarray(kept.rows[:, :n]), kept.rows[:, n:], kept.weight
-
-    def _solve_from_rows(self, reservoir):
-        rows = TargetRows(*self._rows_kept(reservoir))
-        twin = clone(self)
-        vars(twin).update({k: v for k, v in vars(self).items() if k != "_stream"})
-        n = len(rows.X)
-        twin._fit_weighted(Prepared(rows, rows, rows.targets, np.arange(n), n), None)
-        vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
-
-
-class Streaming:
-    """What ``partial_fit`` and ``merge`` of classifiers and regressors share.
-
-    How a part is read (``_rows_of``, ``_outcome_of_part``, ``_joint_outcome``, ``_set_outcome``,
-    ``_require_rows``) every classifier of the family knows from ``_parts.py``; regressors say it in
-    ``_streaming_targets.py``.
-    """
-
     # -- what the kinds of models decide -----------------------------------------------
 
-    def _begin_outcome(self, y, classes):
-        """Set what is predicted, from what the first call was given."""
-        raise NotImplementedError
-
-    def _require_same_outcome(self, y, classes):
-        """Raise where a later call is given something else to predict."""
-        raise NotImplementedError
-
-    def _same_outcome(self, other):
-        """Say whether two models predict the same thing."""
+    def _expect(self, y, classes, first):
+        """Set what is predicted at the first call; raise where a later one is given another."""
         raise NotImplementedError
 
     def _begin(self, seed):
@@ -361,72 +300,24 @@ class Streaming:
         """Return the state after more rows of a stream."""
         return self._summed(state, X, outcome, weight)
 
-    def _tell_of_drift(self):
-        """Warn where later rows differ from those that something was frozen with."""
+    def _solve_from_sums(self, state):
+        """Return what the sums say: see ``Found``."""
+        raise NotImplementedError
 
-    # -- partial_fit -------------------------------------------------------------------
+    def _set_solution(self, state, found):
+        """Set the fitted attributes to what was found."""
+        raise NotImplementedError
 
-    def _take_part(self, X, y, classes, sample_weight):
-        """Do what ``partial_fit`` does."""
-        if uses_device(X):
-            raise TypeError("partial_fit takes arrays, not tensors: give X.cpu()")
-        self._require_penalty()
-        require_own_fit(self, "partial_fit", called=("_fit_features",))
-        model, first = self, "_stream" not in vars(self)
-        if first:  # on a copy: rows that cannot be used leave nothing behind
-            model = copy(self)
-            X = model._begin_stream(X, y, classes)
-        else:
-            self._require_same_stream(y, classes)
-            if not self._is_usable(X):
-                with one_line_errors(self, X):
-                    X = validate_data(self, X, reset=False, **ARRAY_CHECKS)
-        rows = model._rows_of(X, y, sample_weight)
-        state = model._updated(model._stream.state, *rows)
-        model._stream = replace(model._stream, state=state, solved=False)
-        self.__dict__ = vars(model)
-        self._tell_of_drift()
-        return self
+    def _solve_from_rows(self, reservoir):
+        """Do what ``fit`` does with the rows kept, which are all rows seen."""
+        raise NotImplementedError
 
-    def _is_usable(self, X):
-        """Say whether X is plainly what validation returns, which takes a tenth of a batch."""
-        return (
-            type(X) is np.ndarray
-            and X.dtype == np.float64
-            and X.ndim == 2
-            and X.flags.c_contiguous
-            and len(X) > 0
-            and X.shape[1] == self.n_features_in_
-            and not hasattr(self, "feature_names_in_")
-            and bool(np.isfinite(X).all())
-        )
-
-    def _begin_stream(self, X, y, classes):
-        """Set what the first rows decide, and return them checked."""
-        if "coef_" in vars(self):
-            warnings.warn(
-                "partial_fit starts anew: the rows given to fit earlier are not part of it",
-                UserWarning,
-                stacklevel=5,
+    def _require_penalty(self):
+        if self.C != "loo" and np.isinf(self.C):
+            raise ValueError(
+                "C=inf needs all rows at once: sums of their products do not hold the solution of "
+                "smallest norm; call fit, or give a large C"
             )
-        self._remember_device(None)
-        with one_line_errors(self, X):
-            X = validate_data(self, X, **ARRAY_CHECKS)
-        self._begin_outcome(y, classes)
-        seed = draw_seed(self.random_state)
-        fixed = {name: getattr(self, name) for name in FIXED_PARAMETERS if hasattr(self, name)}
-        self._stream = Stream(self._begin(seed), seed, fixed)
-        return X
-
-    def _require_same_stream(self, y, classes):
-        for name, value in self._stream.parameters.items():
-            if differ(getattr(self, name), value):
-                raise ValueError(
-                    f"{name} was changed from {value!r} to {getattr(self, name)!r} between calls "
-                    "of partial_fit; start anew with a clone"
-                )
-        self._require_same_outcome(y, classes)
-        self._require_sample(self._stream.state)
 
     # -- merge -------------------------------------------------------------------------
 
@@ -459,8 +350,12 @@ class Streaming:
             if "_stream" not in vars(model):
                 raise ValueError("merge needs two models fitted by partial_fit")
         mine, theirs = self._stream, other._stream
-        if type(self) is not type(other) or not self._same_outcome(other):
-            raise ValueError(f"merge needs two models of the same kind and {self._outcome_name}")
+        outcome, name = "n_outputs_", "number of targets"
+        if is_classifier(self):
+            outcome, name = "classes_", "classes"
+        of_both = [vars(model).get(outcome) for model in (self, other)]
+        if type(self) is not type(other) or not np.array_equal(*of_both):
+            raise ValueError(f"merge needs two models of the same kind and {name}")
         if (
             differ(mine.parameters, theirs.parameters)
             or self.n_features_in_ != other.n_features_in_
@@ -472,8 +367,8 @@ class Streaming:
                 "random_state"
             )
         state = merge(mine.state, theirs.state, self._features)
-        self._stream = replace(mine, state=state, solved=False)
-        self._tell_of_drift()
+        remember(self, replace(mine, state=state))
+        tell_of_drift(self)
         return self
 
     # -- files -------------------------------------------------------------------------
@@ -490,14 +385,15 @@ class Streaming:
         if "_stream" in state:
             plain = state["_stream"]
             stream = Stream(**{**plain, "state": from_plain(plain["state"])})
-            state = {**state, "_stream": stream}
+            # Files of earlier versions keep what an earlier solution was.
+            outdated = () if stream.solved else SOLVED
+            state = {name: state[name] for name in state if name not in outdated}
+            state["_stream"] = stream
         super().__setstate__(state)
 
 
-class StreamingMixin(Streaming, SolvedClasses):
+class StreamingMixin(Streaming):
     """Adds ``partial_fit`` to a classifier of the family; not for direct use."""
-
-    _outcome_name = "classes"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -544,28 +440,20 @@ class StreamingMixin(Streaming, SolvedClasses):
         >>> bool(np.allclose(model.coef_, whole.coef_, rtol=0, atol=1e-10))
         True
         """
-        return self._take_part(X, y, classes, sample_weight)
+        return take_part(self, X, y, classes, sample_weight)
 
-    def _begin_outcome(self, y, classes):
-        if classes is None and "coef_" not in vars(self):
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        self._set_classes(self.classes_ if classes is None else classes)
-        self._check_class_weight()
-
-    def _require_same_outcome(self, y, classes):
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+    def _expect(self, y, classes, first):
+        if first:
+            if classes is None and "coef_" not in vars(self):
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            self._set_outcome(self.classes_ if classes is None else classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
                 f"classes={np.unique(classes).tolist()} is not the same as on the last call of "
                 f"partial_fit, {self.classes_.tolist()}"
             )
-        self._check_class_weight()
-
-    def _same_outcome(self, other):
-        return np.array_equal(self.classes_, other.classes_)
-
-    def _check_class_weight(self):
         if isinstance(self.class_weight, dict):
-            self._class_cost_from_dict()
+            cost_from_dict(self.class_weight, self.classes_)
 
     def _begin(self, seed):
         """Draw the random layer and return the state before any row."""
@@ -576,7 +464,7 @@ class StreamingMixin(Streaming, SolvedClasses):
         if self._capabilities.weighs_by_membership:
             return empty_warm_up(n_classes, n_columns, n_features, seed)
         reservoir = None
-        if self._needs_sample():
+        if needs_sample(self):
             reservoir = empty_reservoir(n_classes, n_features, seed, RESERVOIR)
         return empty(n_classes, n_columns, reservoir)
 
@@ -599,7 +487,66 @@ class StreamingMixin(Streaming, SolvedClasses):
         state = end_warm_up(state, width, float(self.rho), LANDMARKS, RESERVOIR, self._features)
         return update(state, X[ends:], labels[ends:], weight[ends:], self._features)
 
-    # -- drift -------------------------------------------------------------------------
+    # -- the solution of the rows seen --------------------------------------------------
+
+    def _solve_from_sums(self, state):
+        self._require_penalty()
+        cost, sample = self._class_cost_of(state.sizes), None
+        if needs_sample(self):
+            sample = self._sample(state, cost)
+        C = self.C
+        if C == "loo":
+            errors = left_out_errors(
+                state, cost, PAPER_C, self._features, sample.merged, self._blocks()
+            )
+            C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
+        return Found(solve(state, float(C), cost, self._blocks()), C, cost, sample)
+
+    def _set_solution(self, state, found):
+        self.C_ = found.C
+        self.solver_ = found.solution.method
+        if state.frozen is not None:
+            self.kernel_width_ = state.frozen.means.landmarks.width
+        if self.calibrate:
+            scores = self._scores_of_sample(state, found)
+            T, counted = found.sample.T, found.sample.counted
+            self.calibration_slope_, self.calibration_offsets_ = fit_calibration(
+                scores[found.sample.group], T, even_within_classes(counted, T, found.sample.seen)
+            )
+        self._set_output_weights(found.solution.beta)
+
+    def _scores_of_sample(self, state, found):
+        """Return the scores of the merged rows kept by the model fitted without each."""
+        X, T, weight, _ = found.sample.merged
+        return left_out_scores(found.solution, self._features, X, T, weight, self._blocks())
+
+    def _sample(self, state, cost):
+        """Return the rows kept, their weights in the sums, and what they stand for."""
+        require_sample(self, state)
+        kept = settle(state.reservoir)
+        T, weight = one_hot(kept.labels, len(self.classes_)), kept.weight.copy()
+        if state.frozen is not None:
+            found = frozen_membership(state.frozen, kept.rows, kept.labels, kept.keys)
+            weight *= found.membership
+        if cost is not None:
+            weight *= cost[kept.labels]
+        known = np.bincount(kept.labels, weights=kept.weight, minlength=len(self.classes_))
+        stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
+        sample = merged_sample(kept.rows, T, weight, weight * stands_for)
+        return sample._replace(seen=kept.weight * stands_for)
+
+    def _solve_from_rows(self, reservoir):
+        """Do what ``fit`` does with the rows kept, which are all rows seen."""
+        kept = settle(reservoir)
+        seen = np.unique(kept.labels)
+        twin = of_classes(self, seen)  # memberships and costs are those of the classes seen
+        places = np.searchsorted(seen, kept.labels)
+        importance = twin._fit_weights(one_hot_rows(kept.rows, places, kept.weight, len(seen)))
+        twin.classes_ = self.classes_
+        twin._fit_weighted(
+            one_hot_rows(kept.rows, kept.labels, kept.weight, len(self.classes_)), importance
+        )
+        vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
 
     @property
     def drift_(self):
@@ -621,40 +568,9 @@ class StreamingMixin(Streaming, SolvedClasses):
             "p_value": drift_p_values(state),
         }
 
-    def _tell_of_drift(self):
-        stream = self._stream
-        state = stream.state
-        if state.frozen is None or stream.told_of_drift:
-            return
-        message = None
-        p_values = drift_p_values(state)
-        c = int(p_values.argmin())
-        smallest, supposed = int(state.sizes.argmin()), state.frozen.minority
-        difference = state.sizes[supposed] - state.sizes[smallest]
-        if p_values[c] < DRIFT_CHANCE:
-            message = (
-                f"{state.beyond[c]:g} of {state.later[c]:g} later rows of class "
-                f"{self.classes_[c]!r} are further from its mean than all rows before the freeze"
-            )
-        elif difference > 5.0 * np.sqrt(state.sizes[supposed] + state.sizes[smallest]):
-            message = (
-                f"class {self.classes_[supposed]!r} was the smallest at the freeze, and now "
-                f"{self.classes_[smallest]!r} is"
-            )
-        if message is not None:
-            stream.told_of_drift = True
-            warnings.warn(
-                f"the stream has drifted: {message}; memberships of new rows are those of the "
-                "past (see drift_), so consider starting anew",
-                DriftWarning,
-                stacklevel=3,
-            )
 
-
-class StreamingTargetsMixin(Streaming, SolvedTargets):
+class StreamingTargetsMixin(Streaming):
     """Adds ``partial_fit`` to a regressor of the family; not for direct use."""
-
-    _outcome_name = "number of targets"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None):
@@ -698,22 +614,13 @@ class StreamingTargetsMixin(Streaming, SolvedTargets):
         >>> bool(np.allclose(model.predict(X), whole.predict(X)))
         True
         """
-        return self._take_part(X, y, None, sample_weight)
+        return take_part(self, X, y, None, sample_weight)
 
-    def _begin_outcome(self, y, classes):
-        self._set_outcome(self._outcome_of_part(y, None))
-
-    def _require_same_outcome(self, y, classes):
-        self._require_targets(self._outcome_of_part(y, None))
-
-    def _require_targets(self, n_targets):
-        if n_targets != self.n_outputs_:
-            raise ValueError(
-                f"y has {n_targets} targets, and {self.n_outputs_} on the calls before"
-            )
-
-    def _same_outcome(self, other):
-        return self.n_outputs_ == other.n_outputs_
+    def _expect(self, y, classes, first):
+        n_targets = self._outcome_of_part(y, None)
+        if first:
+            self._set_outcome(n_targets)
+        require_targets(self, n_targets)
 
     def _outcome_of_part(self, y, sample_weight):
         shape = np.shape(y)
@@ -740,7 +647,7 @@ class StreamingTargetsMixin(Streaming, SolvedTargets):
         nothing = TargetRows(np.empty((0, n_features)), np.empty((0, n_targets)), np.empty(0))
         self._fit_features(nothing, seed)
         reservoir = None
-        if self._needs_sample():
+        if needs_sample(self):
             reservoir = empty_reservoir(1, n_features + n_targets, seed, RESERVOIR)
         return empty_targets(n_targets, self._n_columns(), reservoir)
 
@@ -750,7 +657,7 @@ class StreamingTargetsMixin(Streaming, SolvedTargets):
             y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         T = as_columns(y)
         check_consistent_length(X, T)
-        self._require_targets(T.shape[1])
+        require_targets(self, T.shape[1])
         weight = weights_of_part(sample_weight, len(X))
         present = weight > 0
         if present.all():
@@ -762,6 +669,54 @@ class StreamingTargetsMixin(Streaming, SolvedTargets):
 
     def _summed(self, state, X, targets, weight, keys=None):
         return update_targets(state, X, targets, weight, self._features, keys)
+
+    # -- the solution of the rows seen --------------------------------------------------
+
+    def _solve_from_sums(self, state):
+        self._require_penalty()
+        C, sample = self.C, None
+        if needs_sample(self):
+            sample = self._sample(state)
+        if C == "loo":
+            errors = left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
+            C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
+        return Found(solve_targets(state, self.n_outputs_, float(C)), C, None, sample)
+
+    def _set_solution(self, state, found):
+        beta, shift = found.solution.beta, found.solution.shift
+        self.C_ = found.C
+        self.intercept_ = beta[0] - shift @ beta
+        self.solver_ = found.solution.method
+        if self.intervals:
+            X, T, weight, _ = found.sample.merged
+            scores = left_out_scores(found.solution, self._features, X, T, weight)
+            self.interval_residuals_ = np.abs(found.sample.T - scores[found.sample.group])
+            self.interval_weights_ = found.sample.counted
+        self.coef_ = beta[1:]
+
+    def _sample(self, state):
+        """Return the rows kept, their weights in the sums, and what they stand for."""
+        require_sample(self, state)
+        X, T, weight = self._rows_kept(state.reservoir)
+        return merged_sample(X, T, weight, weight * (state.sizes[0] / weight.sum()))
+
+    def _rows_kept(self, reservoir):
+        kept, n = settle(reservoir), self.n_features_in_
+        return np.ascontiguousarray(kept.rows[:, :n]), kept.rows[:, n:], kept.weight
+
+    def _solve_from_rows(self, reservoir):
+        rows = TargetRows(*self._rows_kept(reservoir))
+        twin = clone(self)
+        vars(twin).update({k: v for k, v in vars(self).items() if k != "_stream"})
+        n = len(rows.X)
+        twin._fit_weighted(Prepared(rows, rows, rows.targets, np.arange(n), n), None)
+        vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
+
+
+def require_targets(model, n_targets):
+    """Raise where rows have another number of targets than those before."""
+    if n_targets != model.n_outputs_:
+        raise ValueError(f"y has {n_targets} targets, and {model.n_outputs_} on the calls before")
 
 
 def merged_sample(X, T, weight, counted):

@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 
 from robell._core.array import beside, is_tensor, namespace, to_host
-from robell._core.labels.missing import require_labels
 
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
@@ -78,10 +77,8 @@ class GivenTargets(NamedTuple):
         return TargetRows(X, beside(targets, X), beside(multiplicity, X))
 
 
-def check_targets(name, X, y, sample_weight, check_table):
-    """Check what fit of a regressor was given, as :func:`check_training` does."""
-    with one_line_errors(name, X, y=y):
-        X, y = check_table(X, y)
+def given_targets(X, y, sample_weight):
+    """Return checked rows and targets, with their weights, as what fit of a regressor was given."""
     multiplicity = check_multiplicity(to_host(sample_weight), len(X))
     return GivenTargets(X, as_columns(y), multiplicity, np.flatnonzero(multiplicity))
 
@@ -99,13 +96,10 @@ def as_columns(y):
     return y.reshape(len(y), -1)
 
 
-def check_training(name, X, y, sample_weight, check_table):
-    """Check what fit was given; ``check_table(X, y)`` returns X and y as the mathematics trusts."""
+def given_classes(name, X, y, sample_weight):
+    """Return checked rows and labels, with their weights, as what fit was given."""
     if not is_tensor(y):
-        require_labels(y)
-    with one_line_errors(name, X):
-        X, y = check_table(X, y)
-        if not is_tensor(y):
+        with one_line_errors(name, X):
             check_classification_targets(y)
     multiplicity = check_multiplicity(to_host(sample_weight), len(X))
     present = np.flatnonzero(multiplicity)
@@ -280,6 +274,15 @@ def uses_device(X):
             "sklearn.set_config(array_api_dispatch=True), or give X.cpu()"
         )
     return False
+
+
+def takes_tensor(estimator, X):
+    """Say whether X is a tensor to be used where it is; refuse it where that cannot be."""
+    if not uses_device(X):
+        return False
+    if not estimator._capabilities.tensors:
+        raise TypeError(f"{type(estimator).__name__} takes arrays, not tensors: give X.cpu()")
+    return True
 
 
 def check_tensor(estimator, X, reset):

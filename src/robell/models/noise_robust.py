@@ -57,7 +57,9 @@ from robell._tools.threads import NO_THREADS, one_blas_thread, threads_of
 from robell.models._estimator import (
     Capabilities,
     FamilyClassifier,
+    bypassed_in_parts,
     on_its_side,
+    remember_device,
     require_finite_scores,
 )
 from robell.models._thresholds import ThresholdChoice
@@ -255,6 +257,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
 
     # -- fit --------------------------------------------------------------------------
 
+    @bypassed_in_parts
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit to labels of which some may be wrong.
@@ -274,7 +277,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             The fitted estimator.
         """
         given = self._check_training(X, y, sample_weight)
-        self._remember_device(given.X)
+        remember_device(self, given.X)
         on_device = is_tensor(given.X) and is_tensor(y)
         self.classes_ = beside(given.classes, given.X) if on_device else given.classes
         rows, seed = given.rows(), draw_seed(self.random_state)

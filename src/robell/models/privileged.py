@@ -57,7 +57,8 @@ class PrivilegedMixin:
             name for name in vars(self) if name.startswith("privileged_") and name[-1] == "_"
         ]:
             delattr(self, name)
-        return self._fit_prepared(self._prepare(X, y, sample_weight, privileged))
+        prepared = self._prepare(X, y, sample_weight, privileged)
+        return self._fit_weighted(prepared, self._fit_weights(prepared))
 
     def _with_privileged(self, rows, privileged, given):
         """Return the rows with their privileged columns, standardised, behind their own."""

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from sklearn.utils.validation import check_X_y
 
 from robell._core.array import beside, in_double_precision, is_tensor, to_host
+from robell._core.labels.missing import require_labels
 from robell._core.membership.approximate import (
     approximable,
     approximate_statistics,
@@ -23,13 +24,20 @@ from robell._core.membership.pairs_torch import engine_of
 from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
 from robell._tools.progress import Progress
 from robell._tools.threads import one_blas_thread
-from robell.models._estimator import BaseRVFLClassifier, Capabilities, LeftOutInFolds
+from robell.models._estimator import (
+    BaseRVFLClassifier,
+    Capabilities,
+    LeftOutInFolds,
+    bypassed_in_parts,
+    called_by_search,
+)
 from robell.models._partial_fit import StreamingMixin
 from robell.models._validation import (
     ARRAY_CHECKS,
     JOBS,
-    check_training,
     draw_seed,
+    given_classes,
+    one_line_errors,
     require_floats,
     uses_device,
 )
@@ -292,6 +300,7 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         super()._fit_features(rows, seed)
         self._comparison_seed = seed
 
+    @called_by_search
     def _comparison(self):
         return _Comparison(self.membership, self.n_jobs, self._comparison_seed)
 
@@ -310,11 +319,15 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         self.radius_ = prepared.in_order_given(found.radius, np.nan)
         return self._with_cost(prepared, found.membership)
 
+    @called_by_search
+    @bypassed_in_parts
     def _with_cost(self, prepared, membership):
         cost = super()._fit_weights(prepared)
         membership = beside(membership, prepared.rows.X)
         return membership if cost is None else cost * membership
 
+    @called_by_search
+    @bypassed_in_parts
     def _memberships(self, rows, settings, statistics):
         """Yield memberships, width and minority of each setting, pairs compared once a width."""
         comparison, n_classes = self._comparison(), len(self.classes_)
@@ -346,6 +359,7 @@ class WeighedByKernel(LeftOutInFolds):
     is kept.
     """
 
+    @called_by_search
     def _weights_of(self, rows, statistics, width, setting):
         """Return what a setting makes of the rows; the row weights are ``importance`` of it."""
         raise NotImplementedError
@@ -365,10 +379,13 @@ class WeighedByKernel(LeftOutInFolds):
         for found, _ in self._weighed(prepared.rows, settings, statistics):
             yield found.importance if cost is None else cost * found.importance
 
+    @called_by_search
+    @bypassed_in_parts
     def _with_cost(self, prepared, importance):
         cost = super()._fit_weights(prepared)
         return importance if cost is None else cost * importance
 
+    @called_by_search
     def _weighed(self, rows, settings, statistics):
         """Yield what each setting makes of the rows, pairs compared once a width, and the width."""
         for setting in settings:
@@ -454,9 +471,10 @@ def pw_gbell_membership(
             "pw_gbell_membership takes arrays: give X.cpu(), or fit RoBellRVFLClassifier to the "
             "tensors and take its membership_"
         )
-    given = check_training(
-        "pw_gbell_membership", X, y, sample_weight, lambda X, y: check_X_y(X, y, **ARRAY_CHECKS)
-    )
+    require_labels(y)
+    with one_line_errors("pw_gbell_membership", X):
+        X, y = check_X_y(X, y, **ARRAY_CHECKS)
+    given = given_classes("pw_gbell_membership", X, y, sample_weight)
     rows, n_classes = given.rows(), len(given.classes)
     width = resolve_kernel_width(kernel_width, rows.X, rows.multiplicity)
     # Exact memberships draw nothing, and leave a RandomState as it is.

@@ -24,7 +24,7 @@ from robell._core.ridge.solve import solve_ridge
 from robell._core.ridge.state import solve, summed_equations
 from robell._core.ridge.twins import find_twins
 from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
-from robell.models._partial_fit import Found, StreamingMixin
+from robell.models._partial_fit import Found, StreamingMixin, needs_sample
 
 
 class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
@@ -195,7 +195,7 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         """Solve with the scatter that means and scatters of the classes hold."""
         self._require_penalty()
         cost, sample = self._class_cost_of(state.sizes), None
-        if self._needs_sample():
+        if needs_sample(self):
             sample = self._sample(state, cost)
         C = self.C
         if C == "loo":
