@@ -28,7 +28,7 @@ from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 import robell
-from robell.models import _base
+from robell.models import _estimator
 from robell.noise import flip_uniformly
 
 COLUMNS = 5
@@ -107,9 +107,9 @@ def calibration_scores(model, X, y, Z):
         return then(scores, *arguments)
 
     robust = robell.NoiseRobustRVFLClassifier
-    decide, calibrate = robust._fit_decision, partial(keep, then=_base.fit_calibration)
+    decide, calibrate = robust._fit_decision, partial(keep, then=_estimator.fit_calibration)
     with (
-        patch.object(_base, "fit_calibration", calibrate),
+        patch.object(_estimator, "fit_calibration", calibrate),
         patch.object(
             robust,
             "_fit_decision",

@@ -229,7 +229,7 @@ def of_limits(arguments):
     """Print what the rules for many rows change."""
     from robell._core.layers import trees
     from robell._core.ridge import loo, members
-    from robell.models import _judgement as judgement
+    from robell.models import noise_robust as judgement
 
     print(
         "balanced accuracy, AUC, Brier score without the rules; with them less without, mean, s.d."

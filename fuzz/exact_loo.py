@@ -14,7 +14,7 @@ from random_searches import draw_columns
 
 from robell import ELMClassifier, RVFLClassifier, RVFLRegressor
 from robell._core.ridge.twins import find_twins
-from robell.models._shell import PAPER_C
+from robell.models._estimator import PAPER_C
 
 MODELS = (RVFLClassifier, ELMClassifier, RVFLRegressor)
 

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-import robell.models._streaming as streaming
+import robell.models._partial_fit as streaming
 import robell.scale.out_of_core as out_of_core
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
 from robell._core.membership.reservoir import (

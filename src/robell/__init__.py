@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from robell.labels.issues import LabelIssues, find_label_issues
     from robell.labels.review import AppliedReview, apply_review
     from robell.labels.target_issues import TargetIssues, find_target_issues
-    from robell.models._base import BaseRVFLClassifier
+    from robell.models._estimator import BaseRVFLClassifier
     from robell.models.complex_valued import ComplexRVFLClassifier
     from robell.models.deep import DeepRVFLClassifier, DeepRVFLRegressor
     from robell.models.granular_ball import GranularBallRVFLClassifier
@@ -44,7 +44,7 @@ _HOMES = {
     "AnnotatorAudit": "robell.labels.crowd",
     "AppliedReview": "robell.labels.review",
     "AuditResult": "robell.labels.audit",
-    "BaseRVFLClassifier": "robell.models._base",
+    "BaseRVFLClassifier": "robell.models._estimator",
     "FitResult": "robell.decisions.run",
     "Consensus": "robell.labels.annotators",
     "GroupNoise": "robell.labels.groups",

@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_predict
 
 from robell import find_target_issues
 from robell._core.labels.numbers import NumberNoise, fit_number_noise
-from robell.models._left_out import LeftOutScores
+from robell.models.noise_robust import LeftOutScores
 
 
 def made(n=150, seed=0):

@@ -18,7 +18,7 @@ from robell import (
     paper_grid,
 )
 from robell._core.layers import deep
-from robell.models._shell import PAPER_C
+from robell.models._estimator import PAPER_C
 
 CLASSIFY = ("mean", "vote", "concat")
 COMBINE = pytest.mark.parametrize("combine", CLASSIFY)

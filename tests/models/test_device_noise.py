@@ -12,7 +12,7 @@ from robell import NoiseRobustRVFLClassifier
 from robell._core.ensemble import members, trees
 from robell._core.membership.keyed import draw_keyed, ordered_keys
 from robell._core.ridge import loo
-from robell.models import _judgement as judgement
+from robell.models import noise_robust as judgement
 from robell.models import noise_robust as module
 from robell.noise import flip_uniformly
 

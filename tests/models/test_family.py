@@ -15,8 +15,7 @@ import robell
 from robell.cli import main
 from robell.cli.fit import MODELS
 from robell.models import CLASSIFIERS, REGRESSORS
-from robell.models._capabilities import Capabilities
-from robell.models._family import FamilyClassifier
+from robell.models._estimator import Capabilities, FamilyClassifier
 
 ROOT = Path(__file__).parents[2]
 FAMILY = [*CLASSIFIERS]
@@ -63,6 +62,15 @@ def test_a_member_is_of_the_family(name):
     assert issubclass(kind, FamilyClassifier)
     assert isinstance(kind._capabilities, Capabilities)
     assert hasattr(kind, "partial_fit") == kind._capabilities.streams
+
+
+@pytest.mark.parametrize("name", [*FAMILY, *REGRESSORS])
+def test_a_fit_sets_plain_attributes(table, name):
+    """What a fit found is read from the object itself: no class computes it when it is read."""
+    model = short(name).fit(table[0], (table[1] == "yes").astype(int))
+    found = [one for one in vars(model) if one.endswith("_") and not one.startswith("_")]
+    assert {"C_", "n_features_in_"} <= {*found}
+    assert not [one for one in found if hasattr(type(model), one)]
 
 
 @pytest.mark.parametrize("name", FAMILY)

@@ -20,7 +20,7 @@ from robell import (
 )
 from robell._core.ridge.calibrate import even_within_classes, fit_calibration
 from robell._core.ridge.folds import FOLDS, FOLDS_OF_MANY, MANY, deal_out
-from robell.models._shell import PAPER_C
+from robell.models._estimator import PAPER_C
 
 FOLDED = {
     "scores": partial(IntuitionisticFuzzyRVFLClassifier, random_state=0),
@@ -60,7 +60,7 @@ def calibration_scores(model, X, y, monkeypatch):
         seen.append(scores[:, 1] - scores[:, 0])
         return fit_calibration(scores, T, weight)
 
-    monkeypatch.setattr("robell.models._base.fit_calibration", spy)
+    monkeypatch.setattr("robell.models._estimator.fit_calibration", spy)
     clone(model).fit(X, y)
     return seen[-1]
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import cross_val_score
 from robell import RVFLClassifier, RVFLRegressor
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import solve_ridge
-from robell.models._shell import PAPER_C
+from robell.models._estimator import PAPER_C
 
 
 def brute_force_loo_error(estimator, X, y, C):

@@ -207,7 +207,7 @@ def test_with_a_graph_probabilities_come_from_models_without_the_rows_fold(monke
         seen["scores"] = scores
         return fit_calibration(scores, T, weight)
 
-    monkeypatch.setattr("robell.models._base.fit_calibration", spy)
+    monkeypatch.setattr("robell.models._estimator.fit_calibration", spy)
     model = clone(MODEL).set_params(graph="lda", graph_weight=0.1)
     clone(model).fit(X, y)
     fold = deal_out(X, y, np.ones(len(y)))
@@ -231,7 +231,7 @@ def test_probabilities_come_from_exact_left_out_scores(views, n_rows, C, monkeyp
         seen["scores"] = scores
         return fit_calibration(scores, T, weight)
 
-    monkeypatch.setattr("robell.models._base.fit_calibration", spy)
+    monkeypatch.setattr("robell.models._estimator.fit_calibration", spy)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, n_rows)
     model = clone(MODEL).set_params(views=views, C=C, output_bias=True)
     clone(model).fit(X, y, weight)
@@ -402,7 +402,7 @@ def test_streams_and_passes_give_the_model_of_all_rows(settings):
 
 def test_sums_alone_give_the_model_of_all_rows(monkeypatch):
     """Where more rows were seen than are kept, and the equations want refining."""
-    monkeypatch.setattr("robell.models._streaming.RESERVOIR", 20)
+    monkeypatch.setattr("robell.models._partial_fit.RESERVOIR", 20)
     X, y = table(300)
     X[:, 1] = X[:, 0] + 1e-6 * X[:, 1]
     model = clone(MODEL).set_params(C=1e5, views=[slice(0, 3), slice(2, 5)])

@@ -15,7 +15,7 @@ from robell._core.membership.reservoir import row_keys
 from robell._core.membership.row_sample import sample_of
 from robell._core.ridge import loo
 from robell._tools.threads import threads_of
-from robell.models import _judgement as judgement
+from robell.models import noise_robust as judgement
 from robell.models import noise_robust as module
 from robell.noise import flip_uniformly
 

@@ -30,7 +30,7 @@ from streams import (
     two_classes,
 )
 
-import robell.models._streaming as streaming
+import robell.models._partial_fit as streaming
 from robell import (
     ELMClassifier,
     RoBellRVFLClassifier,
@@ -41,7 +41,7 @@ from robell import (
 from robell._core.membership.reservoir import (
     settle,
 )
-from robell.models._streaming import DriftWarning, StreamingMixin
+from robell.models._partial_fit import DriftWarning, StreamingMixin
 
 
 @pytest.fixture
@@ -212,6 +212,16 @@ def test_probabilities_of_more_rows_than_are_kept(monkeypatch):
 
 
 # -- calls, attributes, files --------------------------------------------------------
+
+
+def test_an_outdated_solution_in_a_file_is_not_used(many):
+    """Files of earlier versions keep the solution of the rows before the last ones."""
+    X, y = many
+    model = stream(RVFLClassifier(10, random_state=0), X, y)
+    again = RVFLClassifier()
+    again.__setstate__(model.__getstate__() | {"coef_": np.zeros((14, 2)), "C_": 7.0})
+    assert not {"coef_", "C_"} & set(vars(again))
+    assert_same_model(again, model, X)
 
 
 def test_solved_only_when_asked(many, monkeypatch):

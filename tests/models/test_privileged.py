@@ -222,7 +222,7 @@ def test_probabilities_come_from_the_students_left_out_scores(model, n_rows, C, 
         seen["scores"] = scores
         return fit_calibration(scores, T, weight)
 
-    monkeypatch.setattr("robell.models._base.fit_calibration", spy)
+    monkeypatch.setattr("robell.models._estimator.fit_calibration", spy)
     weight = np.random.default_rng(3).uniform(0.5, 2.0, n_rows)
     model = clone(model).set_params(C=C)
     clone(model).fit(X, y, weight, privileged=Z)

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from robell import DeepRVFLRegressor, ELMRegressor, RVFLGridSearchCV, RVFLRegressor
-from robell.models._shell import PAPER_C
+from robell.models._estimator import PAPER_C
 from robell.scale.out_of_core import OutOfCoreFit
 
 BOTH = pytest.mark.parametrize("kind", [RVFLRegressor, ELMRegressor])

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from robell import RVFLClassifier, VarianceRVFLClassifier
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.scatter import scatter_of
-from robell.models._shell import PAPER_C
+from robell.models._estimator import PAPER_C
 from robell.scale.out_of_core import OutOfCoreFit
 
 KINDS = ("class", "total")

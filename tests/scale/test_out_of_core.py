@@ -21,7 +21,7 @@ from streams import (
     two_classes,
 )
 
-import robell.models._streaming as streaming
+import robell.models._partial_fit as streaming
 import robell.scale.out_of_core as out_of_core
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier, RVFLRegressor
 from robell.scale.out_of_core import OutOfCoreFit

@@ -1,5 +1,8 @@
 """Work is shared only where the search goes round nothing but this package's own code."""
 
+from functools import partialmethod
+from inspect import isfunction
+
 import numpy as np
 import pytest
 from searches import FAMILY, assert_same, both, table
@@ -9,12 +12,14 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from robell import (
     GranularBallRVFLClassifier,
+    HuberRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
     RVFLGridSearchCV,
+    RVFLRegressor,
 )
-from robell.models._own import first_foreign
-from robell.search.groups import BYPASSED, SLOTS, group_candidates
+from robell.models._estimator import first_foreign, marked
+from robell.search.groups import group_candidates
 
 # -- pipelines -------------------------------------------------------------------------
 
@@ -118,7 +123,8 @@ def test_what_overrides_more_is_fitted_one_by_one(estimator, method):
 @pytest.mark.parametrize("name", FAMILY)
 def test_the_family_is_its_own(name):
     model = FAMILY[name][0](random_state=0)
-    assert first_foreign(model, (*BYPASSED, *SLOTS)) is None
+    for mark in ("bypassed_by_search", "called_by_search", "bypassed_in_parts"):
+        assert first_foreign(model, mark) is None
     grid = {"C": [1, 2, 3], "n_hidden": [4, 5], **FAMILY[name][1]}
     groups, unshared = group_candidates(model, grid, {})
     looped = {"direct_link", "output_bias", "n_rules", "encoding", "purity"} & set(grid)
@@ -133,6 +139,64 @@ def test_a_method_put_in_afterwards_is_seen(monkeypatch):
     assert first_foreign(model, ("fit", "predict")) == "predict"
     monkeypatch.setattr(RVFLClassifier, "fit", lambda self, X, y: self, raising=False)
     assert first_foreign(RVFLClassifier(), ("predict", "fit")) == "fit"
+
+
+# -- marks ------------------------------------------------------------------------------
+
+
+def overriding(kind, name):
+    """Return a subclass that overrides one method or value, and changes nothing else."""
+    held = next(vars(one)[name] for one in kind.__mro__ if name in vars(one))
+    if isfunction(held):
+        held = partialmethod(held)
+    return type(f"Own{kind.__name__}", (kind,), {name: held, "__module__": __name__})
+
+
+KINDS = [RVFLClassifier, RoBellRVFLClassifier, HuberRVFLClassifier, GranularBallRVFLClassifier]
+KINDS += [RVFLRegressor]
+GRID = {"C": [1, 2], "n_hidden": [4, 5]}
+
+
+def names_and_groups(kind, mark):
+    """Yield what bears a mark, and the groups of candidates of a subclass that overrides it."""
+    (group,), _ = group_candidates(kind(random_state=0), GRID, {})
+    assert group.candidate.shape == (1, 2, 2)
+    for name in marked(kind, mark):
+        yield name, *group_candidates(overriding(kind, name)(random_state=0), GRID, {})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_override_of_what_is_gone_round_is_fitted_one_by_one(kind):
+    for name, groups, unshared in names_and_groups(kind, "bypassed_by_search"):
+        assert not groups, name
+        assert {one.reason for one in unshared} == {f"Own{kind.__name__} has a {name} of its own"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_an_override_of_a_slot_only_C_is_shared(kind):
+    for name, groups, unshared in names_and_groups(kind, "called_by_search"):
+        assert not unshared, name
+        assert [group.candidate.shape for group in groups] == [(1, 2, 1), (1, 2, 1)], name
+        assert [group.rows_key for group in groups] == [None, None], name
+
+
+@pytest.mark.parametrize("kind", [RVFLClassifier, RoBellRVFLClassifier, RVFLRegressor])
+def test_an_override_of_what_fits_in_parts_pass_over_is_refused(kind):
+    X, y = table()
+    names = set(marked(kind, "bypassed_in_parts"))
+    assert {"fit", "_fit_weights", "_fit_ridge", "_fit_penalty", "_use_left_out"} < names
+    for name in names - {"_fit_features"}:  # which partial_fit calls
+        model = overriding(kind, name)()
+        with pytest.raises(TypeError, match=f"has a {name} of its own, which partial_fit"):
+            model.partial_fit(X, y)
+
+
+def test_every_mark_is_on_something_there_is():
+    for kind in KINDS:
+        for mark in ("bypassed_by_search", "called_by_search", "bypassed_in_parts"):
+            names = marked(kind, mark)
+            assert len(names) >= 12
+            assert not [name for name in names if not hasattr(kind, name)]
 
 
 # -- variants that fill slots ----------------------------------------------------------

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -62,3 +65,24 @@ def threads_of(
         return
     with limit_blas(), ThreadPoolExecutor(n_threads, initializer=limit_blas) as pool:
         yield Threads(pool, n_threads)
+
+
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def limit_blas(n_threads: int | None) -> AbstractContextManager[Any]:
+    """Return a context in which BLAS uses so many threads; None changes nothing.
+
+    The loaded libraries are looked for again only where modules were imported since: the search
+    takes longer than a small fit.
+    """
+    controller = _controller(len(sys.modules))
+    limited: AbstractContextManager[Any] = controller.limit(limits=n_threads, user_api="blas")
+    return limited
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Return a context in which BLAS uses one thread."""
+    return limit_blas(1)

@@ -21,7 +21,7 @@ from robell._core.labels.annotators import (
 from robell._core.labels.link import fit_full, fit_slope_to
 from robell._tools.optional import require
 from robell.labels.votes import read_votes
-from robell.models._left_out import LeftOutScores
+from robell.models.noise_robust import LeftOutScores
 
 # Chosen on simulated annotators of choosing tables (benchmarks/annotators.py): more of either
 # changes consensus labels in fewer than one row of a thousand.

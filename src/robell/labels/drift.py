@@ -12,7 +12,7 @@ from robell._core.array import one_hot
 from robell._core.labels.changed import judge_changes, products
 from robell._core.labels.link import fit_link
 from robell._core.labels.missing import require_labels
-from robell.models._left_out import LeftOutScores
+from robell.models.noise_robust import LeftOutScores
 
 LEVEL = 0.05  # of all tests together: half for classes, half for regions of the columns
 LEAST_ROWS = 30  # of each table

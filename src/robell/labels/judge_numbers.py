@@ -10,7 +10,7 @@ import numpy as np
 
 from robell._core.labels.numbers import NumberNoise, fit_number_noise, spread_of
 from robell._core.ridge.intervals import half_widths
-from robell.models._left_out import LeftOutScores
+from robell.models.noise_robust import LeftOutScores
 
 ROUNDS = 1  # how often the members are fitted again, suspect rows counting less
 FIRST_CLIP = 5.0  # spreads: numbers farther out than this are drawn in for the first fit

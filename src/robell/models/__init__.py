@@ -1,4 +1,4 @@
-"""The classifiers and regressors of the family: one short file a model, on one shell."""
+"""The classifiers and regressors of the family: one file a model, on one estimator."""
 
 # The module of each classifier. It is imported when the classifier is first used.
 CLASSIFIERS = {

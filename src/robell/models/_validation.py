@@ -12,13 +12,18 @@ import numpy as np
 from sklearn import get_config
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 
 from robell._core.array import beside, is_tensor, namespace, to_host
-from robell._core.labels.missing import require_labels
 
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
+JOBS = [  # what n_jobs may be
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, None, -1, closed="right"),
+    None,
+]
 
 
 class TrainingRows(NamedTuple):
@@ -72,10 +77,8 @@ class GivenTargets(NamedTuple):
         return TargetRows(X, beside(targets, X), beside(multiplicity, X))
 
 
-def check_targets(name, X, y, sample_weight, check_table):
-    """Check what fit of a regressor was given, as :func:`check_training` does."""
-    with one_line_errors(name, X, y=y):
-        X, y = check_table(X, y)
+def given_targets(X, y, sample_weight):
+    """Return checked rows and targets, with their weights, as what fit of a regressor was given."""
     multiplicity = check_multiplicity(to_host(sample_weight), len(X))
     return GivenTargets(X, as_columns(y), multiplicity, np.flatnonzero(multiplicity))
 
@@ -93,13 +96,10 @@ def as_columns(y):
     return y.reshape(len(y), -1)
 
 
-def check_training(name, X, y, sample_weight, check_table):
-    """Check what fit was given; ``check_table(X, y)`` returns X and y as the mathematics trusts."""
+def given_classes(name, X, y, sample_weight):
+    """Return checked rows and labels, with their weights, as what fit was given."""
     if not is_tensor(y):
-        require_labels(y)
-    with one_line_errors(name, X):
-        X, y = check_table(X, y)
-        if not is_tensor(y):
+        with one_line_errors(name, X):
             check_classification_targets(y)
     multiplicity = check_multiplicity(to_host(sample_weight), len(X))
     present = np.flatnonzero(multiplicity)
@@ -232,6 +232,13 @@ def check_multiplicity(sample_weight, n_rows):
     return weight
 
 
+def weights_of_part(sample_weight, n_rows):
+    """Return the multiplicities of a part's rows, all of which may be absent."""
+    if sample_weight is not None and not np.any(np.asarray(sample_weight) != 0):
+        return np.zeros(n_rows)
+    return check_multiplicity(sample_weight, n_rows)
+
+
 def check_privileged(name, privileged, n_rows):
     """Return privileged columns of all rows as an array, or raise one line."""
     if np.ndim(privileged) != 2:
@@ -267,6 +274,15 @@ def uses_device(X):
             "sklearn.set_config(array_api_dispatch=True), or give X.cpu()"
         )
     return False
+
+
+def takes_tensor(estimator, X):
+    """Say whether X is a tensor to be used where it is; refuse it where that cannot be."""
+    if not uses_device(X):
+        return False
+    if not estimator._capabilities.tensors:
+        raise TypeError(f"{type(estimator).__name__} takes arrays, not tensors: give X.cpu()")
+    return True
 
 
 def check_tensor(estimator, X, reset):

@@ -17,7 +17,7 @@ from robell._core.layers.complex import (
     encode,
     real_augmented,
 )
-from robell.models._base import BaseRVFLClassifier
+from robell.models._estimator import BaseRVFLClassifier
 from robell.models._validation import ARRAY_CHECKS
 
 

@@ -18,10 +18,12 @@ from robell._core.layers.deep import (
 )
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import RidgeSolution
-from robell.models._base import BaseRVFLClassifier
-from robell.models._capabilities import Capabilities
-from robell.models._family import require_finite_scores
-from robell.models._regression import BaseRVFLRegressor
+from robell.models._estimator import (
+    BaseRVFLClassifier,
+    BaseRVFLRegressor,
+    Capabilities,
+    require_finite_scores,
+)
 
 SOLVERS = ("primal", "dual", "svd")  # from the usual to what singular systems need
 

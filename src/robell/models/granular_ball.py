@@ -14,10 +14,7 @@ from robell._core.balls.granular import Balls, describe_balls, distinct_rows, gr
 from robell._core.balls.graphs import SCATTERS
 from robell._core.membership.distances import require_squares
 from robell._core.ridge.calibrate import even_within_classes
-from robell.models._base import BaseRVFLClassifier
-from robell.models._capabilities import Capabilities
-from robell.models._folds import LeftOutInFolds
-from robell.models._penalty import WithGraph
+from robell.models._estimator import BaseRVFLClassifier, Capabilities, LeftOutInFolds, WithGraph
 from robell.models._validation import TrainingRows
 
 

@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.membership.scores import class_medians, distances_to_medians, huber_weights
-from robell.models._base import BaseRVFLClassifier
-from robell.models._capabilities import Capabilities
-from robell.models._kernel import KERNEL_CONSTRAINTS, WeighedByKernel
+from robell.models._estimator import BaseRVFLClassifier, Capabilities
+from robell.models.robell import KERNEL_CONSTRAINTS, WeighedByKernel
 
 
 class _Weighed(NamedTuple):

@@ -10,10 +10,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.membership.scores import intuitionistic_scores, without_empty_classes
-from robell.models._base import BaseRVFLClassifier
-from robell.models._capabilities import Capabilities
-from robell.models._kernel import KERNEL_CONSTRAINTS, WeighedByKernel
-from robell.models._penalty import WithGraph
+from robell.models._estimator import BaseRVFLClassifier, Capabilities, WithGraph
+from robell.models.robell import KERNEL_CONSTRAINTS, WeighedByKernel
 
 
 class _Scored(NamedTuple):

@@ -18,7 +18,7 @@ from robell._core.layers.features import (
 )
 from robell._core.layers.fuzzy import choose_rows, draw_rule_weights, fuzzy_block, fuzzy_c_means
 from robell._core.membership.distances import require_squares
-from robell.models._base import BaseRVFLClassifier
+from robell.models._estimator import BaseRVFLClassifier
 
 
 class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -16,6 +17,7 @@ from robell._core.array import (
     empty_beside,
     in_double_precision,
     is_tensor,
+    namespace,
     one_hot,
     softmax_of_rows,
     to_host,
@@ -29,6 +31,7 @@ from robell._core.ensemble.members import (
     both_classes,
     designs_of,
     draw_members,
+    fit_members,
     fit_with_equal_classes,
     network_scores,
 )
@@ -39,20 +42,28 @@ from robell._core.labels.link import fit_link, fit_slope, posterior
 from robell._core.labels.noise import (
     common_rate,
     even_noise,
+    joint_matrix,
     noise_matrix,
+    noise_rates,
+    wrong_share,
 )
 from robell._core.layers.features import rows_per_block
 from robell._core.layers.kernels import KernelLayer
-from robell._core.membership.keyed import draw_keyed
+from robell._core.membership.keyed import draw_keyed, find_keys
 from robell._core.membership.row_sample import MOST_SAMPLED, as_count
+from robell._core.ridge.loo import MOST_EXACT
 from robell._core.ridge.twins import distinct_rows
-from robell._tools.threads import NO_THREADS, threads_of
-from robell.models._capabilities import Capabilities
-from robell.models._family import FamilyClassifier, on_its_side, require_finite_scores
-from robell.models._judgement import LabelJudgement, posterior_of, rows_judged
-from robell.models._kernel import JOBS, one_blas_thread
+from robell._tools.threads import NO_THREADS, one_blas_thread, threads_of
+from robell.models._estimator import (
+    Capabilities,
+    FamilyClassifier,
+    bypassed_in_parts,
+    on_its_side,
+    remember_device,
+    require_finite_scores,
+)
 from robell.models._thresholds import ThresholdChoice
-from robell.models._validation import TrainingRows, draw_seed
+from robell.models._validation import JOBS, TrainingRows, draw_seed
 
 # From this rate of wrong labels on targets are cleaned in full and the linear member counts in
 # full, below it in proportion: where hardly any label is wrong, most rows that look wrong are
@@ -61,9 +72,13 @@ FULL_CLEANING_RATE = 0.1
 LARGEST_ODDS = 30.0  # of a threshold, as a logarithm: beyond it probabilities are 0 and 1
 LARGEST_THRESHOLD = 1.0 - 1e-15  # whose odds are known
 NO_ODDS = 700.0  # at a threshold that every row reaches, or none
+N_HIDDEN = 100  # of each layer
+# Of more than MOST_EXACT rows noise, probabilities and thresholds are estimated on so many.
+MOST_JUDGED = 25_000
+ROWS_AT_ONCE = 1 << 16  # that labels are judged of
 
 
-class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifier):
+class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     """Random vector functional link network for imbalanced tables with wrong labels.
 
     Five small models of different kinds (two random layers, a kernel, trees, a linear one) are
@@ -226,7 +241,13 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
     }
 
     def __init__(
-        self, n_hidden=100, *, n_rounds=1, probability="frequency", n_jobs=None, random_state=None
+        self,
+        n_hidden=N_HIDDEN,
+        *,
+        n_rounds=1,
+        probability="frequency",
+        n_jobs=None,
+        random_state=None,
     ):
         self.n_hidden = n_hidden
         self.n_rounds = n_rounds
@@ -236,6 +257,7 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
 
     # -- fit --------------------------------------------------------------------------
 
+    @bypassed_in_parts
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit to labels of which some may be wrong.
@@ -255,7 +277,7 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
             The fitted estimator.
         """
         given = self._check_training(X, y, sample_weight)
-        self._remember_device(given.X)
+        remember_device(self, given.X)
         on_device = is_tensor(given.X) and is_tensor(y)
         self.classes_ = beside(given.classes, given.X) if on_device else given.classes
         rows, seed = given.rows(), draw_seed(self.random_state)
@@ -356,6 +378,64 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
             self.operating_points_ = operating_points(P, Z, multiplicity)
         else:
             self.thresholds_ = thresholds
+
+    # -- what the fit says about every label given -------------------------------------
+
+    def _judge_labels(self, given, rows, scores, N, link, threads=NO_THREADS):
+        """Store what the fit says about every label given, rows of weight 0 included."""
+        n_classes = len(given.classes)
+        probability = Z = posterior_of(scores, rows.labels, N, link, threads)
+
+        def of_rows(some):
+            P, place = Z[some], rows.labels[some]
+            n_suspects = int((P.argmax(1) != place).sum())
+            joint = joint_matrix(P, place, rows.multiplicity[some], n_classes)
+            return (P * one_hot(place, n_classes)).sum(1), n_suspects, joint
+
+        parts, suspects, joints = zip(*threads.map(of_rows, _blocks(scores)), strict=True)
+        quality, joint = namespace(Z).concatenate(parts), sum(joints)
+        self.n_suspects_ = sum(suspects)
+        self.noise_matrix_ = noise_rates(joint)
+        self.noise_rate_ = wrong_share(joint)
+        self.class_prior_ = joint.sum(axis=1) / joint.sum()
+        if len(given.present) < len(given.X):
+            present = beside(given.present, rows.X)
+            absent = beside(np.flatnonzero(given.multiplicity == 0), rows.X)
+            P, of_absent = self._judge_absent(given, absent, N, link)
+            probability = empty_beside((len(given.X), n_classes), rows.X)
+            probability[present], probability[absent] = Z, P
+            of_present, quality = quality, empty_beside(len(given.X), rows.X)
+            quality[present], quality[absent] = of_present, of_absent
+        self.label_probability_, self.sample_quality_ = probability, quality
+        self._assumed_noise = N  # for judges of labels, which turn label_probability_ round by it
+
+    def _judge_absent(self, given, absent, N, link):
+        """Return probabilities of the classes, and quality, of labels of rows of weight 0."""
+        y, classes = to_host(given.y)[to_host(absent)], given.classes
+        place = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        known = classes[place] == y  # a label that only rows of weight 0 carry is not
+        place, known = beside(place, given.X), beside(known, given.X)
+        P = link.probability(self._class_scores(given.X, absent))
+        xp = namespace(P)
+        P = xp.where(known[:, None], posterior(P, place, N), P)
+        of_label = (P * one_hot(place, len(classes))).sum(1)
+        return P, xp.where(known, of_label, xp.zeros_like(of_label))
+
+    def _left_out_scores(self, X, drawn, scores, threads):
+        """Return scores of all rows: those not drawn are the model's, which has not seen them."""
+        if drawn is None:
+            return scores
+        rest = beside(np.ones(len(X), bool), X)
+        rest[drawn.places] = False
+        rest = namespace(X).where(rest)[0]
+        # Copies of a row drawn, under another label, are left out with it.
+        found = threads.start(find_keys, drawn.keys[rest], drawn.keys[drawn.places])
+        all_scores = empty_beside((len(X), scores.shape[1]), X)
+        all_scores[drawn.places] = scores
+        all_scores[rest] = self._class_scores(X, rest, threads)
+        copies, of_row = found()
+        all_scores[rest[copies]] = scores[of_row]
+        return all_scores
 
     # -- predict ----------------------------------------------------------------------
 
@@ -460,3 +540,85 @@ class NoiseRobustRVFLClassifier(LabelJudgement, ThresholdChoice, FamilyClassifie
             Predicted class labels.
         """
         return super().predict(X)
+
+
+class Judged(NamedTuple):
+    """Rows that noise, link and cuts are estimated from, on the host: all, or a keyed sample."""
+
+    places: Any
+    labels: np.ndarray
+    weight: np.ndarray
+
+
+def rows_judged(rows, n_classes, seed):
+    """Return the rows that noise, link and cuts are estimated from."""
+    some = draw_keyed(*rows, n_classes, seed, MOST_JUDGED, MOST_EXACT)
+    if some is None:
+        return Judged(slice(None), to_host(rows.labels), to_host(rows.multiplicity))
+    return Judged(*map(to_host, (some.places, rows.labels[some.places], some.weight)))
+
+
+def posterior_of(scores, labels, N, link, threads=NO_THREADS):
+    """Return P(z | s, y) of every row, some rows at a time."""
+
+    def of_rows(some):
+        return posterior(link.probability(scores[some]), labels[some], N)
+
+    return namespace(scores).concatenate(list(threads.map(of_rows, _blocks(scores))))
+
+
+def _blocks(scores):
+    """Return the places of some rows after the other, all at once of tensors."""
+    step = max(1, len(scores)) if is_tensor(scores) else ROWS_AT_ONCE
+    return [slice(start, start + step) for start in range(0, len(scores), step)]
+
+
+class LeftOutScores:
+    """The members of :class:`NoiseRobustRVFLClassifier` on some rows, to be fitted again and again.
+
+    Every score is that of members which have not seen the row, nor a row equal to it.
+    """
+
+    def __init__(self, X, weight, random_state):
+        self._mean, self._scale = column_scales(X, weight)
+        X = (X - self._mean) / self._scale
+        self._weight, self._distinct = weight, distinct_rows(X)
+        self._X = X[self._distinct.first]
+        self._drawn = draw_members(self._X, N_HIDDEN, draw_seed(random_state))
+        self._designs = designs_of(self._X, self._drawn)
+
+    def of_classes(self, Z):
+        """Return the scores of the classes, (n, K), fitted to probabilities Z of the classes."""
+        _, scores = fit_with_equal_classes(
+            self._X,
+            self._designs,
+            self._drawn,
+            self._distinct,
+            self._weight,
+            Z,
+            WEIGHTS / WEIGHTS.sum(),
+        )
+        return scores
+
+    def of_numbers(self, values, weight):
+        """Return predictions of a number, (n,), fitted with these weights, and the model itself.
+
+        The model is a function that predicts the number of any rows.
+        """
+        merged, targets = self._distinct.merge(weight, values[:, None])
+        members = fit_members(
+            self._X, self._designs, self._drawn, targets, merged, float(weight.sum())
+        )
+        weights = WEIGHTS / WEIGHTS.sum()
+        network = as_network(members, self._drawn, weights)
+        left_out = members.mean_scores(weights)[self._distinct.group, 0]
+        return np.asarray(left_out), lambda X: self._predict(X, network)
+
+    def _predict(self, X, network):
+        """Predict the number of rows, a block of them at a time."""
+        found = np.empty(len(X))
+        step = rows_per_block(len(network.coef) + len(network.landmark_weights))
+        for start in range(0, len(X), step):
+            block = (X[start : start + step] - self._mean) / self._scale
+            found[start : start + step] = network_scores(block, self._drawn, network)[:, 0]
+        return found

@@ -15,9 +15,7 @@ from robell._core.membership.equations import scale_kernel_width
 from robell._core.ridge import kernels
 from robell._core.ridge.blocks import Blocks, left_out_errors, solve_blocks
 from robell._core.ridge.solve import RidgeSolution
-from robell.models._base import BaseRVFLClassifier
-from robell.models._capabilities import Capabilities
-from robell.models._shell import PAPER_C
+from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
 from robell.models._validation import check_privileged
 
 PENALTIES = np.array([10.0**k for k in range(-2, 6)])  # what privileged_penalty="loo" chooses from
@@ -59,7 +57,8 @@ class PrivilegedMixin:
             name for name in vars(self) if name.startswith("privileged_") and name[-1] == "_"
         ]:
             delattr(self, name)
-        return self._fit_prepared(self._prepare(X, y, sample_weight, privileged))
+        prepared = self._prepare(X, y, sample_weight, privileged)
+        return self._fit_weighted(prepared, self._fit_weights(prepared))
 
     def _with_privileged(self, rows, privileged, given):
         """Return the rows with their privileged columns, standardised, behind their own."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from robell.models._capabilities import Capabilities
-from robell.models._regression import BaseRVFLRegressor
-from robell.models._streaming_targets import StreamingTargetsMixin
+from robell.models._estimator import BaseRVFLRegressor, Capabilities
+from robell.models._partial_fit import StreamingTargetsMixin
 
 EVERYWHERE = Capabilities(streams=True, passes=True, tensors=True, exact_search=True)
 

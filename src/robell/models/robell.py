@@ -11,33 +11,41 @@ from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.validation import check_X_y
 
-from robell._core.array import beside, is_tensor, to_host
+from robell._core.array import beside, in_double_precision, is_tensor, to_host
+from robell._core.labels.missing import require_labels
 from robell._core.membership.approximate import (
     approximable,
     approximate_statistics,
     pairs_to_sample,
 )
-from robell._core.membership.equations import pw_gbell
-from robell._core.membership.pairs import Workers
+from robell._core.membership.equations import kernel_statistics, pw_gbell, scale_kernel_width
+from robell._core.membership.pairs import Workers, pairs_to_compare
 from robell._core.membership.pairs_torch import engine_of
+from robell._core.membership.pairs_torch import kernel_statistics as statistics_of_tensors
 from robell._tools.progress import Progress
-from robell.models._base import BaseRVFLClassifier
-from robell.models._capabilities import Capabilities
-from robell.models._kernel import (
-    KERNEL_CONSTRAINTS,
-    exact_statistics,
-    one_blas_thread,
-    resolve_kernel_width,
+from robell._tools.threads import one_blas_thread
+from robell.models._estimator import (
+    BaseRVFLClassifier,
+    Capabilities,
+    LeftOutInFolds,
+    bypassed_in_parts,
+    called_by_search,
 )
-from robell.models._streaming import StreamingMixin
+from robell.models._partial_fit import StreamingMixin
 from robell.models._validation import (
     ARRAY_CHECKS,
-    check_training,
+    JOBS,
     draw_seed,
+    given_classes,
+    one_line_errors,
     require_floats,
     uses_device,
 )
 
+KERNEL_CONSTRAINTS = {
+    "kernel_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
+    "n_jobs": JOBS,
+}
 _MEMBERSHIP_CONSTRAINTS = {
     **KERNEL_CONSTRAINTS,
     "rho": [Interval(Real, 0, None, closed="neither")],
@@ -48,6 +56,23 @@ AUTO_EXACT_ROWS = 100_000  # up to which membership="auto" compares all pairs
 
 # A row's bound says little from here on, and a quarter of such rows is worth a warning.
 VAGUE_ERROR, VAGUE_SHARE = 0.25, 0.25
+
+
+def resolve_kernel_width(kernel_width, X, multiplicity):
+    """Return the kernel width as a number, ``"scale"`` being that of the rows."""
+    if kernel_width == "scale":
+        return scale_kernel_width(in_double_precision(X), multiplicity)
+    return float(kernel_width)
+
+
+def exact_statistics(rows, n_classes, width, n_jobs):
+    """Compare all pairs of rows."""
+    X, labels, multiplicity = rows
+    if is_tensor(X):
+        return statistics_of_tensors(X, labels, n_classes, width, multiplicity)
+    with Progress(pairs_to_compare(np.bincount(labels)), "memberships") as progress:
+        workers = Workers(effective_n_jobs(n_jobs), one_blas_thread, progress.advance)
+        return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
 
 
 class _Comparison(NamedTuple):
@@ -275,6 +300,7 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         super()._fit_features(rows, seed)
         self._comparison_seed = seed
 
+    @called_by_search
     def _comparison(self):
         return _Comparison(self.membership, self.n_jobs, self._comparison_seed)
 
@@ -293,11 +319,15 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         self.radius_ = prepared.in_order_given(found.radius, np.nan)
         return self._with_cost(prepared, found.membership)
 
+    @called_by_search
+    @bypassed_in_parts
     def _with_cost(self, prepared, membership):
         cost = super()._fit_weights(prepared)
         membership = beside(membership, prepared.rows.X)
         return membership if cost is None else cost * membership
 
+    @called_by_search
+    @bypassed_in_parts
     def _memberships(self, rows, settings, statistics):
         """Yield memberships, width and minority of each setting, pairs compared once a width."""
         comparison, n_classes = self._comparison(), len(self.classes_)
@@ -319,6 +349,51 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         cost = super()._fit_weights(prepared)
         for found, *_ in self._memberships(prepared.rows, settings, statistics):
             yield found.membership if cost is None else cost * found.membership
+
+
+class WeighedByKernel(LeftOutInFolds):
+    """Adds row weights made of the statistics of all pairs of rows; not for direct use.
+
+    A model has ``kernel_width``, ``n_jobs``, and says in ``_weights_of`` what the statistics and a
+    setting of its ``_weight_parameters`` make of every row, and in ``_remember_weights`` what of it
+    is kept.
+    """
+
+    @called_by_search
+    def _weights_of(self, rows, statistics, width, setting):
+        """Return what a setting makes of the rows; the row weights are ``importance`` of it."""
+        raise NotImplementedError
+
+    def _remember_weights(self, prepared, found, width):
+        """Set the fitted attributes of the training rows."""
+        raise NotImplementedError
+
+    def _fit_weights(self, prepared):
+        setting = {name: getattr(self, name) for name in self._weight_parameters}
+        ((found, width),) = self._weighed(prepared.rows, [setting], {})
+        self._remember_weights(prepared, found, width)
+        return self._with_cost(prepared, found.importance)
+
+    def _importances(self, prepared, settings, statistics):
+        cost = super()._fit_weights(prepared)
+        for found, _ in self._weighed(prepared.rows, settings, statistics):
+            yield found.importance if cost is None else cost * found.importance
+
+    @called_by_search
+    @bypassed_in_parts
+    def _with_cost(self, prepared, importance):
+        cost = super()._fit_weights(prepared)
+        return importance if cost is None else cost * importance
+
+    @called_by_search
+    def _weighed(self, rows, settings, statistics):
+        """Yield what each setting makes of the rows, pairs compared once a width, and the width."""
+        for setting in settings:
+            width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
+            if width not in statistics:
+                n_classes = len(self.classes_)
+                statistics[width] = exact_statistics(rows, n_classes, width, self.n_jobs)
+            yield self._weights_of(rows, statistics[width], width, setting), width
 
 
 @validate_params(
@@ -396,9 +471,10 @@ def pw_gbell_membership(
             "pw_gbell_membership takes arrays: give X.cpu(), or fit RoBellRVFLClassifier to the "
             "tensors and take its membership_"
         )
-    given = check_training(
-        "pw_gbell_membership", X, y, sample_weight, lambda X, y: check_X_y(X, y, **ARRAY_CHECKS)
-    )
+    require_labels(y)
+    with one_line_errors("pw_gbell_membership", X):
+        X, y = check_X_y(X, y, **ARRAY_CHECKS)
+    given = given_classes("pw_gbell_membership", X, y, sample_weight)
     rows, n_classes = given.rows(), len(given.classes)
     width = resolve_kernel_width(kernel_width, rows.X, rows.multiplicity)
     # Exact memberships draw nothing, and leave a RandomState as it is.

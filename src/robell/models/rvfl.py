@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from robell.models._base import BaseRVFLClassifier
-from robell.models._capabilities import Capabilities
-from robell.models._streaming import StreamingMixin
+from robell.models._estimator import BaseRVFLClassifier, Capabilities
+from robell.models._partial_fit import StreamingMixin
 
 STREAMS_AND_TENSORS = Capabilities(streams=True, passes=True, tensors=True, exact_search=True)
 

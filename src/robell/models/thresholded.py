@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fi
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
-from robell.models._family import on_its_side
+from robell.models._estimator import on_its_side
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 
 

@@ -23,15 +23,11 @@ from robell._core.ridge.scatter import (
 from robell._core.ridge.solve import solve_ridge
 from robell._core.ridge.state import solve, summed_equations
 from robell._core.ridge.twins import find_twins
-from robell.models._base import BaseRVFLClassifier
-from robell.models._capabilities import Capabilities
-from robell.models._penalty import OwnPenalty
-from robell.models._shell import PAPER_C
-from robell.models._solution import Found
-from robell.models._streaming import StreamingMixin
+from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
+from robell.models._partial_fit import Found, StreamingMixin, needs_sample
 
 
-class VarianceRVFLClassifier(StreamingMixin, OwnPenalty, BaseRVFLClassifier):
+class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     """Class-Var-RVFL and Total-Var-RVFL: scores that vary little within classes, or at all.
 
     The penalty of the ridge regression holds, besides the size of the output weights, the variance
@@ -199,7 +195,7 @@ class VarianceRVFLClassifier(StreamingMixin, OwnPenalty, BaseRVFLClassifier):
         """Solve with the scatter that means and scatters of the classes hold."""
         self._require_penalty()
         cost, sample = self._class_cost_of(state.sizes), None
-        if self._needs_sample():
+        if needs_sample(self):
             sample = self._sample(state, cost)
         C = self.C
         if C == "loo":

@@ -29,7 +29,7 @@ from robell._tools.files import (
 )
 from robell._tools.optional import require
 from robell.models import CLASSIFIERS, REGRESSORS
-from robell.models._family import FamilyMember, FamilyRegressor
+from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.persist.model_card import card_path, is_card, model_card
 from robell.persist.model_info import MEMBER, describe_model, innermost
 from robell.persist.model_parts import (
@@ -328,7 +328,7 @@ def _can_transform(pipeline):
 
 def _answers(model, rows):
     """Say whether predictions of rows are classes and finite numbers."""
-    if isinstance(innermost(model), FamilyRegressor):
+    if isinstance(innermost(model), BaseRVFLRegressor):
         return np.isfinite(model.predict(rows)).all()
     fits = all(label in model.classes_ for label in model.predict(rows))
     fits = fits and np.isfinite(model.decision_function(rows)).all()

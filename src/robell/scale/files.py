@@ -20,7 +20,7 @@ from robell._tools.names import did_you_mean
 from robell._tools.optional import require
 from robell._tools.progress import Progress
 from robell._tools.text import spreadsheet_safe
-from robell.models._family import FamilyMember, FamilyRegressor
+from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.models.privileged import PrivilegedMixin
 from robell.persist.model_files import classifier_of, named_rows, names_of
 from robell.scale.batches import Tables
@@ -80,7 +80,7 @@ def fit_files(estimator, paths, target, memory_limit="1GiB", privileged=()):
     >>> model.n_features_in_
     30
     """
-    if isinstance(classifier_of(estimator), FamilyRegressor):
+    if isinstance(classifier_of(estimator), BaseRVFLRegressor):
         return fit_targets(estimator, paths, target, memory_limit)
     return fit_tables(estimator, Tables(paths, target), memory_limit, privileged)[0]
 

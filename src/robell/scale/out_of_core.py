@@ -18,9 +18,8 @@ from robell._core.membership import frozen as frozen_steps
 from robell._core.membership.row_sample import MOST_SAMPLED, as_count
 from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS, SINGULAR_BELOW
 from robell._core.ridge.state import empty
-from robell.models._family import FamilyMember
-from robell.models._own import require_own_fit
-from robell.models._streaming import LANDMARKS, RESERVOIR
+from robell.models._estimator import FamilyMember, require_own_fit
+from robell.models._partial_fit import LANDMARKS, RESERVOIR
 from robell.models._validation import draw_seed
 from robell.scale.passes import (
     Columns,

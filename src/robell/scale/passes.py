@@ -20,8 +20,7 @@ from robell._core.membership.reservoir import row_keys
 from robell._core.membership.row_sample import merge_samples, sample_of
 from robell._core.ridge.blocks import residual_products
 from robell._core.ridge.state import merge
-from robell.models._parts import weights_of_part
-from robell.models._validation import ARRAY_CHECKS, one_line_errors
+from robell.models._validation import ARRAY_CHECKS, one_line_errors, weights_of_part
 
 
 class Pass:

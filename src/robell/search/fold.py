@@ -22,7 +22,7 @@ from robell._core.array import beside, is_tensor, namespace, row_squares, times_
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import EPS
 from robell._core.ridge.twins import find_twins
-from robell.models._family import FamilyRegressor
+from robell.models._estimator import BaseRVFLRegressor
 from robell.models._validation import draw_seed
 from robell.search.calibrations import Calibrations
 from robell.search.groups import NotShared, Unshared, last_step
@@ -210,7 +210,7 @@ class _Fold:
         T = prepared.T
         if is_tensor(T):
             raise NotShared("tensors are fitted where they are")
-        if not isinstance(model, FamilyRegressor) and len(model.classes_) == 2:
+        if not isinstance(model, BaseRVFLRegressor) and len(model.classes_) == 2:
             # One column is enough: the ±1 solution is the difference of the one-hot ones.
             T = T[:, 1:] - T[:, :1]
         return model, prepared, T
@@ -253,7 +253,7 @@ class _Fold:
         if self.task.with_train:
             scored.append((self.X_train, self.y, self.train_params))
         check, centre = partial(self._check_new, model, group), None
-        if isinstance(model, FamilyRegressor):
+        if isinstance(model, BaseRVFLRegressor):
             centre = sum(M.sum(axis=0) for _, M in design) / design.n_rows
         tables = [_ScoredTable(self.task.plan, model, check, centre, *rows) for rows in scored]
         for of_training in tables[1:]:
@@ -402,7 +402,7 @@ class _ScoredTable:
 
     def __init__(self, plan, model, check, centre, X, y, params, M=None):
         self.centre = centre
-        scorer = TargetScorer if isinstance(model, FamilyRegressor) else RowScorer
+        scorer = TargetScorer if isinstance(model, BaseRVFLRegressor) else RowScorer
         self.scorer = scorer(plan, model, X, y, params)
         with run_by_fit_too():
             if M is None:

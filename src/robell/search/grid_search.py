@@ -29,8 +29,8 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from robell._core.ridge.sweep_torch import require_device
 from robell._tools.progress import Progress
-from robell.models._family import FamilyRegressor
-from robell.models._threads import limit_blas
+from robell._tools.threads import limit_blas
+from robell.models._estimator import BaseRVFLRegressor
 from robell.models._validation import one_line_errors
 from robell.search.fold import FoldTask, run_fold
 from robell.search.groups import (
@@ -260,7 +260,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
     def _plan(self, base, y, scorers, routed, table):
         """Return the scorers' plan and the groups of candidates; the table learns what is left."""
         try:
-            of_targets = isinstance(last_step(base), FamilyRegressor)
+            of_targets = isinstance(last_step(base), BaseRVFLRegressor)
             if np.ndim(y) not in ((1, 2) if of_targets else (1,)):
                 raise NotShared("y is not one column of labels")
             plan = plan_scores(scorers, routed.scorer.score, of_targets)

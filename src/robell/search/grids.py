@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robell._core.layers.activations import ACTIVATIONS
-from robell.models._shell import PAPER_C
+from robell.models._estimator import PAPER_C
 
 POWERS_OF_TEN = PAPER_C.tolist()
 POWERS_OF_TWO = (2.0 ** np.arange(-5, 6)).tolist()

@@ -4,7 +4,8 @@ Candidates that differ only in ``C``, ``n_hidden`` (of deep networks ``n_layers`
 weights (or the graph term) depend on form a group: in every fold they have one design matrix in
 common. Only what is this package's own is replaced by a shortcut: of a variant that fills slots,
 the slots are called and only C is shared; one that overrides more, and what stands in another kind
-of pipeline, is fitted one by one.
+of pipeline, is fitted one by one. Which methods are which is marked where they are defined
+(``called_by_search`` and ``bypassed_by_search`` of ``models/_estimator.py``).
 """
 
 from __future__ import annotations
@@ -17,43 +18,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from robell.models._family import FamilyMember
-from robell.models._own import first_foreign
+from robell.models._estimator import FamilyMember, first_foreign
 
 SHAREABLE = ("C", "n_hidden", "n_layers", "kernel_width", "rho", "graph_weight", "variance_weight")
 SHAREABLE += ("score_power", "threshold", "center", "coupling")
-
-# What sharing goes round: it is shared only where all of these are this package's own.
-BYPASSED = ("fit", "_fit", "_fit_prepared", "_fit_weighted", "_fit_penalty", "_fit_ridge")
-BYPASSED += ("_solve_system",)
-BYPASSED += ("_leaves_out", "_use_left_out", "_calibration", "_check_new", "_output_weights")
-BYPASSED += ("_linear_scores", "_scores", "_class_scores", "decision_function", "predict")
-BYPASSED += ("predict_proba", "score")
-# What it calls. Where one is not our own, networks may not be nested, and weights may depend on
-# anything but C.
-SLOTS = (
-    "_prepare",
-    "_prepare_rows",
-    "_check_training",
-    "_validate_training",
-    "_validate_new",
-    "_fit_rows",
-)
-SLOTS += ("_remember_outcome", "_targets")
-SLOTS += ("_fit_features", "_features", "_n_columns", "_design", "_fit_weights", "_importances")
-SLOTS += ("_class_cost", "_class_cost_of", "_class_cost_from_dict", "_memberships", "_with_cost")
-SLOTS += ("_weighed", "_weights_of", "_penalty_term", "_penalty_parameter")
-SLOTS += (
-    "_comparison",
-    "_direct_link",
-    "_dtype",
-    "_C_factor",
-    "_columns_per_node",
-    "_nested_parameter",
-    "_is_nested",
-    "_blocks",
-    "_weight_parameters",
-)
 
 # Beyond these, products of scores or penalties may underflow or overflow: single fits take care.
 SMALLEST_C, LARGEST_C = 1e-100, 1e100
@@ -188,14 +156,14 @@ def _family_member(base, fixed):
     if isinstance(base, Pipeline) and type(base) is not Pipeline:
         where = type(base).__module__.partition(".")[0]
         raise Overridden(f"the pipeline is {where}'s, not scikit-learn's own")
-    if method := first_foreign(last, BYPASSED):
+    if method := first_foreign(last, "bypassed_by_search"):
         raise Overridden(f"{type(last).__name__} has a {method} of its own")
     return last
 
 
 def _shared_parameters(last):
     """Return the names of the parameters in which candidates of a model may differ."""
-    if first_foreign(last, SLOTS):
+    if first_foreign(last, "called_by_search"):
         return ("C",)
     penalty = last._penalty_parameter
     own = last._weight_parameters if penalty is None else (penalty,)
@@ -236,7 +204,7 @@ def _make_group(last, prefix, fixed, values, index, shared, valid):
     others = {n.removeprefix(prefix): v for n, v in fixed.items() if n not in before}
     C, sizes = np.array(chosen["C"], dtype=float), np.array(chosen[nested], dtype=int)
     candidate = index.reshape(len(settings), len(C), len(sizes))
-    key = None if first_foreign(last, SLOTS) else _rows_key(others)
+    key = None if first_foreign(last, "called_by_search") else _rows_key(others)
     return [Group((), before, others, settings, C, sizes, candidate, key)], unshared
 
 

@@ -22,7 +22,7 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _Passthroug
 from robell._core.array import namespace, to_host
 from robell._core.ridge.calibrate import calibrated_probability
 from robell.metrics import g_mean_score
-from robell.models._family import of_both_classes
+from robell.models._estimator import of_both_classes
 from robell.search.groups import NotShared
 from robell.search.metrics import METRICS, TWO_CLASS, doubtful_labels, doubtful_order
 from robell.search.targets import plan_target_scores

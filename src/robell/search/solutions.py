@@ -12,7 +12,7 @@ from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import normal_equations
 from robell._core.ridge.sweep import NestedRidge, WeightedGram, graph_ridge, with_targets
 from robell._core.ridge.sweep_torch import TorchSweep
-from robell.models._family import FamilyRegressor
+from robell.models._estimator import BaseRVFLRegressor
 from robell.search.groups import NotShared
 from robell.search.layers import layer_design, mean_of_layers
 from robell.search.targets import with_constant, without_means
@@ -96,7 +96,7 @@ def solutions_of(model):
         return _penalty_solutions
     if getattr(model, "combine", "concat") != "concat":
         return _layer_solutions
-    return _centred_solutions if isinstance(model, FamilyRegressor) else _nested_solutions
+    return _centred_solutions if isinstance(model, BaseRVFLRegressor) else _nested_solutions
 
 
 def _view_solutions(model, prepared, design, T, group, widths, where):
@@ -126,7 +126,7 @@ def _layer_solutions(model, prepared, design, T, group, widths, where):
     if model.combine == "vote":
         raise NotShared("votes of layers are counted in every fit")
     one_layer = np.array([widths.min() - (group.nested.min() - 1) * model._columns_per_node])
-    solutions = _centred_solutions if isinstance(model, FamilyRegressor) else _nested_solutions
+    solutions = _centred_solutions if isinstance(model, BaseRVFLRegressor) else _nested_solutions
     found, trust = [], []
     for layer in range(int(group.nested.max())):
         of_layer = kept(layer_design(model, design, layer))

@@ -87,7 +87,7 @@ def test_exact_memberships_leave_the_random_state_alone(rng):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_progress_reaches_its_total(rng, monkeypatch, n_jobs):
-    import robell.models._kernel as module
+    import robell.models.robell as module
 
     seen = []
 

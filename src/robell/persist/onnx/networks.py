@@ -10,10 +10,12 @@ import numpy as np
 
 from robell._core.array import to_host
 from robell._core.ridge.calibrate import BEFORE_TIE
-from robell.models._base import BaseRVFLClassifier
-from robell.models._own import first_foreign
-from robell.models._regression import BaseRVFLRegressor
-from robell.models._shell import RidgeShell
+from robell.models._estimator import (
+    BaseRVFLClassifier,
+    BaseRVFLRegressor,
+    RidgeShell,
+    first_foreign,
+)
 from robell.persist.onnx.nodes import NotConvertible
 
 METHODS = ("_features", "_scores", "_class_scores", "_linear_scores", "_output_weights")

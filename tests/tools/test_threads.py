@@ -5,7 +5,7 @@ from types import ModuleType
 
 from threadpoolctl import ThreadpoolController, threadpool_info
 
-from robell.models import _threads
+from robell._tools import threads as _threads
 
 
 def blas_threads():

@@ -1,0 +1,1197 @@
+"""The estimator: check, fill the slots, solve, predict; classes and numbers, arrays and tensors.
+
+A model of the family is one weighted ridge regression on a design matrix,
+
+    β = argmin ½|β|² + ½ tr(βᵀQβ) + C/2 Σ_i w_i |m_i β - t_i|²,
+
+and a subclass fills the slots it differs in:
+
+    rows          ``_fit_rows``                      the samples, or what stands for them
+    features m_i  ``_fit_features``, ``_features``,  drawn or fitted once; the same at fit and
+                  ``_n_columns``                     predict, a block of rows at a time
+    weights w_i   ``_fit_weights``, ``_importances`` class costs, memberships
+    penalty Q     ``_fit_penalty``                   None, or a graph's matrix
+    the ridge     ``_fit_ridge``                     how β, C and left-out scores are found
+
+What the targets t_i are is decided by a root (``BaseRVFLClassifier``, ``BaseRVFLRegressor``), which
+fills ``_remember_outcome``, ``_targets``, ``_leaves_out`` and ``_use_left_out``.
+
+Tensors stay on their device: products are taken there, and only the system of the output weights
+and a few numbers a row come to the host.
+"""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from dataclasses import dataclass
+from functools import cache
+from inspect import get_annotations, isfunction
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgWarning
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, clone
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from robell._core.array import beside, in_double_precision, is_tensor, namespace, one_hot, to_host
+from robell._core.balls.graphs import graph_term
+from robell._core.labels.missing import require_labels
+from robell._core.layers.activations import ACTIVATIONS
+from robell._core.layers.features import (
+    RowBlocks,
+    design_matrix,
+    draw_random_layer,
+    hidden_output,
+)
+from robell._core.membership.distances import require_squares
+from robell._core.membership.equations import CLASS_COSTS, class_sizes
+from robell._core.ridge.calibrate import (
+    calibrated_probability,
+    even_within_classes,
+    fit_calibration,
+)
+from robell._core.ridge.constant import choose_C_with_constant, solve_with_constant
+from robell._core.ridge.folds import deal_out
+from robell._core.ridge.intervals import half_widths
+from robell._core.ridge.loo import choose_C, place_of_smallest
+from robell._core.ridge.solve import EPS, require_finite, solve_ridge
+from robell._core.ridge.twins import find_twins
+from robell.models._validation import (
+    ARRAY_CHECKS,
+    LARGEST_WEIGHT,
+    TrainingRows,
+    check_labels_of_tensor,
+    check_targets_of_tensor,
+    check_tensor,
+    draw_seed,
+    given_classes,
+    given_targets,
+    one_line_errors,
+    require_floats,
+    takes_tensor,
+    weights_of_part,
+)
+
+PAPER_C = np.array([10.0**k for k in range(-5, 6)])  # the range C="loo" chooses from
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a classifier can do beyond fitting arrays; asked for here and nowhere else.
+
+    A class declares its own in ``_capabilities``. Who wants something that is not declared refuses
+    by name; documentation and tests of the whole family read the same record.
+    """
+
+    streams: bool = False  # partial_fit and merge: rows that are seen once
+    passes: bool = False  # fits in passes over files or over partitions on a cluster
+    by_sample: bool = False  # passes keep a sample of all rows, which ``fit`` is then given
+    tensors: bool = False  # fits torch tensors where they are
+    exact_search: bool = False  # RVFLGridSearchCV shares its factorisations among candidates
+    weighs_by_membership: bool = False  # row weights depend on all other rows
+    scales_inputs: bool = False  # standardises the columns itself
+    calibrates_left_out: bool = True  # probabilities come from leave-one-out scores
+
+
+# -- what a shortcut may replace -----------------------------------------------------------
+#
+# Marks stand where a method is first defined, and a shortcut asks which of the methods that bear
+# one are this package's own (``first_foreign``): an override elsewhere must be called.
+
+
+def _marker(role):
+    """Return what marks a method: ``@role`` on it, or ``name: role = value`` of a plain value."""
+
+    def mark(method):
+        method._roles = {*getattr(method, "_roles", ()), role}
+        return method
+
+    return mark
+
+
+# The search finds its result for many candidates at once, and does not call it: an override is
+# fitted one by one.
+bypassed_by_search = _marker("bypassed_by_search")
+# The search calls it. Where it is overridden, networks may not be nested, and weights may depend
+# on anything except C: only candidates of C share their work.
+called_by_search = _marker("called_by_search")
+# ``fit`` calls it, and fits of rows in parts do not, or not with all rows at hand.
+bypassed_in_parts = _marker("bypassed_in_parts")
+
+
+@cache
+def marked(cls, role):
+    """Return the names of a class and its ancestors that bear a mark."""
+    names = {}
+    for one in cls.__mro__:
+        names |= {name: None for name, mark in get_annotations(one).items() if mark == role}
+        for name, value in vars(one).items():
+            if role in getattr(_function_of(value), "_roles", ()):
+                names[name] = None
+    return tuple(names)
+
+
+def require_own_fit(estimator, what, called=()):
+    """Raise where an estimator has a method of its own that a fit in parts would not call.
+
+    ``called`` names those of the methods that this one does call.
+    """
+    names = [name for name in marked(type(estimator), "bypassed_in_parts") if name not in called]
+    if method := first_foreign(estimator, names):
+        raise TypeError(
+            f"{type(estimator).__name__} has a {method} of its own, which {what} would not call: "
+            "fit it in memory"
+        )
+
+
+def first_foreign(estimator, names):
+    """Return the first of the named methods that is not this package's own, or None.
+
+    ``names`` may be a mark. Looked up as Python does, on the object and then on its classes in
+    their order: a subclass elsewhere, a mixin and a function put in afterwards all count.
+    ``score`` is scikit-learn's.
+    """
+    if isinstance(names, str):
+        names = marked(type(estimator), names)
+    return next((name for name in names if not _is_own(estimator, name)), None)
+
+
+def _is_own(estimator, name):
+    if name in vars(estimator):
+        return False
+    owner = next((cls for cls in type(estimator).__mro__ if name in vars(cls)), None)
+    if owner is None:
+        return True  # nobody has it, so nothing can stand in for it
+    if owner is (ClassifierMixin if isinstance(estimator, ClassifierMixin) else RegressorMixin):
+        return True
+    function = _function_of(vars(owner)[name])
+    modules = [owner.__module__] + ([function.__module__] if isfunction(function) else [])
+    return all(module.partition(".")[0] == "robell" for module in modules)
+
+
+def _function_of(value):
+    """Return the function behind a property or a method that exists under a condition."""
+    return getattr(value, "fn", None) or getattr(value, "fget", None) or value
+
+
+class Prepared(NamedTuple):
+    """A fit up to its row weights and its C."""
+
+    samples: TrainingRows  # those of positive weight
+    rows: TrainingRows  # what the ridge is fitted to
+    T: np.ndarray  # targets of the rows: one-hot of classes
+    present: np.ndarray  # places of the samples among the rows given to fit
+    n_given: int
+
+    def in_order_given(self, values, absent):
+        """Return values of the samples in the order of the rows given; ``absent`` for the rest."""
+        found = np.full(self.n_given, absent)
+        found[self.present] = values
+        return beside(found, self.samples.X)
+
+
+class FamilyMember(BaseEstimator):
+    """What classifiers and regressors of the family share: what one can do, and its gate."""
+
+    _capabilities = Capabilities()
+    score: bypassed_by_search  # scikit-learn's
+
+    @classmethod
+    @cache
+    def _get_param_names(cls):
+        """Return the names of the parameters: scikit-learn reads the signature on every call."""
+        return super()._get_param_names()
+
+    def _validate_params(self):
+        """Check the parameters."""
+        super()._validate_params()
+        require_floats(self.get_params(deep=False))
+
+    @called_by_search
+    def _validate_new(self, X):
+        """Return rows to predict as an array the mathematics may trust."""
+        return validate_data(self, X, reset=False, **ARRAY_CHECKS)
+
+    @bypassed_by_search
+    def _check_new(self, X):
+        """Check rows to predict: they must be where the model is."""
+        check_is_fitted(self)
+        name, fitted_on = type(self).__name__, vars(self).get("device_")
+        if takes_tensor(self, X):
+            if str(X.device) != fitted_on:
+                where = fitted_on or "the host, from arrays"
+                raise ValueError(f"{name} was fitted on {where}; X is on {X.device}")
+        elif fitted_on is not None:
+            raise ValueError(f"{name} was fitted on {fitted_on}; give X as a tensor there")
+        with one_line_errors(name, X):
+            return self._validate_new(X) if fitted_on is None else check_tensor(self, X, False)
+
+    def _takes_parts(self):
+        """Say whether the model, with its parameters, can be fitted in passes over parts."""
+        return self._capabilities.passes
+
+
+class FamilyClassifier(ClassifierMixin, FamilyMember):
+    """The root of every classifier of the family."""
+
+    @called_by_search
+    @bypassed_in_parts
+    def _check_training(self, X, y, sample_weight=None):
+        """Check what fit was given; forget of how many rows an earlier sample was."""
+        for name in ("n_samples_seen_", "n_samples_fitted_"):
+            vars(self).pop(name, None)
+        on_device = takes_tensor(self, X)
+        if not is_tensor(y):
+            require_labels(y)
+        with one_line_errors(self, X):
+            if on_device:
+                X = check_tensor(self, X, reset=True)
+                y = check_labels_of_tensor(y, X)
+            else:
+                X, y = self._validate_training(X, y)
+        return given_classes(type(self).__name__, X, y, sample_weight)
+
+    @called_by_search
+    @bypassed_in_parts
+    def _validate_training(self, X, y):
+        """Return X and y as arrays the mathematics may trust."""
+        return validate_data(self, X, y, **ARRAY_CHECKS)
+
+    @bypassed_by_search
+    def _scores(self, X):
+        """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
+        raise NotImplementedError
+
+    @bypassed_by_search
+    def decision_function(self, X):
+        """Return the raw scores, linear in the one-hot targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes the second class's score less the first's, which is the ±1
+            regression's value; otherwise one score a class.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    @bypassed_by_search
+    def predict(self, X):
+        """Return the class of the largest score, the first of equal ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted class labels.
+        """
+        scores = self._scores(X)
+        is_second = scores.shape[1] == 1
+        best = namespace(scores).where(scores[:, 0] > 0, 1, 0) if is_second else scores.argmax(1)
+        return self.classes_[best if is_tensor(self.classes_) else to_host(best)]
+
+    # -- rows that come in parts --------------------------------------------------------
+
+    def _rows_of(self, X, y, sample_weight):
+        """Return the rows of positive weight, their places among the classes, their weights."""
+        if not (isinstance(y, np.ndarray) and y.ndim == 1):  # the check itself takes its time
+            with one_line_errors(self, y):
+                y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        labels = encode_labels(y, self.classes_)
+        weight = weights_of_part(sample_weight, len(X))
+        present = weight > 0
+        if present.all():
+            return X, labels, weight
+        return X[present], labels[present], weight[present]
+
+    def _outcome_of_part(self, y, sample_weight):
+        """Return the labels of a part; None where all weights are zero."""
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        if sample_weight is not None:
+            y = y[np.asarray(sample_weight) != 0]
+        return np.unique(y) if len(y) else None
+
+    def _joint_outcome(self, parts):
+        """Return the labels of several parts."""
+        if len({isinstance(classes[0], str) for classes in parts}) > 1:  # NumPy would spell numbers
+            raise ValueError("labels are texts in one part and numbers in another")
+        return np.unique(np.concatenate(parts))
+
+    def _set_outcome(self, classes):
+        """Set the classes to the labels of all parts."""
+        with one_line_errors(self, classes):
+            classes = column_or_1d(classes)
+            check_classification_targets(classes)
+        classes = np.unique(classes)
+        if len(classes) < 2:
+            has = f"one, {classes[0]!r}" if len(classes) else "none"
+            raise ValueError(f"{type(self).__name__} needs at least two classes; classes has {has}")
+        self.classes_ = classes
+
+    def _require_rows(self, sizes):
+        """Raise where a class has no row."""
+        if not (sizes > 0).all():
+            missing = self.classes_[int(np.argmin(sizes))]
+            raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
+
+
+class RidgeShell:
+    """One random layer and one ridge regression, whatever the targets; not for direct use."""
+
+    _capabilities = Capabilities(exact_search=True)
+
+    _parameter_constraints = {
+        "n_hidden": [Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS)), callable],
+        "C": [Interval(Real, 0, np.inf, closed="right"), StrOptions({"loo"})],
+        "bias_scale": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    # Whether [x] is among the features, the type of the design matrix, what C is multiplied by.
+    _direct_link: called_by_search = True
+    _dtype: called_by_search = np.float64
+    _C_factor: called_by_search = 1.0
+    # Whether smaller networks are the first columns of larger ones, in which parameter they
+    # differ, and how many columns one more of it adds.
+    _is_nested: called_by_search = True
+    _nested_parameter: called_by_search = "n_hidden"
+    _columns_per_node: called_by_search = 1
+    # Parameters that only the row weights depend on, and the one that multiplies the penalty.
+    _weight_parameters: called_by_search = ()
+    _penalty_parameter: called_by_search = None
+
+    # -- what the roots decide ---------------------------------------------------------
+
+    @called_by_search
+    def _remember_outcome(self, given, y):
+        """Set the attributes that say what is predicted."""
+        raise NotImplementedError
+
+    @called_by_search
+    @bypassed_in_parts
+    def _targets(self, rows):
+        """Return the targets of the rows, one column each."""
+        raise NotImplementedError
+
+    @bypassed_by_search
+    @bypassed_in_parts
+    def _leaves_out(self):
+        """Say whether leave-one-out scores are needed after the solution."""
+        raise NotImplementedError
+
+    @bypassed_by_search
+    @bypassed_in_parts
+    def _use_left_out(self, prepared, total, scores):
+        """Take the samples' leave-one-out scores; None where they were not needed."""
+        raise NotImplementedError
+
+    # -- fit --------------------------------------------------------------------------
+
+    @called_by_search
+    @bypassed_in_parts
+    def _prepare(self, X, y, sample_weight=None, privileged=None):
+        """Validate, and fit all that does not depend on C or on row weights."""
+        prepared = self._prepare_rows(X, y, sample_weight, privileged)
+        self._fit_features(prepared.rows, draw_seed(self.random_state))
+        return prepared
+
+    @called_by_search
+    def _prepare_rows(self, X, y, sample_weight=None, privileged=None):
+        """Validate, and fit what depends on the rows alone."""
+        given = self._check_training(X, y, sample_weight)
+        samples = given.rows()
+        if is_tensor(given.X) and callable(self.activation):
+            raise ValueError("on a device, activation must be one of the ten by name")
+        self._remember_outcome(given, y)
+        remember_device(self, samples.X)
+        rows = self._fit_rows(samples)
+        if privileged is not None:
+            rows = self._with_privileged(rows, privileged, given)
+        return Prepared(samples, rows, self._targets(rows), given.present, len(given.X))
+
+    @bypassed_by_search
+    @bypassed_in_parts
+    def _fit_weighted(self, prepared, importance):
+        """Solve, given the importance of every row, and use what leaving rows out tells."""
+        _, rows, T, *_ = prepared
+        total = rows.multiplicity if importance is None else rows.multiplicity * importance
+        further_penalty = self._fit_penalty(self._design(rows.X), rows)
+        leave_out = self._leaves_out()
+        # Copies of a row must be left out with it.
+        twins = find_twins(rows.X) if leave_out or self._chooses_left_out() else None
+        X, weights, targets = rows.X, total, T
+        if twins is not None:
+            X = X[twins.first]
+            weights, targets = twins.merge(total, T)
+        elif importance is None and bool((rows.multiplicity == 1.0).all()):
+            weights = None
+        some = slice(None) if weights is None or bool((weights > 0.0).all()) else weights > 0.0
+        of_some = None if weights is None else weights[some]
+        solution = self._fit_ridge(X[some], targets[some], of_some, further_penalty, leave_out)
+        self._set_output_weights(solution.beta)
+        self.solver_, scores = solution.method, solution.loo_scores
+        if scores is not None and not isinstance(some, slice):
+            # Rows of weight 0 are in no fit: the model itself has left them out.
+            scores = self._linear_scores(X, solution.beta)
+            scores[some] = solution.loo_scores
+        if scores is not None and twins is not None:
+            scores = scores[twins.group]
+        self._use_left_out(prepared, total, scores)
+        return self
+
+    @called_by_search
+    def _design(self, X):
+        """Return the design matrix of some rows, a block at a time."""
+        return RowBlocks(
+            lambda block: self._features(X[block]),
+            len(X),
+            self._n_columns(),
+            self._dtype,
+            tensors=is_tensor(X),
+        )
+
+    # -- slots -------------------------------------------------------------------------
+
+    @called_by_search
+    @bypassed_in_parts
+    def _fit_rows(self, rows):
+        """Return what the ridge is fitted to: the samples given (slot: rows)."""
+        return rows
+
+    @called_by_search
+    @bypassed_in_parts
+    def _fit_features(self, rows, seed):
+        """Draw the random layer (slot: features)."""
+        U, b = draw_random_layer(rows.X.shape[1], int(self.n_hidden), float(self.bias_scale), seed)
+        self.hidden_weights_, self.hidden_bias_ = beside(U, rows.X), beside(b, rows.X)
+
+    @called_by_search
+    def _features(self, X):
+        """Make rows of the design matrix [1 x h] (slot: features)."""
+        X = in_double_precision(X)
+        H = hidden_output(X, self.hidden_weights_, self.hidden_bias_, self.activation)
+        return design_matrix(X, H, self._direct_link, self.output_bias)
+
+    @called_by_search
+    def _n_columns(self):
+        """Return the width of the design matrix (slot: features)."""
+        return int(self.output_bias) + self._direct_link * self.n_features_in_ + int(self.n_hidden)
+
+    @called_by_search
+    def _blocks(self):
+        """Return how blocks of columns are fitted together, or None for one (slot: ridge)."""
+        return
+
+    @called_by_search
+    @bypassed_in_parts
+    def _fit_weights(self, prepared):
+        """Return the importance of every training row, or None for ones (slot: weights)."""
+        return
+
+    @called_by_search
+    @bypassed_in_parts
+    def _importances(self, prepared, settings, statistics):
+        """Yield the importance of every training row for each of several settings.
+
+        A setting holds values of the parameters that ``_fit_weights`` reads: none here.
+        ``statistics`` keeps what may be used again for the same rows.
+        """
+        for _ in settings:
+            yield self._fit_weights(prepared)
+
+    @bypassed_by_search
+    @bypassed_in_parts
+    def _fit_penalty(self, design, rows):
+        """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
+        if self._penalty_parameter is None:
+            return None
+        weight = float(getattr(self, self._penalty_parameter))
+        return weight * self._penalty_term(design.whole(), rows)
+
+    @called_by_search
+    def _penalty_term(self, M, rows):
+        """Return the matrix that ``_penalty_parameter`` multiplies, for a design matrix."""
+        raise NotImplementedError
+
+    @bypassed_by_search
+    @bypassed_in_parts
+    def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
+        """Choose C where that is asked for, and solve (slot: ridge).
+
+        Of rows without twins; weights None for ones. With ``leave_out``, scores of left-out rows
+        too.
+        """
+        return self._solve_system(self._design(X), T, weights, further_penalty, leave_out)
+
+    @bypassed_by_search
+    @bypassed_in_parts
+    def _solve_system(self, design, T, weights, further_penalty, leave_out):
+        """Choose C where that is asked for, and solve the ridge on a design matrix."""
+        self.C_ = self.C
+        if self.C == "loo":
+            candidates = self._C_factor * PAPER_C
+            self.C_ = float(PAPER_C[choose_C(design, T, candidates, weights, further_penalty)])
+        C = float(self.C_) * self._C_factor
+        found = solve_ridge(design, T, C, weights, leave_out, further_penalty)
+        if found.method == "svd":
+            warn_of_lost_columns(self, design)
+        return found
+
+    def _chooses_left_out(self):
+        """Say whether a parameter is chosen by leaving rows out."""
+        return self.C == "loo"
+
+    # -- predict ----------------------------------------------------------------------
+
+    def _set_output_weights(self, beta):
+        """Set coef_ and intercept_: the constant is the first column where there is one."""
+        n_bias = int(self.output_bias)
+        self.coef_ = beta[n_bias:]
+        self.intercept_ = beta[:n_bias].sum(axis=0)
+
+    @bypassed_by_search
+    def _output_weights(self):
+        """Return the output weights, the constant's first where there is one."""
+        if not self.output_bias:
+            return self.coef_
+        return namespace(self.coef_).vstack([self.intercept_[None, :], self.coef_])
+
+    @bypassed_by_search
+    def _linear_scores(self, X, beta):
+        """Return validated rows times output weights, a block at a time."""
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return namespace(X).concatenate([(M @ beta).real for _, M in self._design(X)])
+
+
+def one_hot_rows(X, labels, weight, n_classes):
+    """Return rows as a fit's slots want them, all of them present."""
+    rows = TrainingRows(X, labels, weight)
+    return Prepared(rows, rows, one_hot(labels, n_classes), np.arange(len(X)), len(X))
+
+
+def _calibrates(estimator):
+    """Say whether predict_proba exists, or raise the reason why it does not."""
+    if not estimator.calibrate:
+        raise AttributeError("predict_proba needs calibrate=True at fit")
+    return True
+
+
+class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
+    """The networks of one random layer and one ridge regression, to write a variant from.
+
+    By itself it is a plain RVFL network. A subclass fills the slots it differs in: ``_fit_rows``,
+    ``_fit_features`` with ``_features`` and ``_n_columns``, ``_fit_weights``, ``_fit_penalty``.
+    Checks, weights, calibration, ``C="loo"`` and the search are this class's. What each slot is
+    given and what it must keep to: ``docs/guide/variants.md``.
+
+    Parameters
+    ----------
+    n_hidden : int, default=103
+        Number of hidden nodes.
+    activation : str or callable, default="sigmoid"
+        Function of the hidden nodes, as in :class:`RVFLClassifier`.
+    C : float or "loo", default=1.0
+        Weight of the errors; smaller values regularise more; ``"loo"`` chooses it by
+        leave-one-out error; ``np.inf`` is the least squares solution of smallest norm.
+    output_bias : bool, default=False
+        Whether a constant enters the output layer.
+    bias_scale : float, default=0.1
+        Hidden biases are uniform in ``[0, bias_scale]``.
+    class_weight : {"balanced", "ratio", "golden", "complement"}, dict or None, default=None
+        Weight of each class, as in :class:`RVFLClassifier`.
+    calibrate : bool, default=True
+        Whether to fit the probabilities of ``predict_proba``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the hidden layer.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    hidden_weights_ : ndarray of shape (n_features_in_, n_hidden)
+        Weights of the hidden layer.
+    hidden_bias_ : ndarray of shape (n_hidden,)
+        Biases of the hidden layer.
+    coef_ : ndarray of shape (n_columns, n_classes)
+        Output weights, without the constant's.
+    C_ : float
+        The C used.
+    intercept_ : ndarray of shape (n_classes,)
+        Output bias; zeros unless ``output_bias``.
+    solver_ : {"primal", "dual", "svd"}
+        How the system was solved, as in :class:`RVFLClassifier`.
+    calibration_slope_ : float
+        Slope of the map from scores to log-probabilities; only with ``calibrate``.
+    calibration_offsets_ : ndarray of shape (n_classes,)
+        Its offsets; only with ``calibrate``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X had string column names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from robell import BaseRVFLClassifier
+    >>> class SquaresClassifier(BaseRVFLClassifier):
+    ...     def _fit_features(self, rows, seed):
+    ...         pass
+    ...
+    ...     def _features(self, X):
+    ...         return np.hstack([X, X**2])
+    ...
+    ...     def _n_columns(self):
+    ...         return 2 * self.n_features_in_
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), SquaresClassifier()).fit(X, y)
+    >>> bool(model.predict_proba(X)[:, 1].mean() > 0.5)
+    True
+    """
+
+    _parameter_constraints = {
+        **RidgeShell._parameter_constraints,
+        "output_bias": ["boolean"],
+        "class_weight": [StrOptions(set(CLASS_COSTS)), dict, None],
+        "calibrate": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_hidden=103,
+        activation="sigmoid",
+        C=1.0,
+        *,
+        output_bias=False,
+        bias_scale=0.1,
+        class_weight=None,
+        calibrate=True,
+        random_state=None,
+    ):
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.C = C
+        self.output_bias = output_bias
+        self.bias_scale = bias_scale
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.random_state = random_state
+
+    # -- fit --------------------------------------------------------------------------
+
+    @bypassed_by_search
+    @bypassed_in_parts
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit the output weights in closed form.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, best standardised (a ``StandardScaler`` before this step).
+        y : array-like of shape (n_samples,)
+            Class labels of any kind.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row: weight 2 is the row given twice, weight 0 its absence.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        vars(self).pop("_stream", None)  # what partial_fit remembers: fit starts anew
+        prepared = self._prepare(X, y, sample_weight)
+        return self._fit_weighted(prepared, self._fit_weights(prepared))
+
+    def _remember_outcome(self, given, y):
+        on_device = is_tensor(given.X) and is_tensor(y)
+        self.classes_ = beside(given.classes, given.X) if on_device else given.classes
+
+    def _targets(self, rows):
+        return one_hot(rows.labels, len(self.classes_))
+
+    def _leaves_out(self):
+        return self.calibrate and self._capabilities.calibrates_left_out
+
+    def _use_left_out(self, prepared, total, scores):
+        if self.calibrate:
+            if scores is None and self._capabilities.calibrates_left_out:
+                scores = self._scores_of_folds(prepared)
+            self.calibration_slope_, self.calibration_offsets_ = self._calibration(
+                prepared.samples, prepared.T, total, scores
+            )
+
+    @bypassed_by_search
+    @bypassed_in_parts
+    def _calibration(self, samples, T, total, loo_scores):
+        """Return slope and offsets of the probabilities."""
+        T, weight = self._counted(samples, T, total)
+        slope, offsets = fit_calibration(loo_scores, T, weight)
+        return slope, beside(offsets, T)
+
+    def _counted(self, samples, T, total):
+        """Return the targets of the samples, and how much each counts in the probabilities."""
+        return T, even_within_classes(total, T, samples.multiplicity)
+
+    def _scores_of_folds(self, prepared):
+        """Return the scores of the samples by models fitted, weights and all, without their fold.
+
+        For models that no row can be left out of in closed form.
+        """
+        X = prepared.samples.X
+        scores = np.zeros((len(X), len(self.classes_)))
+        for held, fitted in self._folds(prepared):
+            found = copy(self)._fit_ridge(*fitted, False)
+            scores[held] = self._linear_scores(X[held], found.beta)
+        return scores
+
+    def _folds(self, prepared):
+        """Yield each fold's samples, and X, T, weights and penalty made of all other samples."""
+        samples, setting = prepared.samples, {n: getattr(self, n) for n in self._weight_parameters}
+        fold = deal_out(*samples)
+        for k in range(fold.max() + 1):
+            held, kept = fold == k, fold != k
+            if not kept.any():
+                return  # all rows are equal: none can be scored by others
+            part = TrainingRows(*(values[kept] for values in samples))
+            seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
+            twin = of_classes(self, seen)
+            rows = twin._fit_rows(part._replace(labels=labels))
+            (importance,) = twin._importances(one_hot_rows(*rows, len(seen)), [setting], {})
+            rows = rows._replace(labels=seen[rows.labels])
+            penalty = self._fit_penalty(self._design(rows.X), rows)
+            total = rows.multiplicity * (1.0 if importance is None else importance)
+            some, T = total > 0.0, one_hot(rows.labels, len(self.classes_))
+            if some.any():
+                yield held, (rows.X[some], T[some], total[some], penalty)
+
+    def _fit_weights(self, prepared):
+        """Return the importance of every training row, or None for ones (slot: weights)."""
+        rows = prepared.rows
+        cost = self._class_cost(rows.labels, rows.multiplicity)
+        return None if cost is None else beside(cost, rows.X)[rows.labels]
+
+    @called_by_search
+    @bypassed_in_parts
+    def _class_cost(self, labels, multiplicity):
+        if self.class_weight is None:
+            return None
+        sizes = class_sizes(to_host(labels), len(self.classes_), to_host(multiplicity))
+        return self._class_cost_of(sizes)
+
+    @called_by_search
+    def _class_cost_of(self, sizes):
+        """Return the cost of classes of these sizes, or None for ones; 1 for a class of size 0."""
+        if self.class_weight is None:
+            return None
+        if isinstance(self.class_weight, dict):
+            return cost_from_dict(self.class_weight, self.classes_)
+        cost, seen = np.ones(len(sizes)), sizes > 0
+        cost[seen] = CLASS_COSTS[self.class_weight](sizes[seen])
+        return cost
+
+    # -- predict ----------------------------------------------------------------------
+
+    def _scores(self, X):
+        scores = self._class_scores(self._check_new(X), difference=len(self.classes_) == 2)
+        require_finite_scores(scores)
+        return scores
+
+    @bypassed_by_search
+    def _class_scores(self, X, difference=False):
+        """Score validated rows; the second class less the first if asked."""
+        beta = self._output_weights()
+        return self._linear_scores(X, beta[:, 1:] - beta[:, :1] if difference else beta)
+
+    @available_if(_calibrates)
+    @bypassed_by_search
+    def predict_proba(self, X):
+        """Return class probabilities, calibrated on leave-one-out scores.
+
+        The predicted class is always the likeliest. Without class costs or memberships,
+        probabilities estimate how often each class occurs among rows with such scores. With them
+        the probabilities are those of a population in which each class has the total weight that
+        it has in the fit, not frequencies in the data; rows of one class count alike. Costs
+        given as ``sample_weight`` give the same scores and probabilities within 0.03 in what was
+        tried: weights also say how many rows there are, which costs do not.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column a class, in the order of ``classes_``.
+        """
+        scores = self._scores(X)
+        if not hasattr(self, "calibration_slope_"):
+            raise AttributeError("predict_proba needs calibrate=True at fit")
+        found = calibrated_probability(
+            to_host(of_both_classes(scores)),
+            self.calibration_slope_,
+            to_host(self.calibration_offsets_),
+        )
+        return beside(found, scores)
+
+
+def _has_intervals(estimator):
+    """Say whether predict_interval exists, or raise the reason why it does not."""
+    if not estimator.intervals:
+        raise AttributeError("predict_interval needs intervals=True at fit")
+    return True
+
+
+class BaseRVFLRegressor(RidgeShell, RegressorMixin, FamilyMember):
+    """The networks of one random layer and one ridge regression on targets that are numbers.
+
+    The output layer has a constant, which is not penalised: a shift of y shifts ``intercept_``
+    and nothing else, and a constant y is predicted as it is.
+    """
+
+    _parameter_constraints = {**RidgeShell._parameter_constraints, "intervals": ["boolean"]}
+
+    output_bias = True  # the free constant, first in the design; no parameter
+
+    def __init__(
+        self,
+        n_hidden=103,
+        activation="sigmoid",
+        C=1.0,
+        *,
+        bias_scale=0.1,
+        intervals=False,
+        random_state=None,
+    ):
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.C = C
+        self.bias_scale = bias_scale
+        self.intervals = intervals
+        self.random_state = random_state
+
+    @bypassed_by_search
+    @bypassed_in_parts
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit the output weights in closed form.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, best standardised (a ``StandardScaler`` before this step).
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets, finite numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row: weight 2 is the row given twice, weight 0 its absence.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        vars(self).pop("_stream", None)  # what partial_fit remembers: fit starts anew
+        prepared = self._prepare(X, y, sample_weight)
+        return self._fit_weighted(prepared, self._fit_weights(prepared))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    @called_by_search
+    @bypassed_in_parts
+    def _check_training(self, X, y, sample_weight=None):
+        """Check what fit was given."""
+        on_device = takes_tensor(self, X)
+        with one_line_errors(self, X, y=y):
+            if on_device:
+                X = check_tensor(self, X, reset=True)
+                y = check_targets_of_tensor(y, len(X))
+            else:
+                X, y = self._validate_training(X, y)
+        return given_targets(X, y, sample_weight)
+
+    @called_by_search
+    @bypassed_in_parts
+    def _validate_training(self, X, y):
+        """Return X and y as arrays the mathematics may trust."""
+        return validate_data(self, X, y, multi_output=True, y_numeric=True, **ARRAY_CHECKS)
+
+    def _remember_outcome(self, given, y):
+        self.n_outputs_ = given.targets.shape[1]
+
+    def _targets(self, rows):
+        return rows.targets
+
+    def _leaves_out(self):
+        return self.intervals
+
+    def _use_left_out(self, prepared, total, scores):
+        for name in ("interval_residuals_", "interval_weights_"):
+            vars(self).pop(name, None)
+        if self.intervals:
+            self.interval_residuals_ = abs(prepared.T - scores)
+            self.interval_weights_ = total
+
+    def _solve_system(self, design, T, weights, further_penalty, leave_out):
+        """Choose C where that is asked for, and solve the ridge with a free constant."""
+        self.C_ = self.C
+        if self.C == "loo":
+            self.C_ = float(PAPER_C[choose_C_with_constant(design, T, PAPER_C, weights)])
+        found = solve_with_constant(design, T, float(self.C_), weights, leave_out)
+        if found.method == "svd":
+            warn_of_lost_columns(self, design)
+        return found
+
+    @bypassed_by_search
+    def _scores(self, X):
+        scores = self._linear_scores(self._check_new(X), self._output_weights())
+        require_finite_scores(scores)
+        return scores
+
+    @bypassed_by_search
+    def predict(self, X):
+        """Return the predicted targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            One column for each target, where y had several.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if self.n_outputs_ == 1 else scores
+
+    @available_if(_has_intervals)
+    def predict_interval(self, X, coverage=0.9):
+        """Return intervals that hold the targets of new rows with a given probability.
+
+        The prediction, less and plus a quantile of the absolute leave-one-out residuals of the
+        training rows: by how much models fitted without a row have missed it. The interval is as
+        wide everywhere. It holds new targets as often as ``coverage`` says where new rows come
+        from where the training rows came from, on average over such rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        coverage : float, default=0.9
+            Between 0 and 1. Of n training rows, at most n / (n + 1) can be asked for.
+
+        Returns
+        -------
+        bounds : ndarray of shape (n_samples, 2) or (n_samples, 2, n_targets)
+            The lower and the upper end. Each target by itself is covered so often, not all
+            together.
+
+        References
+        ----------
+        R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani, "Predictive inference with the
+        jackknife+", Annals of Statistics 49 (2021): this is their jackknife with the quantile of
+        the jackknife+.
+        """
+        predicted = self._scores(X)
+        if not hasattr(self, "interval_residuals_"):
+            raise AttributeError("predict_interval needs intervals=True at fit")
+        half = half_widths(
+            to_host(self.interval_residuals_), to_host(self.interval_weights_), coverage
+        )
+        half = beside(half, predicted)
+        bounds = namespace(predicted).stack([predicted - half, predicted + half], 1)
+        return bounds[:, :, 0] if self.n_outputs_ == 1 else bounds
+
+
+class LeftOutInFolds:
+    """Makes a model refit folds where others leave rows out; not for direct use.
+
+    For weights, or rows, made of the labels of all rows: what they are without one of them has no
+    closed form, and held fixed they know its label.
+    """
+
+    def _leaves_out(self):
+        return False
+
+    def _fit_weighted(self, prepared, importance):
+        """Solve; C is chosen by the errors of samples in folds that the fit has not seen."""
+        if self.C != "loo":
+            return super()._fit_weighted(prepared, importance)
+        folds, chosen = list(self._folds(prepared)), copy(self)
+        chosen._folds = lambda prepared: folds  # made once, for C and for the probabilities
+        rows = prepared.rows
+        total = rows.multiplicity if importance is None else rows.multiplicity * importance
+        T, weight = self._counted(prepared.samples, prepared.T, total)
+        errors = np.empty(len(PAPER_C))
+        for k, C in enumerate(PAPER_C.tolist()):
+            chosen.C = C
+            misses = np.square(T - chosen._scores_of_folds(prepared)).sum(axis=1)
+            errors[k] = weight @ misses
+        chosen.C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
+        found = vars(chosen._fit_weighted(prepared, importance))
+        del found["_folds"]
+        vars(self).update(found | {"C": "loo"})
+        return self
+
+
+class WithGraph:
+    """Adds a graph term to a model; not for direct use."""
+
+    @property
+    def _penalty_parameter(self):
+        return None if self.graph is None else "graph_weight"
+
+    def _penalty_term(self, M, rows):
+        require_finite(M)
+        require_squares(M)
+        return graph_term(M, rows.labels, self.graph, rows.multiplicity)
+
+    def _leaves_out(self):
+        # The graph has seen the label left out: without leave-one-out scores, folds are refitted.
+        return super()._leaves_out() and self.graph is None
+
+    def _fit_penalty(self, design, rows):
+        if self.graph is not None and self.C == "loo":
+            raise ValueError(
+                "C='loo' does not go with a graph, which has seen the label of the row left out; "
+                "choose C by cross-validation, for instance with RVFLGridSearchCV"
+            )
+        return super()._fit_penalty(design, rows)
+
+
+def on_its_side(differences, is_second):
+    """Return differences of scores, above 0 where the second class is predicted, else below.
+
+    Where a probability just reaches its threshold, rounding may have put them on the other side.
+    """
+    xp, tiny = namespace(differences), float(np.finfo(np.float64).tiny)
+    above, below = xp.clip(differences, tiny, None), xp.clip(differences, None, -tiny)
+    return xp.where(is_second, above, below)
+
+
+def of_both_classes(scores):
+    """Return scores of every class, (n, K), where those of two may be given by their difference."""
+    xp = namespace(scores)
+    return xp.hstack([xp.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
+
+
+def require_finite_scores(scores):
+    """Raise where scores are too large to be compared."""
+    if not namespace(scores).isfinite(scores).all():
+        raise ValueError(
+            "the scores overflow: X is far larger than the training rows; "
+            "scale both alike, for instance with StandardScaler"
+        )
+
+
+def remember_device(model, X):
+    """Store where the model is fitted; forget it where that is the host."""
+    for name in ("device_", "dtype_", "engine_"):
+        vars(model).pop(name, None)
+    if is_tensor(X):
+        model.device_, model.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
+
+
+def encode_labels(y, classes):
+    """Return the place of every label among the classes, or raise one line."""
+    try:
+        labels = np.searchsorted(classes, y)
+        np.minimum(labels, len(classes) - 1, out=labels)
+        unknown = classes[labels] != y
+    except TypeError:  # labels that cannot be compared with the classes
+        unknown = np.ones(len(y), bool)
+    if np.any(unknown):
+        label = np.asarray(y)[np.argmax(unknown)]
+        raise ValueError(
+            f"y has the label {label!r}, which is not among the classes {classes.tolist()}"
+        )
+    return labels
+
+
+def of_classes(model, seen):
+    """Return a copy of the model that knows the classes at some places only."""
+    twin = clone(model)
+    vars(twin).update({k: v for k, v in vars(model).items() if k != "_stream"})
+    twin.classes_ = model.classes_[seen]
+    if isinstance(model.class_weight, dict):
+        cost_from_dict(
+            model.class_weight, model.classes_
+        )  # raises for labels that are no class at all
+        known = set(twin.classes_.tolist())
+        twin.class_weight = {c: w for c, w in model.class_weight.items() if c in known}
+    return twin
+
+
+def cost_from_dict(class_weight, classes):
+    """Return the cost of every class, or raise where labels or costs make no sense."""
+    labels = classes.tolist()
+    unknown = [label for label in class_weight if label not in set(labels)]
+    # A class that a fold of the data has no row of may be named, as in scikit-learn; where
+    # other classes are not named, it is rather a mistake.
+    if unknown and not set(labels) <= set(class_weight):
+        raise ValueError(
+            f"class_weight names {unknown[0]!r}, which is not a class of y; "
+            f"the classes are {labels}"
+        )
+    try:
+        cost = np.array([float(class_weight.get(label, 1.0)) for label in labels])
+    except (TypeError, ValueError, OverflowError):
+        cost = np.array([np.nan])
+    if not ((cost >= 1.0 / LARGEST_WEIGHT) & (cost <= LARGEST_WEIGHT)).all():
+        raise ValueError(f"class_weight must hold finite positive numbers; got {class_weight}")
+    return cost
+
+
+def column_name(model, place):
+    """Return what a column of the design is called in a message."""
+    place -= int(model.output_bias)
+    if model._direct_link and 0 <= place < model.n_features_in_ and model._blocks() is None:
+        names = getattr(model, "feature_names_in_", None)
+        return f"column {place if names is None else repr(str(names[place]))}"
+    return "a hidden node" if place >= 0 else "the constant"
+
+
+def warn_of_lost_columns(model, design):
+    """Warn where columns are too small beside the largest one to have a singular value left."""
+    norms = np.zeros(design.n_columns)
+    with np.errstate(over="ignore"):
+        for _, M in design:
+            norms = np.maximum(norms, np.abs(to_host(M)).max(axis=0))
+    least = max(design.n_rows, design.n_columns) * EPS * norms.max()
+    if not ((norms > 0.0) & (norms <= least)).any():
+        return
+    place = int(norms.argmax())
+    warnings.warn(
+        f"{column_name(model, place)} reaches {norms[place]:.0e}: smaller columns and nodes are "
+        "lost to rounding beside it; scale X first, for instance with StandardScaler",
+        LinAlgWarning,
+        stacklevel=7,
+    )

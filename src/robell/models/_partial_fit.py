@@ -1,0 +1,737 @@
+"""``partial_fit`` and ``merge`` of classifiers and regressors: rows read once, in parts.
+
+They rest on the mergeable sums of :mod:`robell._core.ridge.state`, of numbers on those of
+:mod:`robell._core.ridge.target_sums`. Fits that may read the rows several times are in
+:mod:`robell.scale.out_of_core`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgWarning
+from sklearn.base import _fit_context, clone, is_classifier
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from robell._core.array import one_hot, sum_by_group
+from robell._core.membership.distances import require_squares
+from robell._core.membership.frozen import frozen_membership
+from robell._core.membership.reservoir import empty_reservoir, settle
+from robell._core.ridge.calibrate import even_within_classes, fit_calibration
+from robell._core.ridge.loo import place_of_smallest
+from robell._core.ridge.solve import REFINE_BELOW
+from robell._core.ridge.state import (
+    GramSolution,
+    State,
+    drift_p_values,
+    empty,
+    empty_warm_up,
+    end_warm_up,
+    from_plain,
+    left_out_errors,
+    left_out_scores,
+    merge,
+    rows_before_freeze,
+    solve,
+    to_plain,
+    update,
+)
+from robell._core.ridge.target_sums import (
+    empty_targets,
+    left_out_errors_of_targets,
+    solve_targets,
+    update_targets,
+)
+from robell._core.ridge.twins import find_twins
+from robell.models._estimator import (
+    PAPER_C,
+    Prepared,
+    column_name,
+    cost_from_dict,
+    of_classes,
+    one_hot_rows,
+    remember_device,
+    require_own_fit,
+)
+from robell.models._validation import (
+    ARRAY_CHECKS,
+    TargetRows,
+    TrainingRows,
+    as_columns,
+    draw_seed,
+    one_line_errors,
+    uses_device,
+    weights_of_part,
+)
+
+# What sums already taken depend on
+FIXED_PARAMETERS = ("n_hidden", "activation", "bias_scale", "output_bias", "direct_link")
+FIXED_PARAMETERS += ("kernel_width", "rho", "views")
+RESERVOIR = 2048  # distinct rows kept of every class
+LANDMARKS = 512  # of every class
+WARM_UP = 4096  # distinct rows before memberships are frozen
+WARM_UP_OF_EACH_CLASS = 32  # of every class, unless the warm-up becomes too long
+LONGEST_WARM_UP = 65536
+DRIFT_CHANCE = 1e-6  # warn of what would happen by chance this seldom
+INACCURATE_BELOW = 1e-12  # rcond at which output weights keep about six digits
+SOLVED = ("coef_", "intercept_", "solver_", "C_", "kernel_width_")
+SOLVED += ("calibration_slope_", "calibration_offsets_")
+SOLVED += ("interval_residuals_", "interval_weights_")
+
+
+class DriftWarning(UserWarning):
+    """Later rows differ from those a stream's memberships were frozen with."""
+
+
+@dataclass
+class Stream:
+    """What an estimator remembers between calls of partial_fit."""
+
+    state: State
+    seed: int
+    parameters: dict[str, Any]  # values that must not change any more
+    told_of_drift: bool = False
+    solved: bool = False  # whether the fitted attributes are those of all rows seen
+
+
+class Sample(NamedTuple):
+    """The rows kept of a stream; equal ones, which are left out together, also merged."""
+
+    T: np.ndarray  # targets: one-hot of classes
+    counted: np.ndarray  # how many rows seen each stands for, with its weight
+    merged: tuple[np.ndarray, ...]  # rows, targets, weights and counts of the merged rows
+    group: np.ndarray | slice  # the merged row of every row
+    seen: np.ndarray | None = None  # how many rows seen each stands for; of classes
+
+
+class Found(NamedTuple):
+    """A solution, and what it was found with."""
+
+    solution: GramSolution
+    C: float
+    cost: np.ndarray | None
+    sample: Sample | None
+
+
+def take_part(model, X, y, classes, sample_weight):
+    """Do what ``partial_fit`` does: check a part of the rows, and add it to the sums."""
+    given = model
+    if uses_device(X):
+        raise TypeError("partial_fit takes arrays, not tensors: give X.cpu()")
+    model._require_penalty()
+    require_own_fit(model, "partial_fit", called=("_fit_features",))
+    if "_stream" not in vars(model):
+        model = copy(model)  # rows that cannot be used leave nothing behind
+        if "coef_" in vars(model):
+            warnings.warn(
+                "partial_fit starts anew: the rows given to fit earlier are not part of it",
+                UserWarning,
+                stacklevel=4,
+            )
+        remember_device(model, None)
+        with one_line_errors(model, X):
+            X = validate_data(model, X, **ARRAY_CHECKS)
+        model._expect(y, classes, first=True)
+        seed = draw_seed(model.random_state)
+        fixed = {name: getattr(model, name) for name in FIXED_PARAMETERS if hasattr(model, name)}
+        model._stream = Stream(model._begin(seed), seed, fixed)
+    else:
+        for name, value in model._stream.parameters.items():
+            if differ(getattr(model, name), value):
+                raise ValueError(
+                    f"{name} was changed from {value!r} to {getattr(model, name)!r} between calls "
+                    "of partial_fit; start anew with a clone"
+                )
+        model._expect(y, classes, first=False)
+        require_sample(model, model._stream.state)
+        if not _is_usable(model, X):
+            with one_line_errors(model, X):
+                X = validate_data(model, X, reset=False, **ARRAY_CHECKS)
+    rows = model._rows_of(X, y, sample_weight)
+    stream = model._stream
+    remember(model, replace(stream, state=model._updated(stream.state, *rows)))
+    given.__dict__ = vars(model)
+    tell_of_drift(given)
+    return given
+
+
+def remember(model, stream):
+    """Store the rows seen so far, and forget what earlier ones were solved for."""
+    for name in SOLVED:
+        vars(model).pop(name, None)
+    model._stream = replace(stream, solved=False)
+
+
+def _is_usable(model, X):
+    """Say whether X is plainly what validation returns, which takes a tenth of a batch."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.flags.c_contiguous
+        and len(X) > 0
+        and X.shape[1] == model.n_features_in_
+        and not hasattr(model, "feature_names_in_")
+        and bool(np.isfinite(X).all())
+    )
+
+
+def tell_of_drift(model):
+    """Warn where later rows differ from those that memberships were frozen with."""
+    stream = model._stream
+    state = stream.state
+    if state.frozen is None or stream.told_of_drift:
+        return
+    message = None
+    p_values = drift_p_values(state)
+    c = int(p_values.argmin())
+    smallest, supposed = int(state.sizes.argmin()), state.frozen.minority
+    difference = state.sizes[supposed] - state.sizes[smallest]
+    if p_values[c] < DRIFT_CHANCE:
+        message = (
+            f"{state.beyond[c]:g} of {state.later[c]:g} later rows of class "
+            f"{model.classes_[c]!r} are further from its mean than all rows before the freeze"
+        )
+    elif difference > 5.0 * np.sqrt(state.sizes[supposed] + state.sizes[smallest]):
+        message = (
+            f"class {model.classes_[supposed]!r} was the smallest at the freeze, and now "
+            f"{model.classes_[smallest]!r} is"
+        )
+    if message is not None:
+        stream.told_of_drift = True
+        warnings.warn(
+            f"the stream has drifted: {message}; memberships of new rows are those of the "
+            "past (see drift_), so consider starting anew",
+            DriftWarning,
+            stacklevel=3,
+        )
+
+
+def needs_sample(model):
+    """Say whether a sample of the rows is needed, for rows to be left out."""
+    return model._leaves_out() or model.C == "loo"
+
+
+def require_sample(model, state):
+    """Raise where a sample of the rows is needed and none was kept."""
+    if state.reservoir is None and needs_sample(model):
+        parameter = "calibrate" if is_classifier(model) else "intervals"
+        raise ValueError(
+            f'{parameter}=True and C="loo" need a sample of the rows, and none '
+            "was kept: set them before the first call of partial_fit"
+        )
+
+
+class Streaming:
+    """What ``partial_fit`` and ``merge`` of classifiers and regressors share; not for direct use.
+
+    An ordinary ``fit`` sets plain attributes. A stream forgets those in ``SOLVED`` with every part,
+    and finds them from its sums when one is first read: solving at every batch would cost more
+    than the batch, since probabilities alone need the scores of thousands of rows left out.
+    """
+
+    def __getattr__(self, name):
+        """Find what a stream has not been solved for; asked only where an attribute is missing."""
+        if name in SOLVED:
+            try:
+                self._ensure_solved()
+            except ValueError as error:  # hasattr knows AttributeError only
+                raise AttributeError(f"{type(self).__name__} has no {name} yet: {error}") from error
+        return object.__getattribute__(self, name)
+
+    def _scores(self, X):
+        self._ensure_solved()
+        return super()._scores(X)
+
+    def _ensure_solved(self):
+        """Find the output weights of the rows seen, where there are rows they do not know yet."""
+        stream = vars(self).get("_stream")
+        if stream is not None and not stream.solved:
+            self._solve(stream.state)
+            stream.solved = True
+
+    def _solve(self, state):
+        """Set the attributes named in SOLVED to those of the rows seen."""
+        if not state.sizes.any():
+            raise ValueError(f"this {type(self).__name__} has seen no row of positive weight yet")
+        if state.warming_up:
+            self._solve_from_rows(state.reservoir)
+            return
+        found = self._solve_from_sums(state)
+        rcond, kept = found.solution.factor.rcond, state.reservoir
+        if rcond < REFINE_BELOW and state.frozen is None and kept is not None and kept.complete:
+            self._solve_from_rows(kept)
+            return
+        if rcond < INACCURATE_BELOW:
+            column = column_name(self, found.solution.worst)
+            warnings.warn(
+                f"the normal equations are ill-conditioned (rcond {rcond:.0e}, most of all by "
+                f"{column}), and the rows that could refine their solution are gone: scale the "
+                "columns, or choose a smaller C or fewer nodes",
+                LinAlgWarning,
+                stacklevel=4,
+            )
+        self._set_solution(state, found)
+
+    # -- what the kinds of models decide -----------------------------------------------
+
+    def _expect(self, y, classes, first):
+        """Set what is predicted at the first call; raise where a later one is given another."""
+        raise NotImplementedError
+
+    def _begin(self, seed):
+        """Draw the random layer and return the state before any row."""
+        raise NotImplementedError
+
+    def _target_columns(self, outcome):
+        """Return what is predicted as targets of the ridge, one column each."""
+        raise NotImplementedError
+
+    def _summed(self, state, X, outcome, weight, keys=None):
+        """Return the state after more rows of a pass; ``keys`` are theirs in the reservoir."""
+        raise NotImplementedError
+
+    def _updated(self, state, X, outcome, weight):
+        """Return the state after more rows of a stream."""
+        return self._summed(state, X, outcome, weight)
+
+    def _solve_from_sums(self, state):
+        """Return what the sums say: see ``Found``."""
+        raise NotImplementedError
+
+    def _set_solution(self, state, found):
+        """Set the fitted attributes to what was found."""
+        raise NotImplementedError
+
+    def _solve_from_rows(self, reservoir):
+        """Do what ``fit`` does with the rows kept, which are all rows seen."""
+        raise NotImplementedError
+
+    def _require_penalty(self):
+        if self.C != "loo" and np.isinf(self.C):
+            raise ValueError(
+                "C=inf needs all rows at once: sums of their products do not hold the solution of "
+                "smallest norm; call fit, or give a large C"
+            )
+
+    # -- merge -------------------------------------------------------------------------
+
+    def merge(self, other):
+        """Add the rows that another model has seen in its own calls of partial_fit.
+
+        Parameters
+        ----------
+        other : estimator
+            Of the same kind, parameters, classes or targets, and ``random_state`` (an int); it is
+            not changed.
+
+        Returns
+        -------
+        self : object
+            The model of the rows of both.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from robell import RVFLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> here, there = (RVFLClassifier(random_state=0) for _ in range(2))
+        >>> here = here.partial_fit(X[::2], y[::2], classes=[0, 1, 2])
+        >>> there = there.partial_fit(X[1::2], y[1::2], classes=[0, 1, 2])
+        >>> here.merge(there).score(X, y) > 0.9
+        True
+        """
+        for model in (self, other):
+            if "_stream" not in vars(model):
+                raise ValueError("merge needs two models fitted by partial_fit")
+        mine, theirs = self._stream, other._stream
+        outcome, name = "n_outputs_", "number of targets"
+        if is_classifier(self):
+            outcome, name = "classes_", "classes"
+        of_both = [vars(model).get(outcome) for model in (self, other)]
+        if type(self) is not type(other) or not np.array_equal(*of_both):
+            raise ValueError(f"merge needs two models of the same kind and {name}")
+        if (
+            differ(mine.parameters, theirs.parameters)
+            or self.n_features_in_ != other.n_features_in_
+        ):
+            raise ValueError("merge needs two models of the same parameters and features")
+        if mine.seed != theirs.seed:
+            raise ValueError(
+                "merge needs two models of the same random layer: give both the same int as "
+                "random_state"
+            )
+        state = merge(mine.state, theirs.state, self._features)
+        remember(self, replace(mine, state=state))
+        tell_of_drift(self)
+        return self
+
+    # -- files -------------------------------------------------------------------------
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        if "_stream" in state:
+            stream = state["_stream"]
+            # Dicts, lists and arrays only: files can be read without trusting our classes.
+            state["_stream"] = {**vars(stream), "state": to_plain(stream.state)}
+        return state
+
+    def __setstate__(self, state):
+        if "_stream" in state:
+            plain = state["_stream"]
+            stream = Stream(**{**plain, "state": from_plain(plain["state"])})
+            # Files of earlier versions keep what an earlier solution was.
+            outdated = () if stream.solved else SOLVED
+            state = {name: state[name] for name in state if name not in outdated}
+            state["_stream"] = stream
+        super().__setstate__(state)
+
+
+class StreamingMixin(Streaming):
+    """Adds ``partial_fit`` to a classifier of the family; not for direct use."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Fit to some more rows.
+
+        After any number of calls the model is that of all rows given so far. The output weights
+        are found when they are first needed, so a call costs little more than its features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Some rows.
+        y : array-like of shape (n_samples,)
+            Their class labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that may ever occur. Needed at the first call, optional later.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row, as in ``fit``.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Notes
+        -----
+        ``C``, ``class_weight`` and ``calibrate`` may change between calls; they are applied when
+        the output weights are found. Probabilities, and ``C="loo"``, come from exact
+        leave-one-out scores of a sample of the rows: all of them up to 2,048 distinct rows a
+        class, a uniform sample beyond. Models of the same ``random_state`` can be merged. Files
+        of such a model hold that sample. See ``docs/guide/streaming.md``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from robell import RVFLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RVFLClassifier(random_state=0)
+        >>> for start in range(0, 150, 50):
+        ...     batch = slice(start, start + 50)
+        ...     model = model.partial_fit(X[batch], y[batch], classes=[0, 1, 2])
+        >>> whole = RVFLClassifier(random_state=0).fit(X, y)
+        >>> bool(np.allclose(model.coef_, whole.coef_, rtol=0, atol=1e-10))
+        True
+        """
+        return take_part(self, X, y, classes, sample_weight)
+
+    def _expect(self, y, classes, first):
+        if first:
+            if classes is None and "coef_" not in vars(self):
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            self._set_outcome(self.classes_ if classes is None else classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={np.unique(classes).tolist()} is not the same as on the last call of "
+                f"partial_fit, {self.classes_.tolist()}"
+            )
+        if isinstance(self.class_weight, dict):
+            cost_from_dict(self.class_weight, self.classes_)
+
+    def _begin(self, seed):
+        """Draw the random layer and return the state before any row."""
+        n_features = self.n_features_in_
+        nothing = TrainingRows(np.empty((0, n_features)), np.empty(0, np.intp), np.empty(0))
+        self._fit_features(nothing, seed)
+        n_classes, n_columns = len(self.classes_), self._n_columns()
+        if self._capabilities.weighs_by_membership:
+            return empty_warm_up(n_classes, n_columns, n_features, seed)
+        reservoir = None
+        if needs_sample(self):
+            reservoir = empty_reservoir(n_classes, n_features, seed, RESERVOIR)
+        return empty(n_classes, n_columns, reservoir)
+
+    def _target_columns(self, labels):
+        return one_hot(labels, len(self.classes_))
+
+    def _summed(self, state, X, labels, weight, keys=None):
+        return update(state, X, labels, weight, self._features, keys)
+
+    def _updated(self, state, X, labels, weight):
+        if self._capabilities.weighs_by_membership:
+            require_squares(X)  # now, not when the memberships are computed
+        if not state.warming_up or not len(X):
+            return update(state, X, labels, weight, self._features)
+        ends = rows_before_freeze(state, X, labels, WARM_UP, WARM_UP_OF_EACH_CLASS, LONGEST_WARM_UP)
+        state = update(state, X[:ends], labels[:ends], weight[:ends], self._features)
+        if ends is None:
+            return state
+        width = None if self.kernel_width == "scale" else float(self.kernel_width)
+        state = end_warm_up(state, width, float(self.rho), LANDMARKS, RESERVOIR, self._features)
+        return update(state, X[ends:], labels[ends:], weight[ends:], self._features)
+
+    # -- the solution of the rows seen --------------------------------------------------
+
+    def _solve_from_sums(self, state):
+        self._require_penalty()
+        cost, sample = self._class_cost_of(state.sizes), None
+        if needs_sample(self):
+            sample = self._sample(state, cost)
+        C = self.C
+        if C == "loo":
+            errors = left_out_errors(
+                state, cost, PAPER_C, self._features, sample.merged, self._blocks()
+            )
+            C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
+        return Found(solve(state, float(C), cost, self._blocks()), C, cost, sample)
+
+    def _set_solution(self, state, found):
+        self.C_ = found.C
+        self.solver_ = found.solution.method
+        if state.frozen is not None:
+            self.kernel_width_ = state.frozen.means.landmarks.width
+        if self.calibrate:
+            scores = self._scores_of_sample(state, found)
+            T, counted = found.sample.T, found.sample.counted
+            self.calibration_slope_, self.calibration_offsets_ = fit_calibration(
+                scores[found.sample.group], T, even_within_classes(counted, T, found.sample.seen)
+            )
+        self._set_output_weights(found.solution.beta)
+
+    def _scores_of_sample(self, state, found):
+        """Return the scores of the merged rows kept by the model fitted without each."""
+        X, T, weight, _ = found.sample.merged
+        return left_out_scores(found.solution, self._features, X, T, weight, self._blocks())
+
+    def _sample(self, state, cost):
+        """Return the rows kept, their weights in the sums, and what they stand for."""
+        require_sample(self, state)
+        kept = settle(state.reservoir)
+        T, weight = one_hot(kept.labels, len(self.classes_)), kept.weight.copy()
+        if state.frozen is not None:
+            found = frozen_membership(state.frozen, kept.rows, kept.labels, kept.keys)
+            weight *= found.membership
+        if cost is not None:
+            weight *= cost[kept.labels]
+        known = np.bincount(kept.labels, weights=kept.weight, minlength=len(self.classes_))
+        stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
+        sample = merged_sample(kept.rows, T, weight, weight * stands_for)
+        return sample._replace(seen=kept.weight * stands_for)
+
+    def _solve_from_rows(self, reservoir):
+        """Do what ``fit`` does with the rows kept, which are all rows seen."""
+        kept = settle(reservoir)
+        seen = np.unique(kept.labels)
+        twin = of_classes(self, seen)  # memberships and costs are those of the classes seen
+        places = np.searchsorted(seen, kept.labels)
+        importance = twin._fit_weights(one_hot_rows(kept.rows, places, kept.weight, len(seen)))
+        twin.classes_ = self.classes_
+        twin._fit_weighted(
+            one_hot_rows(kept.rows, kept.labels, kept.weight, len(self.classes_)), importance
+        )
+        vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
+
+    @property
+    def drift_(self):
+        """What later rows say about the memberships frozen after the warm-up, class by class.
+
+        A dict of arrays: ``n_later`` (rows since the freeze), ``n_beyond`` (those of them whose
+        radius exceeds the frozen largest one), ``largest_radius``, ``frozen_radius``, and
+        ``p_value``, the chance of at least as many of them had nothing changed.
+        """
+        stream = vars(self).get("_stream")
+        if stream is None or stream.state.frozen is None:
+            raise AttributeError("drift_ exists once partial_fit has frozen memberships")
+        state = stream.state
+        return {
+            "n_later": state.later.copy(),
+            "n_beyond": state.beyond.copy(),
+            "largest_radius": state.largest_radius.copy(),
+            "frozen_radius": state.frozen.r_max.copy(),
+            "p_value": drift_p_values(state),
+        }
+
+
+class StreamingTargetsMixin(Streaming):
+    """Adds ``partial_fit`` to a regressor of the family; not for direct use."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, sample_weight=None):
+        """Fit to some more rows.
+
+        After any number of calls the model is that of all rows given so far. The output weights
+        are found when they are first needed, so a call costs little more than its features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Some rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row, as in ``fit``.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Notes
+        -----
+        ``C`` may change between calls; it is applied when the output weights are found. Intervals,
+        and ``C="loo"``, come from exact leave-one-out residuals of a sample of the rows: all of
+        them up to 2,048 distinct rows, a uniform sample beyond. Models of the same
+        ``random_state`` can be merged. Files of such a model hold that sample.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_diabetes
+        >>> from robell import RVFLRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = RVFLRegressor(random_state=0)
+        >>> for start in range(0, 442, 100):
+        ...     batch = slice(start, start + 100)
+        ...     model = model.partial_fit(X[batch], y[batch])
+        >>> whole = RVFLRegressor(random_state=0).fit(X, y)
+        >>> bool(np.allclose(model.predict(X), whole.predict(X)))
+        True
+        """
+        return take_part(self, X, y, None, sample_weight)
+
+    def _expect(self, y, classes, first):
+        n_targets = self._outcome_of_part(y, None)
+        if first:
+            self._set_outcome(n_targets)
+        require_targets(self, n_targets)
+
+    def _outcome_of_part(self, y, sample_weight):
+        shape = np.shape(y)
+        if len(shape) not in (1, 2):
+            raise ValueError(f"y must have one or two dimensions; its shape is {shape}")
+        if sample_weight is not None and not np.any(np.asarray(sample_weight) != 0):
+            return None
+        return 1 if len(shape) == 1 else shape[1]
+
+    def _joint_outcome(self, parts):
+        if len(set(parts)) > 1:
+            raise ValueError(f"parts differ in their number of targets: {sorted(set(parts))}")
+        return parts[0]
+
+    def _set_outcome(self, outcome):
+        self.n_outputs_ = int(outcome)
+
+    def _require_rows(self, sizes):
+        """Raise nothing: any rows of positive weight will do."""
+
+    def _begin(self, seed):
+        """Draw the random layer and return the state before any row."""
+        n_features, n_targets = self.n_features_in_, self.n_outputs_
+        nothing = TargetRows(np.empty((0, n_features)), np.empty((0, n_targets)), np.empty(0))
+        self._fit_features(nothing, seed)
+        reservoir = None
+        if needs_sample(self):
+            reservoir = empty_reservoir(1, n_features + n_targets, seed, RESERVOIR)
+        return empty_targets(n_targets, self._n_columns(), reservoir)
+
+    def _rows_of(self, X, y, sample_weight):
+        """Return the rows of positive weight, their targets and their weights."""
+        with one_line_errors(self, X, y=y):
+            y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        T = as_columns(y)
+        check_consistent_length(X, T)
+        require_targets(self, T.shape[1])
+        weight = weights_of_part(sample_weight, len(X))
+        present = weight > 0
+        if present.all():
+            return X, T, weight
+        return X[present], T[present], weight[present]
+
+    def _target_columns(self, targets):
+        return targets
+
+    def _summed(self, state, X, targets, weight, keys=None):
+        return update_targets(state, X, targets, weight, self._features, keys)
+
+    # -- the solution of the rows seen --------------------------------------------------
+
+    def _solve_from_sums(self, state):
+        self._require_penalty()
+        C, sample = self.C, None
+        if needs_sample(self):
+            sample = self._sample(state)
+        if C == "loo":
+            errors = left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
+            C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
+        return Found(solve_targets(state, self.n_outputs_, float(C)), C, None, sample)
+
+    def _set_solution(self, state, found):
+        beta, shift = found.solution.beta, found.solution.shift
+        self.C_ = found.C
+        self.intercept_ = beta[0] - shift @ beta
+        self.solver_ = found.solution.method
+        if self.intervals:
+            X, T, weight, _ = found.sample.merged
+            scores = left_out_scores(found.solution, self._features, X, T, weight)
+            self.interval_residuals_ = np.abs(found.sample.T - scores[found.sample.group])
+            self.interval_weights_ = found.sample.counted
+        self.coef_ = beta[1:]
+
+    def _sample(self, state):
+        """Return the rows kept, their weights in the sums, and what they stand for."""
+        require_sample(self, state)
+        X, T, weight = self._rows_kept(state.reservoir)
+        return merged_sample(X, T, weight, weight * (state.sizes[0] / weight.sum()))
+
+    def _rows_kept(self, reservoir):
+        kept, n = settle(reservoir), self.n_features_in_
+        return np.ascontiguousarray(kept.rows[:, :n]), kept.rows[:, n:], kept.weight
+
+    def _solve_from_rows(self, reservoir):
+        rows = TargetRows(*self._rows_kept(reservoir))
+        twin = clone(self)
+        vars(twin).update({k: v for k, v in vars(self).items() if k != "_stream"})
+        n = len(rows.X)
+        twin._fit_weighted(Prepared(rows, rows, rows.targets, np.arange(n), n), None)
+        vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
+
+
+def require_targets(model, n_targets):
+    """Raise where rows have another number of targets than those before."""
+    if n_targets != model.n_outputs_:
+        raise ValueError(f"y has {n_targets} targets, and {model.n_outputs_} on the calls before")
+
+
+def merged_sample(X, T, weight, counted):
+    """Return rows kept of a stream, equal ones merged."""
+    twins = find_twins(X)
+    if twins is None:
+        return Sample(T, counted, (X, T, weight, counted), slice(None))
+    merged_weight, merged_T = twins.merge(weight, T)
+    merged_counts = sum_by_group(counted, twins.group, len(twins.first))
+    return Sample(T, counted, (X[twins.first], merged_T, merged_weight, merged_counts), twins.group)
+
+
+def differ(a, b):
+    """Say whether two values differ; arrays within them are compared as they are written."""
+    try:
+        return bool(a != b)
+    except ValueError:
+        return repr(a) != repr(b)
