@@ -16,7 +16,7 @@ from robell._core.ridge.calibrate import (
     even_within_classes,
     fit_calibration,
 )
-from robell._core.ridge.folds import deal_out
+from robell._core.ridge.twins import deal_out
 from robell.models._family import (
     FamilyClassifier,
     of_both_classes,

@@ -6,8 +6,9 @@ from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
 
 from robell._core.array import beside, namespace, to_host
-from robell._core.ridge.constant import choose_C_with_constant, solve_with_constant
-from robell._core.ridge.intervals import half_widths
+from robell._core.ridge.calibrate import half_widths
+from robell._core.ridge.constant import WithConstant
+from robell._core.ridge.solve import choose_C, solve_system
 from robell.models._family import FamilyRegressor, require_finite_scores
 from robell.models._shell import PAPER_C, RidgeShell
 
@@ -85,10 +86,10 @@ class BaseRVFLRegressor(RidgeShell, FamilyRegressor):
 
     def _solve_system(self, design, T, weights, further_penalty, leave_out):
         """Choose C where that is asked for, and solve the ridge with a free constant."""
-        self.C_ = self.C
+        system, self.C_ = WithConstant(design, T, weights), self.C
         if self.C == "loo":
-            self.C_ = float(PAPER_C[choose_C_with_constant(design, T, PAPER_C, weights)])
-        found = solve_with_constant(design, T, float(self.C_), weights, leave_out)
+            self.C_ = float(PAPER_C[choose_C(system, PAPER_C)])
+        found = solve_system(system, float(self.C_), leave_out)
         if found.method == "svd":
             self._warn_of_lost_columns(design)
         return found

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.linalg import LinAlgWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from robell._core.array import beside, in_double_precision, is_tensor, namespace, to_host
+from robell._core.array import EPS, beside, in_double_precision, is_tensor, namespace, to_host
 from robell._core.layers.activations import ACTIVATIONS
 from robell._core.layers.features import (
     RowBlocks,
@@ -39,8 +39,7 @@ from robell._core.layers.features import (
     draw_random_layer,
     hidden_output,
 )
-from robell._core.ridge.loo import choose_C
-from robell._core.ridge.solve import EPS, solve_ridge
+from robell._core.ridge.solve import System, choose_C, solve_system
 from robell._core.ridge.twins import find_twins
 from robell.models._capabilities import Capabilities
 from robell.models._validation import TrainingRows, draw_seed
@@ -229,12 +228,10 @@ class RidgeShell:
 
     def _solve_system(self, design, T, weights, further_penalty, leave_out):
         """Choose C where that is asked for, and solve the ridge on a design matrix."""
-        self.C_ = self.C
+        system, self.C_ = System(design, T, weights, further_penalty), self.C
         if self.C == "loo":
-            candidates = self._C_factor * PAPER_C
-            self.C_ = float(PAPER_C[choose_C(design, T, candidates, weights, further_penalty)])
-        C = float(self.C_) * self._C_factor
-        found = solve_ridge(design, T, C, weights, leave_out, further_penalty)
+            self.C_ = float(PAPER_C[choose_C(system, self._C_factor * PAPER_C)])
+        found = solve_system(system, float(self.C_) * self._C_factor, leave_out)
         if found.method == "svd":
             self._warn_of_lost_columns(design)
         return found

@@ -1,6 +1,6 @@
 """Regressors of rows that are read once, in parts: ``partial_fit`` and ``merge``.
 
-They rest on the sums of :mod:`robell._core.ridge.target_sums`.
+They rest on the sums of :mod:`robell._core.ridge.state`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_consistent_length
 
 from robell._core.membership.reservoir import empty_reservoir, settle
 from robell._core.ridge.loo import place_of_smallest
-from robell._core.ridge.state import left_out_scores
-from robell._core.ridge.target_sums import (
+from robell._core.ridge.state import (
     empty_targets,
     left_out_errors_of_targets,
+    left_out_scores,
     solve_targets,
     update_targets,
 )
