@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from robell import IntuitionisticFuzzyRVFLClassifier, RoBellRVFLClassifier, RVFLClassifier
 from robell._core.balls.graphs import graph_term
-from robell._core.ridge.folds import deal_out
+from robell._core.ridge.twins import deal_out
 
 GRAPHS = {"score_power": 1, "class_weight": "ratio", "graph": "lda"}
 QUIET = pytest.mark.filterwarnings("ignore:all rows of class:UserWarning")

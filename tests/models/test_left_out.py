@@ -19,7 +19,7 @@ from robell import (
     RVFLClassifier,
 )
 from robell._core.ridge.calibrate import even_within_classes, fit_calibration
-from robell._core.ridge.folds import FOLDS, FOLDS_OF_MANY, MANY, deal_out
+from robell._core.ridge.twins import FOLDS, FOLDS_OF_MANY, MANY, deal_out
 from robell.models._estimator import PAPER_C
 
 FOLDED = {

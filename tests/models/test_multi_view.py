@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from robell import MultiViewRVFLClassifier, RVFLClassifier, paper_grid
 from robell._core.balls.graphs import graph_term
 from robell._core.ridge.calibrate import fit_calibration
-from robell._core.ridge.folds import deal_out
+from robell._core.ridge.twins import deal_out
 from robell.models import multi_view as module
 from robell.scale.out_of_core import OutOfCoreFit
 

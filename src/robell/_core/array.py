@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+EPS = float(np.finfo(np.float64).eps)
 SMALL_PRODUCT = 1_000_000  # multiplications up to which OpenBLAS does not copy its operands first
 
 

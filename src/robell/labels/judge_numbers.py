@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robell._core.labels.numbers import NumberNoise, fit_number_noise, spread_of
-from robell._core.ridge.intervals import half_widths
+from robell._core.ridge.calibrate import half_widths
 from robell.models.noise_robust import LeftOutScores
 
 ROUNDS = 1  # how often the members are fitted again, suspect rows counting less

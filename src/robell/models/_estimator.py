@@ -43,7 +43,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from robell._core.array import beside, in_double_precision, is_tensor, namespace, one_hot, to_host
+from robell._core.array import (
+    EPS,
+    beside,
+    in_double_precision,
+    is_tensor,
+    namespace,
+    one_hot,
+    to_host,
+)
 from robell._core.balls.graphs import graph_term
 from robell._core.labels.missing import require_labels
 from robell._core.layers.activations import ACTIVATIONS
@@ -59,13 +67,12 @@ from robell._core.ridge.calibrate import (
     calibrated_probability,
     even_within_classes,
     fit_calibration,
+    half_widths,
 )
-from robell._core.ridge.constant import choose_C_with_constant, solve_with_constant
-from robell._core.ridge.folds import deal_out
-from robell._core.ridge.intervals import half_widths
-from robell._core.ridge.loo import choose_C, place_of_smallest
-from robell._core.ridge.solve import EPS, require_finite, solve_ridge
-from robell._core.ridge.twins import find_twins
+from robell._core.ridge.constant import WithConstant
+from robell._core.ridge.loo import place_of_smallest
+from robell._core.ridge.solve import System, choose_C, require_finite, solve_system
+from robell._core.ridge.twins import deal_out, find_twins
 from robell.models._validation import (
     ARRAY_CHECKS,
     LARGEST_WEIGHT,
@@ -549,12 +556,10 @@ class RidgeShell:
     @bypassed_in_parts
     def _solve_system(self, design, T, weights, further_penalty, leave_out):
         """Choose C where that is asked for, and solve the ridge on a design matrix."""
-        self.C_ = self.C
+        system, self.C_ = System(design, T, weights, further_penalty), self.C
         if self.C == "loo":
-            candidates = self._C_factor * PAPER_C
-            self.C_ = float(PAPER_C[choose_C(design, T, candidates, weights, further_penalty)])
-        C = float(self.C_) * self._C_factor
-        found = solve_ridge(design, T, C, weights, leave_out, further_penalty)
+            self.C_ = float(PAPER_C[choose_C(system, self._C_factor * PAPER_C)])
+        found = solve_system(system, float(self.C_) * self._C_factor, leave_out)
         if found.method == "svd":
             warn_of_lost_columns(self, design)
         return found
@@ -961,10 +966,10 @@ class BaseRVFLRegressor(RidgeShell, RegressorMixin, FamilyMember):
 
     def _solve_system(self, design, T, weights, further_penalty, leave_out):
         """Choose C where that is asked for, and solve the ridge with a free constant."""
-        self.C_ = self.C
+        system, self.C_ = WithConstant(design, T, weights), self.C
         if self.C == "loo":
-            self.C_ = float(PAPER_C[choose_C_with_constant(design, T, PAPER_C, weights)])
-        found = solve_with_constant(design, T, float(self.C_), weights, leave_out)
+            self.C_ = float(PAPER_C[choose_C(system, PAPER_C)])
+        found = solve_system(system, float(self.C_), leave_out)
         if found.method == "svd":
             warn_of_lost_columns(self, design)
         return found

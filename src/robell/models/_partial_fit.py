@@ -1,7 +1,7 @@
 """``partial_fit`` and ``merge`` of classifiers and regressors: rows read once, in parts.
 
 They rest on the mergeable sums of :mod:`robell._core.ridge.state`, of numbers on those of
-:mod:`robell._core.ridge.target_sums`. Fits that may read the rows several times are in
+:mod:`robell._core.ridge.state`. Fits that may read the rows several times are in
 :mod:`robell.scale.out_of_core`.
 """
 
@@ -30,21 +30,19 @@ from robell._core.ridge.state import (
     State,
     drift_p_values,
     empty,
+    empty_targets,
     empty_warm_up,
     end_warm_up,
     from_plain,
     left_out_errors,
+    left_out_errors_of_targets,
     left_out_scores,
     merge,
     rows_before_freeze,
     solve,
+    solve_targets,
     to_plain,
     update,
-)
-from robell._core.ridge.target_sums import (
-    empty_targets,
-    left_out_errors_of_targets,
-    solve_targets,
     update_targets,
 )
 from robell._core.ridge.twins import find_twins

@@ -10,8 +10,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from robell._core.layers.features import design_matrix, draw_random_layer, hidden_output
-from robell._core.ridge.blocks import Blocks, left_out_errors, solve_blocks
-from robell._core.ridge.loo import place_of_smallest
+from robell._core.ridge.blocks import Blocks, InBlocks
+from robell._core.ridge.solve import choose_C, solve_system
 from robell._tools.names import did_you_mean
 from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities, WithGraph
 from robell.models._partial_fit import StreamingMixin
@@ -220,12 +220,11 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
         """Solve for all views together."""
         if self._n_views() == 1:
             return super()._fit_ridge(X, T, weights, further_penalty, leave_out)
-        design, blocks, self.C_ = self._design(X), self._blocks(), self.C
+        system = InBlocks(self._design(X), T, weights, self._blocks(), further_penalty)
+        self.C_ = self.C
         if self.C == "loo":
-            errors = left_out_errors(design, T, PAPER_C, weights, blocks)
-            self.C_ = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
-        C = float(self.C_)
-        return solve_blocks(design, T, C, weights, leave_out, blocks, further_penalty)
+            self.C_ = float(PAPER_C[choose_C(system, PAPER_C)])
+        return solve_system(system, float(self.C_), leave_out)
 
     def _penalty_term(self, M, rows):
         """Return the graph terms of the views, none between them."""

@@ -13,8 +13,8 @@ from robell._core.layers.features import RowBlocks, draw_random_layer, hidden_ou
 from robell._core.membership.distances import require_squares, squared_distances
 from robell._core.membership.equations import scale_kernel_width
 from robell._core.ridge import kernels
-from robell._core.ridge.blocks import Blocks, left_out_errors, solve_blocks
-from robell._core.ridge.solve import RidgeSolution
+from robell._core.ridge.blocks import Blocks, InBlocks
+from robell._core.ridge.solve import RidgeSolution, left_out_errors, solve_system
 from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
 from robell.models._validation import check_privileged
 
@@ -249,12 +249,11 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
         columns = (slice(0, width), slice(width, width + extra + len(self.privileged_bias_)))
         blocks = Blocks(columns, 1.0, STUDENT)
 
-        def errors(penalty, candidates):
-            return left_out_errors(self._joint(X, penalty), T, candidates, weights, blocks)
+        def system(penalty):
+            return InBlocks(self._joint(X, penalty), T, weights, blocks)
 
-        self._choose(errors)
-        design = self._joint(X, self.privileged_penalty_)
-        found = solve_blocks(design, T, self.C_, weights, leave_out, blocks)
+        self._choose(lambda penalty, candidates: left_out_errors(system(penalty), candidates))
+        found = solve_system(system(self.privileged_penalty_), self.C_, leave_out)
         self.privileged_coef_ = found.beta[width:] / np.sqrt(self.privileged_penalty_)
         return RidgeSolution(found.beta[:width], found.method, found.loo_scores)
 
@@ -424,8 +423,7 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
             joint, teacher = teacher, None
             joint /= self.privileged_penalty_
             joint += student
-        found = kernels.solve_kernels(student, joint, T, self.C_, weights, leave_out)
-        return RidgeSolution(found.coefficients, found.method, found.loo_scores)
+        return kernels.solve_kernels(student, joint, T, self.C_, weights, leave_out)
 
 
 def _linear_and_gaussian(X, Y, width):

@@ -18,8 +18,8 @@ from robell._core.membership.distances import require_squares
 from robell._core.membership.moments import mean_and_scatter, pool_moments
 from robell._core.membership.reservoir import row_keys
 from robell._core.membership.row_sample import merge_samples, sample_of
-from robell._core.ridge.blocks import residual_products
-from robell._core.ridge.state import merge
+from robell._core.ridge.blocks import system_of
+from robell._core.ridge.state import merge, sample_design
 from robell.models._validation import ARRAY_CHECKS, one_line_errors, weights_of_part
 
 
@@ -291,15 +291,9 @@ class ResidualPass(Pass):
             weight = weight * self._cost[labels]
         weight = weight * self._solution.weight_factor
         model, beta = self._reader.model, self._solution.beta
-        T, gradient = model._target_columns(labels), np.zeros_like(beta)
-        blocks, shift = model._blocks(), self._solution.shift
-        for block, M in model._design(rows):
-            M = M if shift is None else M - shift
-            if blocks is None:
-                gradient += M.T @ (weight[block, None] * (T[block] - M @ beta))
-            else:
-                gradient += residual_products(M, T[block], weight[block], beta, blocks)
-        return gradient
+        design = sample_design(model._features, rows, len(beta), self._solution.shift)
+        system = system_of(design, model._target_columns(labels), weight, model._blocks())
+        return system.residual_products(beta, weight)
 
     def reduce(self, a, b):
         """Return the sum of both."""

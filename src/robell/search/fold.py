@@ -18,9 +18,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from robell._core.array import beside, is_tensor, namespace, row_squares, times_few_columns
+from robell._core.array import EPS, beside, is_tensor, namespace, row_squares, times_few_columns
 from robell._core.layers.features import RowBlocks
-from robell._core.ridge.solve import EPS
 from robell._core.ridge.twins import find_twins
 from robell.models._estimator import BaseRVFLRegressor
 from robell.models._validation import draw_seed

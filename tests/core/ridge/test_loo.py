@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from robell._core.layers import features
 from robell._core.layers.features import RowBlocks, rows_per_block
-from robell._core.ridge.loo import choose_C, fit_centred_ridge, place_of_smallest
+from robell._core.ridge.loo import fit_centred_ridge, place_of_smallest
+from robell._core.ridge.solve import System, choose_C
 from robell._core.ridge.solve import solve_ridge as solve_penalised
 from robell._core.ridge.twins import find_twins
 
@@ -146,7 +147,7 @@ def test_the_C_chosen_has_the_smallest_error_of_leaving_rows_out(problem, is_com
         w @ np.square(T - solve_penalised(design, T, C, w, True).loo_scores).sum(axis=1)
         for C in candidates
     ]
-    found = errors[choose_C(design, T, candidates, w)]
+    found = errors[choose_C(System(design, T, w), candidates)]
     assert found <= min(errors) * (1 + 1e-8)
 
 

@@ -1,4 +1,6 @@
-"""Scores to probabilities: one slope and one offset a class, fitted to leave-one-out scores.
+"""Probabilities and intervals from leave-one-out scores.
+
+Scores become probabilities by one slope and one offset a class:
 
     P(class k | scores s) = exp(a s_k + t b_k) / Σ_l exp(a s_l + t b_l),    a > 0
 
@@ -10,10 +12,13 @@ pure noise are ranked the wrong way round), so probabilities never reverse the o
 The offsets are fitted with t = 1. They could make another class likelier than the one with the
 largest score, which predict returns; in such a row t shrinks to just below the tie, so that the
 predicted class is always the likeliest one.
+
+Predicted numbers get intervals as wide as a quantile of the absolute leave-one-out residuals.
 """
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +47,7 @@ MAX_STEPS = 100
 # doubles the digits of the slope, and is the last.
 LAST_DECREASE = 1e-15
 BEFORE_TIE = 0.999  # how near to a tie an offset may bring the predicted class
+ROUNDING = 1e-9  # of a sum of weights, relative
 
 
 def calibrated_probability(scores: Array, slope: float, offsets: Array) -> Array:
@@ -162,3 +168,28 @@ def newton_step(
     hessian[1:, 1:] += ridge * np.eye(len(theta) - 1)
     step = np.linalg.solve(hessian, gradient)
     return step, float(gradient @ step) / 2.0
+
+
+# -- intervals -------------------------------------------------------------------------
+
+
+def half_widths(residuals: Array, weight: Array, coverage: Any) -> Array:
+    """Return half the width of prediction intervals, one for each column of absolute residuals.
+
+    It is the ⌈coverage (n + 1)⌉-th smallest residual of n rows. Rows count as often as their weight
+    says, and n is the sum of the weights.
+    """
+    if not (isinstance(coverage, Real) and 0.0 < float(coverage) < 1.0):
+        raise ValueError(f"coverage must be a number between 0 and 1; got {coverage!r}")
+    n = float(weight.sum())
+    wanted = float(coverage) * (n + 1.0) * (1.0 - ROUNDING)
+    if wanted > n:
+        raise ValueError(
+            f"coverage={coverage:g} needs more rows: {n:g} training rows allow for "
+            f"{n / (n + 1.0):.4g} at most"
+        )
+    half = np.empty(residuals.shape[1])
+    for k, column in enumerate(residuals.T):
+        order = np.argsort(column)
+        half[k] = column[order[np.searchsorted(np.cumsum(weight[order]), wanted)]]
+    return half

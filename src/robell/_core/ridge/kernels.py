@@ -14,35 +14,25 @@ fails, over the eigenvalues K has numerically, whose limit for C → ∞ is the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.array import add_to_diagonal
+from robell._core.array import EPS, add_to_diagonal
 from robell._core.ridge.solve import (
-    EPS,
-    REFINE_BELOW,
-    REFINEMENTS,
+    RidgeSolution,
     factor_spd,
+    missed_left_out,
+    refined,
     require_finite,
 )
 
 Array = NDArray[np.float64]
 
 
-class KernelSolution(NamedTuple):
-    """λ, and how it was found."""
-
-    coefficients: Array  # λ, (A, K)
-    method: str  # "dual" or "svd"
-    loo_scores: Array | None  # (A, K), where asked for
-
-
 def solve_kernels(
     student: Array, joint: Array, T: Array, C: float, w: Array | None = None, leave_out: bool = True
-) -> KernelSolution:
-    """Return λ for Ω = ``student`` and Ω + Ω̃/γ = ``joint``, which is overwritten.
+) -> RidgeSolution:
+    """Return λ as ``beta``, for Ω = ``student`` and Ω + Ω̃/γ = ``joint``, which is overwritten.
 
     C may be infinite; w holds positive row weights, None for ones.
     """
@@ -59,16 +49,13 @@ def solve_kernels(
     if factor is None:
         add_to_diagonal(K, -penalty)
         return _solve_spectral(student, K, right, root, penalty, leave_out)
-    alpha = factor.solve(right)
-    for _ in range(REFINEMENTS if factor.rcond < REFINE_BELOW else 0):
-        alpha = alpha + factor.solve(right - K @ alpha)
-    loo = None
+    alpha, loo = refined(factor, right, lambda alpha: right - K @ alpha), None
     if leave_out:
         missed = alpha / factor.inverse_diagonal()[:, None]
         F = factor.inverse_lower * root.T
         share = np.einsum("ki,ki->i", F @ student, F)
         loo = student @ (root * alpha) - share[:, None] * missed / root
-    return KernelSolution(root * alpha, "dual", loo)
+    return RidgeSolution(root * alpha, "dual", loo)
 
 
 def left_out_errors(
@@ -101,7 +88,7 @@ def _scaled(joint: Array, root: Array) -> Array:
 
 def _solve_spectral(
     student: Array, K: Array, right: Array, root: Array, penalty: float, leave_out: bool
-) -> KernelSolution:
+) -> RidgeSolution:
     """Solve over the eigenvalues that K has numerically."""
     values, Q = np.linalg.eigh(K)
     kept = values > len(values) * EPS * values[-1]
@@ -110,14 +97,8 @@ def _solve_spectral(
     alpha = Q @ (inverse[:, None] * coordinates)
     loo = None
     if leave_out:
-        own = np.square(Q) @ inverse
-        outside = 1.0 - np.square(Q).sum(axis=1)
-        # A row that the others cannot make is fitted exactly as C grows: what it is missed by
-        # when left out is the limit.
-        alone = outside <= len(Q) * EPS
-        residual = np.where(alone[:, None], alpha, penalty * alpha + right - Q @ coordinates)
-        complement = np.where(alone, own, penalty * own + outside)
-        missed = residual / np.where(complement > 0.0, complement, 1.0)[:, None]
+        damped = Q * (penalty * inverse if penalty > 0.0 else values[:1] / values)
+        missed = missed_left_out(Q, damped, right, penalty, len(right))[:, 0]
         share = ((student @ (root * Q)) * (root * Q)) @ inverse
         loo = student @ (root * alpha) - share[:, None] * missed / root
-    return KernelSolution(root * alpha, "svd", loo)
+    return RidgeSolution(root * alpha, "svd", loo)

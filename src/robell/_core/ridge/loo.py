@@ -29,9 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.array import beside, empty_beside, namespace, row_squares, to_host
+from robell._core.array import EPS, beside, empty_beside, namespace, row_squares, to_host
 from robell._core.layers.features import RowBlocks
-from robell._core.ridge.solve import EPS, normal_equations, require_finite, solve_ridge
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -76,24 +75,6 @@ def keeps_digits(spectrum: Spectrum, penalties: Array, least_share: float = LEAS
     values = to_host(spectrum.values)
     smallest, largest = values.min(initial=np.inf), values.max(initial=0.0)
     return np.asarray(smallest + penalties >= least_share * (largest + penalties))
-
-
-def errors_of_penalties(
-    spectrum: Spectrum,
-    penalties: Array,
-    shared: Callable[[Array], Array],
-    single: Callable[[int], float],
-) -> Array:
-    """Return the error under every penalty: together where the spectrum keeps enough digits.
-
-    ``shared`` maps penalties to their errors; ``single`` finds that of the k-th penalty by a fit.
-    """
-    errors, sure = np.empty(len(penalties)), keeps_digits(spectrum, penalties)
-    if sure.any():
-        errors[sure] = shared(penalties[sure])
-    for k in np.flatnonzero(~sure).tolist():
-        errors[k] = single(k)
-    return errors
 
 
 def left_out_residuals(
@@ -166,60 +147,6 @@ def place_of_smallest(errors: Array, penalties: Array) -> int:
     errors = np.where(np.isfinite(errors), errors, np.inf)
     is_best = errors <= errors.min() * (1.0 + EQUAL_ERRORS)
     return int(np.where(is_best, penalties, -np.inf).argmax())
-
-
-def choose_C(
-    design: RowBlocks,
-    T: Any,
-    candidates: Array,
-    w: Any | None = None,
-    further_penalty: Any | None = None,
-) -> int:
-    """Return the place of the candidate C with the smallest weighted leave-one-out squared error.
-
-    Of equal errors the smaller C wins. Arguments as those of ``solve_ridge``.
-    """
-    xp = namespace(T)
-    weight = xp.ones_like(T[:, 0]) if w is None else w
-    penalties = 1.0 / candidates
-
-    def single(k: int) -> float:
-        solution = solve_ridge(design, T, float(candidates[k]), w, True, further_penalty)
-        return float(weight @ xp.square(T - solution.loo_scores).sum(1))
-
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if further_penalty is not None:
-            errors = np.array([single(k) for k in range(len(candidates))])
-        elif design.n_rows >= design.n_columns:
-            spectrum = decompose(*normal_equations(design, T, weight))
-            shared = partial(squared_errors, design, T, weight, weight, spectrum)
-            errors = errors_of_penalties(spectrum, penalties, shared, single)
-        else:
-            root = xp.sqrt(weight)[:, None]
-            M = design.whole() * root
-            K = M @ M.conj().T
-            require_finite(K)
-            spectrum = decompose(K, T * root)
-            errors = errors_of_penalties(
-                spectrum, penalties, partial(_dual_errors, spectrum, root), single
-            )
-    return place_of_smallest(errors, penalties)
-
-
-def _dual_errors(spectrum: Spectrum, root: Any, penalties: Array) -> Array:
-    """Return the errors of a wide system, from K = M̃M̃ᵀ = QΛQᵀ and W½.
-
-    With s = λ/(Λ + λ), residuals Q s QᵀT̃ and 1 - h_i = Σ_k q_ik² s_k lose no digits near h_i = 1.
-    """
-    (values, Q, coordinates), w = spectrum, root[:, 0] ** 2
-    xp, errors = namespace(root), np.zeros(len(penalties))
-    for k, penalty in enumerate(penalties.tolist()):
-        shrink = penalty / (values + penalty)
-        residual = (Q @ (shrink[:, None] * coordinates)).real / root
-        complement = xp.square(abs(Q)) @ shrink
-        residual /= xp.clip(complement, EPS, None)[:, None]
-        errors[k] = float(w @ xp.square(residual).sum(axis=1))
-    return errors
 
 
 # -- with a free intercept -----------------------------------------------------------

@@ -18,6 +18,11 @@ of all least squares solutions, the one of smallest βᵀ(I + Q)β: with M̃ = U
 
     β = NV (VᵀNV)⁻¹ s⁻¹ UᵀT̃.
 
+What is fitted is a :class:`System`. ``constant.py`` and ``blocks.py`` have two more: one whose
+first column, a constant, is not penalised, and one of several coupled blocks of columns. They say
+what their rows add to the equations and how a row is left out of them; how equations are solved,
+and C chosen, is here.
+
 M, T and w may be tensors (in double precision): products are then taken on their device, and
 only the small systems are factored on the host.
 """
@@ -26,17 +31,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.array import add_to_diagonal, beside, namespace, row_squares, to_host
+from robell._core.array import EPS, add_to_diagonal, beside, namespace, row_squares, to_host
 from robell._core.layers.features import RowBlocks
+from robell._core.ridge.loo import (
+    Spectrum,
+    decompose,
+    keeps_digits,
+    place_of_smallest,
+    squared_errors,
+)
 
+Array = NDArray[np.float64]
 AnyArray = NDArray[Any]  # real or complex
 
-EPS = float(np.finfo(np.float64).eps)
 # The error of a plain solve is about 1e-18/rcond (measured over activations, shapes and C), and
 # every refinement multiplies it by 1e-16/rcond.
 REFINE_BELOW = 1e-8
@@ -113,6 +126,14 @@ def invert_lower(L: AnyArray) -> AnyArray:
     return inverse
 
 
+def refined(factor: SPDFactor, R: Any, rest: Callable[[Any], Any]) -> Any:
+    """Return G⁻¹R; where G is ill-conditioned, refined by the ``rest`` a solution leaves of R."""
+    found = factor.solve(R)
+    for _ in range(REFINEMENTS if factor.rcond < REFINE_BELOW else 0):
+        found = found + factor.solve(rest(found))
+    return found
+
+
 def require_finite(system: Any) -> None:
     """Raise when a product of the design matrix has overflowed."""
     if not namespace(system).isfinite(system).all():
@@ -139,6 +160,113 @@ def normal_equations(design: RowBlocks, T: Any, w: Any | None) -> tuple[Any, Any
     return G, R
 
 
+# -- what is fitted --------------------------------------------------------------------
+
+
+class Rows(NamedTuple):
+    """The rows M̃ = W½M and T̃ = W½T of a system; those of a sample are left out together."""
+
+    M: Any  # (samples times rows of a sample, P)
+    T: Any  # as long, (., K)
+    root: Any  # W½, (samples, 1)
+    u: Any | None = None  # (samples,), the constant's share of every row: see ``constant.py``
+    mean: Any | None = None  # μ, taken off M for the constant
+    scored: Any | None = None  # (samples, P), what β is multiplied by for scores, where not M
+
+    def kernel(self) -> tuple[Any, float]:
+        """Return M̃M̃ᵀ + s uuᵀ, and s: of the size of the diagonal, 0 without a constant."""
+        K, lift = self.M @ self.M.conj().T, 0.0
+        require_finite(K)
+        if self.u is not None:
+            lift = float(K.diagonal().mean()) or 1.0
+            K += lift * self.u[:, None] * self.u[None, :]
+        return K, lift
+
+    def solution(self, beta: Any, method: str, loo_scores: Any | None) -> RidgeSolution:
+        """Return a solution, with the constant -μβ where there is one."""
+        if self.mean is not None:
+            beta = namespace(beta).vstack([-(self.mean @ beta)[None, :], beta])
+        return RidgeSolution(beta, method, loo_scores)
+
+    def left_out_scores(self, T: Any, beta: Any, missed: Any, toward: Callable[[Any], Any]) -> Any:
+        """Return f_-i, from what the rows of a left-out sample are missed by, (samples, ., K).
+
+        ``toward`` maps the scored rows m to m G⁻¹M̃_iᵀ, the weight of these rows in the score.
+        """
+        if self.scored is None:
+            return T - missed[:, 0].real / self.root
+        weight = toward(self.scored)
+        return self.scored @ beta - namespace(T).einsum("ia,iak->ik", weight, missed)
+
+
+class System:
+    """The rows m_i, targets t_i and weights w_i of a ridge problem, and its further penalty Q."""
+
+    free = 0  # how many columns, the first ones, are not penalised
+
+    def __init__(
+        self, design: RowBlocks, T: Any, w: Any | None = None, further_penalty: Any | None = None
+    ) -> None:
+        self.design, self.T, self.w, self.further_penalty = design, T, w, further_penalty
+
+    @property
+    def is_tall(self) -> bool:
+        """Say whether there are no more columns than the rows of all samples span."""
+        return self.design.n_rows >= self.design.n_columns
+
+    def equations(self, w: Any | None) -> tuple[Any, Any]:
+        """Return MᵀWM and MᵀWT."""
+        return normal_equations(self.design, self.T, w)
+
+    def residual_products(self, beta: Any, w: Any | None) -> Any:
+        """Return what a solution leaves of the right-hand side, MᵀW(T - Mβ)."""
+        products = namespace(beta).zeros_like(beta)
+        for rows, M in self.design:
+            residual = self.T[rows] - M @ beta
+            products += M.conj().T @ (residual if w is None else w[rows, None] * residual)
+        return products
+
+    def left_out_scores(self, factor: Any, beta: Any, w: Any | None) -> tuple[Any, float]:
+        """Return the score of every row by the model fitted without it, and the least 1 - h_i.
+
+        ``factor`` maps rows of M to m_i G⁻¹m_iᵀ, so that h_i = w_i m_i G⁻¹m_iᵀ.
+        """
+        scores, least = namespace(self.T).empty_like(self.T), 1.0
+        for rows, M in self.design:
+            h = factor.leverage(M)
+            if w is not None:
+                h *= w[rows]
+            scores[rows] = leave_one_out((M @ beta).real, self.T[rows], h)
+            least = min(least, float((1.0 - h).min()))
+        return scores, least
+
+    def rows(self, w: Any | None) -> Rows:
+        """Return W½M and W½T, where the system is wide or singular."""
+        xp = namespace(self.T)
+        root = xp.ones_like(self.T[:, :1]) if w is None else xp.sqrt(w)[:, None]
+        return Rows(self.design.whole() * root, self.T * root, root)
+
+    def sweep(self, w: Any) -> tuple[Spectrum, Callable[[Array], Array]]:
+        """Return the spectrum of a tall system, and what maps penalties to left-out errors."""
+        spectrum = decompose(*self.equations(w))
+        return spectrum, partial(self.errors, spectrum, w, w)
+
+    def errors(self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array) -> Array:
+        """Return the squared leave-one-out error under each penalty, rows counted so often."""
+        return squared_errors(self.design, self.T, w, counted, spectrum, penalties)
+
+    def in_units(self) -> System:
+        """Return the system with every target in the unit that its errors are counted in."""
+        return self
+
+    def as_given(self, solution: RidgeSolution) -> RidgeSolution:
+        """Return a solution in terms of the columns and targets that were given."""
+        return solution
+
+
+# -- one solve -------------------------------------------------------------------------
+
+
 def solve_ridge(
     design: RowBlocks,
     T: Any,
@@ -154,46 +282,30 @@ def solve_ridge(
     is left out with all of its weight.
     ``further_penalty`` is Q, added to the identity in the penalty; of arrays only.
     """
+    return solve_system(System(design, T, w, further_penalty), C, leave_out)
+
+
+def solve_system(system: System, C: float, leave_out: bool = False) -> RidgeSolution:
+    """Solve a ridge problem of any kind; arguments as those of :func:`solve_ridge`."""
+    return system.as_given(_solve(system, C, leave_out))
+
+
+def _solve(system: System, C: float, leave_out: bool) -> RidgeSolution:
     # For C < 1 the system is multiplied by C: 1/C must not overflow.
-    penalty = 1.0
+    w, penalty = system.w, 1.0
     if C < 1.0:
-        w = namespace(T).full_like(T[:, 0], C) if w is None else C * w
+        w = namespace(system.T).full_like(system.T[:, 0], C) if w is None else C * w
     else:
         penalty = 1.0 / C
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if further_penalty is not None and penalty > 0.0:
-            return _solve_lu(design, T, w, penalty, leave_out, further_penalty)
-        is_tall, solution = design.n_rows >= design.n_columns, None
-        if is_tall or further_penalty is None:
-            solve = _solve_primal if is_tall else _solve_dual
-            solution = solve(design, T, w, penalty, leave_out)
-        if solution is None and penalty > 0.0:
-            solution = _solve_svd(design, T, w, penalty, leave_out)
-        elif solution is None:
-            solution = _solve_least_norm(design, T, w, leave_out, further_penalty)
-    return solution
-
-
-def _solve_primal(
-    design: RowBlocks, T: Any, w: Any | None, penalty: float, leave_out: bool
-) -> RidgeSolution | None:
-    """Solve (MᵀWM + λI) β = MᵀWT."""
-    G, R = normal_equations(design, T, w)
-    add_to_diagonal(G, penalty)
-    factor = factor_spd(G, _least_rcond(penalty))
-    if factor is None or (leave_out and penalty == 0.0 and _some_row_alone(factor, design, w)):
-        return None
-    beta = factor.solve(R)
-    for _ in range(REFINEMENTS if factor.rcond < REFINE_BELOW else 0):
-        gradient = -penalty * beta
-        for rows, M in design:
-            residual = T[rows] - M @ beta
-            gradient += M.conj().T @ (residual if w is None else w[rows, None] * residual)
-        beta += factor.solve(gradient)
-    loo = None
-    if leave_out:
-        loo = left_out_scores(factor.leverage, beta, design, T, w)
-    return RidgeSolution(beta, "primal", loo)
+        if system.further_penalty is not None and penalty > 0.0:
+            return _solve_lu(system, system.further_penalty, w, penalty, leave_out)
+        solution = None
+        if system.is_tall:
+            solution = _solve_primal(system, w, penalty, leave_out)
+        elif system.further_penalty is None:
+            solution = _solve_dual(system, w, penalty, leave_out)
+        return solution or _solve_svd(system, w, penalty, leave_out)
 
 
 def _least_rcond(penalty: float) -> float:
@@ -203,122 +315,161 @@ def _least_rcond(penalty: float) -> float:
     return SINGULAR_BELOW if penalty > 0.0 else REFINE_BELOW
 
 
-def _some_row_alone(factor: SPDFactor, design: RowBlocks, w: Any | None) -> bool:
-    """Say whether a row is nearly the only one that says what it says: h_i near 1."""
-    for rows, M in design:
-        h = factor.leverage(M)
-        if bool(((h if w is None else h * w[rows]) > 1.0 - ALONE).any()):
-            return True
-    return False
+def _solve_primal(
+    system: System, w: Any | None, penalty: float, leave_out: bool
+) -> RidgeSolution | None:
+    """Solve (MᵀWM + λI) β = MᵀWT; None where that is singular to working precision."""
+    G, R = system.equations(w)
+    add_to_diagonal(G[system.free :, system.free :], penalty)
+    factor = factor_spd(G, _least_rcond(penalty))
+    if factor is None:
+        return None
 
+    def rest(beta: Any) -> Any:
+        products = system.residual_products(beta, w)
+        products[system.free :] -= penalty * beta[system.free :]
+        return products
 
-def _scaled(design: RowBlocks, T: Any, w: Any | None) -> tuple[Any, Any, Any]:
-    """Return W½, W½M and W½T."""
-    root = namespace(T).ones_like(T[:, :1]) if w is None else namespace(w).sqrt(w)[:, None]
-    return root, design.whole() * root, T * root
+    beta, loo = refined(factor, R, rest), None
+    if leave_out:
+        loo, least = system.left_out_scores(factor, beta, w)
+        if penalty == 0.0 and least < ALONE:
+            return None
+    return RidgeSolution(beta, "primal", loo)
 
 
 def _solve_dual(
-    design: RowBlocks, T: Any, w: Any | None, penalty: float, leave_out: bool
+    system: System, w: Any | None, penalty: float, leave_out: bool
 ) -> RidgeSolution | None:
-    """Solve (M̃M̃ᵀ + λI) α = T̃ for β = M̃ᵀα."""
-    root, M, T_root = _scaled(design, T, w)
-    M_t = M.conj().T
-    K = M @ M_t
-    require_finite(K)
+    """Solve (M̃M̃ᵀ + s uuᵀ + λI) α = T̃ for β = M̃ᵀα; None where that is singular.
+
+    With R the inverse, the rows of a sample left out are missed by (R_ii - u_i²/(s + λ))⁻¹ α_i:
+    t_i - f_i = λα_i/√w_i and 1 - h_i = λ(R_ii - u_i²/(s + λ)) lose no digits near h_i = 1, and
+    their ratio needs no λ. Without a constant, u = 0.
+    """
+    rows = system.rows(w)
+    K, lift = rows.kernel()
     add_to_diagonal(K, penalty)
     factor = factor_spd(K, _least_rcond(penalty))
     if factor is None:
         return None
-    alpha = factor.solve(T_root)
-    for _ in range(REFINEMENTS if factor.rcond < REFINE_BELOW else 0):
-        alpha = alpha + factor.solve(T_root - M @ (M_t @ alpha) - penalty * alpha)
-    loo = None
+    M_t, u = rows.M.conj().T, rows.u
+
+    def rest(alpha: Any) -> Any:
+        left = rows.T - rows.M @ (M_t @ alpha) - penalty * alpha
+        return left if u is None else left - lift * u[:, None] * (u @ alpha)
+
+    alpha = refined(factor, rows.T, rest)
+    beta, loo = M_t @ alpha, None
     if leave_out:
-        # In the dual, t_i - f_i = α_i/(C √w_i) and 1 - h_i = (K⁻¹)_ii/C lose no digits near h = 1,
-        # and their ratio needs no C.
-        loo = T - alpha.real / (root * factor.inverse_diagonal()[:, None])
-    return RidgeSolution(M_t @ alpha, "dual", loo)
+        xp, F, n = namespace(alpha), factor.inverse_lower, len(system.T)
+        each = F.reshape(len(F), n, -1)  # columns of F by sample
+        own = xp.einsum("pia,pib->iab", each.conj(), each)
+        of_each = alpha.reshape(n, -1, alpha.shape[1])
+        if u is None:
+            missed = xp.linalg.solve(own, of_each)
+        else:
+            complement = own - (u**2 / (lift + penalty))[:, None, None]
+            # A row without any other: nothing is left without it, and its score is the fit's.
+            alone, ones = complement <= 4.0 * EPS * own, xp.ones_like(own)
+            missed = of_each * xp.where(
+                alone, penalty * ones, 1.0 / xp.where(alone, ones, complement)
+            )
+
+        def toward(scored: Any) -> Any:
+            return xp.einsum("pi,pia->ia", F @ (rows.M @ scored.T), each)
+
+        loo = rows.left_out_scores(system.T, beta, missed, toward)
+    return rows.solution(beta, "dual", loo)
 
 
-def _solve_svd(
-    design: RowBlocks, T: Any, w: Any | None, penalty: float, leave_out: bool
-) -> RidgeSolution:
-    """Solve over the singular values that M̃ has numerically."""
-    xp = namespace(T)
-    root, M, T_root = _scaled(design, T, w)
-    left, s, right = xp.linalg.svd(M, full_matrices=False)
-    kept = s > max(M.shape) * EPS * s[0]
+def _solve_svd(system: System, w: Any | None, penalty: float, leave_out: bool) -> RidgeSolution:
+    """Solve over the singular values that M̃ has numerically, without a penalty for C → ∞."""
+    rows = system.rows(w)
+    xp = namespace(rows.T)
+    left, s, right = xp.linalg.svd(rows.M, full_matrices=False)
+    kept = s > max(rows.M.shape) * EPS * s[0]
     left, s, right = left[:, kept], s[kept], right[kept]
-    shrink = penalty / (xp.square(s) + penalty)
-    coordinates = left.conj().T @ T_root
-    beta = right.conj().T @ ((s / (xp.square(s) + penalty))[:, None] * coordinates)
+    coordinates = left.conj().T @ rows.T
+    shrink = s / (xp.square(s) + penalty) if penalty > 0.0 else 1.0 / s
+    if system.further_penalty is None:
+        beta = right.conj().T @ (shrink[:, None] * coordinates)
+        damped = left * (penalty / (xp.square(s) + penalty) if penalty > 0.0 else (s[-1:] / s) ** 2)
+    else:
+        N = np.linalg.pinv(np.eye(rows.M.shape[1]) + system.further_penalty)
+        NV = N @ right.conj().T
+        inner = np.linalg.pinv(right @ NV)
+        beta = NV @ (inner @ (shrink[:, None] * coordinates))
+        damped = ((left * (s[-1:] / s)) @ inner) * (s[-1:] / s)
     loo = None
     if leave_out:
-        residual = (left @ (shrink[:, None] * coordinates)).real
-        inside = xp.square(abs(left))
-        complement = inside @ shrink
-        if len(s) < len(M):  # else the columns of `left` span everything: nothing lies outside
-            residual += T_root - (left @ coordinates).real
-            complement += xp.clip(1.0 - inside.sum(axis=1), 0.0, None)
-        # A row that no other row says anything about: without it, its score is the fit's.
-        complement = xp.where(complement > 0.0, complement, 1.0)
-        loo = T - residual / (root * complement[:, None])
-    return RidgeSolution(beta, "svd", loo)
+        missed = missed_left_out(left, damped, rows.T, penalty, len(system.T), rows.u)
+
+        def toward(scored: Any) -> Any:
+            weight = (scored @ right.conj().T) * shrink
+            return xp.einsum("iar,ir->ia", left.reshape(len(weight), -1, len(s)), weight)
+
+        loo = rows.left_out_scores(system.T, beta, missed, toward)
+    return rows.solution(beta, "svd", loo)
 
 
-def _solve_least_norm(
-    design: RowBlocks, T: Any, w: Any | None, leave_out: bool, further_penalty: Any | None
-) -> RidgeSolution:
-    """Return the limit for C → ∞ over the singular values that M̃ has numerically.
+def missed_left_out(
+    U: Any, damped: Any, T: Any, penalty: float, n: int, u: Any | None = None
+) -> Any:
+    """Return what the rows of each of n samples are missed by when it is left out, (n, rows, K).
 
-    A row outside the span of the others, |u_i| = 1, is fitted exactly whatever its target. Its
-    left-out residual is the limit of the ridge's: (BT̃)_i / B_ii, B = U s⁻¹ (VᵀNV)⁻¹ s⁻¹ Uᵀ.
+    ε with (I - H) ε = residual, where I - H = O + D: O = I - UUᵀ - uuᵀ is what lies outside of the
+    span of the singular vectors U, and D = λU(s² + λ)⁻¹Uᵀ. In directions in which a sample stands
+    alone O = 0. There any multiple of D finds the same ε, and so does the limit for λ → 0, which
+    is U s⁻²Uᵀ, or U s⁻¹(VᵀNV)⁻¹s⁻¹Uᵀ with a further penalty. ``damped`` is D, or such a multiple
+    of its limit where λ = 0, without its last Uᵀ.
     """
-    xp = namespace(T)
-    root, M, T_root = _scaled(design, T, w)
-    left, s, right = xp.linalg.svd(M, full_matrices=False)
-    kept = s > max(M.shape) * EPS * s[0]
-    left, s, right = left[:, kept], s[kept], right[kept]
-    coordinates = left.conj().T @ T_root
-    V = NV = right.conj().T
-    if further_penalty is not None:
-        NV = np.linalg.pinv(np.eye(M.shape[1]) + further_penalty) @ V
-    inner = xp.linalg.pinv(V.conj().T @ NV)
-    beta = NV @ (inner @ (coordinates / s[:, None]))
-    loo = None
-    if leave_out:
-        Z = left * (s[-1:] / s)  # B times a number, which cancels
-        ZB = Z @ inner
-        outside = 1.0 - row_squares(left)
-        alone = outside <= ALONE
-        residual = xp.where(
-            alone[:, None],
-            (ZB @ (Z.conj().T @ T_root)).real,
-            T_root - (left @ coordinates).real,
+    xp, r, rank = namespace(T), len(T) // n, U.shape[1]
+    coordinates = U.conj().T @ T
+    each, unit = U.reshape(n, r, rank), beside(np.eye(r), T)
+    each_t = xp.swapaxes(each.conj(), 1, 2)
+    outside = unit - each @ each_t
+    own, Q = xp.linalg.eigh(outside if u is None else outside - (u**2)[:, None, None])
+    Q_t, own = xp.swapaxes(Q.conj(), 1, 2), own[..., None]
+    alone = own <= (max(U.shape) * EPS if penalty > 0.0 else ALONE)
+    system = Q_t @ (damped.reshape(n, r, rank) @ each_t) @ Q
+    right = Q_t @ (damped @ coordinates).reshape(n, r, -1)
+    rest = Q_t @ (T - U @ coordinates).reshape(n, r, -1)
+    if penalty > 0.0:
+        system, right = (
+            xp.where(alone, system, own * unit + system),
+            xp.where(alone, right, rest + right),
         )
-        complement = xp.where(alone, (ZB * Z.conj()).real.sum(axis=1), outside)
-        loo = T - residual / (root * complement[:, None])
-    return RidgeSolution(beta, "svd", loo)
+    else:
+        system, right = xp.where(alone, system, own * unit), xp.where(alone, right, rest)
+    scale = xp.amax(abs(system), -1)[..., None]
+    scale = xp.where(scale > 0.0, scale, xp.ones_like(scale))
+    # A row that no other says anything about has no equation: without it, its score is the fit's.
+    return Q @ (xp.linalg.pinv(system / scale) @ (right / scale))
+
+
+class Inverse(NamedTuple):
+    """The inverse of a matrix that need not be symmetric."""
+
+    matrix: AnyArray
+
+    def leverage(self, M: AnyArray) -> AnyArray:
+        """Return m_i G⁻¹ m_iᵀ for every row of M."""
+        return np.asarray(np.einsum("ij,ij->i", M @ self.matrix, M))
 
 
 def _solve_lu(
-    design: RowBlocks,
-    T: AnyArray,
-    w: AnyArray | None,
-    penalty: float,
-    leave_out: bool,
-    further_penalty: AnyArray,
+    system: System, Q: AnyArray, w: AnyArray | None, penalty: float, leave_out: bool
 ) -> RidgeSolution:
     """Solve (MᵀWM + λ(I + Q)) β = MᵀWT."""
-    G, R = normal_equations(design, T, w)
-    G += penalty * further_penalty
+    G, R = system.equations(w)
+    G += penalty * Q
     add_to_diagonal(G, penalty)
     beta, inverse, method = solve_general(G, R)
     loo = None
     if leave_out:
         # The same identity as in the symmetric case: it only needs a change of rank one.
-        loo = left_out_scores(lambda M: np.einsum("ij,ij->i", M @ inverse, M), beta, design, T, w)
+        loo, _ = system.left_out_scores(Inverse(inverse), beta, w)
     return RidgeSolution(beta, method, loo)
 
 
@@ -349,25 +500,69 @@ def _inverse_or_one(sizes: AnyArray) -> AnyArray:
     return np.asarray(1.0 / np.where(sizes > 0.0, sizes, 1.0))
 
 
-def left_out_scores(
-    leverage: Callable[[Any], Any], beta: Any, design: RowBlocks, T: Any, w: Any | None
-) -> Any:
-    """Return the score of every row by the model fitted without it.
-
-    ``leverage`` maps rows of M to m_i G⁻¹ m_iᵀ, so that h_i = w_i m_i G⁻¹ m_iᵀ.
-    """
-    scores = namespace(T).empty_like(T)
-    for rows, M in design:
-        h = leverage(M)
-        if w is not None:
-            h *= w[rows]
-        scores[rows] = leave_one_out((M @ beta).real, T[rows], h)
-    return scores
-
-
 def leave_one_out(scores: Any, T: Any, h: Any) -> Any:
     """Return f_-i = (f_i - h_i t_i)/(1 - h_i), which keeps its digits where C and so f are tiny."""
     complement = 1.0 - h
     # Positive, except by rounding and for penalties that are not symmetric.
     safe = namespace(T).where(abs(complement) < EPS, EPS, complement)
     return (scores - h[:, None] * T) / safe[:, None]
+
+
+# -- C chosen by leaving rows out -------------------------------------------------------
+
+
+def choose_C(system: System, candidates: Array) -> int:
+    """Return the place of the candidate C with the smallest weighted leave-one-out squared error.
+
+    Of equal errors the smaller C wins.
+    """
+    return place_of_smallest(left_out_errors(system, candidates), 1.0 / candidates)
+
+
+def left_out_errors(system: System, candidates: Array) -> Array:
+    """Return the weighted squared leave-one-out error under every candidate C.
+
+    One decomposition serves all candidates for which it keeps enough digits; others are fitted.
+    """
+    system, penalties = system.in_units(), 1.0 / candidates
+    xp, T = namespace(system.T), system.T
+    w = xp.ones_like(T[:, 0]) if system.w is None else system.w
+    errors, sure = np.empty(len(candidates)), np.zeros(len(candidates), bool)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if system.further_penalty is None:
+            sweep = system.sweep(w) if system.is_tall else _wide_sweep(system.rows(w))
+            if sweep is not None:
+                sure = keeps_digits(sweep[0], penalties)
+                if sure.any():
+                    errors[sure] = sweep[1](penalties[sure])
+        for k in np.flatnonzero(~sure).tolist():
+            scores = _solve(system, float(candidates[k]), True).loo_scores
+            errors[k] = float(w @ xp.square(T - scores).sum(1))
+    return errors
+
+
+def _wide_sweep(rows: Rows) -> tuple[Spectrum, Callable[[Array], Array]] | None:
+    """Return the spectrum of K = M̃M̃ᵀ + s uuᵀ, and what maps penalties to left-out errors.
+
+    With K = QΛQᵀ and d = λ/(Λ + λ), residuals Qd QᵀT̃ and 1 - h_i = Σ_k q_ik² d_k - u_i² λ/(s + λ)
+    lose no digits near h_i = 1. None where samples have several rows.
+    """
+    if rows.scored is not None:
+        return None
+    K, lift = rows.kernel()
+    spectrum = decompose(K, rows.T)
+
+    def errors_of(penalties: Array) -> Array:
+        xp, (values, Q, coordinates) = namespace(rows.T), spectrum
+        errors = np.zeros(len(penalties))
+        for k, penalty in enumerate(penalties.tolist()):
+            shrink = penalty / (values + penalty)
+            residual = (Q @ (shrink[:, None] * coordinates)).real
+            complement = xp.square(abs(Q)) @ shrink
+            if rows.u is not None:
+                complement = complement - xp.square(rows.u) * (penalty / (lift + penalty))
+            residual /= xp.clip(complement, EPS, None)[:, None]
+            errors[k] = float(xp.square(residual).sum())
+        return errors
+
+    return spectrum, errors_of

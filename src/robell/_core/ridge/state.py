@@ -18,6 +18,15 @@ either; costs and C enter at the end. The number of rows is n_c = Σ_i multiplic
 Leave-one-out scores, f_-i = (f_i - h_i t_i)/(1 - h_i) with h_i = w_i m_i(G + I/C)⁻¹m_iᵀ, need
 the row itself besides: they are taken of a sample of rows, the reservoir.
 
+A regressor's constant is free, so its equations need of all rows only the weight W, the means μ and
+t̄, and the scatter about them:
+
+    (S + I/C) β = S_t,   S = Σ_i w_i (m_i - μ)ᵀ(m_i - μ),   S_t = Σ_i w_i (m_i - μ)ᵀ(t_i - t̄),
+
+and b = t̄ - μβ: the :class:`State` of a single class of rows [m_i t_i]. Its reservoir holds rows
+[x_i t_i], drawn by the key of x_i: copies of a row of whatever targets are kept together, and so
+can be left out together.
+
 Row weights that depend on all rows (PW-GB memberships) need them fixed first: see
 :mod:`robell._core.membership.frozen`. Every function here is pure, and ``merge`` is associative and
 commutative up to rounding.
@@ -33,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from robell._core.array import add_to_diagonal, one_hot
+from robell._core.array import EPS, add_to_diagonal, one_hot
 from robell._core.layers.features import RowBlocks, rows_per_block
 from robell._core.membership.frozen import (
     ClassMeans,
@@ -60,19 +69,17 @@ from robell._core.membership.reservoir import (
     row_keys,
     settle,
 )
-from robell._core.ridge import blocks as of_blocks
-from robell._core.ridge.blocks import Blocks
-from robell._core.ridge.loo import Spectrum, squared_errors
+from robell._core.ridge.blocks import Blocks, stacked, system_of
+from robell._core.ridge.constant import columns_behind_constant, spread_of_targets
+from robell._core.ridge.loo import Centre, Spectrum, squared_errors
 from robell._core.ridge.solve import (
-    EPS,
     REFINE_BELOW,
-    REFINEMENTS,
     SINGULAR_BELOW,
     SPDFactor,
     factor_spd,
+    refined,
     require_finite,
 )
-from robell._core.ridge.solve import left_out_scores as scores_without_each
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -376,7 +383,7 @@ def standing_rows(
     root, none = np.sqrt(weight), np.zeros((len(S), len(weight)))
     M = np.vstack([root_of(S, floor), root[:, None] * mean])
     T = np.vstack([none, np.diag(root)])
-    return (M, T) if blocks is None else of_blocks.stacked(M, T, np.ones(len(M)), blocks)
+    return (M, T) if blocks is None else stacked(M, T, np.ones(len(M)), blocks)
 
 
 def solve(
@@ -432,9 +439,7 @@ def solve_rows(
     """
     M, T = rows(False)
     if factor is not None:
-        beta = factor.solve(M.T @ T)
-        for _ in range(REFINEMENTS):
-            beta = beta + factor.solve(M.T @ (T - M @ beta) - penalty * beta)
+        beta = refined(factor, M.T @ T, lambda beta: M.T @ (T - M @ beta) - penalty * beta)
         rcond, worst = _condition(S, factor.inverse_diagonal())
         if rcond >= SINGULAR_BELOW:
             return np.asarray(beta), "gram", replace(factor, rcond=rcond), worst
@@ -480,9 +485,8 @@ def left_out_scores(
     """
     w = weight * solution.weight_factor
     rows = sample_design(features, X, len(solution.beta), solution.shift)
-    if blocks is not None:
-        return of_blocks.left_out_scores(rows, T, w, blocks, solution.factor, solution.beta)
-    return np.asarray(scores_without_each(solution.factor.leverage, solution.beta, rows, T, w))
+    system = system_of(rows, T, w, blocks)
+    return np.asarray(system.left_out_scores(solution.factor, solution.beta, w)[0])
 
 
 def left_out_errors(
@@ -500,14 +504,16 @@ def left_out_errors(
     X, T, weight, counted = sample
     S, cost = summed_scatter(state, class_cost), 1.0 if class_cost is None else class_cost
     M, targets = standing_rows(S, state.mean, cost * state.weight, blocks)
-    left, s, right = np.linalg.svd(M, full_matrices=False)
-    spectrum = Spectrum(np.square(s), right.T, s[:, None] * (left.T @ targets))
     with np.errstate(over="ignore"):
         penalties = 1.0 / candidates
-    rows = sample_design(features, X, state.mean.shape[1])
-    if blocks is not None:
-        return of_blocks.squared_errors(rows, T, weight, counted, spectrum, penalties, blocks)
-    return squared_errors(rows, T, weight, counted, spectrum, penalties)
+    system = system_of(sample_design(features, X, state.mean.shape[1]), T, weight, blocks)
+    return system.errors(_spectrum_of(M, targets), weight, counted, penalties)
+
+
+def _spectrum_of(M: Array, T: Array) -> Spectrum:
+    """Return the spectrum of MᵀM from rows M: singular values keep more digits than products."""
+    left, s, right = np.linalg.svd(M, full_matrices=False)
+    return Spectrum(np.square(s), right.T, s[:, None] * (left.T @ T))
 
 
 def sample_design(
@@ -519,6 +525,92 @@ def sample_design(
         len(X),
         n_columns,
     )
+
+
+# -- targets that are numbers ----------------------------------------------------------
+
+
+def empty_targets(n_targets: int, n_columns: int, reservoir: Reservoir | None) -> State:
+    """Return the state before any row; an empty reservoir where a sample is to be kept.
+
+    The constant is the first of the columns of the design, and is not remembered.
+    """
+    return empty(1, n_columns - 1 + n_targets, reservoir)
+
+
+def update_targets(
+    state: State, X: Array, T: Array, weight: Array, features: Features, keys: Keys | None = None
+) -> State:
+    """Return the state after more rows of positive weight; arguments as those of ``update``."""
+    if keys is None and state.reservoir is not None:
+        keys = row_keys(X, state.reservoir.seed)
+    n = X.shape[1]
+
+    def with_targets(rows: Array) -> Array:
+        return np.hstack([features(rows[:, :n])[:, 1:], rows[:, n:]])
+
+    return update(state, np.hstack([X, T]), np.zeros(len(X), np.intp), weight, with_targets, keys)
+
+
+def solve_targets(state: State, n_targets: int, C: float) -> GramSolution:
+    """Solve the ridge regression of all rows seen from what is remembered, about their means."""
+    factor_of_weights = min(C, 1.0)  # for C < 1 the system is multiplied by C: 1/C may overflow
+    scatter, mean = state.scatter[0] * factor_of_weights, state.mean[0]
+    P = len(mean) - n_targets
+    S, penalty = scatter[:P, :P], 1.0 / C if C >= 1.0 else 1.0
+    G = S.copy()
+    add_to_diagonal(G, penalty)
+    factor, method = factor_spd(G), "gram"
+    if factor is None:
+
+        def rows(floor: bool) -> tuple[Array, Array]:
+            A = root_of(scatter, floor)
+            return A[:, :P], A[:, P:]
+
+        beta, method, factor, worst = solve_rows(rows, penalty, S, float(state.sizes[0]))
+    else:
+        beta = np.asarray(factor.solve(scatter[:P, P:]))
+        worst = int((np.diagonal(S) * factor.inverse_diagonal()).argmax())
+    F = np.zeros((len(factor.inverse_lower) + 1, P + 1))
+    F[0, 0] = 1.0 / np.sqrt(state.weight[0] * factor_of_weights)
+    F[1:, 1:] = factor.inverse_lower
+    return GramSolution(
+        np.vstack([mean[P:], beta]),
+        method,
+        SPDFactor(F, factor.rcond),
+        factor_of_weights,
+        np.append(0.0, np.full(P, penalty))[:, None],
+        worst + 1,
+        shift=np.append(0.0, mean[:P]),
+    )
+
+
+def left_out_errors_of_targets(
+    state: State,
+    candidates: Array,
+    features: Features,
+    sample: tuple[Array, Array, Array, Array],
+) -> Array:
+    """Return the squared leave-one-out error of a sample of rows under each candidate C.
+
+    Every target counts in units of its spread in the sample, which holds X, T, weights and how
+    often each row counts.
+    """
+    X, T, weight, counted = sample
+    P = len(state.mean[0]) - T.shape[1]
+    mean, S = state.mean[0], state.scatter[0]
+    rows, spread = root_of(S), spread_of_targets(T, counted)
+    spectrum = _spectrum_of(rows[:, :P], rows[:, P:] / spread)
+    centre = Centre(np.zeros(P), mean[P:] / spread, state.weight[0])
+    design = columns_behind_constant(
+        sample_design(features, X, P + 1, shift=np.append(0.0, mean[:P]))
+    )
+    with np.errstate(over="ignore"):
+        penalties = 1.0 / candidates
+    return squared_errors(design, T / spread, weight, counted, spectrum, penalties, centre)
+
+
+# -- drift, and files ------------------------------------------------------------------
 
 
 def drift_p_values(state: State) -> Array:
