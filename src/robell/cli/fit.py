@@ -290,9 +290,9 @@ def _require_plain(options):
 
 def _sampled(model):
     """Say how many rows a model was fitted to, where not to all."""
-    from robell.persist.model_files import classifier_of
+    from robell._tools.pipelines import last_step
 
-    fitted = vars(classifier_of(model)).get("n_samples_fitted_")
+    fitted = vars(last_step(model)).get("n_samples_fitted_")
     return "" if fitted is None else f" (fitted to a sample of {fitted:,} of them)"
 
 

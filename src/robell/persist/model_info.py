@@ -15,9 +15,9 @@ from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from robell import __version__
+from robell._tools.pipelines import innermost, steps_of
 from robell.tables.columns import learn_column, missing_cells
 from robell.tables.drift import DriftMeter, column_profile
 from robell.tables.raw import Column, RawTable
@@ -68,19 +68,6 @@ def versions():
         except PackageNotFoundError:  # skops alone may be missing where a model is described
             found[name] = "none"
     return found
-
-
-def steps_of(estimator):
-    """Return the parts of a model, those within a classifier that wraps another included."""
-    if isinstance(estimator, Pipeline):
-        return [*(step for _, step in estimator.steps[:-1]), *steps_of(estimator.steps[-1][1])]
-    inner = getattr(estimator, "estimator_", None)
-    return [estimator, *([] if inner is None else steps_of(inner))]
-
-
-def innermost(estimator):
-    """Return the model of the family that all other parts prepare for or wrap."""
-    return steps_of(estimator)[-1]
 
 
 def describe_columns(X):

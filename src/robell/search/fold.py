@@ -22,10 +22,11 @@ from robell._core.array import beside, is_tensor, namespace, row_squares, times_
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import EPS
 from robell._core.ridge.twins import find_twins
+from robell._tools.pipelines import last_step
 from robell.models._family import FamilyRegressor
 from robell.models._validation import draw_seed
 from robell.search.calibrations import Calibrations
-from robell.search.groups import NotShared, Unshared, last_step
+from robell.search.groups import NotShared, Unshared
 from robell.search.scorers import RowScorer
 from robell.search.solutions import (
     Solved,

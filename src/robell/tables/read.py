@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from robell._core.labels.missing import is_no_value
 from robell._tools.files import FileError, copy_pipe
 from robell._tools.optional import require
 from robell._tools.text import NAME
@@ -198,14 +199,14 @@ def typed_column(name, values, is_category=False):
 
 def _cell(value):
     """Return the kind and the text of one value; None twice where it is missing."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if is_no_value(value):
         return None, None
     if isinstance(value, str):
         return "cell", value.strip()
     if isinstance(value, bool | np.bool_):
         return "text", str(bool(value))
     if isinstance(value, numbers.Number) and not isinstance(value, complex):
-        return (None, None) if value != value else ("number", number_cell(value))
+        return "number", number_cell(value)
     if isinstance(value, datetime.date):  # a datetime is one too
         return "date", value.isoformat()
     if isinstance(value, datetime.timedelta):
