@@ -70,7 +70,9 @@ def test_from_a_raw_table_to_predictions_with_reasons(capsys, here):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--recall", "0.9", "--budget", "5%"], "give one"),
+        (["--recall", "0.9", "--budget", "5%"], "or one of --precision, --recall and --budget"),
+        (["--cost-fn", "5"], "--cost-fn needs --cost-fp too; both in the same money"),
+        (["--cost-fp", "5"], "--cost-fp needs --cost-fn too; both in the same money"),
         (["--positive", "maybe"], "there is no class 'maybe'"),
         (["--ignore", "amont"], "did you mean 'amount'"),
         (["--ignore", "fraud"], "is the target"),

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
+from robell._core.labels.cuts import operating_points
 from robell.decisions.measures import (
     average_precision,
     calibration_bins,
@@ -14,7 +15,7 @@ from robell.decisions.measures import (
     resamples,
     roc_area,
 )
-from robell.decisions.threshold import Rule, choose_threshold, operating_points, rule_of
+from robell.models._thresholds import Rule, rule_of
 
 ROWS = st.lists(
     st.tuples(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.7, 0.99]), st.booleans()),
@@ -26,6 +27,13 @@ ROWS = st.lists(
 def arrays(rows):
     p, y = zip(*rows, strict=True)
     return np.array(p), np.array(y, float)
+
+
+def choose_threshold(p, y, rule, weight=None):
+    """Return the threshold that a rule asks for; None where no precision reaches it."""
+    points = operating_points(p, y, np.ones(len(p)) if weight is None else weight)
+    place = rule.point(points)
+    return points[place, 0] if place or rule.kind != "precision" else None
 
 
 def every_threshold(p):
@@ -42,6 +50,18 @@ def test_no_other_threshold_is_better(rows):
     f1 = choose_threshold(p, y, Rule("f1"))
     best = max(f1_score(y, flagged, zero_division=0) for flagged in tried.values())
     assert f1_score(y, p >= f1, zero_division=0) == pytest.approx(best)
+    for cost_fn, cost_fp in ((5.0, 1.0), (1.0, 1.0), (0.2, 1.0)):
+        cut = choose_threshold(p, y, Rule("cost", None, cost_fn, cost_fp))
+        costs = {
+            t: cost_fn * (y.sum() - f @ y) + cost_fp * (f.sum() - f @ y) for t, f in tried.items()
+        }
+        cheapest = min(costs.values())
+        flagged = p >= cut
+        paid = cost_fn * (y.sum() - flagged @ y) + cost_fp * (flagged.sum() - flagged @ y)
+        assert paid == pytest.approx(cheapest)
+        assert flagged.sum() == min(
+            (tried[t].sum() for t, cost in costs.items() if cost <= cheapest + 1e-9)
+        )
     for share in (0.3, 0.8):
         recall = choose_threshold(p, y, Rule("recall", share))
         fewest = min(f.sum() for f in tried.values() if f @ y >= share * y.sum() - 1e-9)
@@ -84,27 +104,28 @@ def test_areas_are_those_of_scikit_learn(rows):
 
 
 def test_costs_are_weighed_by_probability():
-    assert choose_threshold([], [], Rule("cost", None, 50.0, 2.0)) == pytest.approx(2 / 52)
     rng = np.random.default_rng(0)
     p = rng.random(100_000)
     y = rng.random(len(p)) < p  # calibrated: the threshold is the cheapest, up to chance
-    thresholds, flagged, found = operating_points(p, y)
-    cost = 9.0 * (found[-1] - found) + 1.0 * (flagged - found)
-    assert thresholds[cost.argmin()] == pytest.approx(0.1, abs=0.02)
+    cut = choose_threshold(p, y, Rule("cost", None, 9.0, 1.0))
+    assert cut == pytest.approx(0.1, abs=0.02)
 
 
 def test_the_rule_asked_for():
     assert rule_of().kind == "f1"
-    assert rule_of(cost_fn=5).cost_fp == 1.0
+    assert rule_of(cost_fn=5, cost_fp=2) == Rule("cost", None, 5.0, 2.0)
     assert rule_of(budget=0.05).value == 0.05
     for wrong in (
         {"recall": 0.5, "budget": 0.1},
-        {"cost_fn": 0},
+        {"cost_fn": 0, "cost_fp": 1},
         {"precision": 1.5},
-        {"cost_fp": -1},
+        {"cost_fn": 1, "cost_fp": -1},
     ):
-        with pytest.raises(ValueError, match=r"give one|above 0"):
+        with pytest.raises(ValueError, match=r"or one of|must be a number"):
             rule_of(**wrong)
+    for alone, other in (("cost_fn", "cost_fp"), ("cost_fp", "cost_fn")):
+        with pytest.raises(ValueError, match=f"^{alone} needs {other} too; both in the same money"):
+            rule_of(**{alone: 5})
 
 
 def test_calibration_of_calibrated_rows_and_of_others():

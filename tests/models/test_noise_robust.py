@@ -830,7 +830,7 @@ def test_costs_cut_where_a_probability_of_their_ratio_would(rare):
 def test_thresholds_are_refused_in_one_line(noisy):
     model = fit(*noisy, n_hidden=5)
     assert "give cost_fn and cost_fp, or one of" in refusal(model.choose_threshold)
-    assert "or one of" in refusal(model.choose_threshold, cost_fn=1.0)
+    assert "cost_fn needs cost_fp too" in refusal(model.choose_threshold, cost_fn=1.0)
     assert "or one of" in refusal(model.choose_threshold, recall=0.5, budget=0.5)
     assert "or one of" in refusal(model.choose_threshold, recall=0.5, cost_fn=1, cost_fp=1)
     for bad in (0, -0.5, 1.5, np.nan, "half", True):

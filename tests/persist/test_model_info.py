@@ -315,9 +315,8 @@ def test_every_kind_of_change_is_named(trained):
 
 
 def test_drift_is_the_same_in_parts_and_from_any_source(trained, tmp_path):
-    from robell.persist.model_info import columns_of
     from robell.tables.drift import DriftMeter
-    from robell.tables.read import read_table
+    from robell.tables.read import columns_of, read_table
 
     info, frame = trained
     moved = frame.assign(b=frame["b"] + 2, town="Rome").astype({"day": str})
@@ -353,3 +352,29 @@ def test_missing_cells_and_empty_tables(trained):
     assert "100 % of the cells are missing, 0 % were" in gone.lines[0]
     assert describe_drift(info, frame.iloc[:0]).lines == []
     assert describe_drift({}, frame).moved == ()
+
+
+def test_drift_reads_a_column_as_the_encoder_of_the_model_does(tmp_path):
+    """Decimal commas, words that are levels, signs that stand for no number: learnt in the fit."""
+    from robell import fit_table
+
+    rng = np.random.default_rng(0)
+    n = 300
+    price = rng.normal(10, 2, n)
+    cells = [f"{v:.1f}".replace(".", ",") if k % 10 else "-" for k, v in enumerate(price)]
+    town = np.where(rng.random(n) < 0.5, "NA", "Rome")
+    labels = np.where(price > 10, "b", "a")
+    small = NoiseRobustRVFLClassifier(n_hidden=5, random_state=0)
+    written = pd.DataFrame({"price": cells, "town": town, "y": labels})
+    written.to_csv(tmp_path / "t.csv", sep=";", index=False)
+    fit_table(tmp_path / "t.csv", "y", estimator=small).save(tmp_path / "a.skops")
+    described = model_info(tmp_path / "a.skops")["columns"][0]
+    assert described["kind"] == "number"
+    assert described["missing"] == pytest.approx(0.1)
+    assert described["median"] == pytest.approx(10, abs=0.5)
+    # The fit took NA as a level: texts, which declare nothing, do not make it missing.
+    typed = pd.DataFrame({"price": price, "town": pd.Categorical(town)})
+    fit_table(typed.assign(y=labels), "y", estimator=small).save(tmp_path / "b.skops")
+    info = model_info(tmp_path / "b.skops")
+    assert info["columns"][1]["levels"].keys() == {"NA", "Rome"}
+    assert describe_drift(info, typed.assign(town=town)).lines == []

@@ -74,7 +74,8 @@ examples:
       --param n_hidden=200 --param kernel_width=scale --seed 1
 """
 WHEN_STOPPED = NOTHING_WRITTEN
-RAW_ONLY = ("cost_fn", "cost_fp", "precision", "recall", "budget", "positive", "report")
+AIMS = ("cost_fn", "cost_fp", "precision", "recall", "budget")
+RAW_ONLY = (*AIMS, "positive", "report")
 
 
 def expected_errors():
@@ -119,8 +120,15 @@ def add_arguments(command):
 
 def _add_threshold(command):
     group = command.add_argument_group("threshold (of two classes; default: the best F1)")
-    group.add_argument("--cost-fn", type=float, metavar="COST", help="of a positive that is missed")
-    group.add_argument("--cost-fp", type=float, metavar="COST", help="of a false alarm")
+    group.add_argument(
+        "--cost-fn",
+        type=float,
+        metavar="COST",
+        help="of a positive that is missed; needs --cost-fp",
+    )
+    group.add_argument(
+        "--cost-fp", type=float, metavar="COST", help="of a false alarm, in the same money"
+    )
     group.add_argument("--precision", type=share, metavar="SHARE", help="the least, such as 80%%")
     group.add_argument("--recall", type=share, metavar="SHARE", help="the least")
     group.add_argument(
@@ -180,7 +188,10 @@ def run(options, arguments):
     from robell.decisions.data import table_files
     from robell.decisions.output import write_report
     from robell.decisions.run import fit_table
+    from robell.models._thresholds import rule_of
 
+    aim = {name: getattr(options, name) for name in AIMS}
+    rule_of(**aim, spelled=lambda name: f"--{name.replace('_', '-')}")  # before files are read
     with table_files(options.data) as files:
         paths = _checked_outputs(options, files)
         result = fit_table(
@@ -188,11 +199,7 @@ def run(options, arguments):
             options.target,
             estimator=_estimator(options),
             positive=options.positive,
-            cost_fn=options.cost_fn,
-            cost_fp=options.cost_fp,
-            precision=options.precision,
-            recall=options.recall,
-            budget=options.budget,
+            **aim,
             labels=options.labels,
             drop=options.ignore,
             classes=options.classes,
@@ -283,9 +290,9 @@ def _require_plain(options):
 
 def _sampled(model):
     """Say how many rows a model was fitted to, where not to all."""
-    from robell.persist.model_files import classifier_of
+    from robell._tools.pipelines import last_step
 
-    fitted = vars(classifier_of(model)).get("n_samples_fitted_")
+    fitted = vars(last_step(model)).get("n_samples_fitted_")
     return "" if fitted is None else f" (fitted to a sample of {fitted:,} of them)"
 
 

@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from robell._tools.names import did_you_mean
+from robell._tools.pipelines import last_step
 from robell._tools.text import unique
 from robell.comparison import family as paper
 from robell.comparison import peers
@@ -127,8 +128,7 @@ def _imported(text):
 def _name_of(maker):
     if isinstance(maker, functools.partial):
         maker = maker.func
-    if isinstance(maker, Pipeline):
-        maker = maker.steps[-1][1]
+    maker = last_step(maker)
     name = getattr(maker, "__name__", type(maker).__name__)
     return "model" if name == "<lambda>" else name
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robell._core.labels.cuts import counts_at_cuts, operating_points
 from robell._core.labels.link import posterior
 from robell.decisions.heldout import calibrate, cross_calibrated
 from robell.decisions.measures import (
@@ -21,7 +22,7 @@ from robell.decisions.measures import (
     separations,
 )
 from robell.decisions.reasons import importances
-from robell.decisions.threshold import Rule, choose_threshold, operating_points
+from robell.models._thresholds import Rule
 
 CURVE = 200  # points of a curve that are kept
 OFTEN = 3.0  # times as many predicted as labelled, from which on it is said
@@ -106,14 +107,15 @@ def decide(held, names, place, rule, noise, probability_of_label, corrected, see
     probable = probability_of_label[:, place]
     positive = probable if corrected else given
     p = probability[:, place]
-    threshold = choose_threshold(p, positive, rule)
-    if threshold is None:
-        _, flagged, found = operating_points(p, positive)
-        best = float((found[1:] / flagged[1:]).max())
+    operating = operating_points(p, positive, np.ones(len(p)))
+    at = rule.point(operating)
+    if rule.kind == "precision" and at == 0:
+        best = float(operating[1:, 3].max())
         raise ValueError(
             f"no threshold has a precision of {rule.value:g} on held-out rows; the largest is "
             f"{best:.3f}"
         )
+    threshold = min(operating[at, 0], 1.0)
     chosen = cross_flagged(held, p, positive, rule, threshold)
     draws = resamples(len(p), seed)
     flagged, found, share = counts_of(chosen, positive)
@@ -152,7 +154,7 @@ def _false_alarms(flagged, found, share):
 
 def _points(p, positive):
     """Return recall, precision and false alarms along the thresholds, thinned."""
-    _, flagged, found = operating_points(p, positive)
+    _, flagged, found = counts_at_cuts(p, positive, np.ones(len(p)))
     total, n = found[-1], flagged[-1]
     recall, precision = found / max(total, 1e-12), _ratio(found, flagged)
     precision[0] = precision[1]

@@ -7,13 +7,12 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
 
 from robell._core.array import one_hot
 from robell._core.labels.link import fit_slope
 from robell._core.ridge.calibrate import fit_calibration
 from robell._tools.progress import Progress
-from robell.labels.unseen import random_folds, stratified_sample
+from robell.labels.unseen import fitted_to_other_folds, random_folds, stratified_sample
 from robell.models.thresholded import calibrated, class_scores
 
 MOST_ROWS = 20_000  # held out once each; of a larger table, a sample of so many
@@ -47,19 +46,13 @@ def hold_out(model, X, codes, n_classes, random_state):
     folds = random_folds(X, codes, n_folds, rng)
     scores, models = np.zeros((len(codes), n_classes)), []
     start = time.perf_counter()
-    with Progress(n_folds, "held-out rows") as bar:
-        for fold in range(n_folds):
-            hidden = folds == fold
-            seen = np.unique(codes[~hidden])
-            if not hidden.any() or len(seen) < 2:
-                models.append(None)  # its rows keep equal scores, which count as guessing
-                continue
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)
-                fitted = clone(model).fit(X[~hidden], codes[~hidden])
+    with Progress(n_folds, "held-out rows") as bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for hidden, rows, fitted in fitted_to_other_folds(model, X, codes, folds, n_folds, 2):
             models.append(fitted)
-            scores[hidden] = all_scores(fitted, X[hidden], n_classes)
-            bar.advance()
+            if fitted is not None:  # else its rows keep equal scores, which count as guessing
+                scores[hidden] = all_scores(fitted, rows, n_classes)
+                bar.advance()
     seconds = (time.perf_counter() - start) / n_folds
     spread = float(np.std(scores[scores > -FAR])) or 1.0
     return HeldOut(places, codes, folds, scores / spread, spread, tuple(models), seconds)

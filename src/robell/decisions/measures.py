@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from robell.decisions.threshold import choose_threshold
+from robell._core.labels.cuts import operating_points
 
 RESAMPLES = 200
 COVERED = (2.5, 97.5)  # percentiles of an interval
@@ -75,9 +75,11 @@ def cross_flagged(held, probability, positive, rule, fallback):
     flagged = np.zeros(len(probability), bool)
     for fold in np.unique(held.folds):
         hidden = held.folds == fold
-        threshold = choose_threshold(probability[~hidden], positive[~hidden], rule)
-        threshold = fallback if threshold is None else threshold
-        flagged[hidden] = probability[hidden] >= threshold
+        others = ~hidden
+        points = operating_points(probability[others], positive[others], np.ones(others.sum()))
+        chosen = rule.point(points)
+        reached = chosen or rule.kind != "precision"
+        flagged[hidden] = probability[hidden] >= (points[chosen, 0] if reached else fallback)
     return flagged
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from robell import __version__
+from robell._tools.pipelines import innermost
 from robell._tools.text import in_cell, literal, percent, quoted
 from robell.decisions.figures import calibration, columns_that_matter, precision_recall, roc
 from robell.decisions.summary import (
     cautions,
-    classifier_in,
     in_rows,
     interval,
     suspects_line,
@@ -35,7 +35,7 @@ def fit_page(result, *, command="", source=None):
     if result.assessment.decision is not None:
         sections.append(_curves(result))
     sections += [_classes(result), _columns(result), _table(result), _method(result, command)]
-    kind = type(classifier_in(result.model)).__name__
+    kind = type(innermost(result.model)).__name__
     subtitle = (
         f"{kind} for {quoted(result.target)} in {quoted(result.name)}, fitted to "
         f"{result.n_fitted:,} rows"

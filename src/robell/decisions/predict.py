@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robell._tools.files import FileError
+from robell._tools.pipelines import last_step
 from robell._tools.text import shortened, spreadsheet_safe
 from robell.models._contributions import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
@@ -73,7 +74,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, text=None, describ
 
 def _predicted(model, X, proba):
     """Return labels and, where they are wanted, probabilities; rows are scored once for both."""
-    last = model.steps[-1][1]
+    last = last_step(model)
     if isinstance(last, ThresholdClassifier):
         likely = model.predict_proba(X)
         return last.labels_for(likely), likely if proba else None
@@ -98,7 +99,7 @@ def _reasons(model, encoder, X, columns, labels, n_named):
     Of two classes, the log-odds of the positive one; of more, those of the class predicted.
     """
     groups = encoder.groups_
-    last = model.steps[-1][1]
+    last = last_step(model)
     classes = np.asarray(last.classes_)
     if len(classes) == 2:
         place = int(getattr(last, "positive_", classes[-1]) == classes[-1])

@@ -16,8 +16,8 @@ from robell._tools.text import said
 from robell.decisions.assess import Assessment, assess, calibration_of, decide
 from robell.decisions.data import Training, read_training
 from robell.decisions.heldout import hold_out
-from robell.decisions.threshold import rule_of
 from robell.labels.judge import judge_labels
+from robell.models._thresholds import rule_of
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 from robell.models.thresholded import ThresholdClassifier
 
@@ -156,7 +156,8 @@ def fit_table(
     positive : label, default=None
         Of two classes, the one that is looked for; the smaller one when None.
     cost_fn, cost_fp : float, default=None
-        What a missed positive and a false alarm cost; a row is then flagged where that pays.
+        What a missed positive and a false alarm cost, in the same money: the threshold with the
+        smallest cost on held-out rows is taken.
     precision, recall, budget : float, default=None
         Choose the threshold by the least precision, the least recall, or the largest share of rows
         to be flagged. Without any of these, the best F1.

@@ -8,6 +8,7 @@ import shlex
 import numpy as np
 
 from robell import __version__
+from robell._tools.pipelines import innermost
 from robell._tools.text import counted, percent, said
 from robell.decisions.assess import OFTEN
 
@@ -86,7 +87,7 @@ def lines(result, source=None):
         for name, size in list(zip(result.classes.tolist(), result.class_sizes, strict=True))[:5]
     )
     more = ", ..." if len(result.classes) > 5 else ""
-    kind = type(classifier_in(result.model)).__name__
+    kind = type(innermost(result.model)).__name__
     text = [
         f"{kind} of {result.n_fitted:,} rows, {len(result.encoder.plans_)} columns; "
         f"rows of each class: {sizes}{more}",
@@ -118,12 +119,6 @@ def _columns_line(found):
     return ", ".join(f"{said(one.name, 30)} ({one.drop:.3f})" for one in shown[:SHOWN])
 
 
-def classifier_in(model):
-    """Return the classifier behind encoder, threshold and scaler."""
-    last = model.steps[-1][1].estimator_
-    return last.steps[-1][1] if hasattr(last, "steps") else last
-
-
 def as_json(result, command=""):
     """Return everything that the page shows as plain values."""
     found = result.assessment
@@ -132,7 +127,7 @@ def as_json(result, command=""):
         "command": command,
         "file": result.name,
         "target": result.target,
-        "model": type(classifier_in(result.model)).__name__,
+        "model": type(innermost(result.model)).__name__,
         "seed": result.seed,
         "rows": result.n_rows,
         "rows_fitted": result.n_fitted,

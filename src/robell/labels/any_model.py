@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from sklearn.base import clone
 
 from robell._core.labels.link import posterior
 from robell._core.labels.noise import (
@@ -18,7 +17,7 @@ from robell._core.labels.noise import (
 )
 from robell._core.labels.recalibrate import fit_recalibration
 from robell.labels.judge import Judgement
-from robell.labels.unseen import random_folds
+from robell.labels.unseen import fitted_to_other_folds, random_folds
 
 SMALLEST_PROBABILITY = 1e-8
 SUM_TOLERANCE = 1e-3
@@ -69,41 +68,12 @@ def unseen_probabilities(estimator, X, y, random_state):
             f"folds need two rows of every class; {classes[counts.argmin()]!r} has one"
         )
     P = np.zeros((len(y), len(classes)))
-    for hidden, rows, model in fitted_to_other_folds(estimator, X, y, labels, random_state):
-        place = np.searchsorted(classes, model.classes_)
-        P[np.ix_(hidden, place)] = model.predict_proba(rows)
+    folds = random_folds(X, labels, N_FOLDS, np.random.default_rng(random_state))
+    for hidden, rows, model in fitted_to_other_folds(estimator, X, y, folds, N_FOLDS):
+        if model is not None:
+            place = np.searchsorted(classes, model.classes_)
+            P[np.ix_(hidden, place)] = model.predict_proba(rows)
     return P, classes
-
-
-def fitted_to_other_folds(estimator, X, y, strata, random_state):
-    """Yield for every fold the places of its rows, the rows, and a clone that has not seen them.
-
-    Every fold has its share of each stratum. Equal rows are in one fold: a row must not be
-    recognised by its copy.
-    """
-    columns = np.asarray(X, dtype=np.float64) if _is_numeric(X) else np.arange(len(y))[:, None]
-    if len(columns) != len(y):
-        raise ValueError(f"X has {len(columns)} rows, y has {len(y)}")
-    folds = random_folds(columns, strata, N_FOLDS, np.random.default_rng(random_state))
-    for fold in np.unique(folds):
-        hidden, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        yield hidden, _rows(X, hidden), clone(estimator).fit(_rows(X, rest), y[rest])
-
-
-def _is_numeric(X):
-    try:
-        return np.asarray(X).dtype.kind in "fiub"
-    except (TypeError, ValueError):
-        return False
-
-
-def _rows(X, places):
-    """Return some rows of an array, a sparse matrix, or a pandas or polars frame."""
-    if hasattr(X, "iloc"):
-        return X.iloc[places]
-    if hasattr(X, "columns") or hasattr(X, "tocsr"):
-        return X[places]
-    return np.asarray(X)[places]
 
 
 def _check_labels(y, classes):

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from robell._core.labels.missing import require_labels
-from robell.labels.any_model import fitted_to_other_folds
+from robell.labels.any_model import N_FOLDS
 from robell.labels.judge_numbers import judge_numbers, judge_predictions
 from robell.labels.suspects import SuspectRows
+from robell.labels.unseen import fitted_to_other_folds, random_folds
 from robell.models._validation import check_multiplicity, one_line_errors
 from robell.tables.number_target import problem_of, written
 
@@ -284,8 +285,10 @@ def _unseen_predictions(estimator, X, y, random_state):
     """Return the prediction of each row by a clone fitted to the other folds."""
     strata = np.argsort(np.argsort(y, kind="stable"), kind="stable") * STRATA // len(y)
     predicted = np.zeros(len(y))
-    for hidden, rows, model in fitted_to_other_folds(estimator, X, y, strata, random_state):
-        predicted[hidden] = np.ravel(model.predict(rows))
+    folds = random_folds(X, strata, N_FOLDS, np.random.default_rng(random_state))
+    for hidden, rows, model in fitted_to_other_folds(estimator, X, y, folds, N_FOLDS):
+        if model is not None:
+            predicted[hidden] = np.ravel(model.predict(rows))
     return predicted
 
 

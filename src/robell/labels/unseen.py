@@ -1,10 +1,11 @@
-"""Labels predicted for rows that were hidden from the classifier."""
+"""Rows dealt to folds, and each predicted by a model fitted to the other folds."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 from robell._core.ridge.twins import find_twins
@@ -37,14 +38,11 @@ def predict_unseen(X, codes, n_classes, random_state):
     n_folds = FOLDS if len(codes) <= FOLDED_ROWS else 2
     folds = random_folds(X, codes, n_folds, rng)
     likely = np.zeros((len(codes), n_classes))
-    for fold in range(n_folds):
-        hidden = folds == fold
-        if not hidden.any() or len(np.unique(codes[~hidden])) < 2:
-            continue  # its rows keep equal scores, which count as guessing
-        # Balanced: the class predicted is then the one with the largest probability.
-        model = NoiseRobustRVFLClassifier(probability="balanced", random_state=random_state)
-        model.fit(X[~hidden], codes[~hidden])
-        likely[np.ix_(hidden, model.classes_)] = model.predict_proba(X[hidden])
+    # Balanced: the class predicted is then the one with the largest probability.
+    model = NoiseRobustRVFLClassifier(probability="balanced", random_state=random_state)
+    for hidden, rows, fitted in fitted_to_other_folds(model, X, codes, folds, n_folds, 2):
+        if fitted is not None:  # else its rows keep equal scores, which count as guessing
+            likely[np.ix_(hidden, fitted.classes_)] = fitted.predict_proba(rows)
     misfits = float((likely.argmax(axis=1) != codes).mean())
     return Unseen(*areas_of(likely, codes), misfits)
 
@@ -69,11 +67,46 @@ def stratified_sample(codes, most, rng):
 
 
 def random_folds(X, codes, n_folds, rng):
-    """Return the fold of every row by chance, classes spread evenly, equal rows in one fold."""
-    twins = find_twins(X)
-    first, group = (np.arange(len(X)),) * 2 if twins is None else twins
+    """Return the fold of every row by chance, classes spread evenly, equal rows in one fold.
+
+    A row must not be recognised by its copy; of tables that are not numeric, copies are not found.
+    """
+    columns = np.asarray(X, np.float64) if _is_numeric(X) else np.arange(len(codes))[:, None]
+    if len(columns) != len(codes):
+        raise ValueError(f"X has {len(columns)} rows, y has {len(codes)}")
+    twins = find_twins(columns)
+    first, group = (np.arange(len(codes)),) * 2 if twins is None else twins
     shuffled = rng.permutation(len(first))
     by_class = shuffled[np.argsort(codes[first][shuffled], kind="stable")]
     fold = np.empty(len(first), int)
     fold[by_class] = np.arange(len(first)) % n_folds
     return fold[group]
+
+
+def fitted_to_other_folds(estimator, X, y, folds, n_folds, least_classes=1):
+    """Yield for every fold the places of its rows, the rows, and a clone that has not seen them.
+
+    Instead of the clone None, where a fold is empty or the other rows have too few classes.
+    """
+    for fold in range(n_folds):
+        hidden, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        if not len(hidden) or (least_classes > 1 and len(np.unique(y[others])) < least_classes):
+            yield hidden, None, None
+        else:
+            yield hidden, _rows(X, hidden), clone(estimator).fit(_rows(X, others), y[others])
+
+
+def _is_numeric(X):
+    try:
+        return np.asarray(X).dtype.kind in "fiub"
+    except (TypeError, ValueError):
+        return False
+
+
+def _rows(X, places):
+    """Return some rows of an array, a sparse matrix, or a pandas or polars frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[places]
+    if hasattr(X, "columns") or hasattr(X, "tocsr"):
+        return X[places]
+    return np.asarray(X)[places]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robell._core.labels.annotators import Votes
+from robell._core.labels.missing import is_no_value
 
 
 class ReadVotes(NamedTuple):
@@ -98,17 +99,8 @@ def _once(place, who, given, rows, annotators):
 def _missing(values):
     """Return which entries are no label: None, NaN, NA, NaT, or text without a character."""
     flat = values.ravel()
-    found = np.fromiter((_is_missing(value) for value in flat), dtype=bool, count=len(flat))
-    return found.reshape(values.shape)
-
-
-def _is_missing(value):
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return True
-    try:
-        return bool(value != value)  # NaN and NaT
-    except TypeError:  # pandas.NA has no truth value
-        return True
+    gone = (is_no_value(v) or (isinstance(v, str) and not v.strip()) for v in flat)
+    return np.fromiter(gone, dtype=bool, count=len(flat)).reshape(values.shape)
 
 
 def _encode(given):

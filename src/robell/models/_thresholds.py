@@ -1,25 +1,102 @@
-"""A threshold for given costs, precision, recall or budget, from what a fit already knows."""
+"""A threshold from costs, a precision, a recall, a budget or the best F1: chosen here for all."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from robell._core.array import to_host
-from robell._core.labels.cuts import (
-    cheapest_point,
-    point_of_budget,
-    point_of_precision,
-    point_of_recall,
-)
 
-POINT_OF = {
-    "precision": point_of_precision,
-    "recall": point_of_recall,
-    "budget": point_of_budget,
-}
+SAME = 1e-12  # by how much of themselves equal values may differ by rounding
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a threshold is chosen: the kind, and the number or the two costs that it needs."""
+
+    kind: str = "f1"
+    value: float | None = None
+    cost_fn: float | None = None
+    cost_fp: float | None = None
+
+    def __str__(self):
+        share = f"{100 * self.value:g} %" if self.value else ""
+        return {
+            "f1": "the best F1 on held-out rows; name your own aim to get another",
+            "cost": "the smallest cost on held-out rows, where a miss costs "
+            f"{self.cost_fn or 0:g} and a false alarm {self.cost_fp or 0:g}",
+            "precision": f"the most positives found with at least {share} of the flagged positive",
+            "recall": f"the fewest rows to check that find at least {share} of the positives",
+            "budget": f"the rows with the largest probabilities, {share} of all",
+        }[self.kind]
+
+    def point(self, points):
+        """Return which of the operating points the rule asks for.
+
+        A point has threshold, share of rows flagged, recall and precision. The first one flags
+        nothing; a precision that no other point reaches asks for it. Of equal points, the one that
+        flags least is taken. With prior pi, share s and recall r the cost of a row is
+        cost_fn pi (1 - r) + cost_fp (s - pi r), and F1 is 2 pi r / (s + pi).
+        """
+        _, share, recall, precision = points.T
+        prior = precision[-1]  # of the point that flags all rows
+        hits = prior * recall
+        if self.kind == "cost":
+            cost = self.cost_fn * (prior - hits) + self.cost_fp * (share - hits)
+            return int(np.argmax(cost <= cost.min() * (1.0 + SAME) + 1e-300))
+        if self.kind == "f1":
+            f1 = 2.0 * hits / np.maximum(share + prior, 1e-300)
+            return int(np.argmax(f1 >= f1.max() * (1.0 - SAME)))
+        if self.kind == "recall":
+            return int(np.argmax(recall >= self.value * (1.0 - SAME)))
+        if self.kind == "budget":
+            return int(np.flatnonzero(share <= self.value * (1.0 + SAME))[-1])
+        precise = np.flatnonzero(precision >= self.value)
+        return int(precise[np.argmax(recall[precise])])
+
+
+def rule_of(
+    cost_fn=None, cost_fp=None, precision=None, recall=None, budget=None, *, spelled=str
+):  # fmt: skip
+    """Return the Rule that is asked for: the best F1 where nothing is.
+
+    Raises ValueError where several are, one cost alone, or nonsense; ``spelled`` writes a name as
+    the user knows it.
+    """
+    costs, shares = (
+        {name: value for name, value in wanted.items() if value is not None}
+        for wanted in (
+            {"cost_fn": cost_fn, "cost_fp": cost_fp},
+            {"precision": precision, "recall": recall, "budget": budget},
+        )
+    )
+    if len(shares) + bool(costs) > 1:
+        raise ValueError(_choice(spelled))
+    if len(costs) == 1:
+        (given,) = costs
+        other = "cost_fp" if given == "cost_fn" else "cost_fn"
+        raise ValueError(f"{spelled(given)} needs {spelled(other)} too; both in the same money")
+    for name, value in (costs | shares).items():
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not (is_number and 0 < value < np.inf and (value <= 1 or name in costs)):
+            where = "positive and finite" if costs else "in (0, 1]"
+            raise ValueError(f"{spelled(name)} must be a number, {where}, got {value!r}")
+    if costs:
+        return Rule("cost", None, float(cost_fn), float(cost_fp))
+    for kind, value in shares.items():
+        return Rule(kind, float(value))
+    return Rule()
+
+
+def _choice(spelled=str):
+    """Say what a threshold may be chosen by."""
+    cost_fn, cost_fp, precision, recall, budget = map(
+        spelled, ("cost_fn", "cost_fp", "precision", "recall", "budget")
+    )
+    return f"give {cost_fn} and {cost_fp}, or one of {precision}, {recall} and {budget}"
 
 
 class ThresholdChoice:
@@ -36,8 +113,8 @@ class ThresholdChoice:
         Parameters
         ----------
         cost_fn, cost_fp : float, default=None
-            What a missed row of ``classes_[1]`` costs, and a false alarm. The cut with the
-            smallest expected cost is taken.
+            What a missed row of ``classes_[1]`` costs, and a false alarm, in the same money. The
+            cut with the smallest expected cost is taken.
         precision : float, default=None
             The least share of the rows predicted ``classes_[1]`` that should be. The lowest such
             cut is taken; where there is none, nothing is predicted.
@@ -55,26 +132,9 @@ class ThresholdChoice:
         check_is_fitted(self)
         if len(self.classes_) != 2:
             raise ValueError("choose_threshold is for two classes; of more, set thresholds_")
-        wanted = {"precision": precision, "recall": recall, "budget": budget}
-        asked = {name: value for name, value in wanted.items() if value is not None}
-        costs = (cost_fn is not None) + (cost_fp is not None)
-        if len(asked) + (costs > 0) != 1 or costs == 1:
-            raise ValueError("give cost_fn and cost_fp, or one of precision, recall and budget")
-        _require_positive(asked or {"cost_fn": cost_fn, "cost_fp": cost_fp}, bounded=bool(asked))
+        rule = rule_of(cost_fn, cost_fp, precision, recall, budget)
+        if rule.kind == "f1":
+            raise ValueError(_choice())
         points = to_host(self.operating_points_)
-        if costs:
-            place = cheapest_point(points, float(self.class_prior_[1]), cost_fn, cost_fp)
-        else:
-            ((name, value),) = asked.items()
-            place = POINT_OF[name](points, value)
-        self.threshold_ = float(points[place, 0])
+        self.threshold_ = float(points[rule.point(points), 0])
         return self
-
-
-def _require_positive(values, bounded):
-    """Raise where a number is not positive and finite, or above 1 where it must not be."""
-    for name, value in values.items():
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if not (number and 0 < value < np.inf and (value <= 1 or not bounded)):
-            where = "in (0, 1]" if bounded else "positive and finite"
-            raise ValueError(f"{name} must be a number, {where}; got {value!r}")

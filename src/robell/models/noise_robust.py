@@ -37,7 +37,14 @@ from robell._core.ensemble.members import (
 )
 from robell._core.ensemble.standardise import column_scales
 from robell._core.ensemble.trees import Forest, Splits
-from robell._core.labels.cuts import AWAY, SAME, cut_for_share, operating_points, predicted_share
+from robell._core.labels.cuts import (
+    AWAY,
+    MOST_POINTS,
+    SAME,
+    cut_for_share,
+    operating_points,
+    predicted_share,
+)
 from robell._core.labels.link import fit_link, fit_slope, posterior
 from robell._core.labels.noise import (
     common_rate,
@@ -375,7 +382,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         if n_classes == 2:
             self.threshold_ = float(thresholds[1])
             P = link.probability(scores)[:, 1]
-            self.operating_points_ = operating_points(P, Z, multiplicity)
+            self.operating_points_ = operating_points(P, Z[:, 1], multiplicity, MOST_POINTS)
         else:
             self.thresholds_ = thresholds
 

@@ -28,10 +28,11 @@ from robell._tools.files import (
     write_together,
 )
 from robell._tools.optional import require
+from robell._tools.pipelines import innermost, last_step
 from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.persist.model_card import card_path, is_card, model_card
-from robell.persist.model_info import MEMBER, describe_model, innermost
+from robell.persist.model_info import MEMBER, describe_model
 from robell.persist.model_parts import (
     ModelVersionWarning,
     check_parts,
@@ -306,7 +307,7 @@ def _require_answer(model, path, limit):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if isinstance(model, Pipeline) and not _can_transform(model):
-            model = model.steps[-1][1]
+            model = last_step(model)
         fits = _answers(model, _made_up(model))
     if not fits:
         raise FileError(f"{path}: damaged: the parts of the model do not fit together")
@@ -360,11 +361,6 @@ def is_model_file(path):
 
 
 # -- models ----------------------------------------------------------------------------
-
-
-def classifier_of(model):
-    """Return the model, or the last step of a pipeline."""
-    return model.steps[-1][1] if isinstance(model, Pipeline) and model.steps else model
 
 
 def names_of(model):

@@ -15,13 +15,13 @@ from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from robell import __version__
+from robell._tools.pipelines import innermost, steps_of
 from robell.tables.columns import learn_column, missing_cells
 from robell.tables.drift import DriftMeter, column_profile
-from robell.tables.raw import Column, RawTable
-from robell.tables.read import frame_column
+from robell.tables.encoder import TableEncoder
+from robell.tables.read import columns_of
 
 MEMBER = "robell.json"  # the part of a model file that this is
 FORMAT = 1
@@ -35,7 +35,7 @@ def describe_model(estimator, X=None, y=None, about=None):
     """Return what is written into the file of a model, all of it plain values."""
     classifier = innermost(estimator)
     classes = getattr(estimator, "classes_", np.empty(0))  # a regressor has none
-    columns = [] if X is None else describe_columns(X)
+    columns = [] if X is None else describe_columns(X, steps_of(estimator)[0])
     if not columns and (names := getattr(estimator, "feature_names_in_", None)) is not None:
         columns = [{"name": str(name), "kind": "unknown"} for name in names]
     info = {
@@ -70,71 +70,36 @@ def versions():
     return found
 
 
-def steps_of(estimator):
-    """Return the parts of a model, those within a classifier that wraps another included."""
-    if isinstance(estimator, Pipeline):
-        return [*(step for _, step in estimator.steps[:-1]), *steps_of(estimator.steps[-1][1])]
-    inner = getattr(estimator, "estimator_", None)
-    return [estimator, *([] if inner is None else steps_of(inner))]
+def describe_columns(X, first):
+    """Return name, kind and distribution of each column of a training table.
 
-
-def innermost(estimator):
-    """Return the model of the family that all other parts prepare for or wrap."""
-    return steps_of(estimator)[-1]
-
-
-def describe_columns(X):
-    """Return name, kind and distribution of each column of a training table."""
-    return [_described(column) for column in sampled_columns(X)]
-
-
-def sampled_columns(X):
-    """Return the columns of a frame, an array or a raw table; of many rows, evenly spaced ones."""
+    Columns are read as the first step of the model reads them, if that is a TableEncoder.
+    """
     columns = columns_of(X)
     n_rows = len(columns[0]) if columns else 0
-    if n_rows <= MOST_ROWS:
-        return columns
-    places = np.linspace(0, n_rows - 1, MOST_ROWS).astype(int)
-    return [column.take(places) for column in columns]
-
-
-def columns_of(X):
-    """Return a table of any kind as columns."""
-    if isinstance(X, RawTable):
-        return list(X.columns)
-    if isinstance(X, list) and all(isinstance(column, Column) for column in X):
-        return X
-    if hasattr(X, "columns") and hasattr(X, "shape"):
-        rows = np.arange(len(X))
-        return [_frame_column(X, place, str(name), rows) for place, name in enumerate(X.columns)]
-    X = np.asarray(X)
-    if X.dtype.kind not in "biuf":
-        X = X.astype(object)
-        return [
-            Column(f"x{k}", [None if v is None else str(v) for v in column])
-            for k, column in enumerate(X.T.tolist())
-        ]
-    return [Column(f"x{k}", None, "number", v.astype(float)) for k, v in enumerate(X.T)]
-
-
-def _frame_column(frame, place, name, rows):
-    series = frame.iloc[:, place] if hasattr(frame, "iloc") else frame[frame.columns[place]]
-    dtype = series.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
-        return Column(name, None, "number", series.to_numpy().astype(float))
-    return frame_column(frame, place, name, rows)
-
-
-def _described(column):
-    """Return what is remembered of one column."""
-    if column.values is not None:
-        plan = {"kind": "number", "how": "number"}
+    if n_rows > MOST_ROWS:
+        places = np.linspace(0, n_rows - 1, MOST_ROWS).astype(int)
+        columns = [column.take(places) for column in columns]
+    if isinstance(first, TableEncoder):
+        plans = {plan["name"]: plan for plan in first.plans_}
     else:
-        plan, _ = learn_column(column, np.arange(len(column)) + 1)
-    if plan is None:
-        share = float(missing_cells(column).mean()) if len(column) else 0.0
-        return {"name": column.name, "kind": "left out", "missing": share}
-    return {"name": column.name, **column_profile(plan, column)}
+        plans = {column.name: _plan(column) for column in columns}
+    described = []
+    for column in columns:
+        if plan := plans.get(column.name):
+            profile = column_profile(plan, column)
+        else:
+            share = float(missing_cells(column).mean()) if len(column) else 0.0
+            profile = {"kind": "left out", "missing": share}
+        described.append({"name": column.name, **profile})
+    return described
+
+
+def _plan(column):
+    """Return how a column is read that no encoder has learnt."""
+    if column.values is not None:
+        return {"kind": "number", "how": "number"}
+    return learn_column(column, np.arange(len(column)) + 1)[0]
 
 
 def describe_drift(info, X):

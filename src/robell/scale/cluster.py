@@ -22,6 +22,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits
 
+from robell._core.labels.missing import is_no_value
 from robell._tools.optional import require
 from robell._tools.progress import Progress
 from robell.models._validation import ARRAY_CHECKS, one_line_errors
@@ -205,14 +206,10 @@ def _as_labels(y):
         labels = labels[:, 0]
     # None, NaN and pandas' NA, none of which np.unique can sort among strings
     if labels.dtype == object:
-        missing = np.fromiter((v is None or v != v or _is_na(v) for v in labels), bool, len(labels))
+        missing = np.fromiter(map(is_no_value, labels), bool, len(labels))
         if missing.any():
             raise ValueError(f"y has no label in row {int(missing.argmax())}")
     return labels
-
-
-def _is_na(value):
-    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def _reduce_parts(step, *results, first, each):

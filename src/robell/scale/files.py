@@ -18,11 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 from robell._tools.files import FileError, check_output, parse_bytes, written_whole
 from robell._tools.names import did_you_mean
 from robell._tools.optional import require
+from robell._tools.pipelines import last_step
 from robell._tools.progress import Progress
 from robell._tools.text import spreadsheet_safe
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.models.privileged import PrivilegedMixin
-from robell.persist.model_files import classifier_of, named_rows, names_of
+from robell.persist.model_files import named_rows, names_of
 from robell.scale.batches import Tables
 from robell.scale.memory import (
     MOST_ROWS,
@@ -80,7 +81,7 @@ def fit_files(estimator, paths, target, memory_limit="1GiB", privileged=()):
     >>> model.n_features_in_
     30
     """
-    if isinstance(classifier_of(estimator), BaseRVFLRegressor):
+    if isinstance(last_step(estimator), BaseRVFLRegressor):
         return fit_targets(estimator, paths, target, memory_limit)
     return fit_tables(estimator, Tables(paths, target), memory_limit, privileged)[0]
 
@@ -97,7 +98,7 @@ def fit_tables(estimator, tables, memory_limit, privileged=()):
         )
     if in_passes and _by_sample(estimator):
         shape = sum(sizes.values()), len(tables.columns), len(sizes)
-        needed = memory_of_fit(classifier_of(estimator), *shape)
+        needed = memory_of_fit(last_step(estimator), *shape)
         if needed > parse_bytes(memory_limit):
             return _fit_by_sample(estimator, tables, labels, sizes, memory_limit), sizes
     elif in_passes:
@@ -113,7 +114,7 @@ def _require_privileged(estimator, tables, privileged):
         if name not in tables.columns:
             near = did_you_mean(str(name), tables.columns)
             raise FileError(f"{tables.files[0].path}: no column {name!r} to be privileged{near}")
-    model = classifier_of(estimator)
+    model = last_step(estimator)
     if len(privileged) and not isinstance(model, PrivilegedMixin):
         raise FileError(
             f"{type(model).__name__} has no use for privileged columns: give RVFLPlusClassifier or "
@@ -125,13 +126,13 @@ def _require_privileged(estimator, tables, privileged):
 
 def _by_sample(estimator):
     """Say whether a model that does not fit in memory is fitted to a sample of the rows."""
-    model = classifier_of(estimator)
+    model = last_step(estimator)
     return isinstance(model, FamilyMember) and model._capabilities.by_sample
 
 
 def _require_fit_in_parts(estimator):
     """Say whether a model is fitted in passes; raise for what cannot be, before files are read."""
-    model = classifier_of(estimator)
+    model = last_step(estimator)
     in_passes = not isinstance(model, FamilyMember) or model._takes_parts()
     if in_passes and not _by_sample(estimator):
         OutOfCoreFit(estimator)
@@ -150,7 +151,7 @@ def _fit_in_passes(estimator, tables, labels, sizes, memory_limit):
 
 def _fit_by_sample(estimator, tables, labels, sizes, memory_limit):
     n_features, n_rows = len(tables.columns), sum(sizes.values())
-    shape = classifier_of(estimator), n_rows, n_features, len(sizes)
+    shape = last_step(estimator), n_rows, n_features, len(sizes)
     sampled, batch = sizes_of_sample(memory_limit, *shape)
     job = OutOfCoreFit(estimator, list(sizes), n_features, sample_rows=sampled)
     _run_passes(job, lambda: tables.batches(batch, labels), n_rows)
@@ -172,7 +173,7 @@ def _run_passes(job, batches, n_rows):
 
 def _fit_in_memory(estimator, tables, labels, sizes, memory_limit, privileged=()):
     n_rows = sum(sizes.values())
-    classifier = classifier_of(estimator)
+    classifier = last_step(estimator)
     require_memory(memory_limit, classifier, n_rows, len(tables.columns), len(sizes))
     ((X, y),) = tables.batches(n_rows, labels)
     if not privileged:
@@ -198,7 +199,7 @@ def fit_targets(estimator, paths, target, memory_limit):
     tables = Tables(paths, None, [*features, *targets])
     if not in_passes:
         n_rows = tables.count() or sum(len(X) for X, _ in tables.batches(MOST_ROWS))
-        require_memory(memory_limit, classifier_of(estimator), n_rows, len(features), 1)
+        require_memory(memory_limit, last_step(estimator), n_rows, len(features), 1)
         ((X, _),) = tables.batches(n_rows)
         return clone(estimator).fit(
             named_rows(X[:, : len(features)], features), _split(X, features)
@@ -377,7 +378,7 @@ def _parquet_writer(path, names, model):
 def _spelling(model, in_text):
     """Return the names of the columns of predictions, and what makes these of predictions."""
     if is_regressor(model):
-        n = classifier_of(model).n_outputs_
+        n = last_step(model).n_outputs_
         names = ["prediction"] if n == 1 else [f"prediction_{k + 1}" for k in range(n)]
         return names, lambda T: T.reshape(len(T), n).T
     spelt = {label: _spelt(label, in_text) for label in model.classes_.tolist()}

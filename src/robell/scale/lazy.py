@@ -9,7 +9,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from robell._tools.optional import require
-from robell.persist.model_files import classifier_of
+from robell._tools.pipelines import last_step
 from robell.scale.partitions import is_array, require_dask
 
 
@@ -124,7 +124,7 @@ def _lazily(estimator, X, method):
 def _result_of(estimator, method):
     """Return the type of a method's results, and the names of their columns; None for one."""
     if is_regressor(estimator):
-        n_targets = classifier_of(estimator).n_outputs_
+        n_targets = last_step(estimator).n_outputs_
         return np.dtype(float), None if n_targets == 1 else list(range(n_targets))
     classes = estimator.classes_
     if method == "predict":

@@ -21,10 +21,11 @@ from sklearn.utils.validation import _check_method_params
 from robell._core.array import EPS, beside, is_tensor, namespace, row_squares, times_few_columns
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.twins import find_twins
+from robell._tools.pipelines import last_step
 from robell.models._estimator import BaseRVFLRegressor
 from robell.models._validation import draw_seed
 from robell.search.calibrations import Calibrations
-from robell.search.groups import NotShared, Unshared, last_step
+from robell.search.groups import NotShared, Unshared
 from robell.search.scorers import RowScorer
 from robell.search.solutions import (
     Solved,

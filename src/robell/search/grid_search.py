@@ -28,6 +28,7 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from robell._core.ridge.sweep_torch import require_device
+from robell._tools.pipelines import last_step
 from robell._tools.progress import Progress
 from robell._tools.threads import limit_blas
 from robell.models._estimator import BaseRVFLRegressor
@@ -37,7 +38,6 @@ from robell.search.groups import (
     NotShared,
     Unshared,
     group_candidates,
-    last_step,
     list_candidates,
 )
 from robell.search.results import ResultTable

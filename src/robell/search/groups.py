@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from robell._tools.pipelines import last_step
 from robell.models._estimator import FamilyMember, first_foreign
 
 SHAREABLE = ("C", "n_hidden", "n_layers", "kernel_width", "rho", "graph_weight", "variance_weight")
@@ -56,11 +57,6 @@ class Group(NamedTuple):
     # What checked rows and their weights depend on: groups of equal ones have these in common. None
     # where a slot is not this package's own.
     rows_key: tuple | None
-
-
-def last_step(estimator):
-    """Return a pipeline's last step, or the estimator itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
 def list_candidates(grid):

@@ -79,7 +79,7 @@ def missing_cells(column):
 
 
 def missing_texts(plan):
-    """Return the texts that are no value in a category, whatever new rows come from."""
+    """Return the texts that are no value, whatever new rows come from: the fit has decided."""
     return ("",) if plan.get("declared") else ("", *MISSING_WORDS)
 
 
@@ -157,22 +157,26 @@ def _is_date(how):
 
 def apply_plan(plan, column):
     """Turn the cells of a column into numbers in the way that was learnt from others."""
+    found, unknown = read_cells(plan, column)
     if plan["kind"] in ("number", "date"):
-        values, unknown = _values(plan, column)
-        used = apply_numbers(plan, values)
+        values, matrix = apply_numbers(plan, found)
     else:
-        cells = column.cells
-        if cells is None:
-            cells = [None if v != v else number_cell(v) for v in column.values.tolist()]
-        missing = np.fromiter(map({None, *missing_texts(plan)}.__contains__, cells), bool)
-        used, unknown = apply_categories(plan, cells, missing)
+        missing = np.fromiter((text is None for text in found), bool, len(found))
+        (values, matrix), unknown = apply_categories(plan, found, missing)
     levels = tuple(plan.get("levels", ()))
-    values, matrix = used
     return Used(plan["name"], plan["kind"], column.cells, values, levels, matrix, unknown)
 
 
-def _values(plan, column):
-    """Return the numbers of a column, NaN for none, and how many cells are no numbers."""
+def read_cells(plan, column):
+    """Return the cells of a column as the fit has learnt to read them, whatever their source.
+
+    Numbers, NaN for none, and how many cells are no numbers; or texts, None for none, and 0.
+    """
+    gone = {None, *missing_texts(plan)}
+    if plan["kind"] not in ("number", "date"):
+        if column.cells is not None:
+            return [None if cell in gone else cell for cell in column.cells], 0
+        return [None if v != v else number_cell(v) for v in column.values.tolist()], 0
     if column.values is not None and plan["kind"] == "number":
         return column.values, 0
     is_plain = plan["kind"] == "number" and (column.kind == "number" or plan["how"] == "number")
@@ -180,11 +184,11 @@ def _values(plan, column):
         found = plain_floats(column.cells)  # the usual case, and the quickest
         if found is not None:
             return found, 0
-    missing = missing_cells(column)
-    values = np.full(len(missing), np.nan)
+    values = np.full(len(column), np.nan)
     if column.cells is None:  # numbers where the fit had dates
-        return values, int((~missing).sum())
-    present = [cell for cell, gone in zip(column.cells, missing, strict=True) if not gone]
+        return values, int((~np.isnan(column.values)).sum())
+    missing = np.fromiter(map(gone.__contains__, column.cells), bool, len(column))
+    present = [cell for cell in column.cells if cell not in gone]
     if plan["kind"] == "date":
         way = plan["how"].removeprefix("date, ")
         table = {cell: _day(cell, way) for cell in set(present)}

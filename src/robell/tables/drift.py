@@ -9,8 +9,7 @@ import numpy as np
 
 from robell._tools.names import did_you_mean
 from robell._tools.text import number_text, percent, said
-from robell.tables.columns import _values, missing_cells
-from robell.tables.raw import number_cell
+from robell.tables.columns import read_cells
 
 BINS = 10  # of equally many training rows
 MOST_LEVELS = 20
@@ -99,12 +98,12 @@ def missing_columns(known, names):
 
 def column_profile(plan, column):
     """Return how the values of a training column are distributed, as plain values."""
-    missing = missing_cells(column)
-    profile = {"kind": plan["kind"], "missing": float(missing.mean()) if len(missing) else 0.0}
+    found, _ = read_cells(plan, column)
+    profile = {"kind": plan["kind"]}
     if plan["kind"] in ("number", "date"):
         profile["how"] = plan["how"]
-        values = _values(plan, column)[0]
-        known = np.sort(values[np.isfinite(values)])
+        known = np.sort(found[np.isfinite(found)])
+        profile["missing"] = (len(found) - len(known)) / max(1, len(found))
         if len(known):
             places = np.linspace(0, len(known) - 1, BINS + 1).round().astype(int)
             profile["edges"] = np.unique(known[places]).tolist()
@@ -113,8 +112,10 @@ def column_profile(plan, column):
             profile["median"] = float(known[len(known) // 2])
             profile["size"] = float(np.median(np.abs(known)))
         return profile
-    counts = Counter(_texts(column, missing))
+    counts = Counter(text for text in found if text is not None)
     total = max(1, sum(counts.values()))
+    profile["missing"] = (len(found) - sum(counts.values())) / max(1, len(found))
+    profile["declared"] = plan["declared"]  # whether words such as NA are levels
     profile["levels"] = {
         level: count / total for level, count in counts.most_common(MOST_LEVELS) if count > 1
     }
@@ -126,13 +127,6 @@ def _histogram(edges, values):
     places = np.searchsorted(edges, values, side="left") + 1
     places[values < edges[0]] = 0
     return np.bincount(places, minlength=len(edges) + 2)
-
-
-def _texts(column, missing):
-    cells = column.cells
-    if cells is None:
-        cells = [number_cell(value) for value in column.values.tolist()]
-    return [cell for cell, gone in zip(cells, missing, strict=True) if not gone]
 
 
 class DriftMeter:
@@ -197,16 +191,17 @@ class _Counter:
         """Count the cells of some rows."""
         if self.profile["kind"] not in ("number", "date", "category", "text"):
             return
-        missing = missing_cells(column)
-        self._n += len(missing)
-        self._missing += int(missing.sum())
+        found, unreadable = read_cells(self.profile, column)
+        self._n += len(found)
         if not len(self._edges):
-            places = [self._levels.get(t, len(self._levels)) for t in _texts(column, missing)]
+            texts = [text for text in found if text is not None]
+            self._missing += len(found) - len(texts)
+            places = [self._levels.get(text, len(self._levels)) for text in texts]
             self._counts += np.bincount(places, minlength=len(self._counts))
             return
-        values, unreadable = _values(self.profile, column)
+        known = found[np.isfinite(found)]
         self._unreadable += unreadable
-        known = values[np.isfinite(values)]
+        self._missing += len(found) - len(known) - unreadable
         if not len(known):
             return
         self._counts += _histogram(self._edges, known)

@@ -7,15 +7,12 @@ from hypothesis import strategies as st
 
 from robell._core.labels.cuts import (
     MOST_POINTS,
-    cheapest_point,
     cut_for_share,
     nearest_share,
     operating_points,
-    point_of_budget,
-    point_of_precision,
-    point_of_recall,
     predicted_share,
 )
+from robell.models._thresholds import Rule
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -84,7 +81,7 @@ def test_no_row_is_nearer_to_either_of_equal_means():
 def test_operating_points_are_what_cutting_there_gives(seed, n_rows, ties):
     scores, Z, weight = draw(seed, n_rows)
     P = np.round(scores[:, 1], 1) if ties else scores[:, 1]
-    points = operating_points(P, Z, weight)
+    points = operating_points(P, Z[:, 1], weight)
     assert len(points) == len(np.unique(P)) + 1
     assert (np.diff(points[:, 0]) < 0).all()
     for threshold, share, recall, precision in points:
@@ -99,7 +96,7 @@ def test_operating_points_are_what_cutting_there_gives(seed, n_rows, ties):
 
 def test_many_rows_give_points_enough():
     scores, Z, weight = draw(0, 5000)
-    points = operating_points(scores[:, 1], Z, weight)
+    points = operating_points(scores[:, 1], Z[:, 1], weight, MOST_POINTS)
     assert len(points) == MOST_POINTS + 1
     for threshold, share, _, _ in points[:: MOST_POINTS // 7]:
         assert share == pytest.approx(weight @ (scores[:, 1] >= threshold) / weight.sum())
@@ -108,17 +105,17 @@ def test_many_rows_give_points_enough():
 @given(seeds, st.integers(2, 40), st.floats(0.01, 1), st.floats(0.1, 50))
 def test_points_asked_for_are_the_best_of_all(seed, n_rows, wanted, cost):
     scores, Z, weight = draw(seed, n_rows)
-    points = operating_points(scores[:, 1], Z, weight)
+    points = operating_points(scores[:, 1], Z[:, 1], weight)
     _, share, recall, precision = points.T
     prior = weight @ Z[:, 1] / weight.sum()
     costs = [cost * prior * (1 - r) + (s - prior * r) for s, r in zip(share, recall)]
-    assert costs[cheapest_point(points, prior, cost, 1.0)] == pytest.approx(min(costs))
-    place = point_of_precision(points, wanted)
+    assert costs[Rule("cost", None, cost, 1.0).point(points)] == pytest.approx(min(costs))
+    place = Rule("precision", wanted).point(points)
     assert precision[place] >= wanted
     assert recall[place] == max(recall[precision >= wanted])
-    place = point_of_recall(points, wanted)
+    place = Rule("recall", wanted).point(points)
     assert recall[place] >= wanted - 1e-9
     assert share[place] == min(share[recall >= wanted * (1 - 1e-12)])
-    place = point_of_budget(points, wanted)
+    place = Rule("budget", wanted).point(points)
     assert share[place] <= wanted + 1e-9
     assert share[place] == max(share[share <= wanted * (1 + 1e-12)])

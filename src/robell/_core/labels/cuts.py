@@ -16,7 +16,7 @@ PRIOR_SHARE = 0.25  # weight of the estimated class shares in how often a class 
 CLEAN_PRIOR_SHARE = 0.4  # the same where no label is wrong
 SAME = 1e-12  # by how much of themselves equal mean scores may differ
 AWAY = 1e-6  # from equal scores of all rows: scored again, they may differ by rounding
-MOST_POINTS = 1000  # of the operating curve
+MOST_POINTS = 1000  # of the operating curve that a model keeps
 
 
 def predicted_share(scores: Array, Z: Array, weight: Array, cleaning: float) -> float:
@@ -66,48 +66,34 @@ def cut_for_share(values: Array, weight: Array, share: float) -> float:
     return largest - away if abs(above[end - 1] - missed) < missed else largest + away
 
 
-def operating_points(probability: Array, Z: Array, weight: Array) -> Array:
-    """Return what cuts give: rows of threshold, predicted share, recall and precision.
+def counts_at_cuts(
+    probability: Array, positive: Array, weight: Array, most: int | None = None
+) -> tuple[Array, Array, Array]:
+    """Return thresholds, and how much weight each flags, and how much of that is positive.
 
-    The second class is predicted where its probability is at least the threshold. Truth is
-    counted by Z = P(z | s, y), so that wrong labels count as what they probably are. Thresholds
-    fall from one that no row reaches to 0.
+    A row is flagged where its probability is at least the threshold. Thresholds fall from one that
+    no row reaches to 0, each as far from the row above as from the row below; ``most`` thins them
+    out. ``positive`` is 1 or 0, or how probably a row is positive.
     """
     order = np.argsort(-probability, kind="stable")
-    P, total = probability[order], weight.sum()
-    last = np.append(np.flatnonzero(P[:-1] > P[1:]), len(P) - 1)
-    if len(last) > MOST_POINTS:
-        last = last[np.unique(np.linspace(0, len(last) - 1, MOST_POINTS).astype(np.intp))]
-    predicted = np.cumsum(weight[order])[last]
-    hits = np.cumsum((weight * Z[:, 1])[order])[last]
-    below = np.append(P[np.minimum(last[:-1] + 1, len(P) - 1)], 0.0)
-    points = np.empty((len(last) + 1, 4))
-    points[0] = 0.5 * (1.0 + P[0]) if P[0] < 1 else np.inf, 0.0, 0.0, 1.0
-    points[1:, 0] = np.where(np.arange(len(last)) < len(last) - 1, 0.5 * (P[last] + below), 0.0)
-    points[1:, 1] = predicted / total
-    points[1:, 2] = hits / max(float(hits[-1]), 1e-300)
-    points[1:, 3] = hits / predicted
-    return points
+    P = probability[order]
+    last = np.append(np.flatnonzero(P[:-1] > P[1:]), len(P) - 1)  # of rows of equal probability
+    if most is not None and len(last) > most:
+        last = last[np.unique(np.linspace(0, len(last) - 1, most).astype(np.intp))]
+    above = 0.5 * (1.0 + P[0]) if P[0] < 1 else np.inf
+    between = 0.5 * (P[last[:-1]] + P[last[:-1] + 1])
+    flagged, hits = (np.append(0.0, np.cumsum(w[order])[last]) for w in (weight, weight * positive))
+    return np.concatenate([[above], between, [0.0]]), flagged, hits
 
 
-def cheapest_point(points: Array, prior: float, cost_fn: float, cost_fp: float) -> int:
-    """Return the place of the cut with the smallest expected cost, the higher of equal ones."""
-    _, share, recall, _ = points.T
-    hits = prior * recall
-    return int(np.argmin(cost_fn * (prior - hits) + cost_fp * (share - hits)))
+def operating_points(
+    probability: Array, positive: Array, weight: Array, most: int | None = None
+) -> Array:
+    """Return what cuts give: rows of threshold, flagged share, recall and precision.
 
-
-def point_of_precision(points: Array, precision: float) -> int:
-    """Return the place of the cut that finds most of those with at least this precision."""
-    good = points[:, 3] >= precision
-    return int(np.flatnonzero(good)[-1])  # the first point predicts nothing, and is good
-
-
-def point_of_recall(points: Array, recall: float) -> int:
-    """Return the place of the highest cut with at least this recall."""
-    return int(np.argmax(points[:, 2] >= recall * (1.0 - 1e-12)))
-
-
-def point_of_budget(points: Array, share: float) -> int:
-    """Return the place of the lowest cut that predicts at most this share of the rows."""
-    return int(np.flatnonzero(points[:, 1] <= share * (1.0 + 1e-12))[-1])
+    Precision is 1 at the first cut, which flags nothing; see ``counts_at_cuts``.
+    """
+    thresholds, flagged, hits = counts_at_cuts(probability, positive, weight, most)
+    precision = np.append(1.0, hits[1:] / flagged[1:])
+    recall = hits / max(float(hits[-1]), 1e-300)
+    return np.column_stack([thresholds, flagged / weight.sum(), recall, precision])

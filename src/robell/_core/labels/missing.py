@@ -27,7 +27,12 @@ def require_labels(y: Any) -> None:
 
 
 def is_no_value(value: Any) -> bool:
-    """Say whether a value stands for none."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    """Say whether a value stands for none: None, NaN, NaT and NA."""
+    if value is None:
         return True
-    return isinstance(value, float) and value != value
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA has no truth value
+        return True
+    except ValueError:  # nor has an array, which is a value
+        return False

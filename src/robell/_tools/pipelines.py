@@ -1,0 +1,27 @@
+"""The parts of a model: the steps of a pipeline, and what a classifier wraps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+
+def last_step(estimator: Any) -> Any:
+    """Return a pipeline's last step, or the estimator itself."""
+    is_pipeline = isinstance(estimator, Pipeline) and estimator.steps
+    return estimator.steps[-1][1] if is_pipeline else estimator
+
+
+def steps_of(estimator: Any) -> list[Any]:
+    """Return the parts of a model, those within a classifier that wraps another included."""
+    last = last_step(estimator)
+    if last is not estimator:
+        return [*(step for _, step in estimator.steps[:-1]), *steps_of(last)]
+    inner = getattr(estimator, "estimator_", None)
+    return [estimator, *([] if inner is None else steps_of(inner))]
+
+
+def innermost(estimator: Any) -> Any:
+    """Return the model that all other parts prepare for or wrap."""
+    return steps_of(estimator)[-1]
