@@ -92,6 +92,16 @@ def verdict(result, quote=quoted):
     )
 
 
+def group_line(result):
+    """Say the same for a terminal, with the worst of the groups."""
+    groups, line = result.groups, verdict(result, said)
+    if result.trust == "none" or not groups.differs.any():
+        return line
+    worst = max(groups.differs.nonzero()[0], key=lambda g: groups.noise_rate[g])
+    name, rate = said(str(groups.group[worst]), 30), float(groups.noise_rate[worst])
+    return f"{line} Most wrong among these: {name}, about {percent(rate)} wrong."
+
+
 def groups_section(result):
     """Show how often labels are wrong in each group, and which groups differ."""
     if result.groups is None:

@@ -72,13 +72,11 @@ def nothing_left(name, notes):
     return f"{name}: no column is left to judge by: {reasons}{more}"
 
 
-def dropped_columns(table, drop, target=None):
+def dropped_columns(table, drop):
     """Return the names of the columns to leave out; raise where there is no such column."""
     drop = tuple(dict.fromkeys((drop,) if isinstance(drop, str) else drop))
     known = {column.name for column in table.columns}
     for name in drop:
         if name not in known:
             find_column(table, name)  # raises, and names what is near
-        if name == target:
-            raise FileError(f"{said(target)} is the target: it cannot be dropped")
     return drop
