@@ -26,7 +26,7 @@ from robell._tools.text import (
 from robell.labels.annotators import Consensus, consensus_of
 from robell.labels.audit.figures import annotator_bars, class_bars
 from robell.labels.audit.page import where_is
-from robell.labels.audit.prepare import dropped_notes, prepare_columns
+from robell.labels.audit.prepare import prepare_columns
 from robell.labels.audit.result import Audit
 from robell.labels.votes import ReadVotes
 from robell.report.escape import writable
@@ -315,7 +315,7 @@ def judge_annotators(table, crowd, drop, random_state, budget):
 
         used, notes, leaks = prepare_columns(crowd.table, features, leak_of, budget)
     notes += crowd.notes
-    notes += dropped_notes(drop)
+    notes += tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in drop)
     X = np.column_stack([column.matrix for column in used]) if used else None
     sizes = len(crowd.table.rows), len(crowd.annotators), len(crowd.classes)
     votes = Votes(crowd.row, crowd.annotator, crowd.label, *sizes)

@@ -301,7 +301,7 @@ class AuditResult(JudgedAudit):
         ]
         compared = {} if self.groups is None else {"by_group": groups_summary(self)}
         if self.against is not None:
-            compared["against"] = against_summary(self)
+            compared["against"] = against_summary(self.against)
         reasons = {str(row): [one.text for one in some] for row, some in self.reasons.items()}
         return (
             {"classes": sizes},
@@ -431,8 +431,8 @@ class AuditResult(JudgedAudit):
         return [
             suspects_section(self, top),
             noise_section(self),
-            groups_section(self),
-            against_section(self),
+            None if self.groups is None else groups_section(self),
+            None if self.against is None else against_section(self.against),
             classes_section(self),
             quality_section(self),
             map_section(self),

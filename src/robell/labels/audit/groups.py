@@ -104,8 +104,6 @@ def group_line(result):
 
 def groups_section(result):
     """Show how often labels are wrong in each group, and which groups differ."""
-    if result.groups is None:
-        return None
     title = "Groups"
     if result.trust == "none":
         return Section("groups", title, (Paragraph(verdict(result)),))
@@ -172,7 +170,7 @@ def _how(result):
 def groups_summary(result):
     """Return what was found about the groups, as plain values for JSON."""
     groups = result.groups
-    if groups is None or result.trust == "none":
+    if result.trust == "none":
         return None
     return {
         "column": result.group_column,

@@ -19,14 +19,7 @@ from robell.labels.audit.annotators import (
 from robell.labels.audit.classes import AuditResult
 from robell.labels.audit.groups import read_group_column
 from robell.labels.audit.numbers import NumberAuditResult
-from robell.labels.audit.prepare import (
-    dropped_columns,
-    dropped_notes,
-    fewer_rows,
-    judging_bytes,
-    nothing_left,
-    prepare_columns,
-)
+from robell.labels.audit.prepare import dropped_columns, prepare_columns
 from robell.labels.audit.reasons import MOST_SUSPECTS
 from robell.labels.audit.result import Evidence, Groups, output_paths, require_whole
 from robell.labels.review.review import fingerprints, read_reviews
@@ -38,6 +31,7 @@ from robell.tables.sample import MAX_ROWS
 from robell.tables.target import LEAST_ROWS, find_column
 
 SEEDS = 1 << 32  # as many as scikit-learn knows
+PREPARED_CELLS = 40_000_000  # rows x columns of numbers
 
 
 def audit(
@@ -297,8 +291,8 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
     """
     target, given, leak_of, scores = kind._read(table, place)
     audited, name = table.take(target.kept), table.columns[place].name
-    left_out, notes = {*drop, name}, dropped_notes(drop)
-    grouping = None
+    left_out, grouping = {*drop, name}, None
+    notes = tuple(ColumnNote(one, "left out", 0, "left out, as asked") for one in drop)
     if group is not None:
         column, grouping = audited.columns[group], read_group_column(audited, group)
         left_out.add(column.name)
@@ -307,13 +301,22 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
     features = [column for column in audited.columns if column.name not in left_out]
     used, of_columns, leaks = prepare_columns(audited, features, leak_of, budget)
     notes = of_columns + notes
+    if not notes:
+        raise FileError(f"{table.name}: there is no column besides the target to judge by")
     if not used:
-        raise FileError(nothing_left(table.name, notes))
-    n_columns = sum(column.matrix.shape[1] for column in used)
-    fewer = fewer_rows(table, len(audited.rows), n_columns, random_state)
-    if fewer is not None:
+        reasons = "; ".join(f"{said(note.name, 30)} {note.done}" for note in notes[:3])
+        more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""
+        raise FileError(f"{table.name}: no column is left to judge by: {reasons}{more}")
+    n_rows, n_columns = len(audited.rows), sum(column.matrix.shape[1] for column in used)
+    most = PREPARED_CELLS // n_columns
+    if n_rows > most:  # too large once its columns are spread out: a random part of it
+        chosen = np.random.default_rng(random_state).choice(len(table.rows), most, replace=False)
+        fewer = table.take(np.sort(chosen))
         return _judge_target(kind, fewer, place, drop, group, random_state, budget, asked_for)
-    budget.require(table.name, judging_bytes(len(audited.rows), n_columns, scores))
+    # About how many bytes the judgement takes, as measured: columns, copies of them and scores;
+    # Gram matrices; blocks and the page.
+    cells = n_rows * (5 * n_columns + scores) + 24 * n_columns**2
+    budget.require(table.name, 8 * cells + (100 << 20))
     matrix = np.column_stack([column.matrix for column in used])
     judgement, trust, noise = kind._judge(matrix, target, random_state, grouping)
     evidence = Evidence(
