@@ -9,8 +9,13 @@ if TYPE_CHECKING:
     from robell.comparison.compare import compare
     from robell.decisions.run import FitResult, fit_table
     from robell.labels.annotators import Consensus, find_consensus
-    from robell.labels.audit import AuditResult, NumberAuditResult, audit
-    from robell.labels.crowd import AnnotatorAudit, audit_annotators
+    from robell.labels.audit import (
+        AnnotatorAudit,
+        AuditResult,
+        NumberAuditResult,
+        audit,
+        audit_annotators,
+    )
     from robell.labels.drift import LabelDrift, find_label_drift
     from robell.labels.groups import GroupNoise
     from robell.labels.issues import LabelIssues, find_label_issues
@@ -41,7 +46,7 @@ __version__ = "0.1.0"
 _HOMES = {
     **CLASSIFIERS,
     **REGRESSORS,
-    "AnnotatorAudit": "robell.labels.crowd",
+    "AnnotatorAudit": "robell.labels.audit",
     "AppliedReview": "robell.labels.review",
     "AuditResult": "robell.labels.audit",
     "BaseRVFLClassifier": "robell.models._estimator",
@@ -57,7 +62,7 @@ _HOMES = {
     "ThresholdClassifier": "robell.models.thresholded",
     "apply_review": "robell.labels.review",
     "audit": "robell.labels.audit",
-    "audit_annotators": "robell.labels.crowd",
+    "audit_annotators": "robell.labels.audit",
     "compare": "robell.comparison.compare",
     "find_consensus": "robell.labels.annotators",
     "find_label_drift": "robell.labels.drift",

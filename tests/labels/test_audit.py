@@ -325,7 +325,7 @@ def test_many_columns_mean_fewer_rows(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sample_module, "LEAST_SAMPLE", 50)
     assert len(audit(frame, "label").row) == 200
     monkeypatch.undo()
-    monkeypatch.setattr(prepare_module, "PREPARED_CELLS", 600)
+    monkeypatch.setattr("robell.labels.audit.run.PREPARED_CELLS", 600)
     result = audit(frame, "label")
     assert len(result.row) == 100
     assert result.evidence.is_sample

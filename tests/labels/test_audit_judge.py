@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from robell import find_label_issues
 from robell.labels.audit import audit
-from robell.labels.audit.report import headline, really_wrong
+from robell.labels.audit.page import really_wrong
 from robell.labels.judge import judge_labels
 from robell.labels.trust import clarity_of, measure_trust
 
@@ -136,7 +136,7 @@ def test_more_columns_than_the_rows_can_bear_are_told(tmp_path, seed):
     assert not result.suspect.any()  # half of those it would name are right
     page = result.html.read_text()
     assert "405 columns of numbers, categories spread out, for only 120 rows" in page
-    assert "looks wrong." not in headline(result)
+    assert "looks wrong." not in result._headline()
     assert "Leave out columns that have nothing to do with it" in page
     assert "no label or hardly any is wrong" not in page
     assert "false alarms" not in page
@@ -146,8 +146,8 @@ def test_more_columns_than_the_rows_can_bear_are_told(tmp_path, seed):
 def test_a_doubtful_table_is_never_called_clean(seed):
     X, codes, _ = blobs(200, gap=1.2, noise=0.0, seed=seed)
     result = audit(frame_of(X, codes), "label")
-    assert "looks wrong." not in headline(result)
-    assert "probably" not in headline(result)
+    assert "looks wrong." not in result._headline()
+    assert "probably" not in result._headline()
 
 
 def test_what_is_expected_is_on_the_first_screen(tmp_path):

@@ -14,6 +14,7 @@ from browser import Browser, find_chromium
 
 from robell._tools.text import looks_like_formula
 from robell.labels.audit import audit
+from robell.labels.audit.classes import Usual, project, told_apart
 from robell.labels.audit.figures import (
     KINDS,
     MOST_DOTS,
@@ -21,8 +22,7 @@ from robell.labels.audit.figures import (
     class_map,
     quality_histograms,
 )
-from robell.labels.audit.findings import Usual, nearest, project, told_apart, trusted
-from robell.labels.audit.report import headline
+from robell.labels.audit.reasons import nearest, trusted
 from robell.report.page import FigureBlock
 
 SCRIPT = "<script>document.title = 'ran'</script>"
@@ -271,7 +271,7 @@ def test_the_first_sentence_says_which_class_is_hit(frauds):
     assert int(share[1]) > 200 * frauds.suspect.mean()  # of the class, not of the table
     n = int(((frauds.given == "no") & frauds.suspect).sum())
     assert f"<li>{n} rows labelled &#x27;no&#x27; are probably &#x27;yes&#x27;</li>" in first
-    assert headline(frauds).startswith(f"About {share[1]} of 100 rows that are really 'yes'")
+    assert frauds._headline().startswith(f"About {share[1]} of 100 rows that are really 'yes'")
 
 
 def test_no_class_is_named_where_all_are_hit_alike():
@@ -281,7 +281,7 @@ def test_no_class_is_named_where_all_are_hit_alike():
     frame = pd.DataFrame(rng.normal(size=(400, 2)) + 4 * true[:, None], columns=["a", "b"])
     result = audit(frame.assign(kind=given_), "kind")
     assert result.suspect.sum() > 20
-    assert headline(result).startswith("Of 400 rows, ")
+    assert result._headline().startswith("Of 400 rows, ")
 
 
 def test_every_suspect_row_is_listed_once_with_its_direction(plain):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from robell import apply_review, audit
 from robell._tools.files import FileError
 from robell.cli import main
-from robell.labels.review.fingerprint import fingerprints
+from robell.labels.review.review import fingerprints
 from robell.tables.read import read_table
 
 NAMES = ["size", "colour", "label"]

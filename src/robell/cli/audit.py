@@ -8,7 +8,6 @@ import shlex
 import sys
 from pathlib import Path
 
-from robell.cli import audit_annotators
 from robell.cli.fit import expected_errors, memory_left
 from robell.cli.options import (
     ABOVE_LIMIT,
@@ -50,6 +49,13 @@ examples:
   robell audit train.csv --target label --fail-above 5% --json found.json
 """
 WHEN_STOPPED = NOTHING_WRITTEN
+ONE_TARGET = {
+    "kind": "--kind",
+    "group": "--group",
+    "against": "--against",
+    "reviewed": "--reviewed",
+    "fail_above": "--fail-above",
+}
 __all__ = ["add_arguments", "expected_errors", "run"]
 
 
@@ -61,7 +67,19 @@ def add_arguments(command):
     command.add_argument("data", type=Path, metavar="FILE", help=".csv, .csv.gz or .parquet")
     labels = command.add_mutually_exclusive_group(required=True)
     labels.add_argument("--target", metavar="COLUMN", help="the column of labels")
-    audit_annotators.add_arguments(labels)
+    labels.add_argument(
+        "--annotators",
+        nargs="+",
+        metavar="COLUMN",
+        help="instead of --target: a column of labels for each annotator, empty where they gave "
+        "none; finds the likeliest label of each row, and whom to trust",
+    )
+    labels.add_argument(
+        "--long-form",
+        nargs=3,
+        metavar=("ROW", "ANNOTATOR", "LABEL"),
+        help="the same for a file in which each line is one label: its three columns",
+    )
     command.add_argument(
         "--out",
         metavar="DIR or PREFIX",
@@ -145,58 +163,65 @@ def _share(text):
 
 def run(options, arguments):
     """Audit, and write the page and the table; as a gate, answer by the exit status."""
-    from robell._tools.text import said
-    from robell.labels.audit import audit
-    from robell.labels.audit.numeric_page import terminal_lines
-    from robell.labels.audit.reviewed import beside
+    from robell._tools.files import FileError, check_output, write_together
+    from robell.labels.audit import audit, audit_annotators
+    from robell.labels.audit.result import as_json, is_audit_file, is_summary, output_paths
+    from robell.labels.review.review import beside
 
     if options.target is None:
-        return audit_annotators.run(options, arguments, _check_outputs)
+        for key, option in ONE_TARGET.items():
+            if getattr(options, key) is not None:
+                raise FileError(f"{option} goes with --target, not with several annotators")
     is_gate = options.fail_above is not None or options.json is not None
     has_report = options.out is not None or not is_gate
-    _check_outputs(options, has_report)
-    result = audit(
-        options.data,
-        options.target,
-        kind=options.kind or "auto",
-        drop=options.ignore,
-        group=options.group,
-        against=options.against,
-        max_rows=options.max_rows,
-        encoding=options.encoding,
-        delimiter=options.delimiter,
-        reviewed=beside(options.data) if options.reviewed is None else options.reviewed,
-        random_state=options.seed,
-        memory_limit=memory_left(options.memory, ()),
-    )
-    status, verdict = _judged(result, options.fail_above)
-    prints_json = options.json == "-"
-    result = _write(options, result, status, has_report, shlex.join(["robell", *arguments]))
-    if not options.quiet:
-        for name in result.leaks:
-            text = f"column {said(name)} repeats the target, and was left out"
-            print(f"robell: {text}", file=sys.stderr)
-        _say_left_out(result)
-        found = _summary(result) if hasattr(result, "classes") else terminal_lines(result)
-        lines = [*found, *([verdict] if verdict else [])]
-        print("\n".join(lines), file=sys.stderr if prints_json else sys.stdout)
-    written = [result.html, result.csv, None if prints_json else options.json]
-    for path in filter(None, written):
-        print(path)
-    return status
-
-
-def _check_outputs(options, has_report):
-    """Raise, before any work is done, where an output cannot be written or would do harm."""
-    from robell._tools.files import check_output
-    from robell.labels.audit.output import is_audit_file, output_paths
-    from robell.labels.audit.summary import is_summary
-
-    if has_report:
+    if has_report:  # checked before any work is done
         is_ours = None if options.force else is_audit_file
         output_paths(options.out, options.data.name, options.data, is_ours)
     if options.json not in (None, "-"):
         check_output(options.json, [options.data], None if options.force else is_summary)
+    how = {
+        "drop": options.ignore,
+        "max_rows": options.max_rows,
+        "encoding": options.encoding,
+        "delimiter": options.delimiter,
+        "random_state": options.seed,
+        "memory_limit": memory_left(options.memory, ()),
+    }
+    if options.target is None:
+        result = audit_annotators(
+            options.data, options.annotators, long_form=options.long_form, **how
+        )
+        found, status, verdict = result.summary(), OK, ""
+    else:
+        result = audit(
+            options.data,
+            options.target,
+            kind=options.kind or "auto",
+            group=options.group,
+            against=options.against,
+            reviewed=beside(options.data) if options.reviewed is None else options.reviewed,
+            **how,
+        )
+        status, verdict = _judged(result, options.fail_above)
+        gate = {"fail_above": options.fail_above, "passed": status == OK, "exit_status": status}
+        found = result.summary() | gate
+    text, prints_json = as_json(found), options.json == "-"
+    also = {} if options.json is None or prints_json else {Path(options.json): text}
+    if has_report:
+        command = shlex.join(["robell", *arguments])
+        result = result.write(options.out, top=options.top, command=command, also=also)
+    else:
+        write_together(also)
+    if prints_json:
+        print(text, end="")
+    if not options.quiet:
+        for remark in result._remarks():
+            print(f"robell: {remark}", file=sys.stderr)
+        lines = [*result._terminal_lines(), *([verdict] if verdict else [])]
+        print("\n".join(lines), file=sys.stderr if prints_json else sys.stdout)
+    for path in filter(None, [result.html, result.csv, None if prints_json else options.json]):
+        print(path)
+    return status
 
 
 def _judged(result, limit):
@@ -212,73 +237,3 @@ def _judged(result, limit):
     if share > limit:
         return ABOVE_LIMIT, f"Failed: {found}"
     return OK, f"Passed: {found}"
-
-
-def _write(options, result, status, has_report, command):
-    """Write what was asked for, all of it or nothing."""
-    from robell._tools.files import write_together
-    from robell.labels.audit.summary import as_json
-
-    gate = {"fail_above": options.fail_above, "passed": status == OK, "exit_status": status}
-    text = as_json(result.summary() | gate)
-    also = {} if options.json in (None, "-") else {Path(options.json): text}
-    if has_report:
-        result = result.write(options.out, top=options.top, command=command, also=also)
-    else:
-        write_together(also)
-    if options.json == "-":
-        print(text, end="")
-    return result
-
-
-def _say_left_out(result):
-    """Say which columns the labels were not judged by, and why."""
-    from robell._tools.text import said
-
-    notes = [
-        note
-        for note in result.columns
-        if note.done.startswith("left out: ") and note.name not in result.leaks
-    ]
-    if notes:
-        why = [f"{said(note.name)} {note.done.removeprefix('left out: ')}" for note in notes[:3]]
-        more = f"; and {len(notes) - 3:,} more, see the report" if len(notes) > 3 else ""
-        print(f"robell: columns left out: {'; '.join(why)}{more}", file=sys.stderr)
-
-
-def _summary(result):
-    """Return what was found in three lines."""
-    from robell._tools.text import counted, said
-    from robell.labels.audit.against import against_verdict
-    from robell.labels.audit.common import checked_words, trust_words
-    from robell.labels.audit.report import headline, share_predicted
-
-    sizes = [int((result.given == label).sum()) for label in result.classes]
-    classes = ", ".join(
-        f"{said(label, 20)} {size:,}"
-        for label, size in list(zip(result.classes, sizes, strict=True))[:5]
-    )
-    more = ", ..." if len(result.classes) > 5 else ""
-    n_classes = counted(len(result.classes), "class", "classes")
-    compared = [] if result.against is None else [against_verdict(result.against)]
-    by_group = [] if result.groups is None else [_by_group(result)]
-    return (
-        headline(result),
-        *by_group,
-        *compared,
-        f"{checked_words(result)}; {n_classes}: {classes}{more}",
-        trust_words(result, share_predicted(result)),
-    )
-
-
-def _by_group(result):
-    """Return one line on the groups, with the worst of them."""
-    from robell._tools.text import percent, said
-    from robell.labels.audit.groups import verdict
-
-    groups, line = result.groups, verdict(result, said)
-    if result.trust == "none" or not groups.differs.any():
-        return line
-    worst = max(groups.differs.nonzero()[0], key=lambda g: groups.noise_rate[g])
-    name, rate = said(str(groups.group[worst]), 30), float(groups.noise_rate[worst])
-    return f"{line} Most wrong among these: {name}, about {percent(rate)} wrong."

@@ -1,8 +1,16 @@
 """An audit of the labels of a raw table: which are probably wrong, and how far to trust that."""
 
-from robell.labels.audit.numeric_result import NumberAuditResult
-from robell.labels.audit.result import AuditResult
-from robell.labels.audit.run import audit
+from robell.labels.audit.annotators import AnnotatorAudit
+from robell.labels.audit.classes import AuditResult
+from robell.labels.audit.numbers import NumberAuditResult
+from robell.labels.audit.run import audit, audit_annotators
 from robell.tables.columns import ColumnNote
 
-__all__ = ["AuditResult", "ColumnNote", "NumberAuditResult", "audit"]
+__all__ = [
+    "AnnotatorAudit",
+    "AuditResult",
+    "ColumnNote",
+    "NumberAuditResult",
+    "audit",
+    "audit_annotators",
+]

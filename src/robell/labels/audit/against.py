@@ -165,11 +165,8 @@ def against_verdict(against, quote=said):
     )
 
 
-def against_section(result):
+def against_section(against):
     """Show whether labels are given differently than in the earlier table."""
-    against = result.against
-    if against is None:
-        return None
     drift = against.drift
     blocks = [Paragraph(f"**{against_verdict(against, quoted)}**")]
     blocks += [Callout("caution", text) for text in against_cautions(against)]
@@ -233,9 +230,8 @@ def _how(against):
     )
 
 
-def against_summary(result):
+def against_summary(against):
     """Return the comparison as plain values for JSON."""
-    against = result.against
     drift = against.drift
     return {
         "table": against.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robell._tools.text import counted
+from robell._tools.text import counted, number_text
 from robell.report.picture import ALARM, CALM, MUTED, RULE, Picture, label
 
 WIDTH = 460
@@ -14,6 +14,13 @@ BINS = 20
 MOST_DOTS = 3_000
 MOST_MARKED = 1_000
 WIDEST_SPREAD = 24.0  # pixels by which dots of equal rows are moved apart
+# The square in which predictions stand beside what is given.
+LEFT, TOP, BELOW = 66, 56, 46
+SIDE = WIDTH - LEFT - 8
+OUTER = 0.5  # percent of the right numbers at either end that may stand at the edge
+MARGIN = 0.06
+TICKS = 5
+APART = 56  # pixels between the numbers of the lower axis
 # Colour and shape of the dots of up to six classes; further ones share the last.
 KINDS = (
     ("light-dark(#0067a5,#6bb8ee)", "circle"),
@@ -186,3 +193,62 @@ def _spread(spots, seed):
     radius = np.where(count > 1, np.minimum(WIDEST_SPREAD, 2.0 * np.sqrt(count)), 0) * way
     moved = spots + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     return np.clip(moved, 6, WIDTH - 6)
+
+
+def predicted_beside_given(result):
+    """Draw every row as a dot, suspects as crosses; return the picture, and how many are drawn."""
+    evidence = result.evidence
+    measure = evidence.judgement.measure
+    chosen = thinned(result.suspect, evidence.random_state)
+    across = measure.forth(result.given[chosen])
+    up, suspect = measure.forth(result.suggested[chosen]), result.suspect[chosen]
+    # The axes end with nearly all numbers that are not suspect, and all predictions.
+    low, high = np.percentile(
+        across[~suspect] if (~suspect).any() else across, [OUTER, 100 - OUTER]
+    )
+    low, high = min(low, up.min()), max(high, up.max())
+    margin = MARGIN * (high - low) or 1.0
+    low, high = low - margin, high + margin
+    about = f"{len(chosen):,} rows, {int(suspect.sum()):,} of them suspect and crossed"
+    size = (WIDTH, TOP + SIDE + BELOW)
+    picture = Picture("audit-predicted", *size, "Predicted and given numbers", about)
+    unit = np.clip((np.column_stack([across, up]) - low) / (high - low), 0.0, 1.0)
+    spots = np.array([LEFT, TOP + SIDE]) + unit * [SIDE, -SIDE]
+    _axes(picture, measure, low, high, result.target)
+    picture.dots(spots[~suspect], CALM, "circle", 2.4, 0.5)
+    picture.dots(spots[suspect], ALARM, "cross", 4.2, 1.0)
+    picture.dots([(LEFT + 6, 12)], CALM, "circle", 4.0, 1.0)
+    picture.text(LEFT + 18, 17, "a row")
+    if suspect.any():
+        picture.dots([(LEFT + 86, 12)], ALARM, "cross", 5.0, 1.0)
+        picture.text(LEFT + 98, 17, "suspect row", weight="600")
+    return picture.svg(), len(chosen)
+
+
+def _axes(picture, measure, low, high, target):
+    """Draw the frame, the line on which predictions are right, and a few numbers at both axes."""
+    picture.bar(LEFT, TOP, SIDE, SIDE, "none", RULE)
+    picture.line(LEFT, TOP + SIDE, LEFT + SIDE, TOP, MUTED)
+    last = -np.inf
+    for value in _ticks(measure, low, high):
+        at = float((measure.forth(np.array([value]))[0] - low) / (high - low))
+        text = number_text(value)
+        picture.line(LEFT - 4, TOP + SIDE * (1 - at), LEFT, TOP + SIDE * (1 - at), MUTED)
+        picture.text(LEFT - 8, TOP + SIDE * (1 - at) + 4, text, "end", fill=MUTED)
+        picture.line(LEFT + SIDE * at, TOP + SIDE, LEFT + SIDE * at, TOP + SIDE + 4, MUTED)
+        if SIDE * at - last >= APART:
+            picture.text(LEFT + SIDE * at, TOP + SIDE + 18, text, "middle", fill=MUTED)
+            last = SIDE * at
+    picture.text(LEFT + SIDE / 2, TOP + SIDE + 39, f"{label(target, 24)} as given", "middle")
+    picture.text(LEFT, TOP - 10, f"{label(target, 24)} as predicted from the other columns")
+
+
+def _ticks(measure, low, high):
+    """Return a few numbers of few digits, about evenly far apart in the picture."""
+    wanted = measure.back(np.linspace(low, high, TICKS + 2)[1:-1])
+    for digits in range(1, 7):
+        found = sorted({float(f"{value:.{digits}g}") for value in wanted})
+        if len(found) == TICKS:
+            break
+    ends = measure.back(np.array([low, high]))
+    return [value for value in found if ends[0] <= value <= ends[1]]

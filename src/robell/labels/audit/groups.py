@@ -92,10 +92,18 @@ def verdict(result, quote=quoted):
     )
 
 
+def group_line(result):
+    """Say the same for a terminal, with the worst of the groups."""
+    groups, line = result.groups, verdict(result, said)
+    if result.trust == "none" or not groups.differs.any():
+        return line
+    worst = max(groups.differs.nonzero()[0], key=lambda g: groups.noise_rate[g])
+    name, rate = said(str(groups.group[worst]), 30), float(groups.noise_rate[worst])
+    return f"{line} Most wrong among these: {name}, about {percent(rate)} wrong."
+
+
 def groups_section(result):
     """Show how often labels are wrong in each group, and which groups differ."""
-    if result.groups is None:
-        return None
     title = "Groups"
     if result.trust == "none":
         return Section("groups", title, (Paragraph(verdict(result)),))
@@ -162,7 +170,7 @@ def _how(result):
 def groups_summary(result):
     """Return what was found about the groups, as plain values for JSON."""
     groups = result.groups
-    if groups is None or result.trust == "none":
+    if result.trust == "none":
         return None
     return {
         "column": result.group_column,

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from robell._tools.files import FileError
-from robell._tools.text import counted, said
-from robell.tables.columns import ColumnNote, prepare_column
+from robell._tools.text import counted
+from robell.tables.columns import prepare_column
 from robell.tables.target import find_column
 
 MOST_COLUMNS = 2_000  # of numbers, categories spread out
-PREPARED_CELLS = 40_000_000  # rows x columns of numbers
 
 
 def prepare_columns(table, features, leak_of, budget):
@@ -43,42 +40,11 @@ def prepare_columns(table, features, leak_of, budget):
     return tuple(used), tuple(notes), tuple(leaks)
 
 
-def dropped_notes(drop):
-    """Return the notes on columns that somebody asked to leave out."""
-    return tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in drop)
-
-
-def fewer_rows(table, n_audited, n_columns, random_state):
-    """Return a random part of a table that is too large once its columns are spread, else None."""
-    most = PREPARED_CELLS // n_columns
-    if n_audited <= most:
-        return None
-    chosen = np.random.default_rng(random_state).choice(len(table.rows), most, replace=False)
-    return table.take(np.sort(chosen))
-
-
-def judging_bytes(n_rows, n_columns, scores_a_row):
-    """Return about how many bytes the columns and their judgement take, as measured."""
-    cells = n_rows * (5 * n_columns + scores_a_row)  # columns, copies of them, and scores
-    return 8 * (cells + 24 * n_columns**2) + (100 << 20)  # Gram matrices; blocks and the page
-
-
-def nothing_left(name, notes):
-    """Say why no column is left to judge by."""
-    if not notes:
-        return f"{name}: there is no column besides the target to judge by"
-    reasons = "; ".join(f"{said(note.name, 30)} {note.done}" for note in notes[:3])
-    more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""
-    return f"{name}: no column is left to judge by: {reasons}{more}"
-
-
-def dropped_columns(table, drop, target=None):
+def dropped_columns(table, drop):
     """Return the names of the columns to leave out; raise where there is no such column."""
     drop = tuple(dict.fromkeys((drop,) if isinstance(drop, str) else drop))
     known = {column.name for column in table.columns}
     for name in drop:
         if name not in known:
             find_column(table, name)  # raises, and names what is near
-        if name == target:
-            raise FileError(f"{said(target)} is the target: it cannot be dropped")
     return drop

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robell._tools.text import number_text, percent, shortened
-from robell.labels.audit.findings import date_text, trusted, value_text
 from robell.models._contributions import contributions, log_ratio
+from robell.report.tables import MINUS
 
 MOST_SUSPECTS = 100  # that are explained, the least likely labels first
 MOST_COLUMNS = 60  # that are looked at: those in which suspects differ most from their like
@@ -23,6 +23,9 @@ ALIKE, LEAST_ALIKE = 0.05, 10  # share of the trusted rows whose numbers are nea
 RARE = 0.2  # share of rows with the same label, below which a level is rare among them
 LONG = 1e4  # from here on thousands are set apart
 SHOWN = 30  # characters of a name or a value
+NEIGHBOURS = 3
+LONG_NUMBER = 10  # characters; longer numbers are shown rounded
+FAR = 3.0  # standard deviations; larger distances count as this one
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ def reasons_of_classes(evidence, places):
             for place in places
             if (codes[place], judgement.suggested[place]) == (given, suggested)
         ]
-        label = f"'{shortened(evidence.labels.classes[given], SHOWN)}'"
+        label = f"'{shortened(evidence.target.classes[given], SHOWN)}'"
         typical = np.repeat(evidence.matrix[alike].mean(axis=0)[None], len(some), axis=0)
         weights = _weights(evidence, score, some, typical)
         for place, of_row in zip(some, weights, strict=True):
@@ -129,11 +132,11 @@ def _beyond(evidence, place):
         return ()
     is_above = given > high
     end = f"at most {number_text(high)}" if is_above else f"at least {number_text(low)}"
-    label = f"{shortened(evidence.name, SHOWN)} {shortened(evidence.cells[place], SHOWN)}"
+    label = f"{shortened(evidence.name, SHOWN)} {shortened(evidence.given[place], SHOWN)}"
     text = f"{label} is {'above' if is_above else 'below'} every trusted number ({end})"
     ends = judgement.measure.forth(np.array([given, high if is_above else low]))
     weight = float(np.abs(ends[0] - ends[1]))
-    return (Reason(evidence.name, str(evidence.cells[place]), weight, text),)
+    return (Reason(evidence.name, str(evidence.given[place]), weight, text),)
 
 
 def trusted_numbers(judgement):
@@ -205,3 +208,46 @@ def in_words(column, place, alike, label):
 def reasons_text(result, place):
     """Return the reasons of one row as one line, "" where it has none."""
     return "; ".join(reason.text for reason in result.reasons.get(int(result.row[place]), ()))
+
+
+def near_view(X):
+    """Return the rows for neighbours and the map: numbers cut off at three standard deviations.
+
+    Two rows with different levels of a category are as far apart in it as two typical rows are
+    in a number: the squared distance is 2 in either.
+    """
+    return np.clip(X, -FAR, FAR)
+
+
+def trusted(judgement, codes):
+    """Return which rows may serve as examples: not suspect, in the better half of their class."""
+    quality = judgement.quality
+    middle = np.array([np.median(quality[codes == k]) for k in range(len(judgement.classes))])
+    return ~judgement.suspect & (quality >= middle[codes])
+
+
+def nearest(view, place, among):
+    """Return the places of the nearest trusted rows, the nearest first."""
+    candidates = np.flatnonzero(among)
+    candidates = candidates[candidates != place]
+    squared = np.zeros(len(candidates))
+    for start in range(0, len(candidates), 1 << 14):
+        part = slice(start, start + (1 << 14))
+        squared[part] = ((view[candidates[part]] - view[place]) ** 2).sum(axis=1)
+    order = np.argsort(squared, kind="stable")[:NEIGHBOURS]
+    return candidates[order]
+
+
+def value_text(column, place):
+    """Return a cell as it is in the file; of a number six digits at most, and a true minus."""
+    cell, value = column.cells[place] or "", column.values[place]
+    if column.kind != "number" or not np.isfinite(value):
+        return cell
+    text = f"{value:.6g}" if len(cell) > LONG_NUMBER else cell
+    return text.replace("-", MINUS, 1) if text.startswith("-") else text
+
+
+def date_text(days):
+    """Return the day, given as days since 1970, that no line is broken in."""
+    day = str(np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(days)), "D"))
+    return day.replace("-", "\u2011")  # hyphens at which no line is broken

@@ -1,26 +1,35 @@
-"""What an audit found: every label judged, the evidence for it, and how it is written."""
+"""What an audit of any kind has: counts, suspects, trust, files; and how these are written."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import csv
+import io
+import json
+import os
+import tomllib
+from dataclasses import dataclass, field, replace
+from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from robell import __version__
+from robell._tools.files import FileError, check_output, write_together
 from robell._tools.optional import require
-from robell.labels.audit.against import Against
-from robell.labels.audit.output import JudgedAudit, label_table
-from robell.labels.audit.reasons import Reason
-from robell.labels.audit.report import headline, report_page
-from robell.labels.audit.summary import summary
+from robell._tools.text import counted, said, spreadsheet_safe
+from robell.labels.audit.page import TRUST, audit_page, facts_of, really_wrong
+from robell.labels.audit.reasons import Reason, reasons_text
 from robell.labels.groups import GroupNoise
-from robell.labels.judge import Judgement
-from robell.labels.trust import Trust
-from robell.tables.columns import ColumnNote, Used
+from robell.labels.review.review import KEEP
+from robell.report.escape import writable
+from robell.tables.columns import MISSING_WORDS, ColumnNote, Used
 from robell.tables.leaks import Leak
 from robell.tables.raw import RawTable
-from robell.tables.target import Labels
+
+CROWD = b"row,consensus,", b"row,line,consensus,", b"row,key,consensus,", b"row,line,key,consensus,"
+SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
+WORDS = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text("utf-8"))
 
 
 class Groups(NamedTuple):
@@ -33,24 +42,31 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the report is made of: the table, its columns as numbers, and what was found."""
+    """What the page is made of: the table, its columns as numbers, and what was found.
 
+    `name` is that of the target, `target` what was read there, and `given` the label, or the
+    number as it is written, of each audited row. `judgement` and `trust` are those of the kind.
+    `asked_for` says whether somebody said which kind the target is of.
+    """
+
+    name: str
     table: RawTable
     used: tuple[Used, ...]
     matrix: np.ndarray
-    labels: Labels
-    judgement: Judgement
-    trust: Trust
+    target: Any
+    given: np.ndarray
+    judgement: Any
+    trust: Any
     leaks: tuple[Leak, ...]
-    conflicts: tuple[np.ndarray, ...]
     n_read: int
     random_state: int
+    asked_for: bool
     groups: Groups | None = None
 
     @property
     def codes(self):
         """The class of every row, as a place among the classes."""
-        return self.labels.codes
+        return self.target.codes
 
     @property
     def is_sample(self):
@@ -58,141 +74,115 @@ class Evidence:
         return self.n_read < self.table.n_rows
 
 
-@dataclass(frozen=True, eq=False)
-class AuditResult(JudgedAudit):
-    """Every label of a table judged, with how far to trust the judgement.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Audit:
+    """What every kind of audit is: rows of a table judged, written as a page and a table.
 
-    Attributes
-    ----------
-    name, target : str
-        The file's name (``"table"`` for a data frame), and the column of labels.
-    classes : tuple of str
-        The labels that were judged.
-    n_rows, n_unlabelled : int
-        Rows of the file, and those without a label among the rows that were read.
-    row : array of shape (n,)
-        The audited rows, counted from 1; ``row - 1`` is the position in a data frame.
-    line : array of shape (n,) or None
-        The line of a text file at which each begins.
-    given, suggested : arrays of str of shape (n,)
-        The label each row has, and the likeliest one.
-    quality : array of shape (n,)
-        The probability that the given label is right: for numeric columns the ``sample_quality``
-        of :func:`find_label_issues`.
-    probability : array of shape (n, n_classes)
-        The probability of each class, the given label taken into account.
-    suspect : array of bool of shape (n,)
-        Rows whose likeliest label is not the given one; none where `trust` is ``"none"``.
-    noise_matrix : array of shape (n_classes, n_classes)
-        ``[i, j]`` estimates the share of the rows of true class i that are labelled j.
-    noise_rate : float
-        Estimated share of wrong labels: the mean of ``1 - quality``.
-    expected_wrong : float
-        Estimated number of suspects that are really wrong. Where the classes overlap, it is less
-        than their qualities promise.
-    separation : float
-        How well the columns predict the labels of hidden rows: the area under the ROC curve, each
-        class against the others, their mean. 0.5 is guessing.
-    trust : {"good", "fair", "weak", "none"}
-        How far to trust the list of suspects, also an empty one; ``"none"``: the columns say too
-        little to call any row suspect.
-    contradictions : tuple of arrays
-        Groups of rows, by number, that agree in every used column and differ in the label.
-    leaks : tuple of str
-        Columns that repeat the target and were therefore left out.
-    set_aside : dict of str to int
-        Classes of fewer than five rows, which are not judged, and their sizes.
-    columns : tuple of ColumnNote
-        What was done to each column.
-    reviewed : array of bool of shape (n,)
-        Rows whose label a person has confirmed or corrected; they are not suspect.
-    fingerprint : array of str of shape (n,)
-        By which a review finds the row again.
-    reasons : dict of int to tuple of Reason
-        For the suspects with the least likely labels, up to a hundred, by their number in `row`:
-        the columns that speak against the label, each with `column`, `value`, `weight` (log-odds)
-        and `text`, the same in words.
-    groups : GroupNoise or None
-        How often labels are wrong in each group of rows, if a column named groups.
-    group_column : str
-        That column.
-    against : Against or None
-        Whether labels are given differently than in an earlier table, if one was given: its
-        ``drift`` is a LabelDrift.
-    html, csv : Path or None
-        The files that were written.
-    evidence : Evidence
-        What the report is made of.
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> from robell import audit
-    >>> rng = np.random.default_rng(0)
-    >>> kind = np.repeat(["ham", "spam"], 100)
-    >>> size = rng.normal(np.repeat([0.0, 5.0], 100))
-    >>> frame = pd.DataFrame({"size": size, "links": rng.normal(size), "label": kind})
-    >>> frame.loc[7, "label"] = "spam"
-    >>> result = audit(frame, "label")
-    >>> int(result.row[result.quality.argmin()])
-    8
+    A kind has its part of ``words.toml`` by the name `_kind`, the columns of its ``_table``, and a
+    ``summary``. For a terminal it has ``_headline``, ``_terminal_lines`` and ``_remarks``, and for
+    the page, which :mod:`robell.labels.audit.page` puts together in this order, ``_subtitle``,
+    ``_facts``, ``_findings``, ``_next_steps``, ``_warnings``, ``_left_out``, ``_sections``,
+    ``_columns_words``, ``_how`` and ``_names``.
     """
 
+    _kind: ClassVar[str]
     name: str
-    target: str
-    classes: tuple[str, ...]
     n_rows: int
     row: np.ndarray
     line: np.ndarray | None
-    given: np.ndarray
-    suggested: np.ndarray
-    quality: np.ndarray
-    probability: np.ndarray
-    suspect: np.ndarray
-    noise_matrix: np.ndarray
-    noise_rate: float
-    expected_wrong: float
-    separation: float
-    trust: str
-    contradictions: tuple[np.ndarray, ...]
     leaks: tuple[str, ...]
-    set_aside: dict[str, int]
-    n_unlabelled: int
     columns: tuple[ColumnNote, ...]
-    reviewed: np.ndarray
-    fingerprint: np.ndarray
-    groups: GroupNoise | None = None
-    group_column: str = ""
-    against: Against | None = None
     html: Path | None = None
     csv: Path | None = None
-    reasons: dict[int, tuple[Reason, ...]] = field(default_factory=dict, repr=False)
-    evidence: Evidence | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """Say in one line what was found."""
-        return f"<AuditResult of {self.name}: {headline(self)} Trust: {self.trust}.>"
+        return f"<{type(self).__name__} of {self.name}: {self._headline()}>"
 
     def to_frame(self):
-        """Return all audited rows as a pandas frame, the least probable labels first.
+        """Return all rows as a pandas frame, the least probable ones first.
 
         Returns
         -------
         frame : pandas.DataFrame
-            The columns of the CSV file: ``row``, ``line``, ``given``, ``suggested``, ``decision``
-            (empty, to be filled in), ``quality``, the probability of each class, ``suspect``,
-            ``reasons``, ``target`` and ``fingerprint``. Written as CSV, it can be given to
-            :func:`apply_review`.
+            The columns of the CSV file: ``row``, ``line``, then of classes and numbers ``given``,
+            ``suggested`` (numbers as the table writes them), ``decision`` (empty, to be filled
+            in), ``quality``, the probability of each class, of numbers ``lower`` and ``upper``,
+            ``suspect``, ``reasons``, ``target`` and ``fingerprint``: written as CSV, it can be
+            given to :func:`apply_review`. Of annotators ``consensus``, ``quality``, ``labels`` (how
+            many), the probability of each class, ``ask next`` (whom) and ``gain``.
         """
-        pandas = require("pandas", "files")
-        return pandas.DataFrame(self._table())
+        return require("pandas", "files").DataFrame(self._table())
 
-    def _table(self, *, as_text=False):
-        """Return the table of all rows, which is the same as text."""
-        return label_table(self)
+    def write(self, out=None, *, top=25, command="", also=None) -> Self:
+        """Write the page and the table, both of them whole or neither.
 
-    def _page(self, **settings):
-        return report_page(self, **settings)
+        Parameters
+        ----------
+        out : path-like, default=None
+            A folder, or the beginning of the files' names; the current folder when None.
+        top : int, default=25
+            How many rows the lists of the page show.
+        command : str, default=""
+            The command that the page says it was made by.
+        also : dict of Path to str, default=None
+            Further files to write, and their content.
+
+        Returns
+        -------
+        result : an audit of the same kind
+            The same with `html` and `csv`: ``<name>-audit.html`` and ``<name>-audit.csv``.
+        """
+        require_whole("top", top, 0)
+        html, csv_path = output_paths(out, self.name)
+        page = audit_page(self, top=top, csv_name=csv_path.name, command=command)
+        try:
+            html.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
+        table = as_csv(self._table(as_text=True))
+        write_together({csv_path: table, html: page, **(also or {})})
+        return replace(self, html=html, csv=csv_path)
+
+    @property
+    def _words(self) -> dict[str, Any]:
+        """The fixed sentences of the page."""
+        return WORDS[self._kind]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class JudgedAudit(Audit):
+    """What audits of classes and of numbers do alike: every row has a quality, and may be suspect.
+
+    A kind reads its target, judges it, makes its result of the evidence, takes labels that a review
+    has settled as right, and finds the reasons of suspects: see ``run.py``, which asks for these in
+    turn.
+    """
+
+    target: str
+    given: np.ndarray
+    suggested: np.ndarray
+    quality: np.ndarray
+    suspect: np.ndarray
+    noise_rate: float
+    expected_wrong: float
+    trust: str
+    n_unlabelled: int
+    reviewed: np.ndarray
+    fingerprint: np.ndarray
+    reasons: dict[int, tuple[Reason, ...]] = field(default_factory=dict, repr=False)
+    evidence: Any = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        """Say in one line what was found."""
+        return f"{super().__repr__()[:-1]} Trust: {self.trust}.>"
+
+    @property
+    def order(self):
+        """Places of the rows, the least probable ones first; in file order without any trust."""
+        if self.trust == "none":
+            return np.arange(len(self.row))
+        return np.lexsort((self.row, self.quality))
 
     def summary(self):
         """Return what was found in few numbers: a dictionary that can be written as JSON.
@@ -200,7 +190,186 @@ class AuditResult(JudgedAudit):
         Returns
         -------
         found : dict
-            Rows and classes, how many are suspect, the estimated kinds of mistakes, the trust, and
-            the numbers of the suspect rows, the least probable labels first.
+            Rows, of classes their sizes and the estimated kinds of mistakes, how many rows are
+            suspect, the trust, and the suspect rows, the least probable ones first; of numbers each
+            with its number, the suggested one and its interval.
         """
-        return summary(self)
+        n, n_suspects = len(self.row), int(self.suspect.sum())
+        sizes, mistakes, measured, suspects = self._summary_parts()
+        return {
+            "audit": self.name,
+            "target": self.target,
+            "kind": self._kind,
+            "rows": self.n_rows,
+            "rows_checked": n,
+            "rows_reviewed": int(self.reviewed.sum()),
+            "rows_without_label": self.n_unlabelled,
+            **sizes,
+            "suspects": n_suspects,
+            "suspect_share": n_suspects / n,
+            "expected_wrong": self.expected_wrong,
+            "noise_rate": self.noise_rate,
+            **mistakes,
+            "trust": self.trust,
+            **measured,
+            "columns_that_repeat_the_target": list(self.leaks),
+            "suspect_rows": self.row[self.order[self.suspect[self.order]]].tolist(),
+            **suspects,
+            "random_state": self._seed,
+            "robell": __version__,
+        }
+
+    def _judged_table(self, given, suggested, measured):
+        """Return the columns of the table of all rows, the least probable ones first.
+
+        ``measured`` are further columns, by name. Without any trust, there are neither suggestions
+        nor numbers.
+        """
+        order, known = self.order, self.trust != "none"
+        n = len(order)
+        columns = {"row": self.row[order]}
+        if self.line is not None:
+            columns["line"] = self.line[order]
+        columns["given"] = given[order]
+        columns["suggested"] = suggested[order] if known else np.full(n, "", object)
+        columns["decision"] = np.where(self.reviewed[order], KEEP, "").astype(object)
+        for name, values in {"quality": self.quality, **measured}.items():
+            columns[name] = values[order] if known else np.full(n, np.nan)
+        columns["suspect"] = self.suspect[order] if known else np.full(n, "cannot tell", object)
+        columns["reasons"] = np.array([reasons_text(self, place) for place in order], object)
+        columns["target"] = np.full(n, self.target, object)
+        columns["fingerprint"] = self.fingerprint[order]
+        return columns
+
+    @property
+    def _used(self):
+        return self.evidence.used
+
+    @property
+    def _seed(self):
+        return self.evidence.random_state
+
+    def _facts(self):
+        return facts_of(self)
+
+    def _columns_words(self):
+        """Say how columns were turned into numbers."""
+        used = len(self.evidence.used)
+        words = ", ".join(MISSING_WORDS[:-1]) + f" and {MISSING_WORDS[-1]}"
+        where = " in columns that are not text" if self.line is None else ""
+        return (
+            f"{used} of {counted(len(self.columns), 'column')} besides the target "
+            f"{'was' if used == 1 else 'were'} used. Spaces around cells were removed. Numbers "
+            "were brought to mean 0 and standard deviation 1. Empty cells count as missing, and so "
+            f"do the words {words}{where}."
+        )
+
+    def _names(self):
+        """Return the names that stand on the page, perhaps shortened."""
+        return [self.name, self.target, *(note.name for note in self.columns)]
+
+    def _terminal_lines(self):
+        """Return what was found in a few lines."""
+        left_out, n_suspects = self.n_rows - len(self.row), int(self.suspect.sum())
+        checked = f"{len(self.row):,} rows checked" + (f", {left_out:,} not" if left_out else "")
+        if self.reviewed.any():
+            checked += f" ({counted(int(self.reviewed.sum()), 'row')} were reviewed before)"
+        expected = (
+            f"; about {really_wrong(self):,} of the {n_suspects:,} are really wrong by estimate"
+            if n_suspects > 1
+            else ""
+        )
+        trust = f"Trust: {TRUST[self.trust].lower()} ({self._how_good()}){expected}"
+        kind = self._kind_words()
+        further = self._compared_lines()
+        return [self._headline(), *further, checked + (f"; {kind}" if kind else ""), trust]
+
+    def _remarks(self):
+        """Yield which columns the labels were not judged by, and why."""
+        for name in self.leaks:
+            yield f"column {said(name)} repeats the target, and was left out"
+        notes = [
+            note
+            for note in self.columns
+            if note.done.startswith("left out: ") and note.name not in self.leaks
+        ]
+        if notes:
+            why = [
+                f"{said(note.name)} {note.done.removeprefix('left out: ')}" for note in notes[:3]
+            ]
+            more = f"; and {len(notes) - 3:,} more, see the report" if len(notes) > 3 else ""
+            yield f"columns left out: {'; '.join(why)}{more}"
+
+
+def output_paths(out, name, source=None, is_ours=None):
+    """Return the paths of the page and of the table, neither of which may replace the source.
+
+    ``out`` is a folder, where the files are called after ``name``, or the beginning of their names.
+    Given ``is_ours``, only files that it knows are replaced.
+    """
+    for suffix in SUFFIXES:
+        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
+    out = Path() if out is None else out
+    is_folder = Path(out).is_dir() or str(out).endswith(("/", os.sep))
+    prefix = Path(out) / name if is_folder else Path(out)
+    if not prefix.parent.is_dir() and not is_folder:
+        raise FileError(f"{prefix}: there is no folder {prefix.parent}")
+    paths = tuple(prefix.with_name(f"{prefix.name}-audit.{kind}") for kind in ("html", "csv"))
+    if prefix.parent.is_dir():
+        sources = [source] if isinstance(source, str | os.PathLike) else []
+        for path in paths:
+            check_output(path, sources, is_ours)
+        if all(path.exists() for path in paths) and paths[0].samefile(paths[1]):
+            raise FileError(f"{paths[0]}: is the same file as {paths[1]}; give another name")
+    return paths
+
+
+def require_whole(name, value, least, most=None):
+    """Raise where a parameter is no whole number in its range."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, got one of {value.bit_length()} bits")
+
+
+def as_csv(columns):
+    """Return columns by name as CSV.
+
+    Text that a spreadsheet would take for a formula gets an apostrophe before it.
+    """
+    cells = []
+    for column in columns.values():
+        if column.dtype == bool:
+            cells.append(["yes" if value else "no" for value in column])
+        elif column.dtype.kind == "f":
+            cells.append(["" if np.isnan(value) else f"{value:.6f}" for value in column])
+        elif column.dtype == object:
+            safe = {text: spreadsheet_safe(writable(text)) for text in set(column)}
+            cells.append([safe[text] for text in column])
+        else:
+            cells.append(column.tolist())
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*cells, strict=True))
+    return stream.getvalue()
+
+
+def as_json(values):
+    """Return a summary as JSON."""
+    return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def is_audit_file(path):
+    """Say whether a file looks like the page or the table of an earlier audit."""
+    with Path(path).open("rb") as file:
+        beginning = file.read(200)
+    return beginning.startswith(
+        (b"row,given,suggested,", b"row,line,given,suggested,", *CROWD)
+    ) or (beginning.startswith(b"<!DOCTYPE html>") and b"Content-Security-Policy" in beginning)
+
+
+def is_summary(path):
+    """Say whether a file looks like the summary of an earlier audit."""
+    with open(path, "rb") as file:
+        return file.read(12) == b'{\n  "audit": '[:12]

@@ -1,44 +1,37 @@
-"""The audit: a file or a data frame in, every label judged, and a report written."""
+"""The audit of any kind: a file or a data frame in, every label judged, and a report written."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
-from typing import NamedTuple
+from pathlib import Path
 
 import numpy as np
 
 from robell._tools.files import FileError
 from robell._tools.text import said
 from robell.labels.audit.against import compare_with
-from robell.labels.audit.findings import contradictions
-from robell.labels.audit.groups import read_group_column
-from robell.labels.audit.numeric_run import audit_numbers, finish
-from robell.labels.audit.output import name_of, output_paths, require_whole
-from robell.labels.audit.prepare import (
-    dropped_columns,
-    dropped_notes,
-    fewer_rows,
-    judging_bytes,
-    nothing_left,
-    prepare_columns,
+from robell.labels.audit.annotators import (
+    judge_annotators,
+    read_one_a_line,
+    read_side_by_side,
 )
-from robell.labels.audit.reasons import reasons_of_classes, with_reasons
-from robell.labels.audit.result import AuditResult, Evidence, Groups
-from robell.labels.audit.reviewed import read_reviewed, with_review
-from robell.labels.groups import judge_by_group
-from robell.labels.judge import judge_labels
-from robell.labels.review.fingerprint import fingerprints
-from robell.labels.trust import measure_trust
+from robell.labels.audit.classes import AuditResult
+from robell.labels.audit.groups import read_group_column
+from robell.labels.audit.numbers import NumberAuditResult
+from robell.labels.audit.prepare import dropped_columns, prepare_columns
+from robell.labels.audit.reasons import MOST_SUSPECTS
+from robell.labels.audit.result import Evidence, Groups, output_paths, require_whole
+from robell.labels.review.review import fingerprints, read_reviews
 from robell.tables.budget import Budget
 from robell.tables.columns import ColumnNote, missing_cells
-from robell.tables.leaks import find_leak
 from robell.tables.number_target import KINDS, holds_numbers
 from robell.tables.read import read_table
 from robell.tables.sample import MAX_ROWS
-from robell.tables.target import LEAST_ROWS, find_column, read_labels
+from robell.tables.target import LEAST_ROWS, find_column
 
 SEEDS = 1 << 32  # as many as scikit-learn knows
-SCORES_A_CLASS = 30  # numbers that are held for every row while it is judged
+PREPARED_CELLS = 40_000_000  # rows x columns of numbers
 
 
 def audit(
@@ -132,147 +125,228 @@ def audit(
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
-    require_whole("max_rows", max_rows, LEAST_ROWS)
-    require_whole("random_state", random_state, 0, SEEDS - 1)
-    if out is not None:
-        output_paths(out, name_of(data), source=data)  # fails before the work, not after it
-    budget = Budget(memory_limit)
-    how = {"encoding": encoding, "delimiter": delimiter, "budget": budget}
-    table = read_table(data, target, **how, max_rows=max_rows, seed=random_state)
-    place = find_column(table, target)
-    decided = read_reviewed(reviewed, target)
-    asked = _Asked(dropped_columns(table, drop, target), _group_place(table, group, place))
-    if _is_numeric(table, place, kind):
-        if group is not None or against is not None:
+
+    def judge(table, read, budget):
+        place = find_column(table, target)
+        review = read_reviews(reviewed, target)
+        left_out = dropped_columns(table, drop)
+        if target in left_out:
+            raise FileError(f"{said(target)} is the target: it cannot be dropped")
+        group_place = None if group is None else find_column(table, group)
+        if group_place == place:
+            raise FileError(f"{said(group)} is the target: it cannot name groups too")
+        column = table.columns[place]
+        numeric = kind == "numbers"
+        if kind == "auto":
+            numeric = holds_numbers(column.cells, column.kind, table.delimiter)
+        if numeric and (group is not None or against is not None):
             what = "groups" if group is not None else "tables"
             raise FileError(f"{said(target)} holds numbers: {what} are compared for classes only")
-        result = audit_numbers(table, place, asked.drop, random_state, budget, kind == "numbers")
-        result = finish(result, _prints_of(table, place, result), decided)
-    else:
-        result = _audit(table, place, asked, random_state, budget)
-        result = with_review(replace(result, fingerprint=_prints_of(table, place, result)), decided)
-        result = with_reasons(result, reasons_of_classes)
+        result = _judge_target(
+            NumberAuditResult if numeric else AuditResult,
+            table, place, left_out, group_place, random_state, budget, kind != "auto",
+        )  # fmt: skip
+        prints = fingerprints(table, place)[np.searchsorted(table.rows, result.row)]
+        result = replace(result, fingerprint=prints)
+        settled = review.settles(prints, result.evidence.given)
+        result = result._settled(settled) if settled.any() else result
+        suspects = result.order[result.suspect[result.order]][:MOST_SUSPECTS]
+        found = result._reasons_of(result.evidence, suspects) if len(suspects) else {}
+        by_row = {int(result.row[at]): reasons for at, reasons in found.items()}
+        result = replace(result, reasons=by_row)
         if against is not None:
-            old = read_table(against, target, **how, max_rows=max_rows, seed=random_state)
-            left_out = {*asked.drop, result.group_column}
-            compared = compare_with(old, table, target, left_out, random_state, budget)
+            unused = {*left_out, result.group_column}
+            compared = compare_with(read(against), table, target, unused, random_state, budget)
             result = replace(result, against=compared)
+        return result
+
+    text = {"encoding": encoding, "delimiter": delimiter}
+    return _run(data, target, judge, out, top, max_rows, text, random_state, memory_limit)
+
+
+def audit_annotators(
+    data,
+    annotators=None,
+    *,
+    long_form=None,
+    out=None,
+    drop=(),
+    top=25,
+    max_rows=MAX_ROWS,
+    encoding="utf-8",
+    delimiter=None,
+    random_state=0,
+    memory_limit=None,
+):
+    r"""Find the likeliest class of every row of a table that several annotators have labelled.
+
+    The other columns are turned into numbers as :func:`audit` does it, and have their say about
+    every row; labels and annotators are judged as :func:`find_consensus` does it.
+
+    Parameters
+    ----------
+    data : path-like or data frame
+        CSV, also gzipped, Parquet (extra ``files``), or a frame of pandas or polars.
+    annotators : iterable of str, default=None
+        A column of labels for each annotator; missing labels are empty cells.
+    long_form : tuple of three str, default=None
+        Instead, where each line is one label: the columns of row, annotator and label. Other
+        columns describe the row and must be the same in all its lines, or are left out.
+    out : path-like, default=None
+        Where to write page and table; by default nothing is written.
+    drop : iterable of str, default=()
+        Columns that are to have no say.
+    top : int, default=25
+        How many rows the lists of the page show.
+    max_rows : int, default=200000
+        Of a larger table, a random sample of so many rows; in the long form it is refused.
+    encoding : str, default="utf-8"
+        Encoding of a text file.
+    delimiter : str, default=None
+        The sign between the cells of a text file; found from its first lines when None.
+    random_state : int, default=0
+        Seed of the classifier's layers.
+    memory_limit : int or str, default=None
+        As for :func:`audit`.
+
+    Returns
+    -------
+    result : AnnotatorAudit
+        The consensus of every row, and what each annotator is worth.
+
+    Raises
+    ------
+    FileError
+        A ValueError of one line that says why the table cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from robell import audit_annotators
+    >>> rng = np.random.default_rng(0)
+    >>> size = rng.normal(np.repeat([0.0, 4.0], 60))
+    >>> truth = np.repeat(["small", "large"], 60)
+    >>> frame = pd.DataFrame({"size": size, "ann": truth, "bob": truth, "cyd": truth[::-1]})
+    >>> result = audit_annotators(frame, ["ann", "bob", "cyd"])
+    >>> bool((result.consensus.label == truth).all())
+    True
+    >>> result.consensus.annotator_quality.round(1).tolist()[:2]
+    [1.0, 1.0]
+    """
+    if (annotators is None) == (long_form is None):
+        raise ValueError("give the columns of the annotators, or long_form, one of the two")
+    if annotators is not None:
+        annotators = [annotators] if isinstance(annotators, str) else list(annotators)
+    hint = annotators[0] if annotators else (long_form or [None])[-1]
+
+    def judge(table, read, budget):
+        left_out = dropped_columns(table, drop)
+        for name in left_out:
+            if name in (annotators or long_form):
+                raise FileError(f"{said(name)} holds labels to be compared: it cannot be dropped")
+        if annotators is not None:
+            crowd = read_side_by_side(table, annotators)
+        elif len(long_form) != 3:
+            raise ValueError("long_form names three columns: row, annotator and label")
+        elif len(table.rows) < table.n_rows:
+            raise FileError(
+                f"{table.name}: has {table.n_rows:,} lines, of which a sample would tear rows "
+                "apart: give",
+                parameter="max_rows",
+                value=str(table.n_rows),
+            )
+        else:
+            crowd = read_one_a_line(table, *long_form)
+        return judge_annotators(table, crowd, left_out, random_state, budget)
+
+    text = {"encoding": encoding, "delimiter": delimiter}
+    return _run(data, hint, judge, out, top, max_rows, text, random_state, memory_limit)
+
+
+def _run(data, hint, judge, out, top, max_rows, text, random_state, memory_limit):
+    """Read a table, have it judged, and write what was found, if it is to be written.
+
+    ``judge(table, read, budget)`` returns the result of a kind of audit; ``read`` reads a further
+    table in the same way. ``hint`` is a column that the table must have.
+    """
+    require_whole("max_rows", max_rows, LEAST_ROWS)
+    require_whole("random_state", random_state, 0, SEEDS - 1)
+    if out is not None:  # fails before the work, not after it
+        name = Path(data).name if isinstance(data, str | os.PathLike) else "table"
+        output_paths(out, name, source=data)
+    budget = Budget(memory_limit)
+
+    def read(source):
+        how = {**text, "budget": budget, "max_rows": max_rows, "seed": random_state}
+        return read_table(source, hint, **how)
+
+    result = judge(read(data), read, budget)
     return result if out is None else result.write(out, top=top)
 
 
-def _is_numeric(table, place, kind):
-    """Say whether the target is to be judged as numbers."""
-    column = table.columns[place]
-    if kind == "auto":
-        return holds_numbers(column.cells, column.kind, table.delimiter)
-    return kind == "numbers"
+def _judge_target(kind, table, place, drop, group, random_state, budget, asked_for):
+    """Judge the column at a place, as one kind of target, by the other columns.
 
-
-def _prints_of(table, place, result):
-    return fingerprints(table, place)[np.searchsorted(table.rows, result.row)]
-
-
-class _Asked(NamedTuple):
-    """Which columns are left out, and the place of the one that names groups, or None."""
-
-    drop: tuple[str, ...]
-    group: int | None
-
-
-def _group_place(table, group, target_place):
-    """Return the place of the column of groups, None without one."""
-    if group is None:
-        return None
-    place = find_column(table, group)
-    if place == target_place:
-        raise FileError(f"{said(group)} is the target: it cannot name groups too")
-    return place
-
-
-def _audit(table, place, asked, random_state, budget):
-    labels = read_labels(table, place)
-    audited = table.take(labels.kept)
-    left_out = {*asked.drop, audited.columns[place].name}
-    grouping = None if asked.group is None else read_group_column(audited, asked.group)
-    if grouping is not None:
-        left_out.add(audited.columns[asked.group].name)
-    features = [column for column in audited.columns if column.name not in left_out]
-
-    def leak_of(prepared):
-        return find_leak(prepared, labels.codes, len(labels.classes))
-
-    used, notes, leaks = prepare_columns(audited, features, leak_of, budget)
-    notes += dropped_notes(asked.drop)
-    if grouping is not None:
-        column = audited.columns[asked.group]
+    ``group`` is the place of the column that names groups, or None.
+    """
+    target, given, leak_of, scores = kind._read(table, place)
+    audited, name = table.take(target.kept), table.columns[place].name
+    left_out, grouping = {*drop, name}, None
+    notes = tuple(ColumnNote(one, "left out", 0, "left out, as asked") for one in drop)
+    if group is not None:
+        column, grouping = audited.columns[group], read_group_column(audited, group)
+        left_out.add(column.name)
         gone = int(missing_cells(column).sum())
         notes += (ColumnNote(column.name, "group", gone, grouping[2]),)
+    features = [column for column in audited.columns if column.name not in left_out]
+    used, of_columns, leaks = prepare_columns(audited, features, leak_of, budget)
+    notes = of_columns + notes
+    if not notes:
+        raise FileError(f"{table.name}: there is no column besides the target to judge by")
     if not used:
-        raise FileError(nothing_left(table.name, notes))
-    n_columns = sum(column.matrix.shape[1] for column in used)
-    fewer = fewer_rows(table, len(audited.rows), n_columns, random_state)
-    if fewer is not None:
-        return _audit(fewer, place, asked, random_state, budget)
-    scores = SCORES_A_CLASS * len(labels.classes)
-    budget.require(table.name, judging_bytes(len(audited.rows), n_columns, scores))
+        reasons = "; ".join(f"{said(note.name, 30)} {note.done}" for note in notes[:3])
+        more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""
+        raise FileError(f"{table.name}: no column is left to judge by: {reasons}{more}")
+    n_rows, n_columns = len(audited.rows), sum(column.matrix.shape[1] for column in used)
+    most = PREPARED_CELLS // n_columns
+    if n_rows > most:  # too large once its columns are spread out: a random part of it
+        chosen = np.random.default_rng(random_state).choice(len(table.rows), most, replace=False)
+        fewer = table.take(np.sort(chosen))
+        return _judge_target(kind, fewer, place, drop, group, random_state, budget, asked_for)
+    # About how many bytes the judgement takes, as measured: columns, copies of them and scores;
+    # Gram matrices; blocks and the page.
+    cells = n_rows * (5 * n_columns + scores) + 24 * n_columns**2
+    budget.require(table.name, 8 * cells + (100 << 20))
     matrix = np.column_stack([column.matrix for column in used])
-    judgement, trust, noise = _judge(matrix, labels.codes, random_state, grouping)
+    judgement, trust, noise = kind._judge(matrix, target, random_state, grouping)
     evidence = Evidence(
+        name=name,
         table=audited,
         used=used,
         matrix=matrix,
-        labels=labels,
+        target=target,
+        given=given,
         judgement=judgement,
         trust=trust,
         leaks=leaks,
-        conflicts=contradictions(used, labels.codes),
         n_read=len(table.rows),
         random_state=random_state,
-        groups=noise and Groups(audited.columns[asked.group].name, grouping[1], noise),
+        asked_for=asked_for,
+        groups=noise and Groups(audited.columns[group].name, grouping[1], noise),
     )
-    return _result(table, table.columns[place].name, evidence, notes)
-
-
-def _judge(matrix, codes, random_state, grouping=None):
-    """Judge the labels, and the groups; where nothing can be trusted at all, suspect nobody."""
-    judgement, noise = judge_labels(matrix, codes, random_state=random_state), None
-    if grouping is not None:
-        judgement, noise = judge_by_group(judgement, codes, *grouping[:2])
-    trust = measure_trust(judgement, matrix, codes, random_state)
-    if trust.word == "none":
-        judgement = replace(judgement, suggested=codes, suspect=np.zeros(len(codes), bool))
-    return judgement, trust, noise
-
-
-def _result(table, target, evidence, notes):
-    judgement, trust, labels = evidence.judgement, evidence.trust, evidence.labels
-    names = np.array(labels.classes, dtype=object)
-    rows = evidence.table.rows
-    return AuditResult(
-        name=table.name,
-        target=target,
-        classes=labels.classes,
-        n_rows=table.n_rows,
-        row=rows,
-        line=evidence.table.lines,
-        given=names[labels.codes],
-        suggested=names[judgement.suggested],
-        quality=judgement.quality,
-        probability=judgement.probability,
-        suspect=judgement.suspect,
-        noise_matrix=judgement.noise_matrix,
-        noise_rate=judgement.noise_rate,
-        expected_wrong=trust.expected_wrong,
-        separation=trust.separation,
-        trust=trust.word,
-        contradictions=tuple(rows[group] for group in evidence.conflicts),
-        leaks=tuple(leak.name for leak in evidence.leaks),
-        set_aside=labels.set_aside,
-        n_unlabelled=sum(labels.unlabelled.values()),
-        columns=notes,
-        reviewed=np.zeros(len(rows), bool),
-        fingerprint=np.full(len(rows), "", object),
-        groups=evidence.groups and evidence.groups.noise,
-        group_column=evidence.groups.column if evidence.groups else "",
-        evidence=evidence,
-    )
+    common = {
+        "name": table.name,
+        "target": name,
+        "n_rows": table.n_rows,
+        "row": audited.rows,
+        "line": audited.lines,
+        "leaks": tuple(leak.name for leak in leaks),
+        "columns": notes,
+        "trust": trust.word,
+        "expected_wrong": trust.expected_wrong,
+        "n_unlabelled": sum(target.unlabelled.values()),
+        "reviewed": np.zeros(len(audited.rows), bool),
+        "fingerprint": np.full(len(audited.rows), "", object),
+        "evidence": evidence,
+    }
+    return kind._of(evidence, common)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +12,20 @@ import numpy as np
 from robell._tools.files import FileError, check_output, copy_pipe, write_together
 from robell._tools.names import did_you_mean
 from robell._tools.text import said
-from robell.labels.review.decisions import (
+from robell.labels.review.review import (
     CHANGE,
     DROP,
     KEEP,
     LOG_START,
+    RowPrinter,
     Spellings,
+    digest_of,
+    in_letters,
+    is_log,
+    log_path,
     read_review,
     same_label,
 )
-from robell.labels.review.fingerprint import MODULUS, RowPrinter, digest_of, in_letters
 from robell.labels.review.sources import open_source
 from robell.tables.number_target import holds_numbers
 from robell.tables.numerals import spells_number
@@ -59,15 +62,6 @@ class AppliedReview:
     dropped: int
     undecided: int
     was_applied: bool
-
-
-def log_path(out):
-    """Return where the log of a reviewed table stands: beside it, ``NAME-review.csv``."""
-    out = Path(out)
-    name = out.name
-    for suffix in (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq"):
-        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
-    return out.with_name(f"{name}-review.csv")
 
 
 def apply_review(table, reviewed, out, *, encoding="utf-8", delimiter=None, replace=True):
@@ -252,7 +246,10 @@ def _before(source, review, given, labels):
 
 
 def _write(source, review, matched, out, log):
-    """Write the table and its log, both whole or neither."""
+    """Write the table and its log, both whole or neither.
+
+    The log has all decisions as CSV; they begin with the fingerprint of the file they made.
+    """
     digest = []
 
     def write_table(path):
@@ -260,27 +257,15 @@ def _write(source, review, matched, out, log):
         digest.append(digest_of(path) if path.is_file() else "none")
 
     def write_log(path):
-        path.write_text(_log(review, digest[0]), encoding="utf-8", newline="")
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow(LOG_START.split(","))
+            for one in review.made:
+                label = "" if one.label is None else one.label
+                prints = f"{digest[0]}-{in_letters(one.print)}"
+                writer.writerow([one.row, review.target, one.given, one.word, label, prints])
 
     write_together({out: write_table, log: write_log})
-
-
-def _log(review, digest):
-    """Return all decisions as CSV; they begin with the fingerprint of the file they made."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(LOG_START.split(","))
-    for one in review.made:
-        prints = f"{digest}-{in_letters(one.print % MODULUS)}"
-        label = "" if one.label is None else one.label
-        writer.writerow([one.row, review.target, one.given, one.word, label, prints])
-    return stream.getvalue()
-
-
-def is_log(path):
-    """Say whether a file looks like the log of a review."""
-    with Path(path).open("rb") as file:
-        return file.read(len(LOG_START)) == LOG_START.encode()
 
 
 def _is_result(path):

@@ -1,4 +1,8 @@
-"""What the pages of an audit of labels and of one of numbers have in common."""
+"""The page of an audit of any kind: the same sections in the same order, each in the kind's words.
+
+Its first screen needs no knowledge of machine learning. What differs between the kinds, their
+results say themselves: see :class:`robell.labels.audit.result.Audit`.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,75 @@ from robell._tools.text import (
     percent,
     quoted,
     said,
+    shortened,
     unique,
     visible,
 )
-from robell.report.page import Bullets, Code, Details, Paragraph, Section, TableBlock
+from robell.report.page import (
+    Bullets,
+    Callout,
+    Code,
+    Details,
+    Facts,
+    Paragraph,
+    Section,
+    TableBlock,
+    render,
+)
 from robell.report.tables import Table
-from robell.tables.columns import MISSING_WORDS
 
 TRUST = {"good": "Good", "fair": "Fair", "weak": "Weak", "none": "Not at all"}
 SHOWN_LINES = 8
+
+
+def audit_page(result, *, top, csv_name, command=""):
+    """Return the whole HTML page, with the ``top`` most suspect rows and a link to the CSV file."""
+    words = result._words
+    found = (
+        Paragraph(f"**{literal(result._headline())}**"),
+        Facts(tuple(result._facts())),
+        *result._findings(),
+        Paragraph("**What to do next**"),
+        Bullets(tuple(result._next_steps(top, csv_name))),
+        *(Callout("caution", text) for text in result._warnings()),
+        *(Callout("note", text) for text in result._left_out()),
+    )
+    sections = [Section("found", "What was found", found), *result._sections(top)]
+    if result.columns:
+        cells = ((in_cell(n.name), n.kind, n.missing, n.done) for n in result.columns)
+        heads = ("Column", "Used as", "Missing", "What was done")
+        table = TableBlock(Table("columns", words["columns"], heads, tuple(cells)))
+        text = Paragraph(literal(result._columns_words()))
+        sections.append(Section("columns", "Columns", (text, table)))
+    used = counted(len(result._used), "column")
+    limits = tuple(item.format(used=used) for item in words["limits"])
+    sections.append(Section("limits", "What this cannot tell", (Bullets(limits),)))
+    made_by = (
+        f"robell {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn "
+        f"{sklearn.__version__}, Python {platform.python_version()}; random state {result._seed}."
+    )
+    how = [Code(visible(command))] if command else []
+    sections.append(Section("how", "How it was made", (*how, *result._how(), Paragraph(made_by))))
+    sections.append(_names_section(result._names()))
+    title = f"{words['title']} {shortened(result.name)}"
+    shown = [section for section in sections if section is not None]
+    return render(title, result._subtitle(), shown, footer=f"robell {__version__}")
+
+
+def _names_section(names):
+    """List in full the names that the page has shortened."""
+    long = [name for name in dict.fromkeys(names) if len(visible(name)) > NAME]
+    if not long:
+        return None
+    details = [
+        Details(
+            f"{quoted(name, 40)}: {counted(len(name), 'character')}",
+            (Code(visible(name)),),
+        )
+        for name in long
+    ]
+    text = "Names and labels that are shortened above, in full. Cells are in full in your file."
+    return Section("names", "Long names", (Paragraph(literal(text)), *details))
 
 
 def how_many(result, things, wrong):
@@ -60,30 +124,12 @@ def really_wrong(result):
     return min(n_suspects, max(1, round(result.expected_wrong))) if n_suspects else 0
 
 
-def checked_words(result):
-    """Say how many rows were checked, for a terminal."""
-    left_out = result.n_rows - len(result.row)
-    checked = f"{len(result.row):,} rows checked" + (f", {left_out:,} not" if left_out else "")
-    if result.reviewed.any():
-        checked += f" ({counted(int(result.reviewed.sum()), 'row')} were reviewed before)"
-    return checked
-
-
-def trust_words(result, how_good):
-    """Say how far to trust what was found, and how many suspects to expect wrong."""
-    n_suspects = int(result.suspect.sum())
-    expected = (
-        f"; about {really_wrong(result):,} of the {n_suspects:,} are really wrong by estimate"
-        if n_suspects > 1
-        else ""
-    )
-    return f"Trust: {TRUST[result.trust].lower()} ({how_good}){expected}"
-
-
-def facts_of(result, how_good):
-    """Yield the numbers of the first screen; ``how_good`` says what the trust rests on."""
+def facts_of(result):
+    """Yield the numbers of the first screen."""
     n, n_suspects = len(result.row), int(result.suspect.sum())
-    yield "rows checked", f"{n:,}", rows_hint(result)
+    chance = "drawn at random, " if result.evidence.is_sample else ""
+    in_file = f"{chance}of {result.n_rows:,} in the file"
+    yield "rows checked", f"{n:,}", "all rows of the file" if result.n_rows == n else in_file
     if result.trust == "none":
         yield "rows to check by hand", "cannot tell", ""
     else:
@@ -93,15 +139,7 @@ def facts_of(result, how_good):
     elif n_suspects:
         about = f"about {really_wrong(result):,}"
         yield "of these really wrong", about, "by estimate; the others are unusual but right"
-    yield "how far to trust this", TRUST[result.trust], how_good
-
-
-def rows_hint(result):
-    """Say which of the file's rows were checked."""
-    if result.n_rows == len(result.row):
-        return "all rows of the file"
-    chance = "drawn at random, " if result.evidence.is_sample else ""
-    return f"{chance}of {result.n_rows:,} in the file"
+    yield "how far to trust this", TRUST[result.trust], result._how_good()
 
 
 def link_to(name):
@@ -139,25 +177,20 @@ def sample_and_leaks(result):
             "looked at. The other rows were not."
         )
     for leak in evidence.leaks:
-        yield leak_words(result, leak)
+        text = (
+            f"Column {quoted(leak.name)} repeats {quoted(result.target)} in "
+            f"{100 * leak.agreement:.4g} % of the rows and was left out: with it, every label "
+            "would look right."
+        )
+        if len(leak.exceptions):
+            where = "row" if result.line is None else "line"
+            where += "s" if len(leak.exceptions) > 1 else ""
+            exceptions = places(result, leak.exceptions)
+            text = f"{text} The two differ in {where} {exceptions}: look there first."
+        yield text
 
 
-def leak_words(result, leak):
-    """Say that a column repeats the target, and where it does not."""
-    text = (
-        f"Column {quoted(leak.name)} repeats {quoted(result.target)} in "
-        f"{100 * leak.agreement:.4g} % of the rows and was left out: with it, every label would "
-        "look right."
-    )
-    if not len(leak.exceptions):
-        return text
-    where = "row" if result.line is None else "line"
-    where += "s" if len(leak.exceptions) > 1 else ""
-    exceptions = places(result, leak.exceptions)
-    return f"{text} The two differ in {where} {exceptions}: look there first."
-
-
-def not_judged(result, unlabelled, thing, usable):
+def not_judged(result, thing, usable):
     """Yield which rows were not judged again, and which could not be."""
     if result.reviewed.any():
         were = "was" if result.reviewed.sum() == 1 else "were"
@@ -166,9 +199,8 @@ def not_judged(result, unlabelled, thing, usable):
             "that somebody decided upon is taken as right."
         )
     if result.n_unlabelled:
-        kinds = ", ".join(
-            quoted(cell, 20) if cell else "empty" for cell, _ in unlabelled.most_common(3)
-        )
+        common = result.evidence.target.unlabelled.most_common(3)
+        kinds = ", ".join(quoted(cell, 20) if cell else "empty" for cell, _ in common)
         were = "was" if result.n_unlabelled == 1 else "were"
         yield f"{counted(result.n_unlabelled, 'row')} without {usable} ({kinds}) {were} left out."
 
@@ -208,57 +240,8 @@ def beside_table(result, place, columns, rows, n_left):
     )
 
 
-def columns_section(result):
-    """Say what was done to each column."""
-    rows = tuple(
-        (in_cell(note.name), note.kind, note.missing, note.done) for note in result.columns
-    )
-    used = len(result.evidence.used)
-    words = ", ".join(MISSING_WORDS[:-1]) + f" and {MISSING_WORDS[-1]}"
-    where = " in columns that are not text" if result.line is None else ""
-    text = (
-        f"{used} of {counted(len(rows), 'column')} besides the target "
-        f"{'was' if used == 1 else 'were'} used. Spaces around cells were removed. Numbers were "
-        "brought to mean 0 and standard deviation 1. Empty cells count as missing, and so do the "
-        f"words {words}{where}."
-    )
-    table = Table(
-        "columns",
-        "What was done to each column",
-        ("Column", "Used as", "Missing", "What was done"),
-        rows,
-    )
-    return Section("columns", "Columns", (Paragraph(literal(text)), TableBlock(table)))
-
-
-def limits_section(result, items):
-    """Say what an audit of this kind cannot find out; items may name the columns used."""
-    used = counted(len(result.evidence.used), "column")
-    items = tuple(item.format(used=used) for item in items)
-    return Section("limits", "What this cannot tell", (Bullets(items),))
-
-
-def names_section(result, labels=()):
-    """List in full the names that the page has shortened."""
-    names = [result.name, result.target, *labels]
-    names += [note.name for note in result.columns]
-    long = [name for name in dict.fromkeys(names) if len(visible(name)) > NAME]
-    if not long:
-        return None
-    details = [
-        Details(
-            f"{quoted(name, 40)}: {counted(len(name), 'character')}",
-            (Code(visible(name)),),
-        )
-        for name in long
-    ]
-    text = "Names and labels that are shortened above, in full. Cells are in full in your file."
-    return Section("names", "Long names", (Paragraph(literal(text)), *details))
-
-
-def versions(random_state):
-    """Say what the numbers were computed with."""
-    return (
-        f"robell {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn "
-        f"{sklearn.__version__}, Python {platform.python_version()}; random state {random_state}."
-    )
+def drawn_words(drawn, n_rows, most):
+    """Say that a picture shows only some of the rows, "" where it shows all."""
+    if drawn == n_rows:
+        return ""
+    return f" {drawn:,} of {n_rows:,} rows, chosen at random, are shown (at most {most:,})."

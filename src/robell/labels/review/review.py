@@ -1,16 +1,26 @@
-"""A review read: which decision stands beside which row of an audit."""
+"""A review: what a person has decided about rows of a table, asked by audits, fits and ``apply``.
+
+A review knows its rows by their fingerprints. That of a row is made of the names of the columns
+and all its cells except the label. That of a table is the sum of those of its rows: it does not
+depend on labels, and dropping rows subtracts theirs, so that a table to which a review was applied
+can be recognised.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+
+import numpy as np
 
 from robell._tools.files import FileError
 from robell._tools.names import did_you_mean
 from robell._tools.text import said, spreadsheet_safe
-from robell.labels.review.fingerprint import read_print
-from robell.labels.review.rows import TextTable
+from robell.labels.review.sources import TextTable
 from robell.report.escape import writable
 from robell.tables.numerals import plain_number
 
@@ -18,6 +28,11 @@ KEEP, CHANGE, DROP = "keep", "change", "drop"
 WORDS = (KEEP, CHANGE, DROP)
 NEEDED = ("row", "target", "given", "decision", "fingerprint")
 LOG_START = "row,target,given,decision,label,fingerprint"
+MODULUS = 1 << 64
+# Letters alone: a spreadsheet takes digits, or digits around an e, for a number.
+_TO_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+_FROM_LETTERS = str.maketrans("abcdefghijklmnop", "0123456789abcdef")
+_APART, _NONE = "\x1f", "\x00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +53,13 @@ class Decision:
 
 @dataclass(frozen=True)
 class Review:
-    """The decisions of a file, for the column of labels and the table they were made for."""
+    """The decisions about rows of a table, those of one file or of several.
 
-    path: Path
+    `path` is the file and `table` the fingerprint of the table they were made for; of several
+    files None and "".
+    """
+
+    path: Path | None
     target: str
     table: str
     decisions: tuple[Decision, ...]
@@ -49,6 +68,66 @@ class Review:
     def made(self):
         """The decisions about rows that were looked at."""
         return [decision for decision in self.decisions if decision.word]
+
+    @cached_property
+    def labels(self):
+        """The labels that were decided upon, by the fingerprint of their row."""
+        labels: dict[int, set[str]] = {}
+        for one in self.made:
+            if one.label is not None:
+                labels.setdefault(one.print, set()).add(one.label)
+        return labels
+
+    def settles(self, prints, given):
+        """Return which rows, known by their fingerprints, have the label decided upon for them.
+
+        ``given`` are their labels. Rows that are equal in every other column are one in this.
+        """
+        if not self.labels:
+            return np.zeros(len(given), bool)
+        decided = (self.labels.get(read_print(text, "")[1], ()) for text in prints)
+        return np.array(
+            [
+                any(same_label(label, cell) for label in labels)
+                for labels, cell in zip(decided, given, strict=True)
+            ]
+        )
+
+
+def read_reviews(paths, target):
+    """Read earlier reviews of a column of labels, one path or several, as one review."""
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    decisions = []
+    for path in paths:
+        review = read_review(path)
+        if review.target != target:
+            raise FileError(
+                f"{path}: is a review of the column {said(review.target)}, not of {said(target)}"
+            )
+        decisions += review.decisions
+    return Review(None, target, "", tuple(decisions))
+
+
+def log_path(out):
+    """Return where the log of a reviewed table stands: beside it, ``NAME-review.csv``."""
+    out = Path(out)
+    name = out.name
+    for suffix in (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq"):
+        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
+    return out.with_name(f"{name}-review.csv")
+
+
+def is_log(path):
+    """Say whether a file looks like the log of a review."""
+    with Path(path).open("rb") as file:
+        return file.read(len(LOG_START)) == LOG_START.encode()
+
+
+def beside(data):
+    """Return the log of the review that a table came from, if it stands beside it."""
+    log = log_path(data)
+    return [log] if log.is_file() and is_log(log) else []
 
 
 def read_review(path):
@@ -137,3 +216,50 @@ def same_label(text, cell):
     """Say whether a review means the label of a cell: capitals, blanks, 1 and 1.0 are one."""
     safe = spreadsheet_safe(writable(cell))
     return text in (cell, safe) or folded(text) in (folded(cell), folded(safe))
+
+
+class RowPrinter:
+    """Fingerprints of the rows of one table, whose label stands at a place that is left out."""
+
+    def __init__(self, names, target):
+        self._target = target
+        self._start = hashlib.blake2b(_APART.join(names).encode("utf-8", "replace"), digest_size=8)
+
+    def __call__(self, cells):
+        """Return the fingerprint of a row, a whole number of 64 bits."""
+        texts = [_NONE if cell is None else cell for cell in cells]
+        del texts[self._target]
+        digest = self._start.copy()
+        digest.update(_APART.join(texts).encode("utf-8", "replace"))
+        return int.from_bytes(digest.digest(), "big")
+
+
+def fingerprints(table, target):
+    """Return the fingerprint of every row that was read, as text, with that of its table before it.
+
+    Of a table of which only a sample was read, the number of rows stands for the table.
+    """
+    print_row = RowPrinter([column.name for column in table.columns], target)
+    rows = [print_row(cells) for cells in zip(*(c.cells for c in table.columns), strict=True)]
+    whole = in_letters(sum(rows)) if len(rows) == table.n_rows else f"n{table.n_rows}"
+    return np.array([f"{whole}-{in_letters(row)}" for row in rows], dtype=object)
+
+
+def in_letters(value):
+    """Return a number of 64 bits as 16 letters."""
+    return f"{value % MODULUS:016x}".translate(_TO_LETTERS)
+
+
+def read_print(text, where):
+    """Return the two parts of a fingerprint: that of the table as text, that of the row."""
+    whole, _, row = text.partition("-")
+    if len(row) != 16 or not set(row) <= set("abcdefghijklmnop") or not whole:
+        raise FileError(f"{where}: {text[:40]!r} is no fingerprint of an audit")
+    return whole, int(row.translate(_FROM_LETTERS), 16)
+
+
+def digest_of(path):
+    """Return the fingerprint of a file's bytes, in letters."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8))
+    return digest.hexdigest().translate(_TO_LETTERS)

@@ -1,0 +1,687 @@
+"""The audit of several annotators: labels read, consensus found, and what its page says about it.
+
+Labels stand in columns side by side, or one a line.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from robell import __version__
+from robell._core.labels.annotators import Votes
+from robell._tools.files import FileError
+from robell._tools.text import (
+    counted,
+    in_cell,
+    isolated,
+    percent,
+    quoted,
+    said,
+    unique,
+)
+from robell.labels.annotators import Consensus, consensus_of
+from robell.labels.audit.figures import annotator_bars, class_bars
+from robell.labels.audit.page import where_is
+from robell.labels.audit.prepare import prepare_columns
+from robell.labels.audit.result import Audit
+from robell.labels.votes import ReadVotes
+from robell.report.escape import writable
+from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
+from robell.report.tables import Table
+from robell.tables.columns import ColumnNote, missing_cells
+from robell.tables.leaks import find_leak
+from robell.tables.raw import Column, RawTable
+from robell.tables.target import (
+    LEAST_OF_CLASS,
+    LEAST_ROWS,
+    MOST_CLASSES,
+    find_column,
+    read_spellings,
+    require_classes,
+    sort_key,
+)
+
+UNSURE = 0.8  # quality of a consensus below which its row is called unsure
+FEW_LABELS = 20  # of an annotator, below which little is known about them
+LITTLE_OVERLAP = 0.05  # share of labelled rows with two labels or more
+NEAR_CHANCE = 0.1  # above 1 / K; whoever is below may as well guess
+OFTEN = 0.05  # share of a class that is taken for another, from which on it is worth saying
+MOST_BARS = 20
+MOST_ANNOTATORS = 2_000
+MOST_COMPARED = 20  # annotators whose labels a column must not repeat
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AnnotatorAudit(Audit):
+    """The consensus of several annotators on the rows of a table, and what each is worth.
+
+    Attributes
+    ----------
+    name : str
+        The file's name (``"table"`` for a data frame).
+    consensus : Consensus
+        Classes, qualities and annotators; its rows are positions in ``row``.
+    row : array of shape (n,)
+        The rows of the table, counted from 1; in the long form the first line of each.
+    line : array of shape (n,) or None
+        The line of a text file at which each begins.
+    key : tuple of str or None
+        In the long form, what the rows are called.
+    n_rows, n_read : int
+        Rows of the file, and how many were read.
+    set_aside : dict of str to int
+        Labels given fewer than five times, which were not used.
+    columns : tuple of ColumnNote
+        What was done to each other column.
+    leaks : tuple of str
+        Columns that repeat the majority's labels and were therefore left out.
+    used : tuple of str
+        Columns that had a say.
+    how : str
+        How the table was read.
+    random_state : int
+        Seed of the classifier's layers.
+    html, csv : Path or None
+        The files that were written.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from robell import audit_annotators
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat(["no", "yes"], 40)
+    >>> frame = pd.DataFrame({"x": rng.normal(truth == "yes", 0.1), "a": truth, "b": truth})
+    >>> frame.loc[3, "b"] = "yes"
+    >>> audit_annotators(frame, ["a", "b"]).to_frame()["row"].tolist()[0]
+    4
+    """
+
+    _kind: ClassVar[str] = "annotators"
+    consensus: Consensus
+    key: tuple[str, ...] | None
+    n_read: int
+    set_aside: dict[str, int]
+    used: tuple[str, ...]
+    how: str
+    random_state: int
+
+    @property
+    def votes(self):
+        """How many labels each row was given."""
+        return np.bincount(self.consensus.given_row, minlength=len(self.row))
+
+    @property
+    def known(self):
+        """Rows with a consensus: those with a label, or all where columns have a say."""
+        return (self.votes > 0) | bool(self.used)
+
+    @property
+    def unsure(self):
+        """Rows whose consensus is less sure than four in five."""
+        return self.known & (self.consensus.quality < UNSURE)
+
+    def _table(self, *, as_text=False):
+        """Return the columns of the CSV file, which is the same as text; the least sure first."""
+        found, known = self.consensus, self.known
+        order = np.lexsort((self.row, found.quality))
+        ask, gain = np.full(len(order), "", dtype=object), np.full(len(order), np.nan)
+        row, annotator, worth = found.next_labels(len(order))
+        ask[row], gain[row] = annotator, worth
+        columns = {"row": self.row[order]}
+        if self.line is not None:
+            columns["line"] = self.line[order]
+        if self.key is not None:
+            columns["key"] = np.array(self.key, dtype=object)[order]
+        columns["consensus"] = np.where(known, found.label, "").astype(object)[order]
+        columns["quality"] = np.where(known, found.quality, np.nan)[order]
+        columns["labels"] = self.votes[order]
+        for k, name in enumerate(unique([f"probability of {writable(c)}" for c in found.classes])):
+            columns[name] = np.where(known, found.probability[:, k], np.nan)[order]
+        columns["ask next"], columns["gain"] = ask[order], gain[order]
+        return columns
+
+    def summary(self):
+        """Return what was found in few numbers: a dictionary that can be written as JSON.
+
+        Returns
+        -------
+        found : dict
+            Rows and labels, what each annotator is worth, and which rows to label next, by whom.
+        """
+        found = self.consensus
+        row, annotator, gain = found.next_labels(100)
+        label, known = found.label[self.known], self.known
+        return {
+            "audit": self.name,
+            "rows": self.n_rows,
+            "rows_with_labels": int((self.votes > 0).sum()),
+            "labels": len(found.given_label),
+            "labels_set_aside": self.set_aside,
+            "classes": {str(name): int((label == name).sum()) for name in found.classes},
+            "mean_quality": float(found.quality[known].mean()),
+            "unsure_rows": self.row[self.unsure].tolist(),
+            "annotators": {
+                str(found.annotator[j]): {
+                    "labels": int(found.n_labels[j]),
+                    "quality": float(found.annotator_quality[j]),
+                    "confusion": found.confusion[j].tolist(),
+                }
+                for j in np.argsort(-found.annotator_quality, kind="stable")
+            },
+            "label_next": [
+                {"row": int(self.row[r]), "annotator": str(a), "gain": float(g)}
+                for r, a, g in zip(row, annotator, gain, strict=True)
+            ],
+            "columns_used": list(self.used),
+            "random_state": self.random_state,
+            "robell": __version__,
+        }
+
+    def _headline(self):
+        """Return the result in one or two sentences of plain text."""
+        found = self.consensus
+        rows = int((self.votes > 0).sum())
+        labels = (
+            f"{counted(len(found.annotator), 'annotator')} gave {len(found.given_label):,} labels"
+        )
+        best, worst = found.annotator_quality.argmax(), found.annotator_quality.argmin()
+        if overlap(self) < LITTLE_OVERLAP and not self.used:
+            return f"{labels} to {rows:,} rows, too few of them twice to tell who is right."
+        return (
+            f"{labels} to {rows:,} rows; the consensus is {percent(sureness(self))} sure in the "
+            f"mean. {said(str(found.annotator[best]), 30)} is right most often "
+            f"({percent(float(found.annotator_quality[best]))}), "
+            f"{said(str(found.annotator[worst]), 30)} least often "
+            f"({percent(float(found.annotator_quality[worst]))})."
+        )
+
+    def _terminal_lines(self):
+        """Return what was found in a few lines."""
+        unsure = counted(int(self.unsure.sum()), "row")
+        return [
+            self._headline(),
+            f"{unsure} less than 80 % sure; the table says whom to ask next",
+        ]
+
+    def _remarks(self):
+        """Yield what a reader must know before trusting the consensus."""
+        return cautions(self)
+
+    @property
+    def _used(self):
+        return self.used
+
+    @property
+    def _seed(self):
+        return self.random_state
+
+    def _subtitle(self):
+        found = self.consensus
+        return (
+            f"{counted(len(self.row), 'row')}, {counted(len(found.annotator), 'annotator')}, "
+            f"{counted(len(found.classes), 'class', 'classes')}. Who is right?"
+        )
+
+    def _facts(self):
+        """Yield the numbers of the first screen."""
+        labelled, n_given = int((self.votes > 0).sum()), len(self.consensus.given_label)
+        lines = f"in {self.n_rows:,} lines"
+        where = f"of {self.n_rows:,} in the file" if self.key is None else lines
+        yield "rows with labels", f"{labelled:,}", where
+        yield "labels a row", f"{n_given / max(labelled, 1):.1f}", "in the mean"
+        yield "sureness of the consensus", percent(sureness(self)), "in the mean of the rows"
+        yield "rows that are unsure", f"{int(self.unsure.sum()):,}", "less than 80 % sure"
+
+    def _findings(self):
+        """Yield what a reader must know before trusting the consensus."""
+        return [Callout("caution", text) for text in cautions(self)]
+
+    def _next_steps(self, top, csv_name):
+        """Yield what to do about it."""
+        yield (
+            f"{quoted(csv_name)} holds the consensus of each row, the least sure first, with its "
+            "probability: use it as the label, and the probability as a weight."
+        )
+        yield "Have the rows under [what to label next](#next) labelled, by those named there."
+        yield (
+            "Talk to annotators who often take one class for another: see "
+            "[annotators](#annotators)."
+        )
+
+    def _warnings(self):
+        return ()  # they stand before the steps, see _findings
+
+    def _left_out(self):
+        """Yield which rows and labels could not be used."""
+        n_without = len(self.row) - int((self.votes > 0).sum())
+        if n_without:
+            what = "their consensus comes from the columns alone" if self.used else "they have none"
+            yield f"{counted(n_without, 'row')} without a label: {what}."
+        if self.set_aside:
+            some = list(self.set_aside.items())[:5]
+            names = ", ".join(f"{quoted(label, 20)} ({n})" for label, n in some)
+            yield f"Labels given fewer than five times were left out: {names}."
+
+    def _sections(self, top):
+        """Return the sections that show the evidence, None for those that have nothing to show."""
+        return [
+            annotators_section(self),
+            next_section(self, top),
+            doubtful_section(self, top),
+            classes_section(self),
+        ]
+
+    def _columns_words(self):
+        n_columns = counted(len(self.columns), "column")
+        return f"{len(self.used)} of {n_columns} had a say about the classes."
+
+    def _how(self):
+        """Say how the consensus was computed."""
+        say = (
+            "A classifier that had not seen the row, fitted to the classes found so far, has a say "
+            "about every row too."
+            if self.used
+            else "There were no other columns, so that labels alone were compared."
+        )
+        text = (
+            f"The table was read as {self.how}. How often each annotator takes one class for "
+            "another and the true classes were estimated in turn (the model of Dawid and Skene, "
+            f"annotators with few labels drawn to the mean of all). {say}"
+        )
+        return (Paragraph(text),)
+
+    def _names(self):
+        return ()
+
+
+def judge_annotators(table, crowd, drop, random_state, budget):
+    """Find the consensus of a crowd's labels, by what the columns but those dropped say too."""
+    features = [column for column in crowd.table.columns if column.name not in drop]
+    used, notes, leaks = (), (), ()
+    if features:
+        judges = [(slice(None), _majority(crowd)), *_largest(crowd)]
+
+        def leak_of(prepared):
+            """Return how a column repeats the majority's labels, or those of one annotator."""
+            for rows, codes in judges:
+                part = replace(prepared, values=prepared.values[rows])
+                if leak := find_leak(part, codes, len(crowd.classes)):
+                    return leak
+            return None
+
+        used, notes, leaks = prepare_columns(crowd.table, features, leak_of, budget)
+    notes += crowd.notes
+    notes += tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in drop)
+    X = np.column_stack([column.matrix for column in used]) if used else None
+    sizes = len(crowd.table.rows), len(crowd.annotators), len(crowd.classes)
+    votes = Votes(crowd.row, crowd.annotator, crowd.label, *sizes)
+    classes, names = np.array(crowd.classes, object), np.array(crowd.annotators, object)
+    read = ReadVotes(votes, classes, np.arange(sizes[0]), names, X)
+    consensus = consensus_of(read, random_state)
+    return AnnotatorAudit(
+        name=table.name,
+        consensus=consensus,
+        row=crowd.table.rows,
+        line=crowd.table.lines,
+        key=crowd.keys,
+        n_rows=table.n_rows,
+        n_read=len(table.rows),
+        set_aside=crowd.set_aside,
+        columns=notes,
+        leaks=tuple(leak.name for leak in leaks),
+        used=tuple(column.name for column in used),
+        how=table.how,
+        random_state=random_state,
+    )
+
+
+def _largest(crowd):
+    """Yield rows and labels of the annotators with most labels, if they know every class."""
+    counts = np.bincount(crowd.annotator, minlength=len(crowd.annotators))
+    for j in np.argsort(-counts, kind="stable")[:MOST_COMPARED]:
+        own = crowd.annotator == j
+        codes = crowd.label[own]
+        if counts[j] >= LEAST_ROWS and len(np.unique(codes)) == len(crowd.classes):
+            yield crowd.row[own], codes
+
+
+def _majority(crowd):
+    """Return the label most annotators gave each row, the commonest for rows without any."""
+    n_classes = len(crowd.classes)
+    counts = np.zeros((len(crowd.table.rows), n_classes))
+    np.add.at(counts, (crowd.row, crowd.label), 1.0)
+    counts += 1e-3 * counts.mean(axis=0)
+    return counts.argmax(axis=1)
+
+
+def sureness(result):
+    """Return the mean quality of the consensus, over the rows that have one."""
+    return float(result.consensus.quality[result.known].mean())
+
+
+def overlap(result):
+    """Return the share of labelled rows that two annotators or more have labelled."""
+    return float((result.votes > 1).sum() / max((result.votes > 0).sum(), 1))
+
+
+def cautions(result):
+    """Yield what a reader must know before trusting the consensus."""
+    found, little = result.consensus, overlap(result) < LITTLE_OVERLAP
+    if little and not result.used:
+        yield (
+            f"Only {percent(overlap(result))} of the rows were labelled twice, and there are no "
+            "other columns: who is right cannot be told. The labels are given back as they are."
+        )
+    elif little:
+        yield (
+            f"Only {percent(overlap(result))} of the rows were labelled twice: annotators are "
+            "compared by the columns alone. One who errs as the columns mislead looks right."
+        )
+    few = [
+        str(name) for name, n in zip(found.annotator, found.n_labels, strict=True) if n < FEW_LABELS
+    ]
+    if few:
+        names = ", ".join(quoted(name, 20) for name in few[:5])
+        more = f" and {len(few) - 5} more" if len(few) > 5 else ""
+        yield (
+            f"Fewer than {FEW_LABELS} labels each: {names}{more}. Little is known of them; they "
+            "are taken for average annotators."
+        )
+    for name in result.leaks[:3]:
+        yield f"Column {quoted(name)} repeats the labels and was left out."
+    if result.n_read < result.n_rows:
+        yield f"A random sample of {result.n_read:,} of {result.n_rows:,} rows was read."
+
+
+def annotators_section(result):
+    """Show what each annotator is worth."""
+    found = result.consensus
+    order = np.argsort(-found.annotator_quality, kind="stable")
+    wrong = np.bincount(
+        found.given_annotator[found.given_quality < 0.5], minlength=len(found.annotator)
+    )
+    rows = tuple(
+        (
+            in_cell(str(found.annotator[j])),
+            100 * float(found.annotator_quality[j]),
+            int(found.n_labels[j]),
+            int(wrong[j]),
+            verdict(result, j),
+            confusion_words(found, j) or None,
+        )
+        for j in order
+    )
+    columns = "Annotator", "Right, %", "Labels", "Doubtful", "Verdict", "Most often confused"
+    table = Table(
+        "annotators", "What each annotator is worth", columns, rows, digits=(0, 0, 0, 0, 0, 0)
+    )
+    shown = order[:MOST_BARS]
+    svg = annotator_bars(
+        [str(found.annotator[j]) for j in shown],
+        found.annotator_quality[shown],
+        found.n_labels[shown],
+        1.0 / len(found.classes),
+    )
+    caption = (
+        "Estimated share of right labels, were each annotator to label all rows. Dashed: guessing."
+    )
+    if len(shown) < len(order):
+        caption += f" The {len(shown)} best of {len(order):,}."
+    figure = FigureBlock(svg, caption, "Bars: the share of right labels of each annotator")
+    return Section("annotators", "Annotators", (figure, TableBlock(table)))
+
+
+def verdict(result, j):
+    """Say in a word or two how far to trust an annotator."""
+    found = result.consensus
+    quality = float(found.annotator_quality[j])
+    if found.n_labels[j] < FEW_LABELS:
+        return "too few labels"
+    if quality < 1.0 / len(found.classes) + NEAR_CHANCE:
+        return "hardly better than guessing"
+    middle = float(np.median(found.annotator_quality))
+    error = np.sqrt(quality * (1.0 - quality) / found.n_labels[j])
+    if quality > middle + 2.0 * error:
+        return "better than most"
+    return "worse than most" if quality < middle - 2.0 * error else "like most"
+
+
+def confusion_words(found, j):
+    """Say what an annotator most often takes for something else, "" where nothing is often."""
+    wrong = found.confusion[j].copy()
+    np.fill_diagonal(wrong, 0.0)
+    z, given = np.unravel_index(wrong.argmax(), wrong.shape)
+    if wrong[z, given] < OFTEN or found.n_labels[j] < FEW_LABELS:
+        return ""
+    return (
+        f"{_name(found.classes[z])} labelled {_name(found.classes[given])} "
+        f"({round(100 * wrong[z, given])} of 100)"
+    )
+
+
+def _name(label):
+    return isolated(in_cell(str(label), 24))
+
+
+def place(result, r):
+    """Say what a row is called, or where it stands."""
+    if result.key is not None:
+        return in_cell(result.key[r], 30)
+    return where_is(result, r)
+
+
+def next_section(result, top):
+    """Show which rows to label next, and by whom."""
+    found = result.consensus
+    row, annotator, gain = found.next_labels(top)
+    if not len(row) or gain[0] <= 0:
+        return None
+    rows = tuple(
+        (
+            place(result, r),
+            in_cell(str(who)),
+            _name(found.label[r]),
+            100 * float(found.quality[r]),
+            100 * float(worth),
+            int(result.votes[r]),
+        )
+        for r, who, worth in zip(row, annotator, gain, strict=True)
+    )
+    columns = "Row", "Ask", "Consensus now", "Sure, %", "Surer by", "Labels"
+    table = Table(
+        "next", "What to label next, and by whom", columns, rows, digits=(0, 0, 0, 0, 1, 0)
+    )
+    text = (
+        "One more label is worth most here: the row is unsure, and the annotator named is the one "
+        "whose answer is expected to make it surer by the most, among those who have not labelled "
+        "it yet. All rows are in the CSV file."
+    )
+    return Section("next", "What to label next", (Paragraph(text), TableBlock(table)))
+
+
+def doubtful_section(result, top):
+    """Show the labels that are more likely wrong than right."""
+    found = result.consensus
+    order = np.argsort(found.given_quality, kind="stable")
+    order = order[found.given_quality[order] < 0.5]
+    if not len(order):
+        return None
+    rows = tuple(
+        (
+            place(result, int(found.given_row[k])),
+            in_cell(str(found.annotator[found.given_annotator[k]])),
+            _name(found.given_label[k]),
+            _name(found.label[found.given_row[k]]),
+            100 * float(found.given_quality[k]),
+        )
+        for k in order[:top]
+    )
+    columns = "Row", "Annotator", "Label given", "Consensus", "Chance of being right, %"
+    table = Table("doubtful", "The least likely labels", columns, rows, digits=(0, 0, 0, 0, 1))
+    text = (
+        f"{len(order):,} of {counted(len(found.given_label), 'label')} are more likely wrong than "
+        "right, given the other labels of the row, its values, and who gave them."
+    )
+    return Section("doubtful", "Doubtful labels", (Paragraph(text), TableBlock(table)))
+
+
+def classes_section(result):
+    """Show how many rows each class has."""
+    found = result.consensus
+    given = np.array([(found.given_label == name).sum() for name in found.classes])
+    share = found.probability[result.known].sum(axis=0)
+    chosen = np.sort(np.argsort(-given, kind="stable")[:MOST_BARS])
+    scale = given.sum() / max(share.sum(), 1.0)
+    svg = class_bars(
+        [str(found.classes[k]) for k in chosen], share[chosen].round().astype(int), None
+    )
+    caption = f"Rows by their consensus; a row has {scale:.1f} labels in the mean."
+    return Section(
+        "classes", "Classes", (FigureBlock(svg, caption, "Bars: the rows of each class"),)
+    )
+
+
+class Crowd(NamedTuple):
+    """A table of rows, and the labels they were given: three arrays of one entry a label.
+
+    `table` holds the columns that describe the rows, `keys` what the rows are called in the long
+    form. `set_aside` are labels given too rarely to be classes, `notes` on columns not to use.
+    """
+
+    table: RawTable
+    keys: tuple[str, ...] | None
+    annotators: tuple[str, ...]
+    classes: tuple[str, ...]
+    row: np.ndarray
+    annotator: np.ndarray
+    label: np.ndarray
+    set_aside: dict[str, int]
+    notes: tuple[ColumnNote, ...]
+
+
+def read_side_by_side(table, names):
+    """Read a table with a column of labels for each annotator."""
+    names = tuple(dict.fromkeys((names,) if isinstance(names, str) else names))
+    if len(names) < 2:
+        raise FileError("labels of at least two annotators are needed: name their columns")
+    columns = [table.columns[find_column(table, name)] for name in names]
+    rows, who, cells = [], [], []
+    for j, column in enumerate(columns):
+        present = np.flatnonzero(~missing_cells(column))
+        if not len(present):
+            raise FileError(f"{table.name}: column {said(column.name)} holds no label")
+        rows.append(present)
+        who.append(np.full(len(present), j))
+        cells += [column.cells[place] for place in present]
+    others = tuple(column for column in table.columns if column.name not in set(names))
+    found = np.concatenate(rows), np.concatenate(who), cells
+    return _crowd(_with_columns(table, others), None, names, found, ())
+
+
+def read_one_a_line(table, row, annotator, label):
+    """Read a table in which each line is one label: of a row, by an annotator.
+
+    The other columns describe the row; they must be the same in all its lines, or are left out.
+    """
+    places = [find_column(table, name) for name in (row, annotator, label)]
+    if len(set(places)) < 3:
+        raise FileError("row, annotator and label must be three different columns")
+    key, who, given = (table.columns[place] for place in places)
+    usable = ~(missing_cells(key) | missing_cells(who) | missing_cells(given))
+    if not usable.any():
+        raise FileError(f"{table.name}: no line has a row, an annotator and a label")
+    lines = np.flatnonzero(usable)
+    keys, first, of_row = _codes([key.cells[k] for k in lines])
+    names, _, of_annotator = _codes([who.cells[k] for k in lines])
+    cells = [given.cells[k] for k in lines]
+    kept = _once(table, lines, of_row, of_annotator, cells, keys, names)
+    cells = [cells[k] for k in kept]
+    own, notes = [], []
+    for place, column in enumerate(table.columns):
+        if place in places:
+            continue
+        why = _contradiction(column, lines, first, of_row, keys)
+        if why:
+            notes.append(ColumnNote(column.name, "left out", 0, why))
+        else:
+            own.append(column)
+    rows = _with_columns(table, tuple(own)).take(lines[first])
+    found = of_row[kept], of_annotator[kept], cells
+    return _crowd(rows, keys, names, found, tuple(notes))
+
+
+def _with_columns(table, columns):
+    """Return the table with these columns; with none of them it still has its rows."""
+    return RawTable(
+        table.name, columns, table.rows, table.lines, table.n_rows, table.how, table.delimiter
+    )
+
+
+def _codes(cells):
+    """Return the different cells in the order in which they come, where first, and all places."""
+    place, first, codes = {}, [], np.empty(len(cells), np.intp)
+    for k, cell in enumerate(cells):
+        if cell not in place:
+            place[cell] = len(place)
+            first.append(k)
+        codes[k] = place[cell]
+    return tuple(place), np.array(first), codes
+
+
+def _once(table, lines, of_row, of_annotator, cells, keys, names):
+    """Return the entries without repeats; two labels of one annotator for a row are an error."""
+    seen, kept = {}, []
+    for k, pair in enumerate(zip(of_row.tolist(), of_annotator.tolist(), strict=True)):
+        before = seen.setdefault(pair, k)
+        if before == k:
+            kept.append(k)
+        elif cells[before] != cells[k]:
+            raise FileError(
+                f"{table.name}: {said(names[pair[1]], 30)} gave {said(keys[pair[0]], 30)} two "
+                f"labels, {said(cells[before], 30)} ({table.where(lines[before])}) and "
+                f"{said(cells[k], 30)} ({table.where(lines[k])})"
+            )
+    return np.array(kept)
+
+
+def _contradiction(column: Column, lines, first, of_row, keys):
+    """Say where a column differs between lines of one row; "" where it nowhere does."""
+    cells = [column.cells[k] for k in lines]
+    for k, row in enumerate(of_row.tolist()):
+        if cells[k] != cells[first[row]]:
+            return f"left out: differs between lines of the same row, such as {said(keys[row], 30)}"
+    return ""
+
+
+def _crowd(table, keys, names, found, notes):
+    """Turn cells into classes, and check that there are enough of everything."""
+    row, who, cells = found
+    if len(names) > MOST_ANNOTATORS:
+        raise FileError(
+            f"{table.name}: {len(names):,} annotators; at most {MOST_ANNOTATORS:,} can be compared"
+        )
+    cells = read_spellings(cells)
+    counts = Counter(cells)
+    where = f"{table.name}: the labels"
+    require_classes(where, counts, len(cells))
+    small = {label: n for label, n in counts.items() if n < LEAST_OF_CLASS}
+    classes = tuple(sorted(set(counts) - set(small), key=sort_key))
+    if len(classes) < 2:
+        raise FileError(
+            f"{where}: fewer than two classes were given {LEAST_OF_CLASS} times or more"
+        )
+    if len(classes) > MOST_CLASSES:
+        raise FileError(f"{where}: {len(classes):,} classes; at most {MOST_CLASSES} can be used")
+    place = {label: k for k, label in enumerate(classes)}
+    usable = np.array([cell in place for cell in cells])
+    codes = np.array([place[cell] for cell in cells if cell in place])
+    row, who = row[usable], who[usable]
+    if len(np.unique(row)) < LEAST_ROWS:
+        raise FileError(
+            f"{where}: only {len(np.unique(row)):,} rows have one; at least {LEAST_ROWS} are needed"
+        )
+    return Crowd(table, keys, names, classes, row, who, codes, small, notes)

@@ -1,0 +1,923 @@
+"""The audit of classes: labels read, judged and compared, and what its page says about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.spatial import KDTree
+from scipy.stats import rankdata
+
+from robell._tools.text import (
+    counted,
+    in_cell,
+    isolated,
+    literal,
+    number_text,
+    percent,
+    quoted,
+    said,
+    unique,
+)
+from robell.labels.audit.against import (
+    Against,
+    against_section,
+    against_summary,
+    against_verdict,
+)
+from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
+from robell.labels.audit.groups import group_line, groups_section, groups_summary, verdict
+from robell.labels.audit.page import (
+    beside_table,
+    drawn_words,
+    how_many,
+    link_to,
+    not_judged,
+    places,
+    really_wrong,
+    reasons_first,
+    sample_and_leaks,
+    steps_to_suspects,
+    steps_without_trust,
+    where_is,
+)
+from robell.labels.audit.reasons import (
+    FAR,
+    date_text,
+    near_view,
+    nearest,
+    reasons_of_classes,
+    reasons_text,
+    trusted,
+    value_text,
+)
+from robell.labels.audit.result import JudgedAudit
+from robell.labels.groups import GroupNoise, judge_by_group
+from robell.labels.judge import judge_labels
+from robell.labels.trust import (
+    CLEAR,
+    LEAST_SEPARATION,
+    MOST_COLUMNS_A_ROW,
+    WORTH,
+    measure_trust,
+)
+from robell.report.escape import writable
+from robell.report.page import (
+    Bullets,
+    Callout,
+    Details,
+    FigureBlock,
+    Paragraph,
+    Section,
+    TableBlock,
+)
+from robell.report.tables import Table
+from robell.tables.leaks import find_leak
+from robell.tables.numerals import number
+from robell.tables.target import LEAST_OF_CLASS, read_labels
+
+SCORES_A_CLASS = 30  # numbers that are held for every row while it is judged
+WRONG = (
+    "may carry the wrong label",
+    "probably carries the wrong label",
+    "look as if they carry the wrong label",
+)
+SHOWN_WAYS = 4  # kinds of mistakes on the first screen
+LEAST_ROWS = 0.5  # rows below which an estimated kind of mistake is not worth a sentence
+LEAST_SHARE = 0.005  # the same for its share of the true class
+FAR_MORE = 2.0  # times the share of suspects in the table, from which on a class is hit hardest
+SHOWN_VALUES = 10  # columns of a suspect row
+TELLING = 2  # of them in the overview
+MOST_WORDS = 10  # sentences about the noise
+MOST_BARS = 20
+MATRIX_CLASSES = 12
+SHOWN_CONFLICTS = 15
+LEAST_TOLD_APART = 0.75  # area under the ROC curve; below, the map of the rows is a blob
+MOST_PLACED = 2_000  # rows by which the map is judged
+NEAR = 15  # dots around each of them
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AuditResult(JudgedAudit):
+    """Every label of a table judged, with how far to trust the judgement.
+
+    Attributes
+    ----------
+    name, target : str
+        The file's name (``"table"`` for a data frame), and the column of labels.
+    classes : tuple of str
+        The labels that were judged.
+    n_rows, n_unlabelled : int
+        Rows of the file, and those without a label among the rows that were read.
+    row : array of shape (n,)
+        The audited rows, counted from 1; ``row - 1`` is the position in a data frame.
+    line : array of shape (n,) or None
+        The line of a text file at which each begins.
+    given, suggested : arrays of str of shape (n,)
+        The label each row has, and the likeliest one.
+    quality : array of shape (n,)
+        The probability that the given label is right: for numeric columns the ``sample_quality``
+        of :func:`find_label_issues`.
+    probability : array of shape (n, n_classes)
+        The probability of each class, the given label taken into account.
+    suspect : array of bool of shape (n,)
+        Rows whose likeliest label is not the given one; none where `trust` is ``"none"``.
+    noise_matrix : array of shape (n_classes, n_classes)
+        ``[i, j]`` estimates the share of the rows of true class i that are labelled j.
+    noise_rate : float
+        Estimated share of wrong labels: the mean of ``1 - quality``.
+    expected_wrong : float
+        Estimated number of suspects that are really wrong. Where the classes overlap, it is less
+        than their qualities promise.
+    separation : float
+        How well the columns predict the labels of hidden rows: the area under the ROC curve, each
+        class against the others, their mean. 0.5 is guessing.
+    trust : {"good", "fair", "weak", "none"}
+        How far to trust the list of suspects, also an empty one; ``"none"``: the columns say too
+        little to call any row suspect.
+    contradictions : tuple of arrays
+        Groups of rows, by number, that agree in every used column and differ in the label.
+    leaks : tuple of str
+        Columns that repeat the target and were therefore left out.
+    set_aside : dict of str to int
+        Classes of fewer than five rows, which are not judged, and their sizes.
+    columns : tuple of ColumnNote
+        What was done to each column.
+    reviewed : array of bool of shape (n,)
+        Rows whose label a person has confirmed or corrected; they are not suspect.
+    fingerprint : array of str of shape (n,)
+        By which a review finds the row again.
+    reasons : dict of int to tuple of Reason
+        For the suspects with the least likely labels, up to a hundred, by their number in `row`:
+        the columns that speak against the label, each with `column`, `value`, `weight` (log-odds)
+        and `text`, the same in words.
+    groups : GroupNoise or None
+        How often labels are wrong in each group of rows, if a column named groups.
+    group_column : str
+        That column.
+    against : Against or None
+        Whether labels are given differently than in an earlier table, if one was given: its
+        ``drift`` is a LabelDrift.
+    html, csv : Path or None
+        The files that were written.
+    evidence : Evidence
+        What the report is made of.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from robell import audit
+    >>> rng = np.random.default_rng(0)
+    >>> kind = np.repeat(["ham", "spam"], 100)
+    >>> size = rng.normal(np.repeat([0.0, 5.0], 100))
+    >>> frame = pd.DataFrame({"size": size, "links": rng.normal(size), "label": kind})
+    >>> frame.loc[7, "label"] = "spam"
+    >>> result = audit(frame, "label")
+    >>> int(result.row[result.quality.argmin()])
+    8
+    """
+
+    _kind: ClassVar[str] = "classes"
+    classes: tuple[str, ...]
+    probability: np.ndarray
+    noise_matrix: np.ndarray
+    separation: float
+    contradictions: tuple[np.ndarray, ...]
+    set_aside: dict[str, int]
+    groups: GroupNoise | None = None
+    group_column: str = ""
+    against: Against | None = None
+
+    @staticmethod
+    def _read(table, place):
+        """Read the labels; also return how to see that a column repeats them, and their scores."""
+        labels = read_labels(table, place)
+        names = np.array(labels.classes, dtype=object)
+
+        def leak_of(prepared):
+            return find_leak(prepared, labels.codes, len(labels.classes))
+
+        return labels, names[labels.codes], leak_of, SCORES_A_CLASS * len(labels.classes)
+
+    @staticmethod
+    def _judge(matrix, labels, random_state, grouping):
+        """Judge the labels, and the groups; where nothing can be trusted, suspect nobody."""
+        codes, noise = labels.codes, None
+        judgement = judge_labels(matrix, codes, random_state=random_state)
+        if grouping is not None:
+            judgement, noise = judge_by_group(judgement, codes, *grouping[:2])
+        trust = measure_trust(judgement, matrix, codes, random_state)
+        if trust.word == "none":
+            judgement = replace(judgement, suggested=codes, suspect=np.zeros(len(codes), bool))
+        return judgement, trust, noise
+
+    @classmethod
+    def _of(cls, evidence, common):
+        """Return the result of what was found."""
+        judgement, trust, labels = evidence.judgement, evidence.trust, evidence.target
+        conflicts = contradictions(evidence.used, labels.codes)
+        return cls(
+            **common,
+            classes=labels.classes,
+            given=evidence.given,
+            suggested=np.array(labels.classes, dtype=object)[judgement.suggested],
+            quality=judgement.quality,
+            probability=judgement.probability,
+            suspect=judgement.suspect,
+            noise_matrix=judgement.noise_matrix,
+            noise_rate=judgement.noise_rate,
+            separation=trust.separation,
+            contradictions=tuple(evidence.table.rows[group] for group in conflicts),
+            set_aside=labels.set_aside,
+            groups=evidence.groups and evidence.groups.noise,
+            group_column=evidence.groups.column if evidence.groups else "",
+        )
+
+    def _settled(self, settled):
+        """Return the result with the labels of settled rows taken as right, and never suspect."""
+        evidence = self.evidence
+        judgement, codes, n_classes = evidence.judgement, evidence.codes, len(self.classes)
+        probability = judgement.probability.copy()
+        probability[settled] = np.eye(n_classes)[codes[settled]]
+        quality = np.where(settled, 1.0, judgement.quality)
+        suspect = judgement.suspect & ~settled
+        # Which share of the rows of each class carries which label.
+        joint = np.zeros((n_classes, n_classes))
+        np.add.at(joint.T, codes, probability)
+        judgement = replace(
+            judgement,
+            probability=probability,
+            quality=quality,
+            suggested=np.where(settled, codes, judgement.suggested),
+            suspect=suspect,
+            noise_matrix=joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300),
+            noise_rate=float(np.mean(1.0 - quality)),
+        )
+        groups = self.groups
+        if groups is not None:
+            place = evidence.groups.place[suspect]
+            groups = replace(groups, n_suspects=np.bincount(place, minlength=len(groups)))
+        return replace(
+            self,
+            groups=groups,
+            suggested=np.array(self.classes, dtype=object)[judgement.suggested],
+            quality=quality,
+            probability=probability,
+            suspect=suspect,
+            noise_matrix=judgement.noise_matrix,
+            noise_rate=judgement.noise_rate,
+            expected_wrong=WORTH[self.trust] * float((1.0 - quality[suspect]).sum()),
+            reviewed=settled,
+            evidence=replace(evidence, judgement=judgement),
+        )
+
+    _reasons_of = staticmethod(reasons_of_classes)
+
+    def _table(self, *, as_text=False):
+        """Return the table of all rows, which is the same as text."""
+        names = unique([f"probability of {writable(label)}" for label in self.classes])
+        chances = dict(zip(names, self.probability.T, strict=True))
+        return self._judged_table(self.given, self.suggested, chances)
+
+    def _summary_parts(self):
+        """Return what the summary says of classes only, part by part."""
+        codes, n_classes = self.evidence.codes, len(self.classes)
+        given = np.bincount(codes, minlength=n_classes)
+        suspects = np.bincount(codes[self.suspect], minlength=n_classes)
+        sizes = {
+            label: {"rows": int(given[k]), "suspects": int(suspects[k])}
+            for k, label in enumerate(self.classes)
+        }
+        ways = [
+            {
+                "true": self.classes[way.true],
+                "labelled": self.classes[way.given],
+                "share_of_true": way.share,
+                "rows": way.rows,
+                "suspects": way.suspects,
+            }
+            for way in (directions(self) if self.trust != "none" else [])
+        ]
+        compared = {} if self.groups is None else {"by_group": groups_summary(self)}
+        if self.against is not None:
+            compared["against"] = against_summary(self.against)
+        reasons = {str(row): [one.text for one in some] for row, some in self.reasons.items()}
+        return (
+            {"classes": sizes},
+            {"mistakes": ways, **compared},
+            {"separation": self.separation},
+            {"reasons": reasons},
+        )
+
+    def _headline(self):
+        """Return the result in one sentence of plain text, or two where a class is hit hardest."""
+        hit = hardest_hit(self)
+        text = how_many(self, "labels", WRONG)
+        return f"{noise_words(self, hit, said)}. {text}" if hit else text
+
+    def _how_good(self):
+        """Say in plain words what the trust was measured by."""
+        misfits = self.evidence.trust.misfits
+        share = round(100 * (1 - misfits))
+        share = min(share, 99) if misfits else share
+        return f"with the label hidden, the other columns predicted it for {share} of 100 rows"
+
+    def _kind_words(self):
+        """Name the classes and their sizes."""
+        sizes = [int((self.given == label).sum()) for label in self.classes[:5]]
+        shown = zip(self.classes[:5], sizes, strict=True)
+        classes = ", ".join(f"{said(label, 20)} {size:,}" for label, size in shown)
+        more = ", ..." if len(self.classes) > 5 else ""
+        return f"{counted(len(self.classes), 'class', 'classes')}: {classes}{more}"
+
+    def _compared_lines(self):
+        """Return a line on the groups, and one on the earlier table, if there are any."""
+        lines = [] if self.groups is None else [group_line(self)]
+        return lines if self.against is None else [*lines, against_verdict(self.against)]
+
+    def _subtitle(self):
+        return (
+            f"Are the labels in column {quoted(self.target)} right? "
+            f"{counted(len(self.row), 'row')}, {counted(len(self.classes), 'class', 'classes')}."
+        )
+
+    def _findings(self):
+        """Yield which labels are mixed up, how far to trust that, and what was compared."""
+        if self.suspect.any():
+            ways = [way for way in directions(self) if way.suspects]
+            found = [found_in(self, way) for way in ways[:SHOWN_WAYS]]
+            if len(ways) > SHOWN_WAYS:
+                left = sum(way.suspects for way in ways[SHOWN_WAYS:])
+                found.append(f"{counted(left, 'row')} of {len(ways) - SHOWN_WAYS:,} further kinds")
+            yield Bullets(tuple(found))
+        yield Callout("note" if self.trust in ("good", "fair") else "caution", _meaning(self))
+        if self.groups is not None:
+            yield Callout("finding", f"{verdict(self)} [More](#groups)")
+        if self.against is not None:
+            text = against_verdict(self.against, quoted)
+            yield Callout("finding", f"{text} [More](#against)")
+
+    def _next_steps(self, top, csv_name):
+        """Yield what to do about it."""
+        table = link_to(csv_name)
+        if self.trust == "none":
+            remedy = "Add columns that have to do with it, or label some rows again"
+            if has_too_many_columns(self):
+                remedy = "Leave out columns that have nothing to do with it, or add rows"
+            yield from steps_without_trust(self, table, remedy)
+        elif self.suspect.any():
+            similar = "similar rows whose labels are trusted"
+            yield from steps_to_suspects(self, top, table, "labels", similar)
+            yield self._words["decide"]
+        elif self.trust == "good":
+            yield f"Nothing needs to be done. {table} lists all rows, the least certain first."
+        else:
+            yield (
+                f"If you can, look at the first rows of {table} by hand: the labels least likely "
+                "to be right come first."
+            )
+            yield "More rows, or columns that have more to do with the label, would help."
+
+    def _warnings(self):
+        """Yield what a reader must know before trusting the numbers."""
+        evidence = self.evidence
+        yield from sample_and_leaks(self)
+        for first, second in evidence.target.alike[:3]:
+            yield (
+                f"The labels {quoted(first)} and {quoted(second)} differ only in capitals or "
+                f"spaces. They were taken as one class, {quoted(first)}."
+            )
+        if has_too_many_columns(self):
+            n_rows, n_columns = evidence.matrix.shape
+            yield (
+                f"The table has {counted(n_columns, 'column')} of numbers, categories spread out, "
+                f"for only {counted(n_rows, 'row')}. With so many, labels can look right or wrong "
+                "by chance, and wrong ones are missed: leave out columns that have nothing to do "
+                f"with {quoted(self.target)} (`--ignore`, in Python `drop=`), or add rows."
+            )
+        areas = evidence.trust.separations
+        weak = [k for k in range(len(areas)) if areas[k] < LEAST_SEPARATION]
+        if weak and self.trust != "none":
+            names = ", ".join(quoted(self.classes[k]) for k in weak[:5])
+            more = f" and {len(weak) - 5} more classes" if len(weak) > 5 else ""
+            yield (
+                f"The columns do not show which rows should be labelled {names}{more}: what is "
+                "said about these labels is guesswork."
+            )
+
+    def _left_out(self):
+        """Yield how labels were taken, and which rows were not judged, or not again."""
+        if len(self.classes) > 2 and all(number(label) is not None for label in self.classes):
+            yield (
+                f"The {len(self.classes):,} different numbers in {quoted(self.target)} were taken "
+                "as classes. If they are measured, audit with `--kind numbers` (in Python `kind="
+                '"numbers"`).'
+            )
+        yield from not_judged(self, "label", "a label")
+        if self.set_aside:
+            some = list(self.set_aside.items())[:8]
+            names = ", ".join(f"{quoted(label)} ({n})" for label, n in some)
+            more = len(self.set_aside) - 8
+            names += f" and {more:,} more" if more > 0 else ""
+            n_rows = sum(self.set_aside.values())
+            yield (
+                f"Classes of fewer than {LEAST_OF_CLASS} rows cannot be judged; "
+                f"{counted(n_rows, 'row')} {'was' if n_rows == 1 else 'were'} set aside: {names}."
+            )
+
+    def _sections(self, top):
+        """Return the sections that show the evidence, None for those that have nothing to show."""
+        return [
+            suspects_section(self, top),
+            noise_section(self),
+            None if self.groups is None else groups_section(self),
+            None if self.against is None else against_section(self.against),
+            classes_section(self),
+            quality_section(self),
+            map_section(self),
+            contradictions_section(self),
+        ]
+
+    def _how(self):
+        """Say how the numbers were computed, and how well columns predict each label."""
+        evidence = self.evidence
+        text = Paragraph(
+            f"The table was read as {evidence.table.how}. Its columns were turned into numbers as "
+            "listed [above](#columns). A classifier made for labels that may be wrong "
+            "(`NoiseRobustRVFLClassifier`) then estimated how likely each label is to be right, "
+            "from the row's values, its label and all other rows. A row is suspect where another "
+            "label is likelier. To find out how far to trust this, the rows were hidden from the "
+            "classifier, a part of them at a time, and their labels predicted: "
+            f"{percent(1 - evidence.trust.misfits)} of the predictions agree with the labels "
+            f"given. If no label were wrong, {percent(evidence.trust.clarity)} would, by estimate."
+        )
+        table = Table(
+            "separation",
+            "How well the columns predict each label",
+            ("Label", "Rows", "Area under the ROC curve"),
+            tuple(
+                (in_cell(name), int(n), float(area))
+                for name, n, area in zip(
+                    self.classes,
+                    np.bincount(evidence.codes, minlength=len(self.classes)),
+                    evidence.trust.separations,
+                    strict=True,
+                )
+            ),
+            caption=self._words["separation"],
+            digits=3,
+        )
+        return text, TableBlock(table)
+
+    def _names(self):
+        """Return the names that stand on the page, perhaps shortened."""
+        first, target, *columns = super()._names()
+        return [first, target, *self.classes, *self.set_aside, *columns]
+
+
+def _meaning(result):
+    """Return what the word for the trust means for this table."""
+    n_suspects = int(result.suspect.sum())
+    if not n_suspects:
+        return result._words["meaning_without_suspects"][result.trust]
+    is_clear = result.evidence.trust.clarity >= CLEAR
+    text = result._words["meaning"][
+        "unusual" if result.trust == "fair" and is_clear else result.trust
+    ]
+    if n_suspects < 2:
+        return text
+    wrong = really_wrong(result)
+    right = n_suspects - wrong
+    if not right:
+        return f"{text} Of the {n_suspects:,} rows to check, expect nearly all to be really wrong."
+    return (
+        f"{text} Of the {n_suspects:,} rows to check, expect about {wrong:,} to be really wrong "
+        f"and about {right:,} to be right after all."
+    )
+
+
+def has_too_many_columns(result):
+    """Say whether the table has more columns than its rows can bear."""
+    n_rows, n_columns = result.evidence.matrix.shape
+    return n_columns > MOST_COLUMNS_A_ROW * n_rows
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One kind of mistake: rows of class `true` that are labelled `given`, as places of classes.
+
+    `share` estimates how many of the rows that really belong to `true` carry the label `given`,
+    `rows` their number, and `suspects` counts the rows that were located.
+    """
+
+    true: int
+    given: int
+    share: float
+    rows: float
+    suspects: int
+
+
+def directions(result):
+    """Return the kinds of mistakes that stand out, those with most suspects and rows first."""
+    sizes, evidence = result.probability.sum(axis=0), result.evidence
+    count = np.zeros((len(result.classes),) * 2, int)
+    found = result.suspect
+    np.add.at(count, (evidence.judgement.suggested[found], evidence.codes[found]), 1)
+    ways = []
+    for true in range(len(sizes)):
+        for given in range(len(sizes)):
+            share = float(result.noise_matrix[true, given])
+            rows = share * float(sizes[true])
+            way = Direction(true, given, share, rows, int(count[true, given]))
+            if true != given and (stands_out(way) or way.suspects):
+                ways.append(way)
+    return sorted(ways, key=lambda way: (-way.suspects, -way.rows, way.true, way.given))
+
+
+def stands_out(way):
+    """Say whether an estimated kind of mistake is worth a sentence."""
+    return way.rows >= LEAST_ROWS and way.share >= LEAST_SHARE
+
+
+def hardest_hit(result):
+    """Return the kind of mistake that hits one class far more than the table, or None.
+
+    In a table of few positives, 1 % of wrong labels may be a quarter of the positives.
+    """
+    if result.trust not in ("good", "fair"):
+        return None
+    ways = [way for way in directions(result) if way.suspects and stands_out(way)]
+    worst = max(ways, key=lambda way: way.share, default=None)
+    if worst is None or worst.share < FAR_MORE * float(result.suspect.mean()):
+        return None
+    return worst
+
+
+def noise_words(result, way, quote):
+    """Say how many rows of a class carry another label."""
+    share = round(100 * way.share)
+    start = f"About {share}" if share >= 1 else "Fewer than 1"
+    return (
+        f"{start} of 100 rows that are really {quote(result.classes[way.true])} "
+        f"{'is' if share == 1 else 'are'} labelled {quote(result.classes[way.given])}"
+    )
+
+
+def has_estimates(result):
+    """Say whether to show estimates: "no label is wrong" means nothing where trust is weak."""
+    return result.trust in ("good", "fair") or bool(result.suspect.any())
+
+
+def suspects_section(result, top):
+    """Show the most suspect rows, those with the same kind of mistake together, beside others."""
+    evidence = result.evidence
+    order = [place for place in result.order if result.suspect[place]][:top]
+    if not order:
+        return None
+    examples = trusted(evidence.judgement, evidence.codes)
+    usual = Usual(evidence.used, evidence.codes, examples, len(result.classes))
+    view = near_view(evidence.matrix)
+    n_suspects = int(result.suspect.sum())
+    shown = "All of them" if len(order) == n_suspects else f"The {len(order):,} least likely labels"
+    blocks = [
+        Paragraph(
+            f"{shown}, the least likely first; all rows are in the CSV file. Open a row to "
+            "compare its values with what is usual for both labels (the middle half of the class), "
+            "and with the three most similar rows whose labels are trusted."
+        )
+    ]
+    for way in directions(result):
+        kind = evidence.codes == way.given
+        kind &= evidence.judgement.suggested == way.true
+        group = [place for place in order if kind[place]]
+        if not group:
+            continue
+        blocks.append(Paragraph(f"**{found_in(result, way)}**"))
+        for place in group:
+            telling = reasons_first(result, place, usual.telling(place, way.given, way.true))
+            blocks.append(_beside(result, place, telling, nearest(view, place, examples)))
+    return Section("suspects", "Rows to check", tuple(blocks))
+
+
+def found_in(result, way):
+    """Say how many suspects there are of one kind of mistake."""
+    are = "is probably" if way.suspects == 1 else "are probably"
+    are = "may be" if result.trust == "weak" else are
+    return (
+        f"{counted(way.suspects, 'row')} labelled {quoted(result.classes[way.given], 30)} "
+        f"{are} {quoted(result.classes[way.true], 30)}"
+    )
+
+
+def _piece(text):
+    """Return text for a part of a cell."""
+    return isolated(in_cell(text, 24))
+
+
+def _look_at(result, place, telling):
+    """Say why a row is suspect; without a model, the values that speak most for the other label."""
+    if reasons := reasons_text(result, place):
+        return reasons
+    look_at = ", ".join(
+        f"{_piece(one.name)} = {_piece(one.value) or '(missing)'}"
+        for one in telling[:TELLING]
+        if one.weight > 0
+    )
+    return f"look at {look_at}" if look_at else ""
+
+
+def _beside(result, place, telling, similar):
+    """Return a table, closed at first, of one suspect row beside its neighbours."""
+    evidence = result.evidence
+    where = where_is(result, place)
+    both = (result.given[place], result.suggested[place])
+    columns = ["Column", f"This row ({where})", *(f"Usual for {_piece(name)}" for name in both)]
+    columns += [f"Similar: {where_is(result, other)}" for other in similar]
+    labels = [result.given[place], None, None, *(result.given[other] for other in similar)]
+    rows = [("Label", *(None if label is None else in_cell(label) for label in labels))]
+    by_name = {column.name: column for column in evidence.used}
+    for one in telling[:SHOWN_VALUES]:
+        values = [value_text(by_name[one.name], other) for other in (place, *similar)]
+        shown = [in_cell(value) or None for value in values]
+        usual = (one.usual_given, one.usual_suggested)
+        rows.append((in_cell(one.name), shown[0], *usual, *shown[1:]))
+    table = beside_table(result, place, columns, rows, len(telling) - SHOWN_VALUES)
+    why = literal(_look_at(result, place, telling))
+    summary = (
+        f"{where.capitalize()}: {percent(float(result.quality[place]))} chance of being right"
+        f"{'; ' if why else ''}{why}"
+    )
+    return Details(summary, (TableBlock(table),))
+
+
+def classes_section(result):
+    """Show how many rows each class has."""
+    codes = result.evidence.codes
+    given = np.bincount(codes, minlength=len(result.classes))
+    estimated = result.probability.sum(axis=0) if has_estimates(result) else None
+    chosen = sorted(np.argsort(-given, kind="stable")[:MOST_BARS].tolist())
+    svg = class_bars(
+        [result.classes[k] for k in chosen],
+        given[chosen],
+        None if estimated is None else estimated[chosen],
+    )
+    small, large = int(given.argmin()), int(given.argmax())
+    text = (
+        f"{counted(len(given), 'class', 'classes')}; the largest, "
+        f"{quoted(result.classes[large])}, has {given[large] / given[small]:.3g} times as many "
+        f"rows as the smallest, {quoted(result.classes[small])}."
+    )
+    if given[large] == given[small]:
+        text = f"{counted(len(given), 'class', 'classes')} of equally many rows."
+    caption = "Filled: rows with the label."
+    if estimated is not None:
+        caption += " Outlined: rows that really belong to the class, as estimated."
+    if len(chosen) < len(given):
+        caption += f" The {MOST_BARS} largest classes."
+    figure = FigureBlock(svg, caption, "Bars: the number of rows of each class")
+    return Section("classes", "Classes", (Paragraph(text), figure))
+
+
+def noise_section(result):
+    """Say which labels are mixed up, in words and as a matrix."""
+    if not has_estimates(result):
+        return None
+    ways = [way for way in directions(result) if stands_out(way)]
+    ways.sort(key=lambda way: (-way.rows, way.true, way.given))
+    words = tuple(
+        f"{noise_words(result, way, quoted)} (about {counted(max(1, round(way.rows)), 'row')})."
+        for way in ways[:MOST_WORDS]
+    )
+    common = Bullets(words) if words else Paragraph("No kind of mistake stands out.")
+    blocks = [Paragraph(_how_many(result)), common]
+    if len(result.classes) <= MATRIX_CLASSES:
+        names = [in_cell(name) for name in result.classes]
+        table = Table(
+            "noise",
+            "Of 100 rows that really belong to a class, how many carry which label",
+            tuple(unique(["Really", *(f"labelled {_piece(name)}" for name in result.classes)])),
+            tuple(
+                (name, *(100 * float(share) for share in row))
+                for name, row in zip(names, result.noise_matrix, strict=True)
+            ),
+            digits=0,
+        )
+        blocks.append(TableBlock(table))
+    return Section("noise", "Which labels are mixed up", tuple(blocks))
+
+
+def _how_many(result):
+    """Say how many labels are wrong by estimate, whether their rows are suspect or not."""
+    n = len(result.row)
+    wrong = round(result.noise_rate * n)
+    if not wrong:
+        sure = "" if result.trust == "good" else " This is not certain: see what was found."
+        return f"By estimate, no label or hardly any is wrong.{sure}"
+    share = f"{wrong:,} of {n:,} labels ({percent(result.noise_rate)})"
+    apart = (
+        "The number of suspect rows may differ: some wrong labels cannot be located, and some "
+        "suspects are right."
+    )
+    if result.trust == "weak":
+        return (
+            f"Perhaps {share} are wrong. The classes are too much alike for a better estimate: "
+            f"rows that are hard to classify partly count as wrong. {apart}"
+        )
+    return f"By estimate, about {share} are wrong. {apart}"
+
+
+def quality_section(result):
+    """Show the quality of the labels, class by class."""
+    if not has_estimates(result):
+        return None
+    svg, shown = quality_histograms(
+        result.classes, result.evidence.codes, result.quality, result.suspect
+    )
+    caption = (
+        "On the right are rows whose labels are almost certainly right, on the left rows whose "
+        "labels are probably wrong; suspect rows have the other colour. A class with tall bars on "
+        "the right and little else is labelled well."
+    )
+    if len(shown) < len(result.classes):
+        caption += f" The {len(shown)} largest classes."
+    alt = "Histograms of the probability that a label is right, one for each class"
+    return Section("quality", "How sure each label is", (FigureBlock(svg, caption, alt),))
+
+
+def map_section(result):
+    """Show the rows in a plane, suspects marked; nothing where the plane tells no class apart."""
+    evidence = result.evidence
+    plane, share = project(near_view(evidence.matrix))
+    if told_apart(plane, evidence.codes, evidence.random_state) < LEAST_TOLD_APART:
+        return None
+    svg, drawn = class_map(
+        result.classes, evidence.codes, plane, result.suspect, evidence.random_state
+    )
+    caption = (
+        "Each dot is a row. Rows with similar values lie close together; equal rows are moved a "
+        f"little apart. The plane shows {percent(share)} of the differences between the rows."
+    )
+    if result.suspect.any():
+        caption += (
+            " A wrong label looks like a cross among dots of another class; but since the plane "
+            "does not show all differences, some crosses lie among dots of their own."
+        )
+    caption += drawn_words(drawn, len(result.row), MOST_DOTS)
+    alt = "Map of the rows by their two principal components, suspect rows marked with crosses"
+    return Section("map", "Map of the rows", (FigureBlock(svg, caption, alt),))
+
+
+def contradictions_section(result):
+    """Show rows that agree in every used column and differ in the label."""
+    evidence = result.evidence
+    groups = [np.searchsorted(result.row, group) for group in result.contradictions]
+    if not groups:
+        text = "No two rows agree in every used column and differ in the label."
+        return Section("contradictions", "Contradictions", (Paragraph(text),))
+    n_rows = sum(len(group) for group in groups)
+    counts = [np.bincount(evidence.codes[group]) for group in groups]
+    least = sum(int(count.sum() - count.max()) for count in counts)
+    text = (
+        f"{n_rows:,} rows, in {counted(len(groups), 'group')}, have the same values as another row "
+        "in every column that was used, but a different label. The columns cannot explain at least "
+        f"{counted(least, 'of these labels', 'of these labels')}: "
+        f"{'it is' if least == 1 else 'they are'} wrong, or what tells the rows apart is not in "
+        "the table. With few columns this is common."
+    )
+    rows = []
+    for place, (group, count) in enumerate(zip(groups[:SHOWN_CONFLICTS], counts, strict=False), 1):
+        labels = ", ".join(
+            f"{_piece(result.classes[k])} ({count[k]:,})" for k in np.flatnonzero(count)
+        )
+        first = ", ".join(
+            f"{_piece(column.name)} = {_piece(value_text(column, group[0])) or '(missing)'}"
+            for column in evidence.used[:3]
+        )
+        rows.append((place, labels, places(result, group), first))
+    where = "Rows" if result.line is None else "Lines"
+    table = Table(
+        "contradictions",
+        "Rows with the same values and different labels",
+        ("Group", "Labels", where, "Their first values"),
+        tuple(rows),
+        caption=f"The {len(rows)} largest groups." if len(groups) > len(rows) else "",
+    )
+    return Section("contradictions", "Contradictions", (Paragraph(text), TableBlock(table)))
+
+
+def contradictions(used, codes):
+    """Return groups of places whose rows agree in every used column and differ in the label."""
+    groups = {}
+    for place, row in enumerate(zip(*(column.cells for column in used), strict=True)):
+        groups.setdefault(row, []).append(place)
+    found = [
+        np.array(places)
+        for places in groups.values()
+        if len(places) > 1 and len(set(codes[places].tolist())) > 1
+    ]
+    return tuple(sorted(found, key=lambda places: (-len(places), int(places[0]))))
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A value of a suspect row beside what is usual in the class given and in that suggested."""
+
+    name: str
+    value: str
+    usual_given: str
+    usual_suggested: str
+    weight: float
+
+
+class Usual:
+    """What is usual for each class among the trusted rows, column by column."""
+
+    def __init__(self, used, codes, among, n_classes):
+        self.used, self.n_classes = used, n_classes
+        self._of = [self._profile(column, codes[among], among) for column in used]
+
+    def _profile(self, column, codes, among):
+        values = column.values[among]
+        if not column.is_number:
+            counts = np.zeros((self.n_classes, len(column.levels)))
+            np.add.at(counts, (codes, values), 1.0)
+            return (counts + 0.5) / (counts + 0.5).sum(axis=1, keepdims=True)
+        quartiles = np.full((self.n_classes, 3), np.nan)
+        for k in range(self.n_classes):
+            known = values[codes == k]
+            known = known[np.isfinite(known)]
+            if len(known):
+                # Values that occur: nothing is computed, so nothing can overflow.
+                quartiles[k] = np.percentile(known, [25, 50, 75], method="lower")
+        return quartiles
+
+    def telling(self, place, given, suggested):
+        """Return the values of a row, the best arguments for the suggested class first."""
+        found = []
+        for column, profile in zip(self.used, self._of, strict=True):
+            weight = self._weight(column, profile, place, given, suggested)
+            usual = [self._text(column, profile, k, place) for k in (given, suggested)]
+            found.append(Telling(column.name, value_text(column, place), *usual, weight))
+        return sorted(found, key=lambda one: -one.weight)
+
+    def _weight(self, column, profile, place, given, suggested):
+        """Return how much likelier the value is in the suggested class, as a logarithm."""
+        value = column.values[place]
+        if not column.is_number:
+            return float(np.log(profile[suggested, value] / profile[given, value]))
+        if not np.isfinite(value) or not np.isfinite(profile[[given, suggested]]).all():
+            return 0.0
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers may be as large as they get
+            scale = np.nanmean(profile[:, 2] - profile[:, 0]) or np.nanstd(profile[:, 1]) or 1.0
+            off = np.abs(value - profile[[given, suggested], 1]) / scale
+        off = np.minimum(np.nan_to_num(off), FAR)
+        return float(off[0] ** 2 - off[1] ** 2)
+
+    def _text(self, column, profile, k, place):
+        if not column.is_number:
+            value = column.values[place]
+            return f"{percent(profile[k, value])} have this value"
+        low, _, high = profile[k]
+        if not np.isfinite(low):
+            return "no value"
+        if column.kind == "date":
+            return f"{date_text(low)} to {date_text(high)}"
+        return f"{number_text(low)} to {number_text(high)}"
+
+
+def project(view):
+    """Return the first two principal components of the rows, and their share of the variance."""
+    centred = view - view.mean(axis=0)
+    covariance = centred.T @ centred / len(centred)
+    values, directions = np.linalg.eigh(covariance)
+    first = directions[:, ::-1][:, :2]
+    first = first * np.where(first.sum(axis=0) < 0, -1.0, 1.0)  # the same way round every time
+    plane = centred @ first
+    if plane.shape[1] < 2:
+        plane = np.column_stack([plane, np.zeros(len(plane))])
+    total = max(float(values.sum()), 1e-300)
+    return plane, float(values[::-1][:2].sum() / total)
+
+
+def told_apart(plane, codes, seed):
+    """Return how well neighbours in the plane tell the classes apart: 0.5 is not at all.
+
+    It is the area under the ROC curve, the mean over the classes, of the share of a class among
+    the nearest dots.
+    """
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(len(plane))[:MOST_PLACED]
+    codes = codes[chosen]
+    n_near = min(NEAR, len(chosen) - 1)
+    _, near = KDTree(plane[chosen]).query(plane[chosen], k=n_near + 1)
+    near = near[:, 1:]
+    areas = []
+    for k in np.unique(codes):
+        share, is_k = (codes[near] == k).mean(axis=1), codes == k
+        ranks = rankdata(share)
+        n_k = int(is_k.sum())
+        if n_k < len(codes):
+            above = ranks[is_k].sum() - n_k * (n_k + 1) / 2
+            areas.append(above / (n_k * (len(codes) - n_k)))
+    return float(np.mean(areas)) if areas else 0.5

@@ -1,0 +1,437 @@
+"""The audit of a target of numbers: numbers read and judged, and what its page says about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from robell._tools.text import counted, in_cell, literal, number_text, percent, quoted, said
+from robell.labels.audit.figures import MOST_DOTS, predicted_beside_given
+from robell.labels.audit.page import (
+    beside_table,
+    drawn_words,
+    how_many,
+    link_to,
+    not_judged,
+    number_of,
+    reasons_first,
+    sample_and_leaks,
+    steps_to_suspects,
+    steps_without_trust,
+    where_is,
+)
+from robell.labels.audit.reasons import (
+    near_view,
+    nearest,
+    reasons_of_numbers,
+    reasons_text,
+    rows_alike,
+    trusted_numbers,
+    usual_text,
+    value_text,
+)
+from robell.labels.audit.result import JudgedAudit
+from robell.labels.judge_numbers import judge_numbers
+from robell.labels.target_issues import COVERAGE
+from robell.labels.trust_numbers import MOST_COLUMNS_A_ROW, expected_wrong, measure_number_trust
+from robell.report.page import Callout, Details, FigureBlock, Paragraph, Section, TableBlock
+from robell.report.tables import Table
+from robell.tables.leaks import find_number_leak
+from robell.tables.number_target import read_number_target, written
+
+SCORES_A_ROW = 60  # numbers that are held for every row while it is judged
+SHOWN_VALUES = 10  # columns of a suspect row
+OVERVIEW = 25  # rows of the table above them
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class NumberAuditResult(JudgedAudit):
+    """Every number of a target column judged, with how far to trust the judgement.
+
+    Attributes
+    ----------
+    name, target : str
+        The file's name (``"table"`` for a data frame), and the column of numbers.
+    n_rows, n_unlabelled : int
+        Rows of the file, and those without a usable number among the rows that were read.
+    row : array of shape (n,)
+        The audited rows, counted from 1; ``row - 1`` is the position in a data frame.
+    line : array of shape (n,) or None
+        The line of a text file at which each begins.
+    given, suggested : arrays of shape (n,)
+        The number each row has, and the one that is predicted without looking at the row.
+    lower, upper : arrays of shape (n,)
+        The ends of the interval that holds the right number of the row with 90 % probability.
+    quality : array of shape (n,)
+        The probability that the given number is right: for numeric columns the
+        ``sample_quality`` of :func:`find_target_issues`.
+    suspect : array of bool of shape (n,)
+        Rows whose number is more probably wrong than right; none where `trust` is ``"none"``.
+    noise_rate : float
+        Estimated share of wrong numbers: the mean of ``1 - quality``.
+    expected_wrong : float
+        Estimated number of suspects that are really wrong.
+    explained : float
+        How well the columns predict the numbers of rows left out: the share of the squared
+        differences between them that is predicted. 0 is guessing, 1 is perfect.
+    trust : {"good", "fair", "weak", "none"}
+        How far to trust the list of suspects, also an empty one; ``"none"``: the columns say too
+        little to call any row suspect.
+    leaks : tuple of str
+        Columns that repeat the target and were therefore left out.
+    columns : tuple of ColumnNote
+        What was done to each column.
+    reviewed : array of bool of shape (n,)
+        Rows whose number a person has confirmed or corrected; they are not suspect.
+    fingerprint : array of str of shape (n,)
+        By which a review finds the row again.
+    html, csv : Path or None
+        The files that were written.
+    reasons : dict of int to tuple of Reason
+        For up to a hundred suspects, by their number in `row`: the columns that speak against the
+        number, each with `column`, `value`, `weight` and `text`, the same in words.
+    evidence : Evidence
+        What the report is made of.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from robell import audit
+    >>> rng = np.random.default_rng(0)
+    >>> size = rng.uniform(30, 150, 200).round()
+    >>> price = (2000 * size + rng.normal(0, 5000, 200)).round()
+    >>> frame = pd.DataFrame({"size": size, "rooms": (size / 25).round(), "price": price})
+    >>> frame.loc[7, "price"] *= 10
+    >>> result = audit(frame, "price")
+    >>> int(result.row[result.order[0]])
+    8
+    """
+
+    _kind: ClassVar[str] = "numbers"
+    lower: np.ndarray
+    upper: np.ndarray
+    explained: float
+
+    @staticmethod
+    def _read(table, place):
+        """Read the numbers; also return how to see that a column repeats them, and their scores."""
+        target = read_number_target(table, place)
+        cells = np.array(table.columns[place].cells, dtype=object)[target.kept]
+
+        def leak_of(prepared):
+            return find_number_leak(prepared, target.values)
+
+        return target, cells, leak_of, SCORES_A_ROW
+
+    @staticmethod
+    def _judge(matrix, target, random_state, grouping):
+        """Judge the numbers; where nothing can be trusted, suspect nobody."""
+        judgement = judge_numbers(matrix, target.values, np.ones(len(matrix)), random_state)
+        trust = measure_number_trust(judgement, matrix.shape)
+        if trust.word == "none":
+            judgement = replace(judgement, suspect=np.zeros(len(matrix), bool))
+        return judgement, trust, None
+
+    @classmethod
+    def _of(cls, evidence, common):
+        """Return the result of what was found."""
+        judgement = evidence.judgement
+        bounds = judgement.intervals(COVERAGE)
+        return cls(
+            **common,
+            given=judgement.given,
+            suggested=judgement.predicted,
+            lower=bounds[:, 0],
+            upper=bounds[:, 1],
+            quality=judgement.quality,
+            suspect=judgement.suspect,
+            noise_rate=judgement.noise_rate,
+            explained=evidence.trust.explained,
+        )
+
+    def _settled(self, settled):
+        """Return the result with the numbers of settled rows taken as right, and never suspect."""
+        judgement = self.evidence.judgement
+        judgement = replace(
+            judgement,
+            quality=np.where(settled, 1.0, judgement.quality),
+            suspect=judgement.suspect & ~settled,
+        )
+        return replace(
+            self,
+            quality=judgement.quality,
+            suspect=judgement.suspect,
+            noise_rate=judgement.noise_rate,
+            expected_wrong=expected_wrong(self.trust, judgement),
+            reviewed=settled,
+            evidence=replace(self.evidence, judgement=judgement),
+        )
+
+    _reasons_of = staticmethod(reasons_of_numbers)
+
+    def _table(self, *, as_text=False):
+        """Return the table of all rows."""
+        how, bounds = self.evidence.target.how, {"lower": self.lower, "upper": self.upper}
+
+        def texts(values):
+            shown = ["" if np.isnan(value) else written(value, how) for value in values]
+            return np.array(shown, object)
+
+        if as_text:
+            bounds = {name: texts(values) for name, values in bounds.items()}
+        return self._judged_table(self.evidence.given, texts(self.suggested), bounds)
+
+    def _summary_parts(self):
+        """Return what the summary says of numbers only, part by part."""
+        measured = {
+            "explained": self.explained,
+            "usual_error": self.evidence.trust.usual_error,
+            "interval_coverage": COVERAGE,
+        }
+        suspects = [
+            {
+                "row": int(self.row[place]),
+                "given": float(self.given[place]),
+                "suggested": float(self.suggested[place]),
+                "lower": float(self.lower[place]),
+                "upper": float(self.upper[place]),
+                "quality": float(self.quality[place]),
+                "reasons": [one.text for one in self.reasons.get(int(self.row[place]), ())],
+            }
+            for place in self.order[self.suspect[self.order]]
+        ]
+        return {}, {}, measured, {"suspect_numbers": suspects}
+
+    def _headline(self):
+        """Return the result in one sentence of plain text."""
+        target = said(self.target)
+        wrong = (
+            f"may have a wrong {target}",
+            f"probably has a wrong {target}",
+            f"look as if their {target} were wrong",
+        )
+        return how_many(self, "numbers", wrong)
+
+    def _how_good(self):
+        """Say in plain words what the trust was measured by."""
+        trust = self.evidence.trust
+        return (
+            "with the number hidden, the other columns predicted it to within "
+            f"{shown_number(trust.usual_error)} for half of the rows; without them it would be "
+            f"{shown_number(trust.without)}"
+        )
+
+    def _kind_words(self, quote=said, option="--kind classes"):
+        """Say that the target was taken as numbers, and how to say otherwise; "" if asked for."""
+        if self.evidence.asked_for:
+            return ""
+        n_distinct = self.evidence.target.n_distinct
+        return (
+            f"{quote(self.target)} holds {n_distinct:,} different numbers, taken as measured; if "
+            f"they are codes of classes, say so with {option}"
+        )
+
+    def _compared_lines(self):
+        return ()
+
+    def _subtitle(self):
+        return (
+            f"Are the numbers in column {quoted(self.target)} right? "
+            f"{counted(len(self.row), 'row')}."
+        )
+
+    def _findings(self):
+        """Yield how far to trust what was found, and that the target was taken as numbers."""
+        words = self._words["meaning" if self.suspect.any() else "meaning_without_suspects"]
+        yield Callout("note" if self.trust in ("good", "fair") else "caution", words[self.trust])
+        option = '`--kind classes` (in Python `kind="classes"`)'
+        if kind := self._kind_words(quoted, option):
+            yield Callout("note", f"{kind}.")
+
+    def _next_steps(self, top, csv_name):
+        """Yield what to do about it."""
+        table = link_to(csv_name)
+        if self.trust == "none":
+            remedy = "Add columns that have to do with it"
+            yield from steps_without_trust(self, table, remedy)
+        elif self.suspect.any():
+            yield from steps_to_suspects(self, top, table, "numbers", "similar rows")
+            yield self._words["decide"]
+        else:
+            yield f"{table} lists all rows, the least certain first."
+
+    def _warnings(self):
+        """Yield what a reader must know before trusting the numbers."""
+        yield from sample_and_leaks(self)
+        n_rows, n_columns = self.evidence.matrix.shape
+        if n_columns > MOST_COLUMNS_A_ROW * n_rows:
+            yield (
+                f"The table has {counted(n_columns, 'column')} of numbers, categories spread out, "
+                f"for only {counted(n_rows, 'row')}: numbers can look right or wrong by chance. "
+                f"Leave out columns that have nothing to do with {quoted(self.target)} "
+                "(`--ignore`, in Python `drop=`), or add rows."
+            )
+
+    def _left_out(self):
+        """Yield which rows were not judged, or not again."""
+        return not_judged(self, "number", "a usable number")
+
+    def _sections(self, top):
+        """Return the sections that show the evidence, None for those that have nothing to show."""
+        return [suspects_section(self, top), picture_section(self), noise_section(self)]
+
+    def _how(self):
+        """Say how the numbers were computed."""
+        text = (
+            f"The table was read as {self.evidence.table.how}. Its columns were turned into "
+            "numbers as listed [above](#columns). The number of every row was predicted by five "
+            "small models fitted to the other rows, in closed form; rows that looked wrong counted "
+            "less in a second fit. The predictions explain "
+            f"{percent(max(0.0, self.explained))} of the squared differences between right "
+            "numbers. How far right numbers usually are from their prediction was estimated too, "
+            "row by row and with heavy tails, and so was the share of wrong ones. A row is suspect "
+            "where its number is more probably wrong than right; ranges hold the right number nine "
+            "times in ten."
+        )
+        return (Paragraph(text),)
+
+
+def suspects_section(result, top):
+    """Show the most suspect rows, each beside similar ones."""
+    places = [place for place in result.order if result.suspect[place]][:top]
+    if not places:
+        return None
+    evidence = result.evidence
+    examples, view = trusted_numbers(evidence.judgement), near_view(evidence.matrix)
+    n_suspects = int(result.suspect.sum())
+    shown = (
+        "All of them" if len(places) == n_suspects else f"The {len(places):,} least likely numbers"
+    )
+    blocks = [
+        Paragraph(
+            f"{shown}, the least likely first; all rows are in the CSV file. What was predicted "
+            "from the other columns stands beside the number given, with the range that holds the "
+            "right number nine times in ten. Open a row to compare it with rows that have about "
+            "the same number, and with the three most similar rows whose numbers are trusted."
+        ),
+        TableBlock(_overview(result, places[:OVERVIEW])),
+    ]
+    blocks += [_beside(result, place, nearest(view, place, examples)) for place in places]
+    return Section("suspects", "Rows to check", tuple(blocks))
+
+
+def shown_number(value):
+    """Return a number of the page with four significant digits at the most."""
+    return number_text(float(f"{value:.4g}"))
+
+
+def _range(result, place):
+    return f"{shown_number(result.lower[place])} to {shown_number(result.upper[place])}"
+
+
+def _overview(result, places):
+    """Return the table of suspects."""
+    rows = tuple(
+        (
+            number_of(result, place),
+            in_cell(result.evidence.given[place], 24),
+            shown_number(result.suggested[place]),
+            _range(result, place),
+            percent(float(result.quality[place])),
+            in_cell(reasons_text(result, place), 300) or "no single column",
+        )
+        for place in places
+    )
+    where = "Row" if result.line is None else "Line"
+    return Table(
+        "suspect-numbers",
+        "Suspect numbers and what was predicted instead",
+        (where, "Given", "Predicted", "Likely range", "Chance of being right", "Why"),
+        rows,
+    )
+
+
+def _beside(result, place, similar):
+    """Return a table, closed at first, of one suspect row beside its neighbours."""
+    evidence, where = result.evidence, where_is(result, place)
+    given = in_cell(evidence.given[place], 24)
+    alike = rows_alike(evidence, place)
+    columns = ["Column", f"This row ({where})", f"Usual where it is about {given}"]
+    columns += [f"Similar: {where_is(result, other)}" for other in similar]
+    rows = [
+        (
+            in_cell(result.target),
+            given,
+            None,
+            *(in_cell(evidence.given[other], 24) for other in similar),
+        )
+    ]
+    used = reasons_first(result, place, evidence.used)
+    for column in used[:SHOWN_VALUES]:
+        values = [in_cell(value_text(column, other)) or None for other in (place, *similar)]
+        rows.append((in_cell(column.name), values[0], _usual(column, place, alike), *values[1:]))
+    table = beside_table(result, place, columns, rows, len(used) - SHOWN_VALUES)
+    why = reasons_text(result, place)
+    summary = (
+        f"{where.capitalize()}: {literal(given)} given, {shown_number(result.suggested[place])} "
+        f"predicted ({_range(result, place)})"
+    )
+    blocks = [Paragraph(literal(f"{why[0].upper()}{why[1:]}."))] if why else []
+    return Details(summary, (*blocks, TableBlock(table)))
+
+
+def _usual(column, place, alike):
+    """Say what is usual in a column among rows with about the same number."""
+    values = column.values[alike]
+    if not column.is_number:
+        return f"{percent(float(np.mean(values == column.values[place])))} have this value"
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return "no value"
+    return usual_text(column, *np.percentile(values, [25, 75], method="lower"))
+
+
+def picture_section(result):
+    """Show what was predicted beside what is given; nothing where nothing can be predicted."""
+    if result.trust == "none":
+        return None
+    svg, drawn = predicted_beside_given(result)
+    caption = (
+        "Each dot is a row: across, the number given; up, the number predicted without looking at "
+        "it. On the line both are the same."
+    )
+    if result.suspect.any():
+        caption += (
+            " Suspect rows are far from the line; those beyond the picture stand at its edge."
+        )
+    if np.isfinite(result.evidence.judgement.measure.small):
+        caption += " Both scales are drawn by factors, since errors grow with the numbers."
+    caption += drawn_words(drawn, len(result.row), MOST_DOTS)
+    alt = "Predicted numbers against given ones, suspect rows marked with crosses"
+    return Section("picture", "Predicted and given", (FigureBlock(svg, caption, alt),))
+
+
+def noise_section(result):
+    """Say how many numbers are wrong by estimate, and how far off right ones usually are."""
+    if result.trust == "none" or (result.trust == "weak" and not result.suspect.any()):
+        return None
+    n = len(result.row)
+    wrong = round(result.noise_rate * n)
+    share = f"{wrong:,} of {n:,} numbers ({percent(result.noise_rate)})"
+    if not wrong:
+        text = f"By estimate, no number of {quoted(result.target)} or hardly any is wrong."
+    else:
+        perhaps = "By estimate, about" if result.trust == "good" else "Perhaps"
+        text = (
+            f"{perhaps} {share} are wrong. The number of suspect rows may differ: some wrong "
+            "numbers cannot be located, and some suspects are right."
+        )
+    off = np.abs(result.given - result.suggested)[~result.suspect]
+    half, most = np.percentile(off, [50, 90])
+    usual = (
+        f"Of the rows that are not suspect, half are within {shown_number(half)} of what was "
+        f"predicted, and nine in ten within {shown_number(most)}."
+    )
+    return Section("noise", "How many numbers are wrong", (Paragraph(text), Paragraph(usual)))
