@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import robell.models._partial_fit as streaming
 import robell.scale.out_of_core as out_of_core
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
-from robell._core.membership.reservoir import (
+from robell._core.membership.samples import (
     empty_reservoir,
 )
 from robell._core.ridge.state import (

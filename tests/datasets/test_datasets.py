@@ -28,9 +28,9 @@ from robell.datasets._dataset import content_digest, unordered_digest
 from robell.datasets._registry import find
 from robell.datasets.sources import fetch as _fetch
 from robell.datasets.sources import keel as _keel
+from robell.datasets.sources.cache import format_csv, parse_csv
 from robell.datasets.sources.generate import GENERATED
-from robell.datasets.sources.keel_standard import load_standard
-from robell.datasets.sources.table_csv import format_csv, parse_csv
+from robell.datasets.sources.keel import load_standard
 
 PAGE = Path(__file__).parents[2] / "docs" / "paper" / "datasets.md"
 IN_THE_FOLDER = [name for name in paper_names() if not name.startswith("crossplane")]

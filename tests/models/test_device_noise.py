@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_array_api_input
 
 from robell import NoiseRobustRVFLClassifier
 from robell._core.ensemble import members, trees
-from robell._core.membership.keyed import draw_keyed, ordered_keys
+from robell._core.membership.samples import draw_keyed, ordered_keys
 from robell._core.ridge import loo
 from robell.models import noise_robust as judgement
 from robell.models import noise_robust as module

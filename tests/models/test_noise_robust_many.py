@@ -10,9 +10,7 @@ from robell import NoiseRobustRVFLClassifier
 from robell._core.ensemble import members, trees
 from robell._core.layers import features
 from robell._core.layers.features import RowBlocks
-from robell._core.membership.keyed import draw_keyed
-from robell._core.membership.reservoir import row_keys
-from robell._core.membership.row_sample import sample_of
+from robell._core.membership.samples import draw_keyed, row_keys, sample_of
 from robell._core.ridge import loo
 from robell._tools.threads import threads_of
 from robell.models import noise_robust as judgement

@@ -38,7 +38,7 @@ from robell import (
     RVFLRegressor,
     VarianceRVFLClassifier,
 )
-from robell._core.membership.reservoir import (
+from robell._core.membership.samples import (
     settle,
 )
 from robell.models._partial_fit import DriftWarning, StreamingMixin

@@ -43,7 +43,7 @@ from robell.files import (
     model_info,
     save_model,
 )
-from robell.persist.model_parts import check_parts
+from robell.persist.model_files import check_parts
 
 RNG = np.random.default_rng(0)
 X = np.abs(RNG.normal(size=(80, 4))) + 0.1

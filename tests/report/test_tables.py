@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robell.report.table_html import to_html
 from robell.report.tables import (
     Compared,
     Table,
     to_csv,
+    to_html,
     to_latex,
     to_markdown,
     write,

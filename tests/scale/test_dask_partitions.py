@@ -13,7 +13,7 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 import robell.dask  # noqa: E402
-from robell.scale import bundles  # noqa: E402
+from robell.scale import partitions as bundles  # noqa: E402
 from robell.scale.partitions import match_parts  # noqa: E402
 
 N_PARTS, BAD, ROWS = 20, 7, 30

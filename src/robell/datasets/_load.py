@@ -27,11 +27,10 @@ from robell.datasets._registry import (
     find,
 )
 from robell.datasets.sources import keel as _keel
-from robell.datasets.sources.cache import cache_file, read_cached, write_cached
+from robell.datasets.sources.cache import cache_file, read_cached, read_csv, write_cached
 from robell.datasets.sources.generate import GENERATED, generate
-from robell.datasets.sources.keel_standard import load_standard
+from robell.datasets.sources.keel import load_standard
 from robell.datasets.sources.origins import fetch_table
-from robell.datasets.sources.table_csv import read_csv
 
 
 def load(name, data_dir=None, *, cache_dir=None, download=True):

@@ -56,8 +56,7 @@ from robell._core.labels.noise import (
 )
 from robell._core.layers.features import rows_per_block
 from robell._core.layers.kernels import KernelLayer
-from robell._core.membership.keyed import draw_keyed, find_keys
-from robell._core.membership.row_sample import MOST_SAMPLED, as_count
+from robell._core.membership.samples import MOST_SAMPLED, as_count, draw_keyed, find_keys
 from robell._core.ridge.loo import MOST_EXACT
 from robell._core.ridge.twins import distinct_rows
 from robell._tools.threads import NO_THREADS, one_blas_thread, threads_of

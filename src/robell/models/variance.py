@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.array import one_hot, sum_by_group
 from robell._core.layers.features import RowBlocks
-from robell._core.membership.reservoir import settle
+from robell._core.membership.samples import settle
 from robell._core.ridge.scatter import (
     LeftOut,
     Penalty,

@@ -14,8 +14,7 @@ from xml.etree import ElementTree
 
 from robell._tools.files import read_resource
 from robell.report.escape import escape_html, writable
-from robell.report.table_html import to_html
-from robell.report.tables import Table
+from robell.report.tables import Table, to_html
 
 CALLOUTS = {"note": "Note", "finding": "Finding", "caution": "Caution"}
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from robell._core.membership import frozen as frozen_steps
-from robell._core.membership.row_sample import MOST_SAMPLED, as_count
+from robell._core.membership.samples import MOST_SAMPLED, as_count
 from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS, SINGULAR_BELOW
 from robell._core.ridge.state import empty
 from robell.models._estimator import FamilyMember, require_own_fit

@@ -16,8 +16,7 @@ from sklearn.utils.validation import validate_data
 from robell._core.membership import frozen as frozen_steps
 from robell._core.membership.distances import require_squares
 from robell._core.membership.moments import mean_and_scatter, pool_moments
-from robell._core.membership.reservoir import row_keys
-from robell._core.membership.row_sample import merge_samples, sample_of
+from robell._core.membership.samples import merge_samples, row_keys, sample_of
 from robell._core.ridge.blocks import system_of
 from robell._core.ridge.state import merge, sample_design
 from robell.models._validation import ARRAY_CHECKS, one_line_errors, weights_of_part

@@ -40,7 +40,7 @@ from robell.search.groups import (
     group_candidates,
     list_candidates,
 )
-from robell.search.results import ResultTable
+from robell.search.result_table import ResultTable
 from robell.search.scorers import plan_scores
 from robell.search.whole import FoldFeatures
 

@@ -9,14 +9,66 @@ import numpy as np
 
 from robell._core.array import to_host
 from robell._core.layers.features import RowBlocks
+from robell._core.ridge.blocks import solve_penalties
 from robell._core.ridge.solve import normal_equations
-from robell._core.ridge.sweep import NestedRidge, WeightedGram, graph_ridge, with_targets
+from robell._core.ridge.sweep import (
+    NestedRidge,
+    WeightedGram,
+    digits_left,
+    graph_ridge,
+    with_targets,
+)
 from robell._core.ridge.sweep_torch import TorchSweep
 from robell.models._estimator import BaseRVFLRegressor
 from robell.search.groups import NotShared
-from robell.search.layers import layer_design, mean_of_layers
 from robell.search.targets import with_constant, without_means
-from robell.search.views import view_solutions
+
+
+def view_solutions(model, total, design, T, group):
+    """Yield β of (P, C, 1, K), and how far to trust it, for every coupling of the views."""
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        try:
+            G, R = normal_equations(design, T, total)
+        except ValueError as error:  # as every single fit will say
+            raise NotShared("the hidden layer or the inputs overflow") from error
+        squares = total @ np.square(T).sum(axis=1)
+        left = digits_left(np.abs(R).max(), np.diagonal(G).max(), squares)
+        for setting in group.settings:
+            blocks = model._blocks()._replace(coupling=float(setting["coupling"]))
+            found = blocks.coupled(G.copy()), blocks.pull * R
+            theta, trust = solve_penalties(*found, 1.0 / group.C)
+            yield theta[:, :, None, :], left * trust[:, None]
+
+
+# -- deep networks in a search: a ridge for each layer, and means over the first of them
+
+
+def layer_design(model, design, layer):
+    """Return the columns [1 x h_l] of one layer of a design of all layers."""
+    width = model._n_shared() + int(model.n_hidden)
+    return RowBlocks(
+        lambda rows: model._of_layer(design._make_rows(rows), layer), design.n_rows, width
+    )
+
+
+def mean_of_layers(found, depths, n_shared):
+    """Return β on the columns of all layers, (P, C, depths, K), given each layer's (P_l, C, K).
+
+    That of a depth is the mean over its layers, and zero for the nodes of deeper ones.
+    """
+    width = len(found[0]) - n_shared
+    n_columns = n_shared + len(found) * width
+    beta = np.zeros((n_columns, found[0].shape[1], len(depths), found[0].shape[2]))
+    for j, depth in enumerate(depths):
+        beta[:n_shared, :, j] = sum(one[:n_shared] for one in found[:depth]) / depth
+        for layer in range(depth):
+            start = n_shared + layer * width
+            beta[start : start + width, :, j] = found[layer][n_shared:] / depth
+    return beta
+
+
+# -- Output weights of the candidates of a group in one fold, some settings of the rows at a
+
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
 # for each, a block at a time.

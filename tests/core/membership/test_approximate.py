@@ -19,11 +19,16 @@ from robell._core.membership.approximate import (
     approximate_radii,
     approximate_statistics,
     choose_landmarks,
+    dissimilarity,
     draw_rows,
+    landmark_basis,
+    landmark_sums,
     mean_residual,
     missed_products,
+    nearest_point,
     pairs_to_sample,
     proportion_interval,
+    squared_distance_to,
     stand,
 )
 from robell._core.membership.equations import (
@@ -32,13 +37,6 @@ from robell._core.membership.equations import (
     generalized_bell,
     kernel_statistics,
     pw_gbell,
-)
-from robell._core.membership.landmarks import (
-    dissimilarity,
-    landmark_basis,
-    landmark_sums,
-    nearest_point,
-    squared_distance_to,
 )
 from robell._core.membership.pairs import Workers
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robell._core.membership.reservoir import UNBOUNDED, row_keys
-from robell._core.membership.row_sample import level, merge_samples, sample_of
+from robell._core.membership.samples import UNBOUNDED, level, merge_samples, row_keys, sample_of
 
 SEED = 5
 

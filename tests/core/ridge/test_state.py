@@ -20,10 +20,10 @@ from streams import (
     some_states,
 )
 
-import robell._core.membership.reservoir as reservoirs
+import robell._core.membership.samples as reservoirs
 from robell._core.membership import frozen as steps
 from robell._core.membership.equations import kernel_statistics, pw_gbell, scale_kernel_width
-from robell._core.membership.reservoir import (
+from robell._core.membership.samples import (
     add_rows,
     empty_reservoir,
     find_rows,

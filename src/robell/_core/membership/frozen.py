@@ -7,7 +7,7 @@ so independent of their order and partition:
 1. moments and reservoirs of the classes; from them the kernel width, each class's landmarks (the
    first rows of its reservoir) and the references (all of it);
 2. the sums of 1 - K over the class's rows at its landmarks; from them the class means, as in
-   :mod:`robell._core.membership.landmarks`;
+   :mod:`robell._core.membership.approximate`;
 3. the largest distance of each class's rows to its mean;
 4. the weights: bell of that distance, times the share of the class among the references in reach,
    each standing for n_c / n_references rows of its class; the row itself is counted exactly.
@@ -23,6 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from robell._core.membership.approximate import (
+    HullPoint,
+    landmark_basis,
+    landmark_sums,
+    nearest_point,
+    squared_radii,
+)
 from robell._core.membership.distances import too_large
 from robell._core.membership.equations import (
     Membership,
@@ -36,16 +43,9 @@ from robell._core.membership.equations import (
     reach_squared,
     usable_width,
 )
-from robell._core.membership.landmarks import (
-    HullPoint,
-    landmark_basis,
-    landmark_sums,
-    nearest_point,
-    squared_radii,
-)
 from robell._core.membership.moments import mean_and_scatter, pool_moments
 from robell._core.membership.pairs import weights_within
-from robell._core.membership.reservoir import (
+from robell._core.membership.samples import (
     Keys,
     Reservoir,
     add_rows,

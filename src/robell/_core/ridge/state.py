@@ -58,7 +58,7 @@ from robell._core.membership.frozen import (
     same_frozen,
     scale_width,
 )
-from robell._core.membership.reservoir import (
+from robell._core.membership.samples import (
     UNBOUNDED,
     Keys,
     Reservoir,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robell._core.array import beside, namespace, sum_by_group, to_host
-from robell._core.membership.reservoir import row_keys
+from robell._core.membership.samples import row_keys
 from robell._tools.threads import NO_THREADS, Threads
 
 Array = NDArray[np.float64]

@@ -1,16 +1,114 @@
-"""Downloaded tables on disk: CSV below one line that states their checksum and origin."""
+"""Downloaded tables on disk as CSV below one line that states their checksum and origin."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
+import math
 import os
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from robell._tools.files import write_atomically
 from robell.datasets._dataset import DatasetError
-from robell.datasets.sources.table_csv import format_csv, parse_csv
+
+
+def read_csv(path):
+    """Read one table from a file; returns X, y, feature names.
+
+    Whatever is wrong with the file is reported with its name and line.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror or error}") from error
+    return parse_csv(content, str(path))
+
+
+def parse_csv(content, label, first_line=1):
+    """Parse the bytes of a CSV table; `label` names it in messages."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = first_line + content[: error.start].count(b"\n")
+        raise DatasetError(f"{label}, line {line}: not UTF-8 text") from error
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        records = [(reader.line_num + first_line - 1, row) for row in reader if row]
+    except csv.Error as error:
+        line = reader.line_num + first_line - 1
+        raise DatasetError(f"{label}, line {line}: {error}") from error
+    if not records:
+        raise DatasetError(f"{label} is empty")
+    header = _header(records[0][1], f"{label}, line {records[0][0]}")
+    if len(records) == 1:
+        raise DatasetError(f"{label} has a header but no rows")
+    table = np.array([_numbers(row, header, f"{label}, line {line}") for line, row in records[1:]])
+    y = table[:, -1].astype(np.int64)
+    require_two_classes(y, label)
+    return np.ascontiguousarray(table[:, :-1]), y, tuple(header[:-1])
+
+
+def _header(cells, where):
+    header = [cell.strip() for cell in cells]
+    if header[-1] != "target":
+        raise DatasetError(f"{where}: the last column must be 'target', found {header[-1]!r}")
+    if len(header) < 2:
+        raise DatasetError(f"{where}: no column besides 'target'")
+    repeated = {name for name in header if header.count(name) > 1}
+    if repeated or "" in header:
+        raise DatasetError(f"{where}: column names must be present and distinct")
+    return header
+
+
+def _numbers(row, header, where):
+    if len(row) != len(header):
+        raise DatasetError(f"{where}: {len(row)} cells where the header has {len(header)}")
+    values = [_number(cell.strip(), name, where) for cell, name in zip(row, header, strict=True)]
+    if values[-1] not in (0.0, 1.0):
+        raise DatasetError(f"{where}: {row[-1].strip()!r} in column 'target' is neither 0 nor 1")
+    return values
+
+
+def _number(cell, column, where):
+    if not cell:
+        raise DatasetError(f"{where}: column {column!r} is empty; missing values are not accepted")
+    try:
+        value = float(cell)
+    except ValueError:
+        raise DatasetError(f"{where}: {cell!r} in column {column!r} is not a number") from None
+    if not math.isfinite(value):
+        raise DatasetError(f"{where}: {cell!r} in column {column!r} is not a finite number")
+    return value
+
+
+def require_two_classes(y, label):
+    """Refuse a table of one class."""
+    present = np.unique(y)
+    if len(present) < 2:
+        raise DatasetError(f"{label}: every row has target {present[0]}, two classes are needed")
+
+
+def format_csv(X, y, feature_names):
+    """Write a table as the text `parse_csv` reads, losing no digit."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([*feature_names, "target"])
+    for row, label in zip(X.tolist(), y.tolist(), strict=True):
+        writer.writerow([*map(_shortest, row), label])
+    return buffer.getvalue()
+
+
+def _shortest(value):
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+# -- downloaded tables on disk: CSV below one line that states their checksum and origin
+
 
 _MARK = b"# robell "
 

@@ -1,24 +1,18 @@
-"""A sample of the rows of each class that does not depend on their order or partition.
-
-Every row has a key, a seeded hash of its numbers alone (before any scaling), and a class keeps the
-distinct rows with the smallest keys. Keys are as good as random, so those rows are a uniform sample
-of the class's distinct rows. Copies of a row have the same key and are kept as one row with the
-sum of their weights; that sum is exact, because a row among the smallest of all is among the
-smallest of every part that holds it, and so was never dropped. For the same reason
-
-    reservoir(A ∪ B) = reservoir(reservoir(A) ∪ reservoir(B)),
-
-whatever A and B: reservoirs can be made anywhere, in any order, and merged.
-"""
+"""Samples of rows drawn by key, which do not depend on order or partition."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from robell._core.array import beside, in_double_precision, is_tensor, namespace
+from robell._core.membership.equations import class_sizes
+from robell._tools.threads import NO_THREADS, Threads
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -240,3 +234,204 @@ def find_rows(reservoir: Reservoir, X: Array, labels: Labels, keys: Keys) -> Lab
             open_[tried[equal]] = False
             at[tried[~equal]] += 1
     return places
+
+
+# -- A sample of a table of any size: as many rows as a budget allows, shared out to the classes
+# A class of n_c distinct rows keeps the min(n_c, L) of them with the smallest keys
+# (:mod:`robell._core.membership.samples`), where the level L is the largest with
+#
+#     Σ_c min(n_c, L) ≤ budget.
+#
+# Small classes are kept whole and large ones alike. More rows never raise L, so a row that is among
+# the kept rows of a whole table is among those of every part that holds it, and
+#
+#     sample(A ∪ B) = sample(sample(A) ∪ sample(B))
+#
+# if the level of the union is never above those of A and B: a part forgets how many rows stood
+# beyond its own level. Samples can be made anywhere, in any order, and merged.
+
+
+MOST_SAMPLED = 200_000  # distinct rows of a sample that a model is fitted to
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """Rows kept of each class, and how many of each were seen."""
+
+    sizes: Array  # (K,), multiplicities of all rows seen
+    reservoir: Reservoir  # its capacity is the level, or larger while all rows are kept
+    budget: int  # distinct rows that all classes together may keep
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row ever seen is here."""
+        return self.reservoir.complete
+
+    def kept(self) -> Array:
+        """Return the multiplicities of the rows kept of each class."""
+        return class_sizes(self.reservoir.labels, len(self.sizes), self.reservoir.weight)
+
+    def row_weights(self) -> Array:
+        """Return weights of the rows kept: classes as frequent as among all rows, the sum as kept.
+
+        A row of class c with multiplicity m weighs m (n_c / k_c) (Σ k / Σ n), of n_c rows k_c kept.
+        """
+        weight = self.reservoir.weight
+        if self.complete:
+            return weight
+        kept = self.kept()
+        with np.errstate(invalid="ignore"):  # a class without rows
+            factor = self.sizes / kept * (kept.sum() / self.sizes.sum())
+        return np.asarray(weight * factor[self.reservoir.labels])
+
+
+def sample_of(
+    X: Array, labels: Labels, weight: Array, keys: Keys, n_classes: int, seed: int, budget: int
+) -> RowSample:
+    """Return the sample of some rows, their weights positive, their keys of this seed."""
+    reservoir = empty_reservoir(n_classes, X.shape[1], seed, UNBOUNDED)
+    reservoir = settle(add_rows(reservoir, X, labels, weight, keys))
+    sizes = class_sizes(labels, n_classes, weight)
+    return _within_budget(RowSample(sizes, reservoir, budget))
+
+
+def merge_samples(a: RowSample, b: RowSample) -> RowSample:
+    """Return the sample of the rows of both; the budget is the smaller one."""
+    both = merge_reservoirs(a.reservoir, b.reservoir)
+    return _within_budget(RowSample(a.sizes + b.sizes, both, min(a.budget, b.budget)))
+
+
+def _within_budget(sample: RowSample) -> RowSample:
+    counts = np.bincount(sample.reservoir.labels, minlength=len(sample.sizes))
+    capacity = level(counts, sample.budget)
+    return RowSample(sample.sizes, lower_capacity(sample.reservoir, capacity), sample.budget)
+
+
+def level(counts: NDArray[np.integer], budget: int) -> int:
+    """Return the largest L with Σ_c min(counts_c, L) ≤ budget; unbounded where all may stay."""
+    left, classes = int(budget), len(counts)
+    for count in np.sort(counts).tolist():
+        if count * classes > left:
+            return left // classes
+        left, classes = left - count, classes - 1
+    return UNBOUNDED
+
+
+def as_count(total: float) -> int | float:
+    """Return how many rows weights stand for: a whole number where it is one."""
+    return int(total) if float(total).is_integer() else float(total)
+
+
+# -- some rows of a table in memory, arrays or tensors, drawn by their keys: a row sample's twin
+# The rows are those that :mod:`robell._core.membership.samples` keeps of the same table: of each
+# class the distinct rows with the smallest keys, small classes whole and large ones alike. Copies
+# of a row are drawn together, and stay apart.
+
+
+BLOCK_ROWS = 1 << 15
+TENSOR_BLOCK_ROWS = 1 << 20
+SIGN = -(1 << 63)
+
+
+class KeyedRows(NamedTuple):
+    """Rows drawn: their places in the table, and weights at which classes are as frequent."""
+
+    places: Any  # (m,), in the order of the table
+    weight: Any  # (m,), as ``RowSample.row_weights``
+    keys: Any  # (n,), of all rows
+
+
+def draw_keyed(
+    X: Any,
+    labels: Any,
+    weight: Any,
+    n_classes: int,
+    seed: int,
+    budget: int,
+    most: int = 0,
+    threads: Threads = NO_THREADS,
+) -> KeyedRows | None:
+    """Draw at most so many distinct rows of all classes together; None where all may stay.
+
+    All may stay up to ``most`` rows, or the budget where that is more.
+    """
+    if len(X) <= max(budget, most):
+        return None
+    keys = ordered_keys(X, seed, threads)
+    of_class = threads.map(lambda c: _distinct_sorted(keys[labels == c]), range(n_classes))
+    distinct = list(of_class)
+    counts = np.array([len(of_class) for of_class in distinct])
+    kept = np.minimum(counts, level(counts, budget))
+    if (kept == counts).all() or counts.sum() <= most:
+        return None
+    largest = beside(
+        np.array([int(d[k - 1]) for d, k in zip(distinct, kept.tolist(), strict=True)]), X
+    )
+    places = namespace(keys).where(keys <= largest[labels])[0]
+    of_place, counted = labels[places], weight[places]
+    sizes, chosen = _sizes(weight, labels, n_classes), _sizes(counted, of_place, n_classes)
+    factor = beside(sizes / chosen * (chosen.sum() / sizes.sum()), X)
+    return KeyedRows(places, counted * factor[of_place], keys)
+
+
+def _sizes(weight: Any, labels: Any, n_classes: int) -> Any:
+    """Return the weight of every class, on the host."""
+    return np.array([float(weight[labels == c].sum()) for c in range(n_classes)])
+
+
+def _distinct_sorted(keys: Any) -> Any:
+    ordered = sorted_values(keys)
+    return ordered[:1] if len(keys) < 2 else _without_repeats(ordered)
+
+
+def _without_repeats(ordered: Any) -> Any:
+    xp = namespace(ordered)
+    return xp.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])
+
+
+def sorted_values(values: Any) -> Any:
+    """Return values in ascending order."""
+    return values.sort().values if is_tensor(values) else np.sort(values)
+
+
+def ordered_keys(X: Any, seed: int, threads: Threads = NO_THREADS) -> Any:
+    """Return the keys of rows as signed integers, in the order of the unsigned ones."""
+    if is_tensor(X):
+        blocks = [_tensor_keys(block, seed) for block in X.split(TENSOR_BLOCK_ROWS)]
+        return namespace(X).concatenate(blocks) ^ SIGN
+    blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(X), BLOCK_ROWS)]
+    keys = np.concatenate(list(threads.map(lambda rows: row_keys(X[rows], seed), blocks)))
+    return (keys ^ np.uint64(1 << 63)).view(np.int64)
+
+
+def _tensor_keys(X: Any, seed: int) -> Any:
+    """Return what ``row_keys`` returns, in signed integers that wrap round as unsigned ones do."""
+    xp = namespace(X)
+    bits = (in_double_precision(X) + 0.0).contiguous().view(xp.int64)
+    before, after = FOLD_SHIFTS
+    bits = (bits ^ _shifted(bits, before)) * _signed(FOLD)
+    bits = bits ^ _shifted(bits, after)
+    keys = (bits * beside(column_multipliers(seed, X.shape[1]).view(np.int64), X)).sum(1)
+    for shift, factor in STIRS:
+        keys = keys ^ _shifted(keys, shift)
+        keys = keys * _signed(factor) if factor else keys
+    return keys
+
+
+def _shifted(bits: Any, by: int) -> Any:
+    """Return bits >> by, zeros moving in."""
+    return (bits >> by) & ((1 << (64 - by)) - 1)
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number
+
+
+def find_keys(keys: Any, among: Any) -> tuple[Any, Any]:
+    """Return which keys are among others, and the place there of each that is."""
+    xp = namespace(keys)
+    order = xp.argsort(among)
+    ordered = among[order]
+    at = xp.clip(xp.searchsorted(ordered, keys), None, len(ordered) - 1)
+    found = xp.where(ordered[at] == keys)[0]
+    return found, order[at[found]]
