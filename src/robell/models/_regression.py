@@ -8,7 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from robell._core.array import beside, namespace, to_host
 from robell._core.ridge.calibrate import half_widths
 from robell._core.ridge.constant import WithConstant
-from robell._core.ridge.solve import choose_C, solve_system
+from robell._core.ridge.solve import choose_C
 from robell.models._family import FamilyRegressor, require_finite_scores
 from robell.models._shell import PAPER_C, RidgeShell
 
@@ -89,7 +89,7 @@ class BaseRVFLRegressor(RidgeShell, FamilyRegressor):
         system, self.C_ = WithConstant(design, T, weights), self.C
         if self.C == "loo":
             self.C_ = float(PAPER_C[choose_C(system, PAPER_C)])
-        found = solve_system(system, float(self.C_), leave_out)
+        found = system.solve(float(self.C_), leave_out)
         if found.method == "svd":
             self._warn_of_lost_columns(design)
         return found

@@ -39,7 +39,7 @@ from robell._core.layers.features import (
     draw_random_layer,
     hidden_output,
 )
-from robell._core.ridge.solve import System, choose_C, solve_system
+from robell._core.ridge.solve import System, choose_C
 from robell._core.ridge.twins import find_twins
 from robell.models._capabilities import Capabilities
 from robell.models._validation import TrainingRows, draw_seed
@@ -231,7 +231,7 @@ class RidgeShell:
         system, self.C_ = System(design, T, weights, further_penalty), self.C
         if self.C == "loo":
             self.C_ = float(PAPER_C[choose_C(system, self._C_factor * PAPER_C)])
-        found = solve_system(system, float(self.C_) * self._C_factor, leave_out)
+        found = system.solve(float(self.C_) * self._C_factor, leave_out)
         if found.method == "svd":
             self._warn_of_lost_columns(design)
         return found

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from robell._core.layers.features import design_matrix, draw_random_layer, hidden_output
 from robell._core.ridge.blocks import Blocks, InBlocks
-from robell._core.ridge.solve import choose_C, solve_system
+from robell._core.ridge.solve import choose_C
 from robell.models._base import BaseRVFLClassifier
 from robell.models._capabilities import Capabilities
 from robell.models._penalty import WithGraph
@@ -227,7 +227,7 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
         self.C_ = self.C
         if self.C == "loo":
             self.C_ = float(PAPER_C[choose_C(system, PAPER_C)])
-        return solve_system(system, float(self.C_), leave_out)
+        return system.solve(float(self.C_), leave_out)
 
     def _penalty_term(self, M, rows):
         """Return the graph terms of the views, none between them."""

@@ -87,11 +87,7 @@ class InBlocks(System):
     ) -> None:
         super().__init__(design, T, np.ones(len(T)) if w is None else w, further_penalty)
         self.blocks = blocks
-
-    @property
-    def is_tall(self) -> bool:
-        """Say whether there are no more columns than the rows of all samples span."""
-        return len(self.blocks.roots()) * self.design.n_rows >= self.design.n_columns
+        self.is_tall = len(blocks.roots()) * design.n_rows >= design.n_columns
 
     def equations(self, w: Any) -> tuple[Array, Array]:
         """Return E∘MᵀWM and (1 + (V-1)κ)/V MᵀWT."""
