@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from robell._core.ridge.blocks import solve_penalties
 from robell._core.ridge.solve import normal_equations
-from robell._core.ridge.sweep import digits_left
+from robell._core.ridge.sweep import digits_left, solve_penalties
 from robell.search.groups import NotShared
 
 

@@ -260,11 +260,9 @@ class System:
 
     def solve(self, C: float, leave_out: bool = False) -> RidgeSolution:
         """Return the solution for C, which may be infinite, with left-out scores if asked for."""
-        w, penalty = self.w, 1.0
+        w, penalty = self.w, 1.0 / max(C, 1.0)
         if C < 1.0:  # the system is multiplied by C: 1/C must not overflow
             w = namespace(self.T).full_like(self.T[:, 0], C) if w is None else C * w
-        else:
-            penalty = 1.0 / C
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.further_penalty is not None and penalty > 0.0:
                 return _solve_lu(self, self.further_penalty, w, penalty, leave_out)
