@@ -140,6 +140,14 @@ def test_any_shape(n_rows, sizes, coupling, log_C, seed):
     np.testing.assert_allclose(found.loo_scores, scores_without_each(M, T, w, C, blocks), atol=1e-6)
 
 
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_columns_of_zeros_have_the_solution_zero(C):
+    M, T, w, blocks = problem(4, (5, 6), 0.5, TWO)
+    found = InBlocks(as_design(0.0 * M), T, w, blocks).solve(C, True)
+    assert not found.beta.any()
+    assert not found.loo_scores.any()
+
+
 # -- kernels ---------------------------------------------------------------------------
 
 

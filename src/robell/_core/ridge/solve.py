@@ -387,7 +387,8 @@ def _solve_svd(system: System, w: Any | None, penalty: float, leave_out: bool) -
 
         def toward(scored: Any) -> Any:
             weight = (scored @ right.conj().T) * shrink
-            return xp.einsum("iar,ir->ia", left.reshape(len(weight), -1, len(s)), weight)
+            each = left.reshape(len(weight), len(left) // len(weight), len(s))
+            return xp.einsum("iar,ir->ia", each, weight)
 
         loo = rows.left_out_scores(system.T, beta, missed, toward)
     return rows.solution(beta, "svd", loo)
