@@ -26,8 +26,8 @@ from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
 from robell import NoiseRobustRVFLClassifier, RVFLClassifier
+from robell._core.ensemble import members
 from robell._core.ridge import loo as loo_path
-from robell._core.ridge import members
 from robell.comparison.study import gather
 from robell.models import noise_robust
 from robell.noise import flip_uniformly

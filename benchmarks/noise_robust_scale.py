@@ -227,8 +227,8 @@ def quality_of(model, X, y):
 
 def of_limits(arguments):
     """Print what the rules for many rows change."""
-    from robell._core.layers import trees
-    from robell._core.ridge import loo, members
+    from robell._core.ensemble import members, trees
+    from robell._core.ridge import loo
     from robell.models import noise_robust as judgement
 
     print(

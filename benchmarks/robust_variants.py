@@ -3,10 +3,9 @@
 import numpy as np
 
 from robell import NoiseRobustRVFLClassifier
+from robell._core.ensemble import members, trees
 from robell._core.labels import cuts, link
 from robell._core.labels import noise as rates
-from robell._core.layers import trees
-from robell._core.ridge import members
 from robell.models import noise_robust
 
 

@@ -71,7 +71,7 @@ from robell._core.ridge.calibrate import (
 )
 from robell._core.ridge.constant import WithConstant
 from robell._core.ridge.loo import place_of_smallest
-from robell._core.ridge.solve import System, choose_C, require_finite, solve_system
+from robell._core.ridge.solve import System, choose_C, require_finite
 from robell._core.ridge.twins import deal_out, find_twins
 from robell.models._validation import (
     ARRAY_CHECKS,
@@ -559,7 +559,7 @@ class RidgeShell:
         system, self.C_ = System(design, T, weights, further_penalty), self.C
         if self.C == "loo":
             self.C_ = float(PAPER_C[choose_C(system, self._C_factor * PAPER_C)])
-        found = solve_system(system, float(self.C_) * self._C_factor, leave_out)
+        found = system.solve(float(self.C_) * self._C_factor, leave_out)
         if found.method == "svd":
             warn_of_lost_columns(self, design)
         return found
@@ -969,7 +969,7 @@ class BaseRVFLRegressor(RidgeShell, RegressorMixin, FamilyMember):
         system, self.C_ = WithConstant(design, T, weights), self.C
         if self.C == "loo":
             self.C_ = float(PAPER_C[choose_C(system, PAPER_C)])
-        found = solve_system(system, float(self.C_), leave_out)
+        found = system.solve(float(self.C_), leave_out)
         if found.method == "svd":
             warn_of_lost_columns(self, design)
         return found

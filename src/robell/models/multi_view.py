@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from robell._core.layers.features import design_matrix, draw_random_layer, hidden_output
 from robell._core.ridge.blocks import Blocks, InBlocks
-from robell._core.ridge.solve import choose_C, solve_system
+from robell._core.ridge.solve import choose_C
 from robell._tools.names import did_you_mean
 from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities, WithGraph
 from robell.models._partial_fit import StreamingMixin
@@ -224,7 +224,7 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
         self.C_ = self.C
         if self.C == "loo":
             self.C_ = float(PAPER_C[choose_C(system, PAPER_C)])
-        return solve_system(system, float(self.C_), leave_out)
+        return system.solve(float(self.C_), leave_out)
 
     def _penalty_term(self, M, rows):
         """Return the graph terms of the views, none between them."""

@@ -14,7 +14,7 @@ from robell._core.membership.distances import require_squares, squared_distances
 from robell._core.membership.equations import scale_kernel_width
 from robell._core.ridge import kernels
 from robell._core.ridge.blocks import Blocks, InBlocks
-from robell._core.ridge.solve import RidgeSolution, left_out_errors, solve_system
+from robell._core.ridge.solve import RidgeSolution, left_out_errors
 from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
 from robell.models._validation import check_privileged
 
@@ -253,7 +253,7 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
             return InBlocks(self._joint(X, penalty), T, weights, blocks)
 
         self._choose(lambda penalty, candidates: left_out_errors(system(penalty), candidates))
-        found = solve_system(system(self.privileged_penalty_), self.C_, leave_out)
+        found = system(self.privileged_penalty_).solve(self.C_, leave_out)
         self.privileged_coef_ = found.beta[width:] / np.sqrt(self.privileged_penalty_)
         return RidgeSolution(found.beta[:width], found.method, found.loo_scores)
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from robell._core.array import to_host
 from robell._core.layers.features import RowBlocks
-from robell._core.ridge.blocks import solve_penalties
 from robell._core.ridge.solve import normal_equations
 from robell._core.ridge.sweep import (
     NestedRidge,
     WeightedGram,
     digits_left,
     graph_ridge,
+    solve_penalties,
     with_targets,
 )
 from robell._core.ridge.sweep_torch import TorchSweep

@@ -11,7 +11,7 @@ from robell._core.layers.features import RowBlocks
 from robell._core.ridge.blocks import Blocks, InBlocks
 from robell._core.ridge.kernels import left_out_errors as kernel_errors
 from robell._core.ridge.kernels import solve_kernels
-from robell._core.ridge.solve import _solve_svd, left_out_errors, solve_ridge, solve_system
+from robell._core.ridge.solve import _solve_svd, left_out_errors, solve_ridge
 
 STUDENT, TWO, THREE = (1.0, 0.0), (1.0, 1.0), (1.0, 1.0, 1.0)
 # rows, columns of every block, coupling, which blocks are scored
@@ -21,6 +21,8 @@ SHAPES = [
     (30, (5, 6), 0.0, TWO),
     (30, (5, 6), 1.0, TWO),
     (9, (5, 6), 1.0, TWO),
+    (11, (5, 6), 1.0, TWO),  # with C = inf every row is fitted exactly
+    (11, (5, 6), 1.0, STUDENT),
     (30, (5, 6, 4), 0.35, THREE),
     (8, (9, 8), 0.35, TWO),
     (8, (12, 3), 0.35, TWO),
@@ -79,7 +81,7 @@ def test_solution_and_left_out_scores_are_those_of_least_squares(shape, C, twin_
     M, T, w, blocks = problem(*shape, twin_columns=twin_columns)
     expected = stacked_solution(M, T, w, C, blocks)
     without = scores_without_each(M, T, w, C, blocks)
-    found = solve_system(InBlocks(as_design(M), T, w, blocks), C, True)
+    found = InBlocks(as_design(M), T, w, blocks).solve(C, True)
     system = InBlocks(as_design(M), T, w, blocks)
     by_svd = _solve_svd(system, w * min(C, 1.0), 1.0 / max(C, 1.0), True)
     for solution in (found, by_svd):
@@ -102,7 +104,7 @@ def test_a_sample_is_left_out_by_a_system_of_views_plus_one_rows():
         rows[V] = np.sqrt(w[i] * k) * M[i]
         J.append(rows)
         G += C * rows.T @ rows
-    found = solve_system(InBlocks(as_design(M), T, w, blocks), C, True)
+    found = InBlocks(as_design(M), T, w, blocks).solve(C, True)
     for i, rows in enumerate(J):
         t = np.sqrt(w[i]) * np.outer(np.r_[np.full(V, np.sqrt(1 - k) / V), np.sqrt(k)], T[i])
         inner = np.eye(V + 1) - C * rows @ np.linalg.solve(G, rows.T)
@@ -112,11 +114,11 @@ def test_a_sample_is_left_out_by_a_system_of_views_plus_one_rows():
 
 def test_coupling_goes_from_separate_networks_to_one():
     M, T, w, blocks = problem(40, (5, 6), 0.0, TWO)
-    apart = solve_system(InBlocks(as_design(M), T, w, blocks), 2.0, False).beta
+    apart = InBlocks(as_design(M), T, w, blocks).solve(2.0, False).beta
     for c in blocks.columns:
         alone = solve_ridge(as_design(M[:, c]), T, 2.0, w).beta
         np.testing.assert_allclose(2 * apart[c], alone, atol=1e-12)
-    together = solve_system(InBlocks(as_design(M), T, w, blocks._replace(coupling=1.0)), 2.0, True)
+    together = InBlocks(as_design(M), T, w, blocks._replace(coupling=1.0)).solve(2.0, True)
     one = solve_ridge(as_design(M), T, 2.0, w, True)
     np.testing.assert_allclose(together.beta, one.beta, atol=1e-12)
     np.testing.assert_allclose(together.loo_scores, one.loo_scores, atol=1e-12)
@@ -133,9 +135,17 @@ def test_coupling_goes_from_separate_networks_to_one():
 def test_any_shape(n_rows, sizes, coupling, log_C, seed):
     M, T, w, blocks = problem(n_rows, sizes, coupling, np.ones(len(sizes)), seed)
     C = 10.0**log_C
-    found = solve_system(InBlocks(as_design(M), T, w, blocks), C, True)
+    found = InBlocks(as_design(M), T, w, blocks).solve(C, True)
     np.testing.assert_allclose(found.beta, stacked_solution(M, T, w, C, blocks), atol=1e-7)
     np.testing.assert_allclose(found.loo_scores, scores_without_each(M, T, w, C, blocks), atol=1e-6)
+
+
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_columns_of_zeros_have_the_solution_zero(C):
+    M, T, w, blocks = problem(4, (5, 6), 0.5, TWO)
+    found = InBlocks(as_design(0.0 * M), T, w, blocks).solve(C, True)
+    assert not found.beta.any()
+    assert not found.loo_scores.any()
 
 
 # -- kernels ---------------------------------------------------------------------------
@@ -150,7 +160,7 @@ def test_kernels_of_explicit_features_are_the_ridge_on_them(C):
     M, T, w, blocks = problem(14, (9, 8), 1.0, STUDENT)
     own, other = M[:, :9], M[:, 9:]
     found = solve_kernels(own @ own.T, own @ own.T + other @ other.T, T, C, w)
-    expected = solve_system(InBlocks(as_design(M), T, w, blocks), C, True)
+    expected = InBlocks(as_design(M), T, w, blocks).solve(C, True)
     np.testing.assert_allclose(own.T @ found.beta, expected.beta[:9], atol=1e-11)
     np.testing.assert_allclose(found.loo_scores, expected.loo_scores, atol=1e-11)
 

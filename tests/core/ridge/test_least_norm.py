@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from robell._core.layers.features import RowBlocks
+from robell._core.ridge.constant import WithConstant
 from robell._core.ridge.solve import solve_ridge
 
 
@@ -44,6 +45,26 @@ def test_it_is_the_smallest_solution_and_left_out_scores_are_refits(rng, shape, 
         keep = np.arange(len(M)) != i
         score = M[i] @ least_norm(M[keep], T[keep], w[keep], Q)
         np.testing.assert_allclose(found.loo_scores[i], score, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_free_constant_is_left_out_of_the_norm(rng, shape):
+    """Left-out scores of rows that are fitted exactly are those of refits, not rounding."""
+    M, T, w = problem(rng, *shape)
+    M[:, 0] = 1.0
+
+    def centred(M, T, w):
+        mean, target_mean = w @ M / w.sum(), w @ T / w.sum()
+        beta = least_norm(M - mean, T - target_mean, w)
+        beta[0] = target_mean - mean @ beta
+        return beta
+
+    found = WithConstant(blocks(M), T, w).solve(np.inf, True)
+    np.testing.assert_allclose(found.beta, centred(M, T, w), atol=1e-10)
+    for i in range(len(M)):
+        keep = np.arange(len(M)) != i
+        score = M[i] @ centred(M[keep], T[keep], w[keep])
+        np.testing.assert_allclose(found.loo_scores[i], score, atol=1e-9)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -32,11 +32,9 @@ from numpy.typing import NDArray
 from robell._core.array import EPS
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.loo import Spectrum
-from robell._core.ridge.solve import Rows, SPDFactor, System, invert_lower
+from robell._core.ridge.solve import Rows, SPDFactor, System
 
 Array = NDArray[np.float64]
-
-UNREFINED_PIVOT = 1e-7
 
 
 class Blocks(NamedTuple):
@@ -87,11 +85,7 @@ class InBlocks(System):
     ) -> None:
         super().__init__(design, T, np.ones(len(T)) if w is None else w, further_penalty)
         self.blocks = blocks
-
-    @property
-    def is_tall(self) -> bool:
-        """Say whether there are no more columns than the rows of all samples span."""
-        return len(self.blocks.roots()) * self.design.n_rows >= self.design.n_columns
+        self.is_tall = len(blocks.roots()) * design.n_rows >= design.n_columns
 
     def equations(self, w: Any) -> tuple[Array, Array]:
         """Return E∘MᵀWM and (1 + (V-1)κ)/V MᵀWT."""
@@ -179,24 +173,3 @@ def stacked(M: Array, T: Array, w: Array, blocks: Blocks) -> tuple[Array, Array]
         J[:, :, c] = root[:, None, None] * N[:, v, None] * M[:, None, c]
     U = root[:, None, None] * N.mean(axis=1)[:, None] * T[:, None, :]
     return J.reshape(-1, M.shape[1]), U.reshape(-1, T.shape[1])
-
-
-def solve_penalties(G: Array, R: Array, penalties: Array) -> tuple[Array, Array]:
-    """Return θ of (P, penalties, K), and how far to trust each: 0 where it is left to a single fit.
-
-    That is the smallest squared pivot of the Cholesky factor of G + λI over its diagonal entry.
-    """
-    theta, pivots = np.zeros((len(G), len(penalties), R.shape[1])), np.zeros(len(penalties))
-    for k, penalty in enumerate(penalties.tolist()):
-        scale = 1.0 / np.sqrt(np.diagonal(G) + penalty)
-        system = G * scale[:, None] * scale
-        np.fill_diagonal(system, 1.0)
-        try:
-            L = np.linalg.cholesky(system)
-        except np.linalg.LinAlgError:
-            continue
-        pivot = float(np.square(np.diagonal(L)).min())
-        if pivot > UNREFINED_PIVOT:  # so that the solution needs no refinement
-            root = invert_lower(L) * scale
-            theta[:, k], pivots[k] = root.T @ (root @ R), pivot
-    return theta, pivots

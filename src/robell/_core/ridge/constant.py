@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -43,7 +44,7 @@ class WithConstant(System):
 
     def __init__(self, design: RowBlocks, T: Any, w: Any | None = None) -> None:
         self.shift = next(iter(design))[1][:, 1:].mean(0)
-        self.mean = mean_of_targets(T, w)
+        self.mean: Any = mean_of_targets(T, w)
 
         def near_zero(rows: slice) -> Any:
             M = design._make_rows(rows)
@@ -52,18 +53,19 @@ class WithConstant(System):
         shape = design.n_rows, design.n_columns
         super().__init__(RowBlocks(near_zero, *shape, tensors=design.tensors), T - self.mean, w)
 
-    def as_given(self, solution: RidgeSolution) -> RidgeSolution:
-        """Return a solution with the shift of the columns and the mean of the targets in it."""
+    def solve(self, C: float, leave_out: bool = False) -> RidgeSolution:
+        """Return the solution, the shift of the columns and the mean of the targets put back."""
+        solution = super().solve(C, leave_out)
         solution.beta[0] += self.mean - self.shift @ solution.beta[1:]
-        scores = solution.loo_scores
-        scores = None if scores is None else scores + self.mean
-        return RidgeSolution(solution.beta, solution.method, scores)
+        if solution.loo_scores is None:
+            return solution
+        return replace(solution, loo_scores=solution.loo_scores + self.mean)
 
     def in_units(self) -> System:
         """Return the system with every target in units of its own spread."""
         scaled, w = copy(self), self.w
         w = namespace(self.T).ones_like(self.T[:, 0]) if w is None else w
-        scaled.T = self.T / spread_of_targets(self.T, w)
+        scaled.T, scaled.mean = self.T / spread_of_targets(self.T, w), 0.0
         return scaled
 
     def rows(self, w: Any | None) -> Rows:

@@ -36,13 +36,9 @@ def solve_kernels(
 
     C may be infinite; w holds positive row weights, None for ones.
     """
-    weight = np.ones(len(T)) if w is None else w
-    penalty = 1.0
-    if C < 1.0:  # 1/C must not overflow
-        weight = C * weight
-    else:
-        penalty = 1.0 / C
-    root = np.sqrt(weight)[:, None]
+    # For C < 1 the system is multiplied by C: 1/C must not overflow.
+    penalty = 1.0 / max(C, 1.0)
+    root = np.sqrt(min(C, 1.0) * (np.ones(len(T)) if w is None else w))[:, None]
     K, right = _scaled(joint, root), root * T
     add_to_diagonal(K, penalty)
     factor = factor_spd(K)

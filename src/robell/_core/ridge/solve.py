@@ -54,6 +54,9 @@ AnyArray = NDArray[Any]  # real or complex
 # every refinement multiplies it by 1e-16/rcond.
 REFINE_BELOW = 1e-8
 SINGULAR_BELOW = 1e-14
+# Nothing damps the rounding of an unpenalised system: where it would need to be refined, the
+# singular values are taken at once.
+UNPENALISED_BELOW = REFINE_BELOW
 REFINEMENTS = 2
 # A row whose leverage is nearer to 1 than this is taken for one that no other row resembles.
 ALONE = 1e-10
@@ -208,11 +211,7 @@ class System:
         self, design: RowBlocks, T: Any, w: Any | None = None, further_penalty: Any | None = None
     ) -> None:
         self.design, self.T, self.w, self.further_penalty = design, T, w, further_penalty
-
-    @property
-    def is_tall(self) -> bool:
-        """Say whether there are no more columns than the rows of all samples span."""
-        return self.design.n_rows >= self.design.n_columns
+        self.is_tall = design.n_rows >= design.n_columns
 
     def equations(self, w: Any | None) -> tuple[Any, Any]:
         """Return MᵀWM and MᵀWT."""
@@ -259,9 +258,20 @@ class System:
         """Return the system with every target in the unit that its errors are counted in."""
         return self
 
-    def as_given(self, solution: RidgeSolution) -> RidgeSolution:
-        """Return a solution in terms of the columns and targets that were given."""
-        return solution
+    def solve(self, C: float, leave_out: bool = False) -> RidgeSolution:
+        """Return the solution for C, which may be infinite, with left-out scores if asked for."""
+        w, penalty = self.w, 1.0 / max(C, 1.0)
+        if C < 1.0:  # the system is multiplied by C: 1/C must not overflow
+            w = namespace(self.T).full_like(self.T[:, 0], C) if w is None else C * w
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            if self.further_penalty is not None and penalty > 0.0:
+                return _solve_lu(self, self.further_penalty, w, penalty, leave_out)
+            solution = None
+            if self.is_tall:
+                solution = _solve_primal(self, w, penalty, leave_out)
+            elif self.further_penalty is None:
+                solution = _solve_dual(self, w, penalty, leave_out)
+            return solution or _solve_svd(self, w, penalty, leave_out)
 
 
 # -- one solve -------------------------------------------------------------------------
@@ -282,37 +292,7 @@ def solve_ridge(
     is left out with all of its weight.
     ``further_penalty`` is Q, added to the identity in the penalty; of arrays only.
     """
-    return solve_system(System(design, T, w, further_penalty), C, leave_out)
-
-
-def solve_system(system: System, C: float, leave_out: bool = False) -> RidgeSolution:
-    """Solve a ridge problem of any kind; arguments as those of :func:`solve_ridge`."""
-    return system.as_given(_solve(system, C, leave_out))
-
-
-def _solve(system: System, C: float, leave_out: bool) -> RidgeSolution:
-    # For C < 1 the system is multiplied by C: 1/C must not overflow.
-    w, penalty = system.w, 1.0
-    if C < 1.0:
-        w = namespace(system.T).full_like(system.T[:, 0], C) if w is None else C * w
-    else:
-        penalty = 1.0 / C
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if system.further_penalty is not None and penalty > 0.0:
-            return _solve_lu(system, system.further_penalty, w, penalty, leave_out)
-        solution = None
-        if system.is_tall:
-            solution = _solve_primal(system, w, penalty, leave_out)
-        elif system.further_penalty is None:
-            solution = _solve_dual(system, w, penalty, leave_out)
-        return solution or _solve_svd(system, w, penalty, leave_out)
-
-
-def _least_rcond(penalty: float) -> float:
-    """Return below which condition a system is solved by singular values."""
-    # Nothing damps the rounding of an unpenalised system: where it would need to be refined, the
-    # singular values are taken at once.
-    return SINGULAR_BELOW if penalty > 0.0 else REFINE_BELOW
+    return System(design, T, w, further_penalty).solve(C, leave_out)
 
 
 def _solve_primal(
@@ -321,7 +301,7 @@ def _solve_primal(
     """Solve (MᵀWM + λI) β = MᵀWT; None where that is singular to working precision."""
     G, R = system.equations(w)
     add_to_diagonal(G[system.free :, system.free :], penalty)
-    factor = factor_spd(G, _least_rcond(penalty))
+    factor = factor_spd(G, SINGULAR_BELOW if penalty > 0.0 else UNPENALISED_BELOW)
     if factor is None:
         return None
 
@@ -350,7 +330,7 @@ def _solve_dual(
     rows = system.rows(w)
     K, lift = rows.kernel()
     add_to_diagonal(K, penalty)
-    factor = factor_spd(K, _least_rcond(penalty))
+    factor = factor_spd(K, SINGULAR_BELOW if penalty > 0.0 else UNPENALISED_BELOW)
     if factor is None:
         return None
     M_t, u = rows.M.conj().T, rows.u
@@ -407,7 +387,8 @@ def _solve_svd(system: System, w: Any | None, penalty: float, leave_out: bool) -
 
         def toward(scored: Any) -> Any:
             weight = (scored @ right.conj().T) * shrink
-            return xp.einsum("iar,ir->ia", left.reshape(len(weight), -1, len(s)), weight)
+            each = left.reshape(len(weight), len(left) // len(weight), len(s))
+            return xp.einsum("iar,ir->ia", each, weight)
 
         loo = rows.left_out_scores(system.T, beta, missed, toward)
     return rows.solution(beta, "svd", loo)
@@ -532,11 +513,12 @@ def left_out_errors(system: System, candidates: Array) -> Array:
         if system.further_penalty is None:
             sweep = system.sweep(w) if system.is_tall else _wide_sweep(system.rows(w))
             if sweep is not None:
-                sure = keeps_digits(sweep[0], penalties)
+                # Without a penalty a row may stand alone: its left-out score needs a fit.
+                sure = keeps_digits(sweep[0], penalties) & (penalties > 0.0)
                 if sure.any():
                     errors[sure] = sweep[1](penalties[sure])
         for k in np.flatnonzero(~sure).tolist():
-            scores = _solve(system, float(candidates[k]), True).loo_scores
+            scores = system.solve(float(candidates[k]), True).loo_scores
             errors[k] = float(w @ xp.square(T - scores).sum(1))
     return errors
 

@@ -398,7 +398,7 @@ def solve(
     ``further_penalty`` is Q as in ``solve_ridge``, here symmetric and without negative eigenvalues.
     """
     factor_of_weights = min(C, 1.0)  # for C < 1 the system is multiplied by C: 1/C may overflow
-    penalty = 1.0 / C if C >= 1.0 else 1.0
+    penalty = 1.0 / max(C, 1.0)
     weight = factor_of_weights * (1.0 if class_cost is None else class_cost) * state.weight
     S, R = factor_of_weights * summed_scatter(state, class_cost), state.mean.T * weight
     if further_penalty is not None:
@@ -557,7 +557,7 @@ def solve_targets(state: State, n_targets: int, C: float) -> GramSolution:
     factor_of_weights = min(C, 1.0)  # for C < 1 the system is multiplied by C: 1/C may overflow
     scatter, mean = state.scatter[0] * factor_of_weights, state.mean[0]
     P = len(mean) - n_targets
-    S, penalty = scatter[:P, :P], 1.0 / C if C >= 1.0 else 1.0
+    S, penalty = scatter[:P, :P], 1.0 / max(C, 1.0)
     G = S.copy()
     add_to_diagonal(G, penalty)
     factor, method = factor_spd(G), "gram"

@@ -30,7 +30,7 @@ from robell._core.ridge.lapack import (
     solve_lower,
     subtract_product,
 )
-from robell._core.ridge.solve import AnyArray
+from robell._core.ridge.solve import AnyArray, invert_lower
 
 Array = NDArray[np.float64]
 
@@ -469,3 +469,24 @@ def graph_ridge(
             beta[a, :, c] = solution
             rcond[a, c] = found
     return beta, rcond * digits_left(np.abs(R).max(), np.diagonal(G).max(), w @ np.square(T).sum(1))
+
+
+def solve_penalties(G: Array, R: Array, penalties: Array) -> tuple[Array, Array]:
+    """Return (G + λI)⁻¹R of (P, penalties, K), and how far to trust each: 0 where not solved.
+
+    That is the smallest squared pivot of the Cholesky factor of G + λI over its diagonal entry.
+    """
+    theta, pivots = np.zeros((len(G), len(penalties), R.shape[1])), np.zeros(len(penalties))
+    for k, penalty in enumerate(penalties.tolist()):
+        scale = 1.0 / np.sqrt(np.diagonal(G) + penalty)
+        system = G * scale[:, None] * scale
+        np.fill_diagonal(system, 1.0)
+        try:
+            L = np.linalg.cholesky(system)
+        except np.linalg.LinAlgError:
+            continue
+        pivot = float(np.square(np.diagonal(L)).min())
+        if pivot > REFINE_PIVOT:  # so that the solution needs no refinement
+            root = invert_lower(L) * scale
+            theta[:, k], pivots[k] = root.T @ (root @ R), pivot
+    return theta, pivots

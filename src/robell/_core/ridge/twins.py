@@ -51,7 +51,7 @@ def find_twins(X: Any) -> Twins | None:
     Rows are sorted by one projection of their columns, and neighbours in that order compared.
     """
     xp = namespace(X)
-    if not is_real(X):
+    if "complex" in str(X.dtype):
         X = np.hstack([X.real, X.imag])
     low, high = xp.amin(X, 0), xp.amax(X, 0)
     # Halves first: the range of a column may be larger than the largest number.
@@ -73,23 +73,13 @@ def find_twins(X: Any) -> Twins | None:
     same[close] = to_host((abs(X[a] / 2 - X[b] / 2) <= near / 2).all(1))
     if not same.any():
         return None
-    return _numbered(to_host(order), same, X)
-
-
-def _numbered(order: Any, same: Any, X: Any) -> Twins:
-    """Return groups of rows that follow each other in an order, numbered by their first rows."""
-    run = np.concatenate([[0], np.cumsum(~same)])
-    first = np.full(run[-1] + 1, len(order))
-    np.minimum.at(first, run, order)
-    rank = np.argsort(np.argsort(first))
-    group = np.empty(len(order), np.intp)
-    group[order] = rank[run]
+    # Groups are rows that follow each other in the order, numbered by their first rows.
+    places, run = to_host(order), np.concatenate([[0], np.cumsum(~same)])
+    first = np.full(run[-1] + 1, len(X))
+    np.minimum.at(first, run, places)
+    group = np.empty(len(X), np.intp)
+    group[places] = np.argsort(np.argsort(first))[run]
     return Twins(beside(np.sort(first), X), beside(group, X))
-
-
-def is_real(X: Any) -> bool:
-    """Say whether X holds real numbers."""
-    return "complex" not in str(X.dtype)
 
 
 def distinct_rows(X: Any, threads: Threads = NO_THREADS) -> Twins:
