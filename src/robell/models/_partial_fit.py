@@ -167,6 +167,14 @@ def remember(model, stream):
     model._stream = replace(stream, solved=False)
 
 
+def ensure_solved(model):
+    """Find the output weights of the rows seen, where there are rows they do not know yet."""
+    stream = vars(model).get("_stream")
+    if stream is not None and not stream.solved:
+        model._solve(stream.state)
+        stream.solved = True
+
+
 def _is_usable(model, X):
     """Say whether X is plainly what validation returns, which takes a tenth of a batch."""
     return (
@@ -239,21 +247,14 @@ class Streaming:
         """Find what a stream has not been solved for; asked only where an attribute is missing."""
         if name in SOLVED:
             try:
-                self._ensure_solved()
+                ensure_solved(self)
             except ValueError as error:  # hasattr knows AttributeError only
                 raise AttributeError(f"{type(self).__name__} has no {name} yet: {error}") from error
         return object.__getattribute__(self, name)
 
     def _scores(self, X):
-        self._ensure_solved()
+        ensure_solved(self)
         return super()._scores(X)
-
-    def _ensure_solved(self):
-        """Find the output weights of the rows seen, where there are rows they do not know yet."""
-        stream = vars(self).get("_stream")
-        if stream is not None and not stream.solved:
-            self._solve(stream.state)
-            stream.solved = True
 
     def _solve(self, state):
         """Set the attributes named in SOLVED to those of the rows seen."""
