@@ -162,16 +162,25 @@ def take_part(model, X, y, classes, sample_weight):
 
 def remember(model, stream):
     """Store the rows seen so far, and forget what earlier ones were solved for."""
+    forget_solution(model)
+    model._stream = replace(stream, solved=False)
+
+
+def forget_solution(model):
+    """Forget the fitted attributes that are found from sums."""
     for name in SOLVED:
         vars(model).pop(name, None)
-    model._stream = replace(stream, solved=False)
 
 
 def ensure_solved(model):
     """Find the output weights of the rows seen, where there are rows they do not know yet."""
     stream = vars(model).get("_stream")
     if stream is not None and not stream.solved:
-        model._solve(stream.state)
+        try:
+            model._solve(stream.state)
+        except BaseException:
+            forget_solution(model)  # a part of it may be set
+            raise
         stream.solved = True
 
 
