@@ -208,10 +208,36 @@ class Prepared(NamedTuple):
 
 
 class FamilyMember(BaseEstimator):
-    """What classifiers and regressors of the family share: what one can do, and its gate."""
+    """A model of the family, whatever its targets: its gate, the slots and the fit of the ridge.
 
-    _capabilities = Capabilities()
+    The noise-robust classifier passes the same gate, and has a fit of its own.
+    """
+
+    _capabilities = Capabilities(exact_search=True)
+
+    _parameter_constraints = {
+        "n_hidden": [Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS)), callable],
+        "C": [Interval(Real, 0, np.inf, closed="right"), StrOptions({"loo"})],
+        "bias_scale": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    # Whether [x] is among the features, the type of the design matrix, what C is multiplied by.
+    _direct_link: called_by_search = True
+    _dtype: called_by_search = np.float64
+    _C_factor: called_by_search = 1.0
+    # Whether smaller networks are the first columns of larger ones, in which parameter they
+    # differ, and how many columns one more of it adds.
+    _is_nested: called_by_search = True
+    _nested_parameter: called_by_search = "n_hidden"
+    _columns_per_node: called_by_search = 1
+    # Parameters that only the row weights depend on, and the one that multiplies the penalty.
+    _weight_parameters: called_by_search = ()
+    _penalty_parameter: called_by_search = None
     score: bypassed_by_search  # scikit-learn's
+
+    # -- the gate ------------------------------------------------------------------------
 
     @classmethod
     @cache
@@ -246,148 +272,6 @@ class FamilyMember(BaseEstimator):
     def _takes_parts(self):
         """Say whether the model, with its parameters, can be fitted in passes over parts."""
         return self._capabilities.passes
-
-
-class FamilyClassifier(ClassifierMixin, FamilyMember):
-    """The root of every classifier of the family."""
-
-    @called_by_search
-    @bypassed_in_parts
-    def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given; forget of how many rows an earlier sample was."""
-        for name in ("n_samples_seen_", "n_samples_fitted_"):
-            vars(self).pop(name, None)
-        on_device = takes_tensor(self, X)
-        if not is_tensor(y):
-            require_labels(y)
-        with one_line_errors(self, X):
-            if on_device:
-                X = check_tensor(self, X, reset=True)
-                y = check_labels_of_tensor(y, X)
-            else:
-                X, y = self._validate_training(X, y)
-        return given_classes(type(self).__name__, X, y, sample_weight)
-
-    @called_by_search
-    @bypassed_in_parts
-    def _validate_training(self, X, y):
-        """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, **ARRAY_CHECKS)
-
-    @bypassed_by_search
-    def _scores(self, X):
-        """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
-        raise NotImplementedError
-
-    @bypassed_by_search
-    def decision_function(self, X):
-        """Return the raw scores, linear in the one-hot targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes the second class's score less the first's, which is the ±1
-            regression's value; otherwise one score a class.
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    @bypassed_by_search
-    def predict(self, X):
-        """Return the class of the largest score, the first of equal ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Predicted class labels.
-        """
-        scores = self._scores(X)
-        is_second = scores.shape[1] == 1
-        best = namespace(scores).where(scores[:, 0] > 0, 1, 0) if is_second else scores.argmax(1)
-        return self.classes_[best if is_tensor(self.classes_) else to_host(best)]
-
-    # -- rows that come in parts --------------------------------------------------------
-
-    def _rows_of(self, X, y, sample_weight):
-        """Return the rows of positive weight, their places among the classes, their weights."""
-        if not (isinstance(y, np.ndarray) and y.ndim == 1):  # the check itself takes its time
-            with one_line_errors(self, y):
-                y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        labels = encode_labels(y, self.classes_)
-        weight = weights_of_part(sample_weight, len(X))
-        present = weight > 0
-        if present.all():
-            return X, labels, weight
-        return X[present], labels[present], weight[present]
-
-    def _outcome_of_part(self, y, sample_weight):
-        """Return the labels of a part; None where all weights are zero."""
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        if sample_weight is not None:
-            y = y[np.asarray(sample_weight) != 0]
-        return np.unique(y) if len(y) else None
-
-    def _joint_outcome(self, parts):
-        """Return the labels of several parts."""
-        if len({isinstance(classes[0], str) for classes in parts}) > 1:  # NumPy would spell numbers
-            raise ValueError("labels are texts in one part and numbers in another")
-        return np.unique(np.concatenate(parts))
-
-    def _set_outcome(self, classes):
-        """Set the classes to the labels of all parts."""
-        with one_line_errors(self, classes):
-            classes = column_or_1d(classes)
-            check_classification_targets(classes)
-        classes = np.unique(classes)
-        if len(classes) < 2:
-            has = f"one, {classes[0]!r}" if len(classes) else "none"
-            raise ValueError(f"{type(self).__name__} needs at least two classes; classes has {has}")
-        self.classes_ = classes
-
-    def _require_rows(self, sizes):
-        """Raise where a class has no row."""
-        if not (sizes > 0).all():
-            missing = self.classes_[int(np.argmin(sizes))]
-            raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
-
-
-class RidgeShell:
-    """One random layer and one ridge regression, whatever the targets; not for direct use."""
-
-    _capabilities = Capabilities(exact_search=True)
-
-    _parameter_constraints = {
-        "n_hidden": [Interval(Integral, 1, None, closed="left")],
-        "activation": [StrOptions(set(ACTIVATIONS)), callable],
-        "C": [Interval(Real, 0, np.inf, closed="right"), StrOptions({"loo"})],
-        "bias_scale": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-
-    # Whether [x] is among the features, the type of the design matrix, what C is multiplied by.
-    _direct_link: called_by_search = True
-    _dtype: called_by_search = np.float64
-    _C_factor: called_by_search = 1.0
-    # Whether smaller networks are the first columns of larger ones, in which parameter they
-    # differ, and how many columns one more of it adds.
-    _is_nested: called_by_search = True
-    _nested_parameter: called_by_search = "n_hidden"
-    _columns_per_node: called_by_search = 1
-    # Parameters that only the row weights depend on, and the one that multiplies the penalty.
-    _weight_parameters: called_by_search = ()
-    _penalty_parameter: called_by_search = None
 
     # -- what the roots decide ---------------------------------------------------------
 
@@ -537,11 +421,6 @@ class RidgeShell:
         weight = float(getattr(self, self._penalty_parameter))
         return weight * self._penalty_term(design.whole(), rows)
 
-    @called_by_search
-    def _penalty_term(self, M, rows):
-        """Return the matrix that ``_penalty_parameter`` multiplies, for a design matrix."""
-        raise NotImplementedError
-
     @bypassed_by_search
     @bypassed_in_parts
     def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
@@ -590,6 +469,121 @@ class RidgeShell:
             return namespace(X).concatenate([(M @ beta).real for _, M in self._design(X)])
 
 
+class FamilyClassifier(ClassifierMixin, FamilyMember):
+    """The root of every classifier of the family."""
+
+    @called_by_search
+    @bypassed_in_parts
+    def _check_training(self, X, y, sample_weight=None):
+        """Check what fit was given; forget of how many rows an earlier sample was."""
+        for name in ("n_samples_seen_", "n_samples_fitted_"):
+            vars(self).pop(name, None)
+        on_device = takes_tensor(self, X)
+        if not is_tensor(y):
+            require_labels(y)
+        with one_line_errors(self, X):
+            if on_device:
+                X = check_tensor(self, X, reset=True)
+                y = check_labels_of_tensor(y, X)
+            else:
+                X, y = self._validate_training(X, y)
+        return given_classes(type(self).__name__, X, y, sample_weight)
+
+    @called_by_search
+    @bypassed_in_parts
+    def _validate_training(self, X, y):
+        """Return X and y as arrays the mathematics may trust."""
+        return validate_data(self, X, y, **ARRAY_CHECKS)
+
+    @bypassed_by_search
+    def _scores(self, X):
+        """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
+        raise NotImplementedError
+
+    @bypassed_by_search
+    def decision_function(self, X):
+        """Return the raw scores, linear in the one-hot targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes the second class's score less the first's, which is the ±1
+            regression's value; otherwise one score a class.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    @bypassed_by_search
+    def predict(self, X):
+        """Return the class of the largest score, the first of equal ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted class labels.
+        """
+        scores = self._scores(X)
+        is_second = scores.shape[1] == 1
+        best = namespace(scores).where(scores[:, 0] > 0, 1, 0) if is_second else scores.argmax(1)
+        return self.classes_[best if is_tensor(self.classes_) else to_host(best)]
+
+    # -- rows that come in parts --------------------------------------------------------
+
+    def _rows_of(self, X, y, sample_weight):
+        """Return the rows of positive weight, their places among the classes, their weights."""
+        if not (isinstance(y, np.ndarray) and y.ndim == 1):  # the check itself takes its time
+            with one_line_errors(self, y):
+                y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        labels = encode_labels(y, self.classes_)
+        weight = weights_of_part(sample_weight, len(X))
+        present = weight > 0
+        if present.all():
+            return X, labels, weight
+        return X[present], labels[present], weight[present]
+
+    def _outcome_of_part(self, y, sample_weight):
+        """Return the labels of a part; None where all weights are zero."""
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        if sample_weight is not None:
+            y = y[np.asarray(sample_weight) != 0]
+        return np.unique(y) if len(y) else None
+
+    def _joint_outcome(self, parts):
+        """Return the labels of several parts."""
+        if len({isinstance(classes[0], str) for classes in parts}) > 1:  # NumPy would spell numbers
+            raise ValueError("labels are texts in one part and numbers in another")
+        return np.unique(np.concatenate(parts))
+
+    def _set_outcome(self, classes):
+        """Set the classes to the labels of all parts."""
+        with one_line_errors(self, classes):
+            classes = column_or_1d(classes)
+            check_classification_targets(classes)
+        classes = np.unique(classes)
+        if len(classes) < 2:
+            has = f"one, {classes[0]!r}" if len(classes) else "none"
+            raise ValueError(f"{type(self).__name__} needs at least two classes; classes has {has}")
+        self.classes_ = classes
+
+    def _require_rows(self, sizes):
+        """Raise where a class has no row."""
+        if not (sizes > 0).all():
+            missing = self.classes_[int(np.argmin(sizes))]
+            raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
+
+
 def one_hot_rows(X, labels, weight, n_classes):
     """Return rows as a fit's slots want them, all of them present."""
     rows = TrainingRows(X, labels, weight)
@@ -603,7 +597,7 @@ def _calibrates(estimator):
     return True
 
 
-class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
+class BaseRVFLClassifier(FamilyClassifier):
     """The networks of one random layer and one ridge regression, to write a variant from.
 
     By itself it is a plain RVFL network. A subclass fills the slots it differs in: ``_fit_rows``,
@@ -679,7 +673,7 @@ class BaseRVFLClassifier(RidgeShell, FamilyClassifier):
     """
 
     _parameter_constraints = {
-        **RidgeShell._parameter_constraints,
+        **FamilyMember._parameter_constraints,
         "output_bias": ["boolean"],
         "class_weight": [StrOptions(set(CLASS_COSTS)), dict, None],
         "calibrate": ["boolean"],
@@ -872,14 +866,14 @@ def _has_intervals(estimator):
     return True
 
 
-class BaseRVFLRegressor(RidgeShell, RegressorMixin, FamilyMember):
+class BaseRVFLRegressor(RegressorMixin, FamilyMember):
     """The networks of one random layer and one ridge regression on targets that are numbers.
 
     The output layer has a constant, which is not penalised: a shift of y shifts ``intercept_``
     and nothing else, and a constant y is predicted as it is.
     """
 
-    _parameter_constraints = {**RidgeShell._parameter_constraints, "intervals": ["boolean"]}
+    _parameter_constraints = {**FamilyMember._parameter_constraints, "intervals": ["boolean"]}
 
     output_bias = True  # the free constant, first in the design; no parameter
 
@@ -1074,7 +1068,9 @@ class WithGraph:
     def _penalty_parameter(self):
         return None if self.graph is None else "graph_weight"
 
+    @called_by_search
     def _penalty_term(self, M, rows):
+        """Return the matrix that ``_penalty_parameter`` multiplies, for a design matrix."""
         require_finite(M)
         require_squares(M)
         return graph_term(M, rows.labels, self.graph, rows.multiplicity)

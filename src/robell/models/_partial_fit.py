@@ -160,9 +160,26 @@ def take_part(model, X, y, classes, sample_weight):
 
 def remember(model, stream):
     """Store the rows seen so far, and forget what earlier ones were solved for."""
+    forget_solution(model)
+    model._stream = replace(stream, solved=False)
+
+
+def forget_solution(model):
+    """Forget the fitted attributes that are found from sums."""
     for name in SOLVED:
         vars(model).pop(name, None)
-    model._stream = replace(stream, solved=False)
+
+
+def ensure_solved(model):
+    """Find the output weights of the rows seen, where there are rows they do not know yet."""
+    stream = vars(model).get("_stream")
+    if stream is not None and not stream.solved:
+        try:
+            model._solve(stream.state)
+        except BaseException:
+            forget_solution(model)  # a part of it may be set
+            raise
+        stream.solved = True
 
 
 def _is_usable(model, X):
@@ -237,21 +254,14 @@ class Streaming:
         """Find what a stream has not been solved for; asked only where an attribute is missing."""
         if name in SOLVED:
             try:
-                self._ensure_solved()
+                ensure_solved(self)
             except ValueError as error:  # hasattr knows AttributeError only
                 raise AttributeError(f"{type(self).__name__} has no {name} yet: {error}") from error
         return object.__getattribute__(self, name)
 
     def _scores(self, X):
-        self._ensure_solved()
+        ensure_solved(self)
         return super()._scores(X)
-
-    def _ensure_solved(self):
-        """Find the output weights of the rows seen, where there are rows they do not know yet."""
-        stream = vars(self).get("_stream")
-        if stream is not None and not stream.solved:
-            self._solve(stream.state)
-            stream.solved = True
 
     def _solve(self, state):
         """Set the attributes named in SOLVED to those of the rows seen."""

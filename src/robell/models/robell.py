@@ -317,13 +317,7 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         self.membership_error_ = prepared.in_order_given(error, 0.0)
         self.class_probability_ = prepared.in_order_given(found.class_probability, np.nan)
         self.radius_ = prepared.in_order_given(found.radius, np.nan)
-        return self._with_cost(prepared, found.membership)
-
-    @called_by_search
-    @bypassed_in_parts
-    def _with_cost(self, prepared, membership):
-        cost = super()._fit_weights(prepared)
-        membership = beside(membership, prepared.rows.X)
+        cost, membership = super()._fit_weights(prepared), beside(found.membership, rows.X)
         return membership if cost is None else cost * membership
 
     @called_by_search
@@ -372,18 +366,13 @@ class WeighedByKernel(LeftOutInFolds):
         setting = {name: getattr(self, name) for name in self._weight_parameters}
         ((found, width),) = self._weighed(prepared.rows, [setting], {})
         self._remember_weights(prepared, found, width)
-        return self._with_cost(prepared, found.importance)
+        cost = super()._fit_weights(prepared)
+        return found.importance if cost is None else cost * found.importance
 
     def _importances(self, prepared, settings, statistics):
         cost = super()._fit_weights(prepared)
         for found, _ in self._weighed(prepared.rows, settings, statistics):
             yield found.importance if cost is None else cost * found.importance
-
-    @called_by_search
-    @bypassed_in_parts
-    def _with_cost(self, prepared, importance):
-        cost = super()._fit_weights(prepared)
-        return importance if cost is None else cost * importance
 
     @called_by_search
     def _weighed(self, rows, settings, statistics):

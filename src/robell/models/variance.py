@@ -23,7 +23,12 @@ from robell._core.ridge.scatter import (
 from robell._core.ridge.solve import solve_ridge
 from robell._core.ridge.state import solve, summed_equations
 from robell._core.ridge.twins import find_twins
-from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
+from robell.models._estimator import (
+    PAPER_C,
+    BaseRVFLClassifier,
+    Capabilities,
+    called_by_search,
+)
 from robell.models._partial_fit import Found, StreamingMixin, needs_sample
 
 
@@ -163,6 +168,7 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
             return group, len(places)
         return np.zeros(len(rows.labels), np.intp), 1
 
+    @called_by_search
     def _penalty_term(self, M, rows):
         design = RowBlocks(lambda some: M[some], *M.shape)
         return scatter_of(design, *self._groups(rows), rows.multiplicity).matrix

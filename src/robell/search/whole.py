@@ -19,7 +19,7 @@ from robell._core.array import in_double_precision
 from robell._core.layers.features import RowBlocks, design_matrix, hidden_output, rows_per_block
 from robell._core.ridge.lapack import add_gram, aligned
 from robell._core.ridge.sweep import NestedRidge, with_targets
-from robell.models._estimator import BaseRVFLRegressor, RidgeShell, first_foreign
+from robell.models._estimator import BaseRVFLRegressor, FamilyMember, first_foreign
 from robell.search.solutions import reach
 
 KEEP_ELEMENTS = 1 << 25  # numbers in the features of all rows, of all groups together
@@ -155,9 +155,9 @@ def _only_of_the_layer(task, model, prepared, train):
     if task.device is not None or (isinstance(task.base, Pipeline) and len(task.base.steps) > 1):
         return False
     slots = first_foreign(model, "called_by_search")
-    own = type(model)._features is RidgeShell._features and not slots
+    own = type(model)._features is FamilyMember._features and not slots
     drawn_alike = model.random_state is not None and not callable(model.activation)
-    as_given = type(model)._fit_rows is RidgeShell._fit_rows and len(prepared.T) == len(train)
+    as_given = type(model)._fit_rows is FamilyMember._fit_rows and len(prepared.T) == len(train)
     return own and drawn_alike and as_given
 
 

@@ -13,7 +13,7 @@ from robell._core.ridge.calibrate import BEFORE_TIE
 from robell.models._estimator import (
     BaseRVFLClassifier,
     BaseRVFLRegressor,
-    RidgeShell,
+    FamilyMember,
     first_foreign,
 )
 from robell.persist.onnx.nodes import NotConvertible
@@ -54,7 +54,7 @@ def _features_of(model):
     from robell.models.privileged import KernelRVFLPlusClassifier
 
     makers = {
-        RidgeShell._features: _plain,
+        FamilyMember._features: _plain,
         NeuroFuzzyRVFLClassifier._features: _fuzzy,
         MultiViewRVFLClassifier._features: _views,
         KernelRVFLPlusClassifier._features: _kernel,
