@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 from robell._core.labels.cuts import operating_points
-from robell.decisions.measures import (
+from robell.decisions.assess import (
     average_precision,
     calibration_bins,
     calibration_error,

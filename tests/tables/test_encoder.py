@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from robell import NoiseRobustRVFLClassifier, TableEncoder
+from robell.tables.columns import apply_words, learn_words
 from robell.tables.dates import read_dates
 from robell.tables.read import read_table
-from robell.tables.words import apply_words, learn_words
 
 WORDS = np.array(["red", "green", "blue", "fast", "slow", "new", "used", "cheap", "large", "small"])
 WORDS = np.append(WORDS, ["oak", "pine"])
@@ -257,5 +257,5 @@ def test_words_are_the_directions_of_largest_variance():
     centred = space - space.mean(axis=0)
     u, s, _ = np.linalg.svd(centred, full_matrices=False)
     expected = u[:, :3] * s[:3] / np.sqrt((s[:3] ** 2).sum() / 400)
-    found = apply_words(plan, texts, np.zeros(400, bool))[:, :3]
+    found = apply_words(plan, texts)[:, :3]
     np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-8)

@@ -186,7 +186,7 @@ def run(options, arguments):
     if options.privileged:
         raise OptionError("--privileged is for columns of numbers: it needs --plain")
     from robell.decisions.data import table_files
-    from robell.decisions.output import write_report
+    from robell.decisions.page import write_report
     from robell.decisions.run import fit_table
     from robell.models._thresholds import rule_of
 
@@ -224,7 +224,7 @@ def run(options, arguments):
 def _checked_outputs(options, files):
     """Return where page and JSON go, if they are wanted; raise if an output may not be written."""
     from robell._tools.files import check_output
-    from robell.decisions.output import is_fit_file, report_paths
+    from robell.decisions.page import is_fit_file, report_paths
     from robell.persist.model_files import check_model_output
 
     check_model_output(options.out, files, options.force)

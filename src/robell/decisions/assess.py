@@ -5,27 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
 from robell._core.labels.cuts import counts_at_cuts, operating_points
-from robell._core.labels.link import posterior
-from robell.decisions.heldout import calibrate, cross_calibrated
-from robell.decisions.measures import (
-    Measured,
-    average_precision,
-    calibration_bins,
-    calibration_error,
-    counts_of,
-    cross_flagged,
-    measured,
-    resamples,
-    roc_area,
-    separations,
-)
-from robell.decisions.reasons import importances
+from robell.decisions.heldout import all_scores, cross_calibrated
 from robell.models._thresholds import Rule
 
 CURVE = 200  # points of a curve that are kept
 OFTEN = 3.0  # times as many predicted as labelled, from which on it is said
+RESAMPLES = 200
+COVERED = (2.5, 97.5)  # percentiles of an interval
+BINS = 10
+REPEATS = 3
+REPEATED_ROWS = 6_000  # rows up to which columns are shuffled several times
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value with the interval in which it would fall for 95 of 100 tables of the same kind."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,6 @@ class Assessment:
     importances: tuple[Importance, ...]
 
 
-def calibration_of(held, noise):
-    """Return slope and offsets for the scores of the final model, by all held-out rows."""
-    slope, offsets = calibrate(held.scores, held.codes, noise)
-    return slope / held.spread, offsets
-
-
 def decide(held, names, place, rule, noise, probability_of_label, corrected, seed):
     """Return what the threshold for the class at a place means; raise where none can be had.
 
@@ -121,6 +116,7 @@ def decide(held, names, place, rule, noise, probability_of_label, corrected, see
     flagged, found, share = counts_of(chosen, positive)
     many = counts_of(chosen, positive, draws)
     precision, recall = _ratio(found, flagged), _ratio(found, share)
+    false_alarms = _ratio(flagged - found, 1.0 - share)
     other = counts_of(chosen, probable)
     bins = calibration_bins(p, positive)
     return Decision(
@@ -138,7 +134,7 @@ def decide(held, names, place, rule, noise, probability_of_label, corrected, see
         ),
         roc_area=measured(roc_area(p, positive), roc_area(p, positive, draws)),
         points=_points(p, positive),
-        point=(float(recall[0]), float(precision[0]), _false_alarms(flagged, found, share)),
+        point=(float(recall[0]), float(precision[0]), float(false_alarms[0])),
         bins=tuple(bins),
         calibration_error=float(calibration_error(bins)),
     )
@@ -146,10 +142,6 @@ def decide(held, names, place, rule, noise, probability_of_label, corrected, see
 
 def _ratio(a, b):
     return np.divide(a, b, out=np.zeros_like(np.asarray(a, float)), where=np.asarray(b) > 0)
-
-
-def _false_alarms(flagged, found, share):
-    return float((flagged[0] - found[0]) / max(1.0 - share[0], 1e-12))
 
 
 def _points(p, positive):
@@ -222,8 +214,133 @@ def _class_scores(names, confusion, areas):
         yield ClassScore(name, int(n), areas[k], float(precision), float(right / max(n, 1)))
 
 
-def probable_labels(label_probability, noise, held, probability):
-    """Return P(true class | row, label) of held-out rows; from the noise where it is not known."""
-    if label_probability is not None:
-        return label_probability[held.places]
-    return posterior(probability, held.codes, noise)
+# -- columns that matter on the whole; for one row see models/_contributions.py ----------
+
+
+def importances(held, X, codes, n_classes, groups, positive_place, seed):
+    """Return by how much each group of columns, shuffled among held-out rows, lowers the score.
+
+    The score is the average precision of the positive class; of more than two classes, the mean
+    area under the ROC curves. Returns the score itself, and for each group the mean over folds and
+    repeats with its standard error.
+    """
+    rng = np.random.default_rng(seed)
+    repeats = REPEATS if len(X) <= REPEATED_ROWS else 1
+    base = _quality(held.scores, codes, n_classes, positive_place)
+    drops = np.zeros((len(groups), repeats))
+    for j, places in enumerate(groups):
+        for repeat in range(repeats):
+            scores = held.scores.copy()
+            for fold, model in enumerate(held.models):
+                if model is None:
+                    continue
+                hidden = held.folds == fold
+                rows = X[hidden].copy()
+                rows[:, places] = rows[rng.permutation(len(rows))][:, places]
+                scores[hidden] = all_scores(model, rows, n_classes) / held.spread
+            drops[j, repeat] = base - _quality(scores, codes, n_classes, positive_place)
+    return base, drops.mean(axis=1), drops.std(axis=1)
+
+
+def _quality(scores, codes, n_classes, positive_place):
+    if n_classes > 2:
+        return float(np.mean(separations(scores, codes)))
+    sign = 1.0 if positive_place else -1.0
+    return average_precision(sign * (scores[:, 1] - scores[:, 0]), codes == positive_place)
+
+
+# -- measures, with intervals ------------------------------------------------------------
+
+
+def average_precision(probability, positive, weight=None):
+    """Return the area under the curve of precision over recall, as sums over sorted rows.
+
+    ``weight`` may have a row for each of several resamples, which then get a value each.
+    """
+    order = np.argsort(-probability, kind="stable")
+    weight = np.ones(len(order)) if weight is None else np.asarray(weight, np.float64)
+    weight = np.atleast_2d(weight)[:, order]
+    of_class = weight * np.asarray(positive, np.float64)[order]
+    last = np.append(np.diff(probability[order]) != 0, True)
+    found = np.cumsum(of_class, axis=1)[:, last]
+    flagged = np.cumsum(weight, axis=1)[:, last]
+    step = np.diff(found, axis=1, prepend=0.0)
+    total = np.maximum(found[:, -1:], 1e-300)
+    values = (step / total * found / np.maximum(flagged, 1e-300)).sum(axis=1)
+    return float(values[0]) if len(values) == 1 else values
+
+
+def roc_area(probability, positive, weight=None):
+    """Return the area under the ROC curve: how often a positive row is ranked above another."""
+    order = np.argsort(probability, kind="stable")
+    weight = np.ones(len(order)) if weight is None else np.asarray(weight, np.float64)
+    weight = np.atleast_2d(weight)[:, order]
+    positive = np.asarray(positive, np.float64)[order]
+    of_class, others = weight * positive, weight * (1.0 - positive)
+    first = np.insert(np.diff(probability[order]) != 0, 0, True)
+    starts = np.flatnonzero(first)
+    mine = np.add.reduceat(of_class, starts, axis=1)
+    theirs = np.add.reduceat(others, starts, axis=1)
+    below = np.cumsum(theirs, axis=1) - 0.5 * theirs
+    totals = np.maximum(mine.sum(axis=1) * theirs.sum(axis=1), 1e-300)
+    values = (mine * below).sum(axis=1) / totals
+    return float(values[0]) if len(values) == 1 else values
+
+
+def resamples(n_rows, seed):
+    """Return how often each row occurs in each of many samples drawn with replacement."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(n_rows, np.full(n_rows, 1.0 / n_rows), size=RESAMPLES).astype(np.float32)
+
+
+def measured(value, values):
+    """Return a value with the interval of its resamples."""
+    low, high = np.percentile(values, COVERED)
+    return Measured(float(value), float(low), float(high))
+
+
+def cross_flagged(held, probability, positive, rule, fallback):
+    """Return which held-out rows are flagged by thresholds chosen without them."""
+    flagged = np.zeros(len(probability), bool)
+    for fold in np.unique(held.folds):
+        hidden = held.folds == fold
+        others = ~hidden
+        points = operating_points(probability[others], positive[others], np.ones(others.sum()))
+        chosen = rule.point(points)
+        reached = chosen or rule.kind != "precision"
+        flagged[hidden] = probability[hidden] >= (points[chosen, 0] if reached else fallback)
+    return flagged
+
+
+def counts_of(flagged, positive, weight=None):
+    """Return flagged, found and positive, as shares of the rows; for every resample of weights."""
+    weight = np.ones(len(flagged)) if weight is None else weight
+    weight = np.atleast_2d(weight)
+    total = weight.sum(axis=1)
+    positive = np.asarray(positive, np.float64)
+    return (
+        weight @ flagged / total,
+        weight @ (flagged * positive) / total,
+        weight @ positive / total,
+    )
+
+
+def calibration_bins(probability, positive):
+    """Return mean probability, share of positives and rows of bins of equally many rows."""
+    order = np.argsort(probability, kind="stable")
+    bins = [places for places in np.array_split(order, BINS) if len(places)]
+    positive = np.asarray(positive, np.float64)
+    return [(float(probability[b].mean()), float(positive[b].mean()), len(b)) for b in bins]
+
+
+def calibration_error(bins):
+    """Return the mean distance between probability and share over the bins."""
+    rows = sum(n for *_, n in bins)
+    return sum(abs(p - share) * n for p, share, n in bins) / rows
+
+
+def separations(probability, codes):
+    """Return the area under the ROC curve of each class against the others."""
+    return [
+        float(roc_auc_score(codes == k, probability[:, k])) for k in range(probability.shape[1])
+    ]

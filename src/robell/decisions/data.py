@@ -15,8 +15,7 @@ from robell._tools.text import counted, said
 from robell.scale.batches import find_files
 from robell.tables.encoder import TableEncoder
 from robell.tables.numerals import number, plain_number
-from robell.tables.read import read_table
-from robell.tables.read_parts import read_tables, table_parts
+from robell.tables.read import read_table, read_tables, table_parts
 from robell.tables.sample import MAX_ROWS, sample_places
 from robell.tables.target import find_column, read_labels
 

@@ -16,7 +16,7 @@ from robell.scale.files import prediction_file
 from robell.tables.drift import REORDERED, DriftMeter, missing_columns
 from robell.tables.encoder import TableEncoder
 from robell.tables.raw import number_cell
-from robell.tables.read_parts import table_parts
+from robell.tables.read import table_parts
 
 METERED = 2_048  # rows of a part by which drift is measured, evenly spaced
 SHOWN_VALUE = 30  # characters of a cell among the reasons

@@ -13,9 +13,9 @@ from sklearn.pipeline import Pipeline
 
 from robell._tools.progress import Progress
 from robell._tools.text import said
-from robell.decisions.assess import Assessment, assess, calibration_of, decide
+from robell.decisions.assess import Assessment, assess, decide
 from robell.decisions.data import Training, read_training
-from robell.decisions.heldout import hold_out
+from robell.decisions.heldout import calibrate, hold_out
 from robell.labels.judge import judge_labels
 from robell.models._thresholds import rule_of
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
@@ -239,10 +239,10 @@ def _fit(training: Training, model: Any, place: int, rule: Any, corrected: bool,
     decision = None
     if len(names) == 2:
         decision = decide(held, names, place, rule, noise, probability, corrected, seed)
-    slope, offsets = calibration_of(held, noise if corrected else None)
+    slope, offsets = calibrate(held.scores, held.codes, noise if corrected else None)
     threshold = 0.5 if decision is None else decision.threshold
     final = ThresholdClassifier(
-        model, threshold=threshold, slope=slope, offsets=offsets,
+        model, threshold=threshold, slope=slope / held.spread, offsets=offsets,
         positive=None if decision is None else training.classes[place].item(),
     )._keep(fitted)  # fmt: skip
     groups = training.encoder.groups_

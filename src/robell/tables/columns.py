@@ -1,21 +1,22 @@
 """Columns of text turned into numbers for a model, with a note on what was done to each.
 
 What a column needs to be turned into numbers again, when new rows come, is learnt once and kept as
-its plan: a dict of plain values, which any model file can hold.
+its plan: a dict of plain values, which any model file can hold. Whoever wants to know what a column
+is, how its cells are read and which are missing, asks the plan.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from robell._tools.text import counted, said
-from robell.tables.categories import apply_categories, learn_categories, learn_text
+from robell._tools.text import counted, number_text, percent, said
 from robell.tables.dates import ISO, read_date, read_dates
-from robell.tables.identifiers import is_identifier
-from robell.tables.numbers import apply_numbers, learn_numbers
 from robell.tables.numerals import floats_written, plain_floats, read_numbers, spells_number
 from robell.tables.raw import number_cell
 
@@ -26,6 +27,9 @@ _MISSING_AMONG_NUMBERS = {"-", "--", "---", ".", "..", "*", "n.a.", "N.A.", "n. 
 _MISSING_AMONG_NUMBERS |= {"#NA", "#NV", "#VALUE!", "#DIV/0!", "#REF!", "none", "Null", "nil"}
 FEW_ODD = 0.05  # share of cells up to which a few that are no numbers are taken as missing
 TEXT_COLUMNS = 10  # of numbers that stand for one column of words, at the most
+
+
+# -- a column ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
         present = column.values[~missing]
         if not n_missing and (present == present[0]).all():
             return left_out(f"every row has the same value, {said(number_cell(present[0]), 30)}")
-        return _learn_numbers(column, missing, rows, present, "number")
+        return learn_numbers(column, missing, rows, present, "number")
     present = [cell for cell, gone in zip(column.cells, missing, strict=True) if not gone]
     distinct = len(set(present))
     if distinct == 1 and not n_missing:
@@ -119,14 +123,14 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
     if strange:
         return _learn_without(column, strange, present, rows, delimiter)
     if values is not None:
-        return _learn_numbers(column, missing, rows, values, how)
+        return learn_numbers(column, missing, rows, values, how)
     if distinct == len(present) > 1:
         plan, note = learn_text(column.name, missing, present, text_columns)
     else:
         plan, note = learn_categories(column.name, missing, present, odd, text_columns)
     if plan is None:
         return left_out(note)
-    return plan | {"declared": column.kind == "text"}, ColumnNote(**note)
+    return plan | {"declared": column.kind == "text"}, note
 
 
 def _learn_without(column, strange, present, rows, delimiter):
@@ -141,28 +145,13 @@ def _learn_without(column, strange, present, rows, delimiter):
     return plan, replace(note, done=done)
 
 
-def _learn_numbers(column, missing, rows, present, how):
-    if not _is_date(how) and is_identifier(column.name, present, rows[~missing]):
-        why = "left out: looks like an identifier, a different number in each row"
-        return None, ColumnNote(column.name, "left out", int(missing.sum()), why)
-    values = np.full(len(missing), np.nan)
-    values[~missing] = present
-    plan, note = learn_numbers(column.name, values, how, _is_date(how))
-    return plan, ColumnNote(**note)
-
-
-def _is_date(how):
-    return how.startswith("date")
-
-
 def apply_plan(plan, column):
     """Turn the cells of a column into numbers in the way that was learnt from others."""
     found, unknown = read_cells(plan, column)
     if plan["kind"] in ("number", "date"):
         values, matrix = apply_numbers(plan, found)
     else:
-        missing = np.fromiter((text is None for text in found), bool, len(found))
-        (values, matrix), unknown = apply_categories(plan, found, missing)
+        values, matrix, unknown = apply_categories(plan, found)
     levels = tuple(plan.get("levels", ()))
     return Used(plan["name"], plan["kind"], column.cells, values, levels, matrix, unknown)
 
@@ -249,3 +238,372 @@ def _mixed(present, odd):
         f"mixed: {counted(len(present) - len(odd), 'cell')} of numbers, {len(odd):,} {is_are} "
         f"({', '.join(commonest)}); "
     )
+
+
+# -- columns that only name the rows, such as running numbers, which no model should learn from
+
+_NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_IDENTIFYING = {"id", "ids", "uuid", "guid", "key", "pk", "index", "number", "no", "nr"}
+DENSE_ROWS = 30  # from so many rows on, different numbers that fill their range are counted ones
+DENSE = 2.5  # numbers of the range for each row
+
+
+def is_identifier(name, values, rows):
+    """Say whether numbers identify rows: whole, all different, and counting them or named so.
+
+    Numbers that measure something and all differ are spread over a range many times as wide as
+    there are rows; numbers that fill their range were counted, in whatever order they stand.
+    """
+    if not np.isfinite(values).all() or not (values == np.round(values)).all():
+        return False
+    if len(values) < 2 or len(np.unique(values)) < len(values):
+        return False
+    counts_rows = len(np.unique(values - rows)) == 1
+    fills_range = len(values) >= DENSE_ROWS and np.ptp(values) < DENSE * len(values)
+    words = {word.lower() for word in _NAME_WORDS.findall(name)}
+    return bool(counts_rows or fills_range or words & _IDENTIFYING)
+
+
+# -- numbers and dates: gaps filled, standardised, times of day on a circle --------------
+
+INDICATED = 0.05  # share of missing cells above which one more column says where they were
+LONG_TAIL = 6.0  # standard deviations
+LARGEST = 1e100  # standard deviations that a number may be away; beyond, products overflow
+CIRCLE = ("sine of the time of day", "cosine of the time of day")
+
+
+def learn_numbers(column, missing, rows, present, how):
+    """Return the plan for numbers or dates, and a ColumnNote; no plan where they say nothing."""
+    name, is_date = column.name, how.startswith("date")
+    values = np.full(len(missing), np.nan)
+    values[~missing] = present
+    infinite = np.isinf(values)
+    values[infinite] = np.nan
+    gone = np.isnan(values)
+    known = values[~gone]
+    n_missing = int(gone.sum())
+
+    def left_out(why):
+        return None, ColumnNote(name, "left out", n_missing, f"left out: {why}")
+
+    if not is_date and is_identifier(name, present, rows[~missing]):
+        return left_out("looks like an identifier, a different number in each row")
+    if not len(known):
+        return left_out("it holds no finite value")
+    if known.min() == known.max() and not n_missing:
+        return left_out("constant")
+    kind = "date" if is_date else "number"
+    plan = {"kind": kind, "name": name, "how": how, "median": _median(known)}
+    done = [f"read as a {how}" if not is_date else f"read as a {how}, in days"]
+    if infinite.any():
+        done.append(f"{counted(int(infinite.sum()), 'infinite value')} taken as missing")
+    if n_missing:
+        shown = "the middle date" if is_date else f"the median, {number_text(plan['median'])}"
+        done.append(f"missing cells filled with {shown}")
+    plan["tails"] = None if is_date else _learn_tails(known, plan["median"])
+    if plan["tails"]:
+        done.append("long tails drawn in")
+    plan["value"] = _learn_scale(_drawn_in(np.where(gone, plan["median"], values), plan["tails"]))
+    if n_missing > INDICATED * len(values) or known.min() == known.max():
+        plan["missing"] = _learn_scale(gone.astype(float))
+        if plan["missing"]:
+            done.append("one more column says where they were")
+    plan["range"] = [float(known.min()), float(known.max())]
+    if is_date and np.any(known % 1.0):
+        plan["circle"] = True
+        done.append("two more columns hold the time of day")
+    plan["names"] = [name] if plan["value"] else []
+    plan["names"] += [f"{name} missing"] if plan.get("missing") else []
+    plan["names"] += [f"{name} {part}" for part in CIRCLE] if plan.get("circle") else []
+    if not plan["names"]:
+        return left_out("its values differ by less than numbers of their size can tell")
+    return plan, ColumnNote(name, kind, n_missing, "; ".join(done))
+
+
+def apply_numbers(plan, values):
+    """Return the numbers, NaN where missing, and the matrix that a model gets."""
+    values = np.where(np.isinf(values), np.nan, values)
+    gone = np.isnan(values)
+    filled = np.where(gone, plan["median"], values)
+    drawn = _drawn_in(filled, plan["tails"])
+    parts = [_standardised(drawn, plan["value"])] if plan["value"] else []
+    if plan.get("missing"):
+        parts.append(_standardised(gone.astype(float), plan["missing"]))
+    if plan.get("circle"):
+        angle = 2.0 * np.pi * (filled % 1.0)
+        parts += [np.where(gone, 0.0, np.sin(angle)), np.where(gone, 0.0, np.cos(angle))]
+    return values, np.column_stack(parts)
+
+
+def _learn_tails(known, median):
+    """Return centre and width of numbers with long tails, None for others.
+
+    Long are tails that reach farther than so many standard deviations from the mean: such a
+    deviation is that of a few rows, and leaves next to no room for all others.
+    """
+    largest = float(np.abs(known).max()) or 1.0
+    scaled = known / largest
+    deviation = float(scaled.std())
+    if np.abs(scaled - scaled.mean()).max() <= LONG_TAIL * deviation or deviation < 1e-12:
+        return None
+    low, high = np.percentile(scaled, [25, 75])
+    width = (high - low) / 2 or float(np.abs(scaled - median / largest).mean())
+    return [median, width * largest] if width * largest > 0 else None
+
+
+def _drawn_in(values, tails):
+    """Return asinh((v - centre) / width): nearly linear within the width, logarithmic beyond."""
+    if tails is None:
+        return values
+    centre, width = tails
+    with np.errstate(over="ignore"):
+        scaled = values / width - centre / width
+    return np.arcsinh(np.clip(scaled, -1e300, 1e300))
+
+
+def _median(known):
+    """Return the median, also of numbers so large that the sum of two overflows."""
+    scale = 4.0 if np.abs(known).max() > 1e300 else 1.0
+    return float(np.median(known / scale)) * scale
+
+
+def _learn_scale(values):
+    """Return what makes mean 0 and standard deviation 1 of values; None where all are equal."""
+    shift = 0.0
+    for _ in range(2):
+        largest = float(np.abs(values - shift).max())
+        if largest == 0:
+            return None
+        scaled = (values - shift) / largest  # squares of very large or small ones would overflow
+        mean = float(scaled.mean())
+        deviation = float(np.sqrt(np.mean((scaled - mean) ** 2)))
+        if deviation > 1e-12:
+            return {"shift": shift, "largest": largest, "mean": mean, "deviation": deviation}
+        if shift or values.min() == 0 or not (values == np.round(values)).all():
+            return None  # the differences are rounding
+        shift = float(values.min())  # codes of many digits: exact in whole numbers
+    return None
+
+
+def _standardised(values, scale):
+    """Return values as they were scaled by :func:`_learn_scale`."""
+    with np.errstate(over="ignore"):
+        scaled = ((values - scale["shift"]) / scale["largest"] - scale["mean"]) / scale["deviation"]
+    return np.clip(scaled, -LARGEST, LARGEST)
+
+
+# -- categories: common levels as columns of 0 and 1 -------------------------------------
+
+MOST_LEVELS = 20
+LEAST_SHARE = 0.01  # of the rows; rarer levels of a category are taken together
+LEAST_COUNT = 3  # rows; the same
+POOLED_SHARE = 0.1  # of the rows with a value: where more have a rare level, words are looked at
+OTHER, NO_VALUE = "(other)", "(missing)"
+
+
+def learn_categories(name, missing, present, odd, text_columns):
+    """Return the plan for a category and its note; None and the reason if it says nothing."""
+    counts = Counter(present)
+    least = max(LEAST_COUNT, LEAST_SHARE * len(missing))
+    common = [level for level, count in counts.most_common(MOST_LEVELS) if count >= least]
+    pooled = len(counts) - len(common)
+    n_other = len(present) - sum(counts[level] for level in common)
+    words = None
+    if pooled > MOST_LEVELS and n_other > POOLED_SHARE * len(present):
+        words = learn_words(counts, len(missing), text_columns)
+    levels = [*common, *([OTHER] if n_other else []), *([NO_VALUE] if missing.any() else [])]
+    plan = {"kind": "category", "name": name, "levels": levels, "has_other": bool(n_other)}
+    plan["has_missing"] = bool(missing.any())
+    sizes = [*(counts[level] for level in common), *([n_other] if n_other else [])]
+    plan["second"] = (len(missing) - sizes[0]) / len(missing) if len(levels) == 2 else 0.0
+    if words is not None:
+        plan |= {"kind": "text", "words": words}
+    plan["names"] = _level_names(plan)
+    if not plan["names"]:
+        return None, (
+            f"{odd}text of {counted(len(counts), 'value')}, none of which is in "
+            f"{percent(LEAST_SHARE)} of the rows"
+        )
+    done = f"{odd}read as a category of {counted(len(counts), 'level')}"
+    if pooled:
+        done += f"; the {pooled:,} rarest taken together"
+    if words is not None:
+        done += f", {_say_words(words)}"
+    if missing.any():
+        done += "; missing as a level of its own"
+    return plan, ColumnNote(name, plan["kind"], int(missing.sum()), done)
+
+
+def learn_text(name, missing, present, text_columns):
+    """Return the plan for free text, different in each row, and its note; None and the reason."""
+    spaced = sum(any(sign.isspace() for sign in cell) for cell in present)
+    words = None
+    if 2 * spaced > len(present):  # codes without spaces name the rows, whatever they are made of
+        words = learn_words(Counter(present), len(missing), text_columns)
+    if words is None:
+        return None, "looks like an identifier or free text, different in each row"
+    levels = [OTHER, *([NO_VALUE] if missing.any() else [])]
+    plan = {"kind": "text", "name": name, "levels": levels, "has_other": True, "words": words}
+    plan |= {"has_missing": bool(missing.any()), "second": float(missing.mean())}
+    plan["names"] = _level_names(plan)
+    done = f"read as text, different in each row: {_say_words(words)}"
+    if missing.any():
+        done += "; one more column says where it is missing"
+    return plan, ColumnNote(name, plan["kind"], int(missing.sum()), done)
+
+
+def _say_words(words):
+    columns = counted(len(words["names"]), "column")
+    if not len(words["tokens"]):
+        return f"{columns} for how often each occurs"
+    often = ", how often each occurs among them" if words["hashes"] is not None else ""
+    return f"{columns} for its {counted(len(words['tokens']), 'common word')}{often}"
+
+
+def _level_names(plan):
+    """Return the names of the columns that a model gets; one is enough for two levels."""
+    levels = plan["levels"]
+    shown = levels[1:] if len(levels) == 2 else levels if len(levels) > 2 else []
+    names = [f"{plan['name']}={level}" for level in shown]
+    if "words" in plan:
+        names += [f"{plan['name']} {name}" for name in plan["words"]["names"]]
+    return names
+
+
+def apply_categories(plan, texts):
+    """Return places among the levels, the matrix that a model gets, and how many levels are new."""
+    levels, n_common = plan["levels"], len(plan["levels"])
+    n_common -= plan["has_other"] + plan["has_missing"]
+    places = {level: place for place, level in enumerate(levels[:n_common])}
+    other = n_common if plan["has_other"] else -1
+    places[None] = n_common + plan["has_other"] if plan["has_missing"] else -1
+    values = np.fromiter((places.get(text, other) for text in texts), np.intp, len(texts))
+    n = len(levels)
+    parts = []
+    if n == 2:
+        # A level that the fit has not seen is between the two, as near to each as it is common.
+        parts.append(np.where(values < 0, plan["second"], values == 1)[:, None].astype(float))
+    elif n > 2:
+        parts.append((values[:, None] == np.arange(n)).astype(float))
+    if "words" in plan:
+        parts.append(apply_words(plan["words"], texts))
+    unknown = sum(
+        v < 0 and text is not None for v, text in zip(values.tolist(), texts, strict=True)
+    )
+    return values, np.hstack(parts), unknown
+
+
+# -- words ----------------------------------------------------------------------------
+# The common words of the texts span a space of indicators, each weighted by its rarity log(n / n_w)
+# and every text scaled to length one. Of that space the directions of largest variance are kept
+# (latent semantic analysis): texts that share words get similar numbers. One more column says how
+# often a text occurs, on a logarithmic scale. No label is looked at.
+
+MOST_TOKENS = 300
+LEAST_WORD_SHARE = 0.005  # of the rows in which a word must occur
+MOST_SHARE = 0.95  # a word in more rows than that says little
+MOST_COUNTED = 20_000  # texts whose frequency is kept
+MOST_READ = 400  # characters of a text that are read
+ROWS_A_COLUMN = 50  # no more columns than one for so many rows
+_TOKEN = re.compile(r"[^\W\d_]{2,}|\d+")
+
+
+def tokens_of(text):
+    """Return the words and numbers of a text, each once, in small letters."""
+    return set(_TOKEN.findall(text[:MOST_READ].casefold()))
+
+
+def learn_words(counts, n_rows, most):
+    """Return what turns texts into numbers; None if they share no words and occur equally often.
+
+    ``counts`` says how many of the rows have each text.
+    """
+    most = max(1, min(most, n_rows // ROWS_A_COLUMN))
+    of_text = {text: tokens_of(text) for text in counts}
+    frequency = Counter()
+    for text, tokens in of_text.items():
+        for token in tokens:
+            frequency[token] += counts[text]
+    least, largest = max(LEAST_COUNT, LEAST_WORD_SHARE * n_rows), MOST_SHARE * sum(counts.values())
+    kept = [(-n, token) for token, n in frequency.items() if least <= n <= largest]
+    tokens = [token for _, token in sorted(kept)[:MOST_TOKENS]]
+    plan = {"tokens": np.array(tokens, dtype=str), "hashes": None, "logs": None, "axes": None}
+    plan["rarity"] = np.array([np.log(n_rows / frequency[token]) for token in tokens])
+    if tokens:
+        _learn_axes(plan, list(counts), np.array(list(counts.values()), float), n_rows, most)
+    _learn_frequency(plan, counts, n_rows)
+    plan["names"] = [f"words {k + 1}" for k in range(0 if not tokens else plan["axes"].shape[1])]
+    if plan["hashes"] is not None:
+        plan["names"].append("frequency")
+    return plan if plan["names"] else None
+
+
+def _learn_axes(plan, texts, weight, n_rows, most):
+    """Keep the directions of largest variance, scaled to a total variance of one."""
+    space = _indicators(plan, texts).toarray()
+    mean = weight @ space / n_rows
+    spread = (space.T @ (space * weight[:, None])) / n_rows - np.outer(mean, mean)
+    values, axes = np.linalg.eigh(spread)
+    values, axes = values[::-1][:most], axes[:, ::-1][:, :most]
+    kept = values > 1e-9 * max(values[0], 1e-300)
+    axes = axes[:, kept]
+    largest = np.abs(axes).argmax(axis=0)
+    axes = axes * np.sign(axes[largest, np.arange(axes.shape[1])])  # one sign on every machine
+    plan["axes"] = axes / np.sqrt(max(values[kept].sum(), 1e-300))
+    plan["centre"] = mean @ plan["axes"]
+
+
+def _indicators(plan, texts):
+    """Return which of the common words each text holds, weighted and of length one."""
+    place = {token: k for k, token in enumerate(plan["tokens"].tolist())}
+    found = [[place[token] for token in tokens_of(text) if token in place] for text in texts]
+    lengths = [len(places) for places in found]
+    columns = np.fromiter((p for places in found for p in sorted(places)), np.intp, sum(lengths))
+    values = plan["rarity"][columns]
+    rows = np.repeat(np.arange(len(texts)), lengths)
+    norm = np.sqrt(np.bincount(rows, values**2, minlength=len(texts)))
+    values = values / np.maximum(norm, 1e-300)[rows]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    shape = (len(texts), len(place))
+    return csr_array((values, columns, starts), shape=shape)
+
+
+def _learn_frequency(plan, counts, n_rows):
+    """Keep how often the commonest texts occur, by their digests, where that differs."""
+    common = [(text, n) for text, n in counts.most_common(MOST_COUNTED) if n > 1]
+    if len({n for _, n in counts.items()}) < 2:
+        return
+    digests = np.array([_digest(text) for text, _ in common], np.int64)
+    order = np.argsort(digests)
+    plan["hashes"] = digests[order]
+    plan["logs"] = np.log2([n for _, n in common])[order]
+    every = np.array(list(counts.values()), float)
+    logs = np.log2(every)
+    mean = float(every @ logs / n_rows)
+    plan["often"] = [mean, float(np.sqrt(every @ (logs - mean) ** 2 / n_rows)) or 1.0]
+
+
+def _digest(text):
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def apply_words(plan, cells):
+    """Return the columns of numbers for the texts of some rows; zeros, the mean, where None."""
+    places = {text: k for k, text in enumerate(dict.fromkeys(c for c in cells if c is not None))}
+    texts = list(places)
+    columns = np.zeros((len(texts) + 1, len(plan["names"])))  # the last row: missing
+    n_axes = 0
+    if plan["axes"] is not None:
+        n_axes = plan["axes"].shape[1]
+        for start in range(0, len(texts), 1 << 14):
+            part = slice(start, min(start + (1 << 14), len(texts)))
+            columns[part, :n_axes] = _indicators(plan, texts[part]) @ plan["axes"] - plan["centre"]
+    if plan["hashes"] is not None:
+        mean, deviation = plan["often"]
+        digests = np.fromiter((_digest(text) for text in texts), np.int64, len(texts))
+        at = np.minimum(np.searchsorted(plan["hashes"], digests), max(len(plan["hashes"]) - 1, 0))
+        known = plan["hashes"][at] == digests if len(plan["hashes"]) else np.zeros(len(at), bool)
+        logs = np.where(known, plan["logs"][at], 0.0) if len(plan["hashes"]) else np.zeros(len(at))
+        columns[: len(texts), n_axes] = (logs - mean) / deviation
+    return columns[[places.get(cell, -1) for cell in cells]]

@@ -9,8 +9,7 @@ import numpy as np
 
 from robell._tools.text import said
 from robell.persist.onnx.nodes import NotConvertible
-from robell.tables.columns import missing_texts
-from robell.tables.numbers import LARGEST, _standardised
+from robell.tables.columns import LARGEST, _standardised, missing_texts
 
 FAR_OUT = 1e100  # from where on asinh is a logarithm to the last digit, and squares may overflow
 
@@ -112,7 +111,7 @@ def _drawn_in(graph, values, plans, having):
 
 
 def _scaled(graph, values, plans, having):
-    """Return values as ``tables/numbers.py`` scales them, operation by operation."""
+    """Return values as ``tables/columns.py`` scales them, operation by operation."""
     for kind, name in (("Sub", "shift"), ("Div", "largest"), ("Sub", "mean"), ("Div", "deviation")):
         constants = np.array([[plans[k]["value"][name] for k in having]])
         values = graph.node(kind, values, constants)
