@@ -74,7 +74,7 @@ examples:
       --param n_hidden=200 --param kernel_width=scale --seed 1
 """
 WHEN_STOPPED = NOTHING_WRITTEN
-RAW_ONLY = ("cost_fn", "cost_fp", "precision", "recall", "budget", "positive", "report")
+RAW_ONLY = ("cost_fn", "cost_fp", "precision", "recall", "budget", "positive", "report", "reviewed")
 
 
 def expected_errors():
@@ -151,6 +151,14 @@ def _add_table(command):
         action="store_true",
         help="labels that differ only in capitals or spaces are different classes",
     )
+    group.add_argument(
+        "--reviewed",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="reviews of rows of this table, whose labels are then right where labels are judged "
+        "(default: the NAME-review.csv that robell apply has written beside the table)",
+    )
     add_text(group)
     group.add_argument(
         "--report", metavar="PREFIX", help="the beginning of the names of page and JSON"
@@ -180,9 +188,12 @@ def run(options, arguments):
     from robell.decisions.data import table_files
     from robell.decisions.output import write_report
     from robell.decisions.run import fit_table
+    from robell.labels.review.review import beside
 
     with table_files(options.data) as files:
         paths = _checked_outputs(options, files)
+        if options.reviewed is None:
+            options.reviewed = [log for file in files for log in beside(file, options.target)]
         result = fit_table(
             files,
             options.target,
@@ -197,6 +208,7 @@ def run(options, arguments):
             drop=options.ignore,
             classes=options.classes,
             keep_spelling=options.keep_spelling,
+            reviewed=options.reviewed,
             encoding=options.encoding,
             delimiter=options.delimiter,
             memory=memory_left(options.memory, _packages_for(files, options)),
