@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robell import apply_review, audit
+from robell import apply_review, audit, fit_table
 from robell._tools.files import FileError
 from robell.cli import main
 from robell.labels.review.review import fingerprints
@@ -330,6 +330,54 @@ def test_the_whole_loop_and_the_next_audit_knows_what_was_reviewed(capsys, tmp_p
     assert f"{n_reviewed} rows were reviewed before" in capsys.readouterr().out
     with pytest.raises(FileError, match="is a review of the column 'label', not of 'size'"):
         audit("clean.csv", "size", reviewed="clean-review.csv")
+
+
+@pytest.mark.parametrize("model", ["noise_robust", "rvfl"])
+def test_a_fit_knows_the_review_that_an_audit_knows(capsys, tmp_path, monkeypatch, model):
+    monkeypatch.chdir(tmp_path)
+    noisy_table(tmp_path / "t.csv")
+    frame = audit("t.csv", "label").to_frame()
+    n_suspects = int(frame["suspect"].sum())
+    frame.loc[: n_suspects - 3, "decision"] = "keep"  # all of them but two
+    frame.to_csv("reviewed.csv", index=False)
+    fit = ["fit", "t.csv", "--target", "label", "--model", model, "--no-report", "--force"]
+
+    def said(*options):
+        assert main([*fit, "--out", "m.skops", *options]) == 0
+        return capsys.readouterr()
+
+    assert f"{n_suspects} labels look wrong" in said().out
+    found = said("--reviewed", "reviewed.csv")
+    assert "2 labels look wrong" in found.out
+    assert f"{n_suspects - 2} labels reviewed before" in found.err
+    assert int(audit("t.csv", "label", reviewed="reviewed.csv").suspect.sum()) == 2
+    # What was settled counts in all that is said of labels, and the model is the same.
+    plain, known = (fit_table("t.csv", "label", reviewed=r) for r in ((), "reviewed.csv"))
+    assert known.noise_rate < plain.noise_rate
+    again = audit("t.csv", "label", reviewed="reviewed.csv")
+    np.testing.assert_allclose(known.noise_rate, again.noise_rate, atol=0.01)
+    scores = [r.model[-1].estimator_.decision_function(r.training.X) for r in (plain, known)]
+    np.testing.assert_array_equal(*scores)
+    # Commands find the log beside the table by themselves, if it is of this target.
+    assert main(["apply", "t.csv", "reviewed.csv", "--out", "t2.csv"]) == 0
+    fit[1] = "t2.csv"
+    assert "2 labels look wrong" in said().out
+    with pytest.raises(FileError, match="is a review of the column 'label', not of 'size'"):
+        fit_table("t.csv", "size", reviewed="reviewed.csv")
+    assert main(["audit", "t2.csv", "--target", "size", "--json", "-"]) == 0
+    assert '"rows_reviewed": 0' in capsys.readouterr().out
+
+
+def test_a_fit_of_a_table_too_large_to_look_up_says_that_it_passes_over_the_review(
+    tmp_path, monkeypatch
+):
+    noisy_table(tmp_path / "t.csv")
+    frame = audit(tmp_path / "t.csv", "label").to_frame()
+    frame.loc[0, "decision"] = "keep"
+    frame.to_csv(tmp_path / "reviewed.csv", index=False)
+    monkeypatch.setattr("robell.decisions.data.MAX_ROWS", 100)
+    result = fit_table(tmp_path / "t.csv", "label", reviewed=tmp_path / "reviewed.csv")
+    assert "the review was not used: the table has more than 100 rows" in result.notes
 
 
 def test_a_result_prints_in_one_line(tmp_path):

@@ -193,13 +193,15 @@ def run(options, arguments):
         )
         found, status, verdict = result.summary(), OK, ""
     else:
+        if options.reviewed is None:
+            options.reviewed = beside(options.data, options.target)
         result = audit(
             options.data,
             options.target,
             kind=options.kind or "auto",
             group=options.group,
             against=options.against,
-            reviewed=beside(options.data) if options.reviewed is None else options.reviewed,
+            reviewed=options.reviewed,
             **how,
         )
         status, verdict = _judged(result, options.fail_above)

@@ -75,7 +75,7 @@ examples:
 """
 WHEN_STOPPED = NOTHING_WRITTEN
 AIMS = ("cost_fn", "cost_fp", "precision", "recall", "budget")
-RAW_ONLY = (*AIMS, "positive", "report")
+RAW_ONLY = (*AIMS, "positive", "report", "reviewed")
 
 
 def expected_errors():
@@ -159,6 +159,14 @@ def _add_table(command):
         action="store_true",
         help="labels that differ only in capitals or spaces are different classes",
     )
+    group.add_argument(
+        "--reviewed",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="reviews of rows of this table, whose labels are then right where labels are judged "
+        "(default: the NAME-review.csv that robell apply has written beside the table)",
+    )
     add_text(group)
     group.add_argument(
         "--report", metavar="PREFIX", help="the beginning of the names of page and JSON"
@@ -188,12 +196,15 @@ def run(options, arguments):
     from robell.decisions.data import table_files
     from robell.decisions.page import write_report
     from robell.decisions.run import fit_table
+    from robell.labels.review.review import beside
     from robell.models._thresholds import rule_of
 
     aim = {name: getattr(options, name) for name in AIMS}
     rule_of(**aim, spelled=lambda name: f"--{name.replace('_', '-')}")  # before files are read
     with table_files(options.data) as files:
         paths = _checked_outputs(options, files)
+        if options.reviewed is None:
+            options.reviewed = [log for file in files for log in beside(file, options.target)]
         result = fit_table(
             files,
             options.target,
@@ -204,6 +215,7 @@ def run(options, arguments):
             drop=options.ignore,
             classes=options.classes,
             keep_spelling=options.keep_spelling,
+            reviewed=options.reviewed,
             encoding=options.encoding,
             delimiter=options.delimiter,
             memory=memory_left(options.memory, _packages_for(files, options)),

@@ -12,6 +12,7 @@ import numpy as np
 
 from robell._tools.files import FileError, copy_pipe
 from robell._tools.text import counted, said
+from robell.labels.review.review import fingerprints, read_reviews
 from robell.scale.batches import find_files
 from robell.tables.encoder import TableEncoder
 from robell.tables.numerals import number, plain_number
@@ -29,7 +30,8 @@ class Training:
     """Rows to fit: numbers, labels as places among `classes`, and what became of the rest.
 
     `n_rows` counts the rows of the source; `notes` are lines about rows and labels; `columns` hold
-    raw cells of some rows, by which the columns are described.
+    raw cells of some rows, by which the columns are described. `settled` says which labels a review
+    has decided upon.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Training:
     n_rows: int
     notes: tuple[str, ...]
     columns: list
+    settled: np.ndarray
 
 
 @contextmanager
@@ -71,22 +74,24 @@ def _named(copy):
 
 
 def read_training(data, target, *, drop=(), text=None, classes=False, keep_spelling=False,
-                  memory=2 << 30, seed=0):  # fmt: skip
+                  reviewed=(), memory=2 << 30, seed=0):  # fmt: skip
     """Read the rows to fit from files or a data frame; see :func:`robell.decisions.run.fit_table`.
 
     ``text`` are the encoding and the delimiter of text files, ``memory`` is what may be used.
     """
     text = text or {}
+    review = read_reviews(reviewed, target)
+    how = (target, drop, classes, keep_spelling, review, text, memory, seed)
     if hasattr(data, "columns"):
         table = read_table(data, max_rows=len(data) or 1, seed=seed)
-        return _training(table, None, target, drop, classes, keep_spelling, text, memory, seed)
+        return _training(table, None, *how)
     with table_files(data) as files:
-        how = {"encoding": "utf-8", "delimiter": None} | text
-        table = read_tables(files, target, **how, max_rows=MAX_ROWS, seed=seed)
-        return _training(table, files, target, drop, classes, keep_spelling, text, memory, seed)
+        as_text = {"encoding": "utf-8", "delimiter": None} | text
+        table = read_tables(files, target, **as_text, max_rows=MAX_ROWS, seed=seed)
+        return _training(table, files, *how)
 
 
-def _training(table, files, target, drop, classes, keep_spelling, text, memory, seed):
+def _training(table, files, target, drop, classes, keep_spelling, review, text, memory, seed):
     place = find_column(table, target)
     drop = _dropped(table, drop, target)
     labels = read_labels(table, place, keep_spelling=keep_spelling)
@@ -100,11 +105,20 @@ def _training(table, files, target, drop, classes, keep_spelling, text, memory, 
     notes = _notes(labels)
     if len(table.rows) == table.n_rows:
         X, codes = encoder._transform_columns(columns), labels.codes
+        settled = np.zeros(len(codes), bool)
+        if review.labels:
+            given = np.array(labels.classes, dtype=object)[codes]
+            settled = review.settles(fingerprints(table, place)[labels.kept], given)
+            reviewed = counted(int(settled.sum()), "label")
+            notes.append(f"{reviewed} reviewed before: right, where labels are judged")
     else:
         cells = kept.columns[place].cells
         meant = dict(zip(cells, labels.codes.tolist(), strict=True))
         n_most = max(1, int(memory) // (8 * COPIES * len(encoder.centre_)))
         X, codes = _read_all(files, encoder, target, meant, table.n_rows, n_most, text, seed)
+        settled = np.zeros(len(codes), bool)
+        if review.labels:
+            notes.append(f"the review was not used: the table has more than {MAX_ROWS:,} rows")
         notes.append(f"columns were learnt from a random sample of {len(table.rows):,} rows")
         if n_most < table.n_rows:
             notes.append(
@@ -113,7 +127,7 @@ def _training(table, files, target, drop, classes, keep_spelling, text, memory, 
             )
     return Training(
         table.name, target, encoder, X, codes, typed_classes(labels.classes), table.n_rows,
-        tuple(notes), [column.take(_some(len(column))) for column in columns],
+        tuple(notes), [column.take(_some(len(column))) for column in columns], settled,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from robell.decisions.assess import Assessment, assess, decide
 from robell.decisions.data import Training, read_training
 from robell.decisions.heldout import calibrate, hold_out
 from robell.labels.judge import judge_labels
+from robell.labels.review.review import take_as_right
 from robell.models._thresholds import rule_of
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 from robell.models.thresholded import ThresholdClassifier
@@ -134,6 +135,7 @@ def fit_table(
     drop: Any = (),
     classes: bool = False,
     keep_spelling: bool = False,
+    reviewed: Any = (),
     encoding: str = "utf-8",
     delimiter: str | None = None,
     memory: int = 2 << 30,
@@ -171,6 +173,9 @@ def fit_table(
         Whether a target of more than two different numbers holds classes.
     keep_spelling : bool, default=False
         Whether labels that differ only in capitals or spaces are different classes.
+    reviewed : path-like or iterable of path-like, default=()
+        Earlier reviews of rows of this table, as :func:`audit` takes them: labels that were decided
+        upon are taken as right where labels are judged. The model is fitted to the labels given.
     encoding, delimiter : str
         Of text files; the delimiter is found out when None.
     memory : int, default=2 GiB
@@ -203,7 +208,7 @@ def fit_table(
     text = {} if hasattr(data, "columns") else {"encoding": encoding, "delimiter": delimiter}
     training = read_training(
         data, target, drop=drop, text=text, classes=classes, keep_spelling=keep_spelling,
-        memory=memory, seed=random_state,
+        reviewed=reviewed, memory=memory, seed=random_state,
     )  # fmt: skip
     place = _positive_place(training, positive, rule)
     model = NoiseRobustRVFLClassifier(random_state=random_state) if estimator is None else estimator
@@ -289,11 +294,20 @@ class _Judged:
 
 
 def _judge(fitted: Any, training: Training, held: Any, seed: int) -> _Judged:
-    """Judge the labels: by the fitted model where it does so itself, else by one that does."""
+    """Judge the labels: by the fitted model where it does so itself, else by one that does.
+
+    Labels that a review has settled are right.
+    """
+    codes, settled, of_held = training.codes, training.settled, held.places
     if isinstance(fitted, NoiseRobustRVFLClassifier):
-        likely = fitted.label_probability_
-        suspect = likely.argmax(axis=1) != training.codes
-        return _Judged(likely[held.places], fitted.noise_matrix_, fitted.noise_rate_, suspect)
-    X = training.X[held.places]
-    found = judge_labels(X, held.codes, random_state=seed)
-    return _Judged(found.probability, found.noise_matrix, found.noise_rate, found.suspect)
+        found = fitted.label_probability_, fitted.noise_matrix_, fitted.noise_rate_
+    else:
+        judged = judge_labels(training.X[held.places], held.codes, random_state=seed)
+        found = judged.probability, judged.noise_matrix, judged.noise_rate
+        codes, settled = np.searchsorted(judged.classes, held.codes), settled[held.places]
+        of_held = slice(None)
+    if settled.any():
+        found = take_as_right(found[0], codes, settled)
+    probability, noise_matrix, noise_rate = found
+    suspect = probability.argmax(axis=1) != codes
+    return _Judged(probability[of_held], noise_matrix, noise_rate, suspect)

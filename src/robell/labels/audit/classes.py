@@ -55,6 +55,7 @@ from robell.labels.audit.reasons import (
 from robell.labels.audit.result import JudgedAudit
 from robell.labels.groups import GroupNoise, judge_by_group
 from robell.labels.judge import judge_labels
+from robell.labels.review.review import take_as_right
 from robell.labels.trust import (
     CLEAR,
     LEAST_SEPARATION,
@@ -237,22 +238,18 @@ class AuditResult(JudgedAudit):
     def _settled(self, settled):
         """Return the result with the labels of settled rows taken as right, and never suspect."""
         evidence = self.evidence
-        judgement, codes, n_classes = evidence.judgement, evidence.codes, len(self.classes)
-        probability = judgement.probability.copy()
-        probability[settled] = np.eye(n_classes)[codes[settled]]
+        judgement, codes = evidence.judgement, evidence.codes
+        probability, noise, rate = take_as_right(judgement.probability, codes, settled)
         quality = np.where(settled, 1.0, judgement.quality)
         suspect = judgement.suspect & ~settled
-        # Which share of the rows of each class carries which label.
-        joint = np.zeros((n_classes, n_classes))
-        np.add.at(joint.T, codes, probability)
         judgement = replace(
             judgement,
             probability=probability,
             quality=quality,
             suggested=np.where(settled, codes, judgement.suggested),
             suspect=suspect,
-            noise_matrix=joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300),
-            noise_rate=float(np.mean(1.0 - quality)),
+            noise_matrix=noise,
+            noise_rate=rate,
         )
         groups = self.groups
         if groups is not None:
@@ -265,8 +262,8 @@ class AuditResult(JudgedAudit):
             quality=quality,
             probability=probability,
             suspect=suspect,
-            noise_matrix=judgement.noise_matrix,
-            noise_rate=judgement.noise_rate,
+            noise_matrix=noise,
+            noise_rate=rate,
             expected_wrong=WORTH[self.trust] * float((1.0 - quality[suspect]).sum()),
             reviewed=settled,
             evidence=replace(evidence, judgement=judgement),

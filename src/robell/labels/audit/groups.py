@@ -110,8 +110,10 @@ def groups_section(result):
     blocks = [Paragraph(f"**{verdict(result)}**")]
     words = tuple(group_words(result))
     blocks += [Bullets(words)] if words else []
-    chosen = _shown(result.groups)
-    svg = group_rates(result.groups, chosen, result.noise_rate)
+    groups = result.groups  # those that differ most, the worst first
+    chosen = np.lexsort((-groups.n_rows, groups.p_value))[:SHOWN_GROUPS]
+    chosen = chosen[np.argsort(-groups.noise_rate[chosen], kind="stable")]
+    svg = group_rates(groups, chosen, result.noise_rate)
     caption = (
         "Dots: estimated share of wrong labels. Lines: where it lies with a probability of 90 %. "
         f"Dashed: the whole table, {percent(result.noise_rate)}. Filled dots differ from the other "
@@ -122,12 +124,6 @@ def groups_section(result):
     blocks.append(FigureBlock(svg, caption, "Estimated share of wrong labels in each group"))
     blocks += [TableBlock(_table(result)), Paragraph(_how(result))]
     return Section("groups", title, tuple(blocks))
-
-
-def _shown(groups):
-    """Return the groups to draw, those that differ most, the worst first."""
-    chosen = np.lexsort((-groups.n_rows, groups.p_value))[:SHOWN_GROUPS]
-    return chosen[np.argsort(-groups.noise_rate[chosen], kind="stable")]
 
 
 def _table(result):

@@ -2,12 +2,13 @@
 
 A suspect is compared with trusted rows that carry the same label, or about the same number. Column
 by column, its value is replaced by theirs and theirs by its own (``models/_contributions.py``), and
-what that does to the model's score says how much the column speaks against the label.
+what that does to the model's score says how much the column speaks against the label. Here is also
+which rows are trusted and alike, and how their values are shown.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,25 +60,6 @@ def usual_text(column, low, high):
         text.replace(",", "") if abs(end) < LONG else text
         for text, end in zip(texts, ends, strict=True)
     )
-
-
-def with_reasons(result, find):
-    """Return the result with the reasons of its most suspect rows, by the number of the row.
-
-    ``find`` returns the reasons of suspects at some places.
-    """
-    places = result.order[result.suspect[result.order]][:MOST_SUSPECTS]
-    found = find(result.evidence, places) if len(places) else {}
-    by_row = {int(result.row[place]): reasons for place, reasons in found.items()}
-    return replace(result, reasons=by_row)
-
-
-def groups_of(used):
-    """Return the places of the columns of numbers that stand for each column of the table."""
-    ends = np.cumsum([column.matrix.shape[1] for column in used])
-    return [
-        np.arange(end - column.matrix.shape[1], end) for column, end in zip(used, ends, strict=True)
-    ]
 
 
 def reasons_of_classes(evidence, places):
@@ -156,7 +138,8 @@ def rows_alike(evidence, place):
 
 def _weights(evidence, score, places, typical):
     """Return how much each column speaks against the labels, (n, columns); 0 for those not seen."""
-    rows, groups = evidence.matrix[places], groups_of(evidence.used)
+    ends = np.cumsum([column.matrix.shape[1] for column in evidence.used])
+    rows, groups = evidence.matrix[places], np.split(np.arange(ends[-1]), ends[:-1])
     apart = np.square(rows - typical)
     differs = np.array([apart[:, of_column].sum() for of_column in groups])
     chosen = np.sort(np.argsort(-differs, kind="stable")[:MOST_COLUMNS])

@@ -124,10 +124,29 @@ def is_log(path):
         return file.read(len(LOG_START)) == LOG_START.encode()
 
 
-def beside(data):
-    """Return the log of the review that a table came from, if it stands beside it."""
+def beside(data, target):
+    """Return the log of the review that a table came from, if it stands beside it.
+
+    One of another column says nothing about this target.
+    """
     log = log_path(data)
-    return [log] if log.is_file() and is_log(log) else []
+    is_ours = log.is_file() and is_log(log) and read_review(log).target == target
+    return [log] if is_ours else []
+
+
+def take_as_right(probability, codes, settled):
+    """Return the probabilities of the classes where the labels of settled rows are certain.
+
+    Also return what follows from them: N_zy, the share of the rows of class z that carry the label
+    y, and the share of labels that are wrong.
+    """
+    n, n_classes = probability.shape
+    probability = probability.copy()
+    probability[settled] = np.eye(n_classes)[codes[settled]]
+    joint = np.zeros((n_classes, n_classes))
+    np.add.at(joint.T, codes, probability)
+    noise_matrix = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+    return probability, noise_matrix, float(np.mean(1.0 - probability[np.arange(n), codes]))
 
 
 def read_review(path):
