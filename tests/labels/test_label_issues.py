@@ -198,3 +198,12 @@ def test_bad_input_is_refused(table):
         find_label_issues(X, y, sample_weight=-np.ones(len(X)))
     with pytest.raises(TypeError):
         find_label_issues(X, y, np.ones(len(X)))
+
+
+@pytest.mark.parametrize(
+    "value", [None, np.nan, np.float32("nan"), np.datetime64("NaT"), pd.NA, pd.NaT], ids=repr
+)
+def test_a_missing_label_is_missing_of_whatever_type(value):
+    labels = np.array(["a", "b", value, "a"], dtype=object)
+    with pytest.raises(ValueError, match=r"y has no label in row 2"):
+        find_label_issues(y=labels, pred_proba=np.full((4, 2), 0.5))
