@@ -10,6 +10,8 @@ import importlib
 import inspect
 import re
 import sys
+from collections import ChainMap
+from dataclasses import is_dataclass
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "robell"
@@ -121,7 +123,8 @@ def class_stub(cls):
     doc = sections(cls.__doc__)
     lines = [f"class {cls.__name__}:"]
     attributes = dict(doc.get("Attributes", {}))
-    for name, annotation in inspect.get_annotations(cls).items():
+    bases = [base for base in cls.__mro__ if is_dataclass(base) or base is cls]
+    for name, annotation in ChainMap(*map(inspect.get_annotations, bases)).items():
         if not name.startswith("_"):
             attributes[name] = checked(annotation)
     for name in sorted(set(dir(cls)) - set(dir(object)) | {"__init__"}):
