@@ -209,7 +209,6 @@ class ELMClassifier:
     hidden_bias_: NDArray[Any]
     hidden_weights_: NDArray[Any]
     intercept_: NDArray[Any]
-    kernel_width_: Any
     n_features_in_: int
     solver_: str
     def __init__(self, n_hidden: int = ..., activation: str | Callable[..., Any] = ..., C: float | str = ..., *, output_bias: bool = ..., bias_scale: float = ..., class_weight: str | dict[Any, Any] | None = ..., calibrate: bool = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
@@ -436,7 +435,6 @@ class MultiViewRVFLClassifier:
     hidden_bias_: Any
     hidden_weights_: Any
     intercept_: NDArray[Any]
-    kernel_width_: Any
     n_features_in_: int
     solver_: str
     view_columns_: Any
@@ -570,7 +568,6 @@ class RVFLClassifier:
     hidden_bias_: NDArray[Any]
     hidden_weights_: NDArray[Any]
     intercept_: NDArray[Any]
-    kernel_width_: Any
     n_features_in_: int
     solver_: str
     def __init__(self, n_hidden: int = ..., activation: str | Callable[..., Any] = ..., C: float | str = ..., *, direct_link: bool = ..., output_bias: bool = ..., bias_scale: float = ..., class_weight: str | dict[Any, Any] | None = ..., calibrate: bool = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
@@ -773,7 +770,6 @@ class VarianceRVFLClassifier:
     hidden_bias_: NDArray[Any]
     hidden_weights_: NDArray[Any]
     intercept_: NDArray[Any]
-    kernel_width_: Any
     n_features_in_: int
     solver_: str
     def __init__(self, n_hidden: int = ..., activation: str | Callable[..., Any] = ..., C: float | str = ..., *, variance: str = ..., variance_weight: float = ..., output_bias: bool = ..., bias_scale: float = ..., class_weight: str | dict[Any, Any] | None = ..., calibrate: bool = ..., random_state: int | np.random.RandomState | None = ...) -> None: ...
