@@ -76,6 +76,8 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/granular.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/search_agreement.py
+	$(BIN)/python fuzz/exact_loo.py 200
+	$(BIN)/python benchmarks/left_out.py
 	$(BIN)/python benchmarks/cross_validation.py
 	$(BIN)/python benchmarks/search_growth.py
 	$(BIN)/python benchmarks/which_model.py
