@@ -179,6 +179,8 @@ class _Fold:
         where = Where(self.statistics, self.task.device, step, whole)
         sweep = solutions_of(model)(model, prepared, design, T, group, widths, where)
         noise = _noise(prepared.rows.X, tables, whole)
+        if getattr(model, "normalize", False):
+            noise *= _magnified(prepared.rows.X)
         elapsed = (self.setup_time + time.perf_counter() - start) / group.candidate.size
         self.setup_time = 0.0
         yield None
@@ -296,6 +298,13 @@ def _noise(X, tables, whole):
     if whole is not None:
         return 2.0 * largest * whole.all.reach
     return largest * max(reach(rows) for rows in (X, *(table.X for table in tables)))
+
+
+def _magnified(X):
+    """Return how much larger the rounding of columns is once they have a deviation of 1."""
+    spread, largest = X.std(axis=0), np.abs(X).max(axis=0)
+    varies = spread > 0.0
+    return max(1.0, float((largest[varies] / spread[varies]).max(initial=0.0)) / 8.0)
 
 
 def _relative_error(pivot, is_tall):

@@ -38,8 +38,8 @@ SCORE_FUNCTIONS = {
 # Of probabilities; a small error of these is a small error of the value.
 SMOOTH = (log_loss, brier_score_loss)
 
-# Bounds on errors of scores, beside the largest score, from which values that depend on more than
-# labels and order began to differ from GridSearchCV's in their ninth digit.
+# Bounds on errors of scores, beside the range of the scores, from which values that depend on more
+# than labels and order began to differ from GridSearchCV's in their ninth digit.
 NOTICED = {"values": 1e-8, "probabilities": 1e-7}
 
 
@@ -137,8 +137,9 @@ class RowScorer:
             found |= doubtful_labels(scores, error)
         for kind, noticed in NOTICED.items():
             if kind in needs:
-                size = namespace(scores).amax(abs(scores), 0)
-                size = size if size.ndim == 1 else namespace(scores).amax(size, 1)
+                xp = namespace(scores)
+                size = xp.amax(scores, 0) - xp.amin(scores, 0)
+                size = size if size.ndim == 1 else xp.amax(size, 1)
                 found |= np.asarray(to_host((error > noticed * size).any(0)))
         if needs & {"order", "values"}:
             host = to_host(scores)

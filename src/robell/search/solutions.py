@@ -67,7 +67,7 @@ def mean_of_layers(found, depths, n_shared):
     return beta
 
 
-# -- Output weights of the candidates of a group in one fold, some settings of the rows at a
+# -- output weights of a group of candidates in one fold
 
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
