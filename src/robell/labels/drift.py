@@ -216,7 +216,9 @@ def compare_labels(X, codes, classes, is_new, regions, random_state):
     p_value = min([1.0, *(2.0 * one.p_value for one in found[0] + found[1])])
     whole = [one for one in found[0] if one.where == "all rows"]
     changed = None if overlap < LEAST_OVERLAP else bool(p_value < LEVEL)
-    surest = sorted(found[0] + found[1], key=lambda one: one.p_value)
+    # Two classes change alike: p-values that differ by rounding are equal, and the class that lost
+    # rows comes first.
+    surest = sorted(found[0] + found[1], key=lambda one: (float(f"{one.p_value:.9e}"), one.change))
     surest = tuple(one._replace(p_value=min(1.0, 2.0 * one.p_value)) for one in surest)
     values = {str(one.label): one for one in whole}
     of_class = [values[str(name)] for name in classes]
