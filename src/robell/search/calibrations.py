@@ -11,7 +11,8 @@ from robell._core.ridge.twins import find_twins
 from robell.search.groups import NotShared
 
 # The share of the largest eigenvalue that the smallest must have, both with the penalty added, so
-# that log losses are those of single fits to 1e-9 (measured on 1,000 random tables).
+# that log losses are those of single fits to 1e-9: of 130 random tables, against 50 digits,
+# left-out scores erred by at most 3e-10 from there on.
 LEAST_SHARE = 1e-7
 # The largest penalty, beside the largest eigenvalue: beyond it scores are tiny beside the targets
 # whose differences they are taken from.
