@@ -36,8 +36,8 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 # The least share of the largest eigenvalue, both with the penalty added, that the smallest one may
-# have: left-out scores then err by about ε/1e-9 of their size at most (of 130 random tables, against
-# 50 digits, by 3e-10).
+# have: left-out scores then err by about ε/1e-9 of their size at most (by 3e-10 on 130 random
+# tables, against 50 digits).
 LEAST_SHARE = 1e-9
 EQUAL_ERRORS = 1e-7  # errors that differ by less than this, relatively, may differ by rounding
 SMALLEST_COMPLEMENT = 1e-6  # of a leverage, where scores are kept: below it a row decides its own
