@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from robell import RoBellRVFLClassifier
-from robell._core.layers.activations import ACTIVATIONS
+from robell._core.layers.features import ACTIVATIONS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from oracles import robell_by_the_book

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import recall_score
 from sklearn.utils import check_random_state
 
-from robell._core.labels.corrected import (
+from robell._core.labels.noise import (
     accuracy_and_recalls,
     area_and_error,
     true_shares,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from robell._core.labels.corrected import area_and_error
+from robell._core.labels.noise import area_and_error
 from robell.metrics import corrected_scores
 
 N2 = np.array([[0.9, 0.1], [0.3, 0.7]])

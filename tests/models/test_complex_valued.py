@@ -10,7 +10,6 @@ from oracles_variants import (
 )
 
 from robell import ComplexRVFLClassifier
-from robell._core.layers.activations import ACTIVATIONS
 from robell._core.layers.complex import (
     ENCODINGS,
     FULLY_COMPLEX,
@@ -18,6 +17,7 @@ from robell._core.layers.complex import (
     draw_circular_constants,
     encode,
 )
+from robell._core.layers.features import ACTIVATIONS
 
 
 @pytest.fixture

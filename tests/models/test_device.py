@@ -15,7 +15,7 @@ from robell import (
     RVFLClassifier,
     pw_gbell_membership,
 )
-from robell._core.layers.activations import ACTIVATIONS, apply_activation
+from robell._core.layers.features import ACTIVATIONS, apply_activation
 from robell._core.membership import pairs as pairwise
 from robell._core.membership import pairs_torch
 

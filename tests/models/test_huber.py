@@ -10,7 +10,7 @@ from searches import both
 from sklearn.base import clone
 
 from robell import HuberRVFLClassifier, RoBellRVFLClassifier, RVFLClassifier
-from robell._core.membership.scores import weighted_median
+from robell._core.membership.equations import weighted_median
 
 
 def clouds(rng, sizes=(30, 12)):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from oracles_variants import fuzzy_c_means_loops, neurofuzzy_features
 
 from robell import NeuroFuzzyRVFLClassifier, RVFLClassifier
-from robell._core.layers.activations import ACTIVATIONS
+from robell._core.layers.features import ACTIVATIONS
 from robell._core.layers.fuzzy import (
     FCM_STEPS,
     FCM_TOLERANCE,

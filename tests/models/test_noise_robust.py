@@ -38,6 +38,7 @@ from robell._core.ensemble.members import (
     ACTIVATIONS,
     INPUTS_PER_NODE,
     PENALTIES,
+    SMALLEST_EIGENVALUE,
     WEIGHT_SCALE,
     WEIGHTS,
 )
@@ -53,8 +54,7 @@ from robell._core.labels.noise import (
     SMALLEST_REMAINDER,
 )
 from robell._core.layers import features
-from robell._core.layers.activations import ACTIVATIONS as FUNCTIONS
-from robell._core.layers.kernels import SMALLEST_EIGENVALUE
+from robell._core.layers.features import ACTIVATIONS as FUNCTIONS
 from robell._core.ridge.twins import distinct_rows
 from robell.metrics import expected_calibration_error
 from robell.models import noise_robust as module

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier, pw_gbell_membership
-from robell._core.layers.activations import ACTIVATIONS
+from robell._core.layers.features import ACTIVATIONS
 
 PENALTIES = [10.0**k for k in range(-5, 6)]
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
 
 import robell
-from robell._core.layers.activations import ACTIVATIONS
+from robell._core.layers.features import ACTIVATIONS
 from robell.cli import main
 from robell.export import to_onnx
 from robell.files import load_model, save_model

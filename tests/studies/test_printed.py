@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robell import RoBellRVFLClassifier
-from robell._core.layers.activations import ACTIVATIONS as LIBRARY_ACTIVATIONS
+from robell._core.layers.features import ACTIVATIONS as LIBRARY_ACTIVATIONS
 from robell.studies.paper import printed
 from robell.studies.paper.printed import (
     CLAIMS,

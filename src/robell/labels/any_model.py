@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from robell._core.labels.link import posterior
+from robell._core.labels.link import fit_recalibration, posterior
 from robell._core.labels.noise import (
     common_rate,
     joint_matrix,
@@ -15,7 +15,6 @@ from robell._core.labels.noise import (
     noise_rates,
     wrong_share,
 )
-from robell._core.labels.recalibrate import fit_recalibration
 from robell.labels.judge import Judgement
 from robell.labels.unseen import fitted_to_other_folds, random_folds
 

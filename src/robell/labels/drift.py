@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from robell._core.array import one_hot
+from robell._core.array import one_hot, require_labels
 from robell._core.labels.changed import judge_changes, products
 from robell._core.labels.link import fit_link
-from robell._core.labels.missing import require_labels
 from robell.models.noise_robust import LeftOutScores
 
 LEVEL = 0.05  # of all tests together: half for classes, half for regions of the columns

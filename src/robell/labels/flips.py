@@ -9,7 +9,7 @@ from scipy.spatial import KDTree
 from scipy.stats import rankdata
 from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 
-from robell._core.labels.missing import require_labels
+from robell._core.array import require_labels
 
 # The row nearest to another class is exp(BOUNDARY_DECAY) times as likely as the farthest.
 BOUNDARY_DECAY = 4.0

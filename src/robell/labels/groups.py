@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robell._core.array import is_no_value
 from robell._core.labels.groups import (
     INTERVAL,
     factors_of,
@@ -13,7 +14,6 @@ from robell._core.labels.groups import (
     holm,
     posterior_by_row,
 )
-from robell._core.labels.missing import is_no_value
 from robell._core.labels.noise import joint_matrix, noise_rates, wrong_share
 from robell._tools.optional import require
 

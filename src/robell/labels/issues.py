@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robell._core.labels.missing import require_labels
+from robell._core.array import require_labels
 from robell.labels.any_model import judge_probabilities, unseen_probabilities
 from robell.labels.groups import GroupNoise, judge_by_group, read_groups
 from robell.labels.judge import judge_labels

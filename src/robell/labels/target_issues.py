@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from robell._core.labels.missing import require_labels
+from robell._core.array import require_labels
 from robell.labels.any_model import N_FOLDS
 from robell.labels.judge_numbers import judge_numbers, judge_predictions
 from robell.labels.suspects import SuspectRows

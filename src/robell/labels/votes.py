@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robell._core.array import is_no_value
 from robell._core.labels.annotators import Votes
-from robell._core.labels.missing import is_no_value
 
 
 class ReadVotes(NamedTuple):

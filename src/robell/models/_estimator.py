@@ -50,28 +50,27 @@ from robell._core.array import (
     is_tensor,
     namespace,
     one_hot,
+    require_labels,
     to_host,
 )
 from robell._core.balls.graphs import graph_term
-from robell._core.labels.missing import require_labels
-from robell._core.layers.activations import ACTIVATIONS
 from robell._core.layers.features import (
+    ACTIVATIONS,
     RowBlocks,
     design_matrix,
     draw_random_layer,
     hidden_output,
 )
-from robell._core.membership.distances import require_squares
 from robell._core.membership.equations import CLASS_COSTS, class_sizes
+from robell._core.membership.pairs import require_squares
 from robell._core.ridge.calibrate import (
     calibrated_probability,
     even_within_classes,
     fit_calibration,
     half_widths,
 )
-from robell._core.ridge.constant import WithConstant
 from robell._core.ridge.loo import place_of_smallest
-from robell._core.ridge.solve import System, choose_C, require_finite
+from robell._core.ridge.solve import System, WithConstant, choose_C, require_finite
 from robell._core.ridge.twins import deal_out, find_twins
 from robell.models._validation import (
     ARRAY_CHECKS,

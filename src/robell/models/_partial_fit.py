@@ -19,8 +19,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from robell._core.array import one_hot, sum_by_group
-from robell._core.membership.distances import require_squares
 from robell._core.membership.frozen import frozen_membership
+from robell._core.membership.pairs import require_squares
 from robell._core.membership.samples import empty_reservoir, settle
 from robell._core.ridge.calibrate import even_within_classes, fit_calibration
 from robell._core.ridge.loo import place_of_smallest

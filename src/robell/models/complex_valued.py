@@ -7,7 +7,6 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
-from robell._core.layers.activations import ACTIVATIONS
 from robell._core.layers.complex import (
     ENCODINGS,
     FULLY_COMPLEX,
@@ -17,6 +16,7 @@ from robell._core.layers.complex import (
     encode,
     real_augmented,
 )
+from robell._core.layers.features import ACTIVATIONS
 from robell.models._estimator import BaseRVFLClassifier
 from robell.models._validation import ARRAY_CHECKS
 

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from robell._core.array import one_hot
 from robell._core.balls.granular import Balls, describe_balls, distinct_rows, grow_balls, keep_balls
 from robell._core.balls.graphs import SCATTERS
-from robell._core.membership.distances import require_squares
+from robell._core.membership.pairs import require_squares
 from robell._core.ridge.calibrate import even_within_classes
 from robell.models._estimator import BaseRVFLClassifier, Capabilities, LeftOutInFolds, WithGraph
 from robell.models._validation import TrainingRows

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from robell._core.membership.scores import class_medians, distances_to_medians, huber_weights
+from robell._core.membership.equations import class_medians, distances_to_medians, huber_weights
 from robell.models._estimator import BaseRVFLClassifier, Capabilities
 from robell.models.robell import KERNEL_CONSTRAINTS, WeighedByKernel
 

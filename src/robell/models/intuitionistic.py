@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from robell._core.membership.scores import intuitionistic_scores, without_empty_classes
+from robell._core.membership.equations import intuitionistic_scores, without_empty_classes
 from robell.models._estimator import BaseRVFLClassifier, Capabilities, WithGraph
 from robell.models.robell import KERNEL_CONSTRAINTS, WeighedByKernel
 

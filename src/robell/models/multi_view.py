@@ -10,8 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from robell._core.layers.features import design_matrix, draw_random_layer, hidden_output
-from robell._core.ridge.blocks import Blocks, InBlocks
-from robell._core.ridge.solve import choose_C
+from robell._core.ridge.solve import Blocks, InBlocks, choose_C
 from robell._tools.names import did_you_mean
 from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities, WithGraph
 from robell.models._partial_fit import StreamingMixin

@@ -17,7 +17,7 @@ from robell._core.layers.features import (
     random_stream,
 )
 from robell._core.layers.fuzzy import choose_rows, draw_rule_weights, fuzzy_block, fuzzy_c_means
-from robell._core.membership.distances import require_squares
+from robell._core.membership.pairs import require_squares
 from robell.models._estimator import BaseRVFLClassifier
 
 

@@ -26,6 +26,7 @@ from robell._core.ensemble.members import (
     ROWS_SCORED,
     WEIGHTS,
     Drawn,
+    KernelLayer,
     Network,
     as_network,
     both_classes,
@@ -35,7 +36,6 @@ from robell._core.ensemble.members import (
     fit_with_equal_classes,
     network_scores,
 )
-from robell._core.ensemble.standardise import column_scales
 from robell._core.ensemble.trees import Forest, Splits
 from robell._core.labels.cuts import (
     AWAY,
@@ -54,8 +54,7 @@ from robell._core.labels.noise import (
     noise_rates,
     wrong_share,
 )
-from robell._core.layers.features import rows_per_block
-from robell._core.layers.kernels import KernelLayer
+from robell._core.layers.features import column_scales, rows_per_block
 from robell._core.membership.samples import MOST_SAMPLED, as_count, draw_keyed, find_keys
 from robell._core.ridge.loo import MOST_EXACT
 from robell._core.ridge.twins import distinct_rows

@@ -8,13 +8,17 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from robell._core.ensemble.standardise import column_scales
-from robell._core.layers.features import RowBlocks, draw_random_layer, hidden_output
-from robell._core.membership.distances import require_squares, squared_distances
+from robell._core.layers.features import RowBlocks, column_scales, draw_random_layer, hidden_output
 from robell._core.membership.equations import scale_kernel_width
-from robell._core.ridge import kernels
-from robell._core.ridge.blocks import Blocks, InBlocks
-from robell._core.ridge.solve import RidgeSolution, left_out_errors
+from robell._core.membership.pairs import require_squares, squared_distances
+from robell._core.ridge.solve import (
+    Blocks,
+    InBlocks,
+    RidgeSolution,
+    kernel_left_out_errors,
+    left_out_errors,
+    solve_kernels,
+)
 from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
 from robell.models._validation import check_privileged
 
@@ -415,7 +419,7 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 
         def errors(penalty, candidates):
             joint = student + teacher / penalty if has_privileged else student.copy()
-            return kernels.left_out_errors(student, joint, T, 1.0 / candidates, weights)
+            return kernel_left_out_errors(student, joint, T, 1.0 / candidates, weights)
 
         self._choose(errors, has_privileged)
         joint = student.copy()
@@ -423,7 +427,7 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
             joint, teacher = teacher, None
             joint /= self.privileged_penalty_
             joint += student
-        return kernels.solve_kernels(student, joint, T, self.C_, weights, leave_out)
+        return solve_kernels(student, joint, T, self.C_, weights, leave_out)
 
 
 def _linear_and_gaussian(X, Y, width):

@@ -11,8 +11,7 @@ from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.validation import check_X_y
 
-from robell._core.array import beside, in_double_precision, is_tensor, to_host
-from robell._core.labels.missing import require_labels
+from robell._core.array import beside, in_double_precision, is_tensor, require_labels, to_host
 from robell._core.membership.approximate import (
     approximable,
     approximate_statistics,

@@ -23,7 +23,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from robell._core.labels.missing import is_no_value
+from robell._core.array import is_no_value
 from robell._tools.optional import require
 from robell._tools.pipelines import last_step
 from robell._tools.progress import Progress

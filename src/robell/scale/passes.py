@@ -14,10 +14,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from robell._core.membership import frozen as frozen_steps
-from robell._core.membership.distances import require_squares
-from robell._core.membership.moments import mean_and_scatter, pool_moments
+from robell._core.membership.frozen import mean_and_scatter, pool_moments
+from robell._core.membership.pairs import require_squares
 from robell._core.membership.samples import merge_samples, row_keys, sample_of
-from robell._core.ridge.blocks import system_of
+from robell._core.ridge.solve import system_of
 from robell._core.ridge.state import merge, sample_design
 from robell.models._validation import ARRAY_CHECKS, one_line_errors, weights_of_part
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robell._core.layers.activations import ACTIVATIONS
+from robell._core.layers.features import ACTIVATIONS
 from robell.models._estimator import PAPER_C
 
 POWERS_OF_TEN = PAPER_C.tolist()

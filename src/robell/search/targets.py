@@ -22,7 +22,7 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _Passthroug
 
 from robell._core.array import EPS, to_host
 from robell._core.layers.features import RowBlocks
-from robell._core.ridge.constant import mean_of_targets
+from robell._core.ridge.solve import mean_of_targets
 from robell.search.groups import NotShared
 
 # A small error of the predictions is a small error of these. The first ones compare with the

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._core.labels.missing import is_no_value
+from robell._core.array import is_no_value
 from robell._tools.files import FileError, copy_pipe
 from robell._tools.optional import require
 from robell._tools.text import NAME, said

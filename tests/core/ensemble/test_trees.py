@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robell._core.ensemble import trees
+from robell._core.ensemble.members import fit_kernel_layer, radial
 from robell._core.ensemble.trees import (
     DEPTH,
     N_TREES,
@@ -17,7 +18,6 @@ from robell._core.ensemble.trees import (
     grow_forest,
     leaves_of,
 )
-from robell._core.layers.kernels import fit_kernel_layer, radial
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from robell._core.labels.link import OFFSET_PRECISION, fit_recalibration
 from robell._core.labels.noise import even_noise
-from robell._core.labels.recalibrate import OFFSET_PRECISION, fit_recalibration
 
 
 def drawn(rng, n, slope, offsets, rates):

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import activate
 
-from robell._core.layers import activations
-from robell._core.layers.activations import ACTIVATIONS, apply_activation, sine_in_place
+from robell._core.layers import features
+from robell._core.layers.features import ACTIVATIONS, apply_activation, sine_in_place
 
 # Table S.III, in its order
 TABLE = [
@@ -65,7 +65,7 @@ def test_a_callable_that_returns_nonsense_is_refused(bad):
 
 @pytest.mark.parametrize("tan_is_faster", [False, True])
 def test_the_sine_in_place_is_the_sine(monkeypatch, tan_is_faster):
-    monkeypatch.setattr(activations, "_tan_is_faster", lambda: tan_is_faster)
+    monkeypatch.setattr(features, "_tan_is_faster", lambda: tan_is_faster)
     rng, pi = np.random.default_rng(0), np.pi
     special = pi * np.array([0.0, -0.5, 0.5, -1.0, 1.0, 1.5, 2.0, 1e3, 1e15]) / 2
     Z = np.r_[rng.normal(size=5000) * np.repeat([1e-9, 1, 30, 1e6, 1e20], 1000), special, 1e300]

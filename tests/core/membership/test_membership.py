@@ -7,7 +7,6 @@ from oracles import pw_gbell_loops
 from scipy.spatial.distance import cdist
 
 from robell import pw_gbell_membership
-from robell._core.membership import distances
 from robell._core.membership import pairs as pairwise
 from robell._core.membership.equations import (
     class_cost,
@@ -248,11 +247,11 @@ def test_equal_class_sizes_make_the_larger_label_the_majority(rng):
 def test_equal_rows_have_distance_zero_exactly(rng):
     X = rng.normal(1e4, 1.0, (200, 7))
     X[50:100] = X[:50]
-    D2 = distances.squared_distances(X, X)
+    D2 = pairwise.squared_distances(X, X)
     assert (np.diag(D2) == 0).all()
     assert (D2[np.arange(50), np.arange(50) + 50] == 0).all()
     np.testing.assert_allclose(D2, cdist(X, X, "sqeuclidean"), rtol=1e-5, atol=1e-6)
-    centred = distances.squared_distances(distances.center(X), distances.center(X))
+    centred = pairwise.squared_distances(pairwise.center(X), pairwise.center(X))
     np.testing.assert_allclose(centred, cdist(X, X, "sqeuclidean"), rtol=1e-10, atol=1e-10)
 
 

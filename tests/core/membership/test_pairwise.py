@@ -14,30 +14,28 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from robell._core.membership import pairs as pairwise
-from robell._core.membership.distances import (
+from robell._core.membership.pairs import (
     KernelRows,
     ReachRows,
     Space,
+    Workers,
     center,
     distances_of_pairs,
     kernel_tile,
+    neighbour_weights,
+    pairs_to_compare,
     plain_sums,
     product_rounding,
     products,
     reach_tile,
-    representable,
-    single_precision_serves,
-    weigh_columns,
-    weigh_rows,
-)
-from robell._core.membership.pairs import (
-    Workers,
-    neighbour_weights,
-    pairs_to_compare,
     reference_weights,
+    representable,
     same_class_dissimilarity,
     share_out,
+    single_precision_serves,
     units_of,
+    weigh_columns,
+    weigh_rows,
     weights_within,
 )
 

@@ -8,10 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robell._core.layers.features import RowBlocks
-from robell._core.ridge.blocks import Blocks, InBlocks
-from robell._core.ridge.kernels import left_out_errors as kernel_errors
-from robell._core.ridge.kernels import solve_kernels
-from robell._core.ridge.solve import _solve_svd, left_out_errors, solve_ridge
+from robell._core.ridge.solve import (
+    Blocks,
+    InBlocks,
+    _solve_svd,
+    left_out_errors,
+    solve_kernels,
+    solve_ridge,
+)
+from robell._core.ridge.solve import kernel_left_out_errors as kernel_errors
 
 STUDENT, TWO, THREE = (1.0, 0.0), (1.0, 1.0), (1.0, 1.0, 1.0)
 # rows, columns of every block, coupling, which blocks are scored

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from robell._core.layers.features import RowBlocks
-from robell._core.ridge.constant import WithConstant
-from robell._core.ridge.solve import solve_ridge
+from robell._core.ridge.solve import WithConstant, solve_ridge
 
 
 def blocks(M):

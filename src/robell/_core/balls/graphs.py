@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, diags_array
 
-from robell._core.membership.distances import distances_at, squared_distances, squared_norms
+from robell._core.membership.pairs import distances_at, squared_distances, squared_norms
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import t as student
 
-from robell._core.membership.scores import weighted_median
+from robell._core.membership.equations import weighted_median
 
 Array = NDArray[np.float64]
 

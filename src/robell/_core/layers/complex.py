@@ -17,8 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.layers.activations import ACTIVATIONS, call_activation
-from robell._core.layers.features import draw_random_layer, random_stream
+from robell._core.layers.features import (
+    ACTIVATIONS,
+    call_activation,
+    draw_random_layer,
+    random_stream,
+)
 
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]

@@ -16,8 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robell._core.array import beside, in_double_precision, is_tensor, namespace
-from robell._core.layers.activations import Activation, apply_activation
-from robell._core.layers.features import draw_random_layer, rows_per_block
+from robell._core.layers.features import (
+    Activation,
+    apply_activation,
+    draw_random_layer,
+    rows_per_block,
+)
 
 Array = NDArray[np.float64]
 Layers = list[tuple[Any, Any]]  # weights and biases, normalisation folded in

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robell._core.layers.features import random_stream
-from robell._core.membership.distances import squared_distances
+from robell._core.membership.pairs import squared_distances
 
 Array = NDArray[np.float64]
 

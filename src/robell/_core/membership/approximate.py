@@ -12,13 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainccinv, betaincinv
 
-from robell._core.membership.distances import (
-    KernelRows,
-    center,
-    kernel_tile,
-    representable,
-    require_squares,
-)
 from robell._core.membership.equations import (
     Bounds,
     Interval,
@@ -36,10 +29,15 @@ from robell._core.membership.pairs import (
     BLOCK,
     ONE_WORKER,
     TILE,
+    KernelRows,
     Labels,
     Workers,
     blocks_of,
+    center,
+    kernel_tile,
     reference_weights,
+    representable,
+    require_squares,
     same_class_dissimilarity,
     share_out,
 )

@@ -20,12 +20,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from robell._core.array import to_host
-from robell._core.membership.distances import require_squares
 from robell._core.membership.equations import (
     KernelStatistics,
     statistics_of_passes,
     usable_width,
 )
+from robell._core.membership.pairs import require_squares
 
 BLOCK_ELEMENTS = 1 << 25  # pairs of a block: 256 MiB of double-precision distances
 ROWS, COLUMNS, WARPS = 128, 64, 4  # a tile in half precision, and the threads that share it

@@ -18,19 +18,74 @@ of all least squares solutions, the one of smallest βᵀ(I + Q)β: with M̃ = U
 
     β = NV (VᵀNV)⁻¹ s⁻¹ UᵀT̃.
 
-What is fitted is a :class:`System`. ``constant.py`` and ``blocks.py`` have two more: one whose
-first column, a constant, is not penalised, and one of several coupled blocks of columns. They say
+What is fitted is a :class:`System`. Two more kinds stand below: one whose first
+column, a constant, is not penalised, and one of several coupled blocks of columns. They say
 what their rows add to the equations and how a row is left out of them; how equations are solved,
 and C chosen, is here.
 
 M, T and w may be tensors (in double precision): products are then taken on their device, and
 only the small systems are factored on the host.
+
+Ridge regression with a free constant, for targets that are numbers.
+
+    β, b = argmin ½|β|² + C/2 Σ_i w_i |m_i β + b - t_i|²
+
+Since b is not penalised, a shift of the targets shifts b and nothing else. The constant stands
+first in the design, [1 m_i]. Tall systems are
+
+    ([1 M]ᵀW[1 M] + diag(0, 1/C, ..., 1/C)) [b; β] = [1 M]ᵀWT,
+
+whose Cholesky factorisation takes the means off in its first step. A number c taken off a column
+changes b alone, by cβ: the columns' means over the first rows are taken off before all products, so
+that a column such as a year or a key keeps its digits. Wide and singular ones are
+solved with the weighted means μ and t̄ off, in M̃ = W½(M - 1μ) and T̃ = W½(T - 1t̄):
+
+    β = M̃ᵀ(M̃M̃ᵀ + I/C)⁻¹T̃,      b = t̄ - μβ,
+
+where u = W½1/√Σw is orthogonal to M̃ and T̃: adding s uuᵀ to M̃M̃ᵀ changes no solution. The
+constant adds u_i² to the leverage h_i of a row.
+
+Ridge regressions on a design of several blocks of columns: views, or privileged columns.
+
+A sample has one row in each of V blocks, with the values f_iv = m_iv θ_v. They are fitted together,
+
+    θ = argmin ½|θ|² + C/2 Σ_i w_i |E½ (f_i - 1t_i/V)|²,      E = (1-κ) I + κ 11ᵀ,
+
+and a row's score is Σ_v a_v f_iv. Views are all scored, a = 1: without coupling κ they are separate
+networks whose scores are averaged, with κ = 1 one ridge on all columns. RVFL+ is κ = 1 with a block
+of privileged columns that no score sees, a = (1, 0).
+
+The normal equations are those of M = [M_1 ... M_V], with every Gram block times its E_uv:
+
+    (E∘MᵀWM + I/C) θ = (1 + (V-1)κ)/V MᵀWT
+
+With G the system and B_uv = w_i m_iu G⁻¹_uv m_ivᵀ, a sample left out has the score
+
+    f_-i = aᵀf_i - aᵀBE½ (I - E½BE½)⁻¹ E½(1t_i/V - f_i).
+
+Wide systems and singular ones are stacked: a sample has the rows E½ diag(m_i1 ... m_iV), left out
+together. They are solved in the dual form, or by their singular values, whose limit for C → ∞ is
+the least squares solution of smallest norm.
+
+Ridge regression on Gram matrices, where the score uses a part of the kernel it is fitted with.
+
+    λ = (Ω + Ω̃/γ + W⁻¹/C)⁻¹ T,      score = Ωλ
+
+Ω is the kernel of what is known at prediction, Ω̃ that of the privileged columns, which explain
+errors of the fit and then drop out. With R the inverse above, the score of a row by the model
+fitted without it is
+
+    f_-i = (Ωλ)_i - (ΩR)_ii λ_i/R_ii.
+
+Solved for α = W^-½λ: (K + I/C) α = W½T, K = W½(Ω + Ω̃/γ)W½, by Cholesky factorisation; where that
+fails, over the eigenvalues K has numerically, whose limit for C → ∞ is the pseudo-inverse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -40,6 +95,7 @@ from numpy.typing import NDArray
 from robell._core.array import EPS, add_to_diagonal, beside, namespace, row_squares, to_host
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.loo import (
+    Centre,
     Spectrum,
     decompose,
     keeps_digits,
@@ -172,7 +228,7 @@ class Rows(NamedTuple):
     M: Any  # (samples times rows of a sample, P)
     T: Any  # as long, (., K)
     root: Any  # W½, (samples, 1)
-    u: Any | None = None  # (samples,), the constant's share of every row: see ``constant.py``
+    u: Any | None = None  # (samples,), the constant's share of every row
     mean: Any | None = None  # μ, taken off M for the constant
     scored: Any | None = None  # (samples, P), what β is multiplied by for scores, where not M
 
@@ -548,3 +604,301 @@ def _wide_sweep(rows: Rows) -> tuple[Spectrum, Callable[[Array], Array]] | None:
         return errors
 
     return spectrum, errors_of
+
+
+# -- a free constant --------------------------------------------------------------------------
+
+
+class WithConstant(System):
+    """A ridge problem whose first column is a constant without penalty."""
+
+    free = 1
+
+    def __init__(self, design: RowBlocks, T: Any, w: Any | None = None) -> None:
+        self.shift = next(iter(design))[1][:, 1:].mean(0)
+        self.mean: Any = mean_of_targets(T, w)
+
+        def near_zero(rows: slice) -> Any:
+            M = design._make_rows(rows)
+            return namespace(M).hstack([M[:, :1], M[:, 1:] - self.shift])
+
+        shape = design.n_rows, design.n_columns
+        super().__init__(RowBlocks(near_zero, *shape, tensors=design.tensors), T - self.mean, w)
+
+    def solve(self, C: float, leave_out: bool = False) -> RidgeSolution:
+        """Return the solution, the shift of the columns and the mean of the targets put back."""
+        solution = super().solve(C, leave_out)
+        solution.beta[0] += self.mean - self.shift @ solution.beta[1:]
+        if solution.loo_scores is None:
+            return solution
+        return replace(solution, loo_scores=solution.loo_scores + self.mean)
+
+    def in_units(self) -> System:
+        """Return the system with every target in units of its own spread."""
+        scaled, w = copy(self), self.w
+        w = namespace(self.T).ones_like(self.T[:, 0]) if w is None else w
+        scaled.T, scaled.mean = self.T / spread_of_targets(self.T, w), 0.0
+        return scaled
+
+    def rows(self, w: Any | None) -> Rows:
+        """Return M̃ = W½(M - 1μ) and T̃ = W½T, whose mean is zero."""
+        xp = namespace(self.T)
+        w = xp.ones_like(self.T[:, 0]) if w is None else w
+        total, root = w.sum(), xp.sqrt(w)[:, None]
+        M = self.design.whole()[:, 1:]
+        mean = w @ M / total
+        M = (M - mean) * root
+        require_finite(M)
+        return Rows(M, self.T * root, root, root[:, 0] / xp.sqrt(total), mean)
+
+    def sweep(self, w: Any) -> tuple[Spectrum, Callable[[Array], Array]]:
+        """Return the spectrum about the means, and what maps penalties to left-out errors."""
+        G, R = self.equations(w)
+        total = G[0, 0]
+        mean, target_mean = G[0, 1:] / total, R[0] / total
+        centred = G[1:, 1:] - total * mean[:, None] * mean[None, :]
+        spectrum = decompose(centred, R[1:] - total * mean[:, None] * target_mean)
+        centre = Centre(mean, target_mean, float(total))
+        behind = columns_behind_constant(self.design)
+        return spectrum, partial(squared_errors, behind, self.T, w, w, spectrum, centre=centre)
+
+
+def columns_behind_constant(design: RowBlocks) -> RowBlocks:
+    """Return a design without its first column."""
+    return RowBlocks(
+        lambda rows: design._make_rows(rows)[:, 1:],
+        design.n_rows,
+        design.n_columns - 1,
+        tensors=design.tensors,
+    )
+
+
+def mean_of_targets(T: Any, w: Any | None) -> Any:
+    """Return t̄, without rounding where all targets of a column are equal."""
+    off = T - T[0]
+    return T[0] + (off.mean(0) if w is None else w @ off / w.sum())
+
+
+def spread_of_targets(T: Any, w: Any) -> Any:
+    """Return the standard deviation of every target, 1 for a constant one."""
+    xp = namespace(T)
+    off = abs(T - mean_of_targets(T, w))
+    largest = xp.amax(off, 0)
+    largest = xp.where(largest > 0.0, largest, xp.ones_like(largest))
+    spread = largest * xp.sqrt(w @ xp.square(off / largest) / w.sum())
+    return xp.where(spread > 0.0, spread, xp.ones_like(spread))
+
+
+# -- blocks of columns ------------------------------------------------------------------------
+
+
+class Blocks(NamedTuple):
+    """Which columns are a block, how blocks are coupled, and which of them are scored."""
+
+    columns: tuple[slice, ...]
+    coupling: float  # κ, from 0 to 1
+    scored: Array  # a, (V,)
+
+    @property
+    def pull(self) -> float:
+        """Return the row sum of E, over V: how much of a target a block is drawn to."""
+        V = len(self.columns)
+        return (1.0 + (V - 1) * self.coupling) / V
+
+    def roots(self) -> Array:
+        """Return rows N with NᵀN = E: one where blocks are fully coupled, else V."""
+        V = len(self.columns)
+        if self.coupling == 1.0:
+            return np.ones((1, V))
+        mean = np.full((V, V), 1.0 / V)
+        apart, together = np.sqrt(1.0 - self.coupling), np.sqrt(V * self.pull)
+        return np.asarray(apart * (np.eye(V) - mean) + together * mean)
+
+    def coupled(self, G: Array) -> Array:
+        """Return E∘G: products of columns of different blocks times κ."""
+        if self.coupling != 1.0:
+            own = [G[c, c].copy() for c in self.columns]
+            G *= self.coupling
+            for c, block in zip(self.columns, own, strict=True):
+                G[c, c] = block
+        return G
+
+
+class InBlocks(System):
+    """A ridge problem on several blocks of columns.
+
+    With a further penalty no sample can be left out.
+    """
+
+    def __init__(
+        self,
+        design: RowBlocks,
+        T: Array,
+        w: Array | None,
+        blocks: Blocks,
+        further_penalty: Array | None = None,
+    ) -> None:
+        super().__init__(design, T, np.ones(len(T)) if w is None else w, further_penalty)
+        self.blocks = blocks
+        self.is_tall = len(blocks.roots()) * design.n_rows >= design.n_columns
+
+    def equations(self, w: Any) -> tuple[Array, Array]:
+        """Return E∘MᵀWM and (1 + (V-1)κ)/V MᵀWT."""
+        G, R = super().equations(w)
+        return self.blocks.coupled(G), self.blocks.pull * R
+
+    def residual_products(self, theta: Any, w: Any) -> Array:
+        """Return what a solution leaves of the right-hand side, Σ_i w_i m_ivᵀ E(t_i/V - f_i)."""
+        E, columns = self.blocks.roots().T @ self.blocks.roots(), self.blocks.columns
+        products = np.zeros_like(theta)
+        for rows, M in self.design:
+            values = np.stack([M[:, c] @ theta[c] for c in columns], axis=1)
+            missed = w[rows, None, None] * (E @ (self.T[rows, None, :] / len(E) - values))
+            for v, c in enumerate(columns):
+                products[c] += M[:, c].T @ missed[:, v]
+        return np.asarray(products)
+
+    def left_out_scores(self, factor: Any, theta: Any, w: Any) -> tuple[Any, float]:
+        """Return the scores of samples left out, and the least eigenvalue of I - E½BE½."""
+        if not isinstance(factor, SPDFactor):
+            return None, 1.0
+        basis = np.ascontiguousarray(factor.inverse_lower.T)
+        scores, least = np.empty_like(self.T), 1.0
+        once = np.ones((basis.shape[1], 1))
+        for rows, found, own in self._left_out(w, basis, once, theta[:, None, :]):
+            scores[rows], least = found[:, 0], min(least, own)
+        return scores, least
+
+    def errors(self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array) -> Array:
+        """Return the squared leave-one-out error under each penalty, samples counted so often."""
+        values, Q, coordinates = spectrum
+        inverse = 1.0 / (values[:, None] + penalties)  # (P, L)
+        theta = np.einsum("pr,rl,rk->plk", Q, inverse, coordinates, optimize=True)
+        errors = np.zeros(len(penalties))
+        for rows, scores, _ in self._left_out(w, Q, inverse, theta):
+            errors += counted[rows] @ np.square(self.T[rows, None, :] - scores).sum(axis=2)
+        return errors
+
+    def _left_out(
+        self, w: Array, basis: Array, inverse: Array, theta: Array
+    ) -> Iterator[tuple[slice, Array, float]]:
+        """Yield blocks of the scores of samples left out, (n, L, K), of L systems.
+
+        System l has G⁻¹ = basis diag(inverse_l) basisᵀ and the solution theta_l, of (P, L, K). The
+        number beside is the least eigenvalue of I - E½BE½, which is 0 where a sample stands alone.
+        """
+        N, a, L = self.blocks.roots(), self.blocks.scored, inverse.shape[1]
+        columns, K = self.blocks.columns, self.T.shape[1]
+        V, flat = len(columns), theta.reshape(len(theta), L * K)
+        for rows, M in self.design:
+            Y = [M[:, c] @ basis[c] for c in columns]
+            F = np.stack([(M[:, c] @ flat[c]).reshape(-1, L, K) for c in columns], axis=2)
+            B = np.empty((len(M), L, V, V))
+            for u in range(V):
+                for v in range(u + 1):
+                    B[:, :, u, v] = B[:, :, v, u] = (Y[u] * Y[v]) @ inverse
+            B *= w[rows, None, None, None]
+            own, Q = np.linalg.eigh(N @ B @ N.T)
+            complement = np.clip(1.0 - own, EPS, None)[..., None]
+            missed = N @ (self.T[rows, None, None, :] / V - F)
+            missed = Q @ (np.swapaxes(Q, -1, -2) @ missed / complement)
+            change = (a @ B @ N.T)[:, :, None, :] @ missed
+            scores = np.einsum("v,nlvk->nlk", a, F) - change[:, :, 0]
+            yield rows, scores, float(complement.min())
+
+    def rows(self, w: Any) -> Rows:
+        """Return the stacked rows of all samples, and [a_1 M_1 ... a_V M_V], which scores them."""
+        M = self.design.whole()
+        scored = M.copy()
+        for c, a in zip(self.blocks.columns, self.blocks.scored.tolist(), strict=True):
+            scored[:, c] *= a
+        return Rows(*stacked(M, self.T, w, self.blocks), np.sqrt(w)[:, None], scored=scored)
+
+
+def system_of(design: RowBlocks, T: Array, w: Array, blocks: Blocks | None) -> System:
+    """Return the ridge problem of a design, whether or not its columns are in blocks."""
+    return System(design, T, w) if blocks is None else InBlocks(design, T, w, blocks)
+
+
+def stacked(M: Array, T: Array, w: Array, blocks: Blocks) -> tuple[Array, Array]:
+    """Return the rows W½E½ diag(m_i1 ... m_iV) of all samples, one sample after another; and T."""
+    N, root = blocks.roots(), np.sqrt(w)
+    J = np.empty((len(M), len(N), M.shape[1]))
+    for v, c in enumerate(blocks.columns):
+        J[:, :, c] = root[:, None, None] * N[:, v, None] * M[:, None, c]
+    U = root[:, None, None] * N.mean(axis=1)[:, None] * T[:, None, :]
+    return J.reshape(-1, M.shape[1]), U.reshape(-1, T.shape[1])
+
+
+# -- Gram matrices ----------------------------------------------------------------------------
+
+
+def solve_kernels(
+    student: Array, joint: Array, T: Array, C: float, w: Array | None = None, leave_out: bool = True
+) -> RidgeSolution:
+    """Return λ as ``beta``, for Ω = ``student`` and Ω + Ω̃/γ = ``joint``, which is overwritten.
+
+    C may be infinite; w holds positive row weights, None for ones.
+    """
+    # For C < 1 the system is multiplied by C: 1/C must not overflow.
+    penalty = 1.0 / max(C, 1.0)
+    root = np.sqrt(min(C, 1.0) * (np.ones(len(T)) if w is None else w))[:, None]
+    K, right = _scaled(joint, root), root * T
+    add_to_diagonal(K, penalty)
+    factor = factor_spd(K)
+    if factor is None:
+        add_to_diagonal(K, -penalty)
+        return _solve_spectral(student, K, right, root, penalty, leave_out)
+    alpha, loo = refined(factor, right, lambda alpha: right - K @ alpha), None
+    if leave_out:
+        missed = alpha / factor.inverse_diagonal()[:, None]
+        F = factor.inverse_lower * root.T
+        share = np.einsum("ki,ki->i", F @ student, F)
+        loo = student @ (root * alpha) - share[:, None] * missed / root
+    return RidgeSolution(root * alpha, "dual", loo)
+
+
+def kernel_left_out_errors(
+    student: Array, joint: Array, T: Array, penalties: Array, w: Array | None = None
+) -> Array:
+    """Return Σ_i w_i |t_i - f_-i|² for every penalty 1/C; ``joint`` is overwritten."""
+    weight = np.ones(len(T)) if w is None else w
+    root = np.sqrt(weight)[:, None]
+    values, Q = np.linalg.eigh(_scaled(joint, root))
+    values, coordinates = np.clip(values, 0.0, None), Q.T @ (root * T)
+    squares, Q = np.square(Q), root * Q
+    shares = (student @ Q) * Q
+    errors = np.empty(len(penalties))
+    for k, penalty in enumerate(penalties.tolist()):
+        inverse = 1.0 / (values + penalty)
+        coefficients = Q @ (inverse[:, None] * coordinates)
+        own = np.clip(weight * (squares @ inverse), np.finfo(float).tiny, None)
+        scores = student @ coefficients - (shares @ inverse / own)[:, None] * coefficients
+        errors[k] = weight @ np.square(T - scores).sum(axis=1)
+    return errors
+
+
+def _scaled(joint: Array, root: Array) -> Array:
+    """Return W½ΩW½, in place."""
+    joint *= root
+    joint *= root.T
+    require_finite(joint)
+    return joint
+
+
+def _solve_spectral(
+    student: Array, K: Array, right: Array, root: Array, penalty: float, leave_out: bool
+) -> RidgeSolution:
+    """Solve over the eigenvalues that K has numerically."""
+    values, Q = np.linalg.eigh(K)
+    kept = values > len(values) * EPS * values[-1]
+    values, Q = values[kept], Q[:, kept]
+    inverse, coordinates = 1.0 / (values + penalty), Q.T @ right
+    alpha = Q @ (inverse[:, None] * coordinates)
+    loo = None
+    if leave_out:
+        damped = Q * (penalty * inverse if penalty > 0.0 else values[:1] / values)
+        missed = missed_left_out(Q, damped, right, penalty, len(right))[:, 0]
+        share = ((student @ (root * Q)) * (root * Q)) @ inverse
+        loo = student @ (root * alpha) - share[:, None] * missed / root
+    return RidgeSolution(root * alpha, "svd", loo)

@@ -69,16 +69,19 @@ from robell._core.membership.samples import (
     row_keys,
     settle,
 )
-from robell._core.ridge.blocks import Blocks, stacked, system_of
-from robell._core.ridge.constant import columns_behind_constant, spread_of_targets
 from robell._core.ridge.loo import Centre, Spectrum, squared_errors
 from robell._core.ridge.solve import (
     REFINE_BELOW,
     SINGULAR_BELOW,
+    Blocks,
     SPDFactor,
+    columns_behind_constant,
     factor_spd,
     refined,
     require_finite,
+    spread_of_targets,
+    stacked,
+    system_of,
 )
 
 Array = NDArray[np.float64]

@@ -118,7 +118,7 @@ class Graph:
 
 
 def _selu(graph, Z):
-    from robell._core.layers.activations import SELU_ALPHA, SELU_LAMBDA
+    from robell._core.layers.features import SELU_ALPHA, SELU_LAMBDA
 
     low = graph.node("Exp", graph.node("Min", Z, np.float64(0.0)))
     low = graph.node("Sub", low, np.float64(1.0))
@@ -149,7 +149,7 @@ def _radbas(graph, Z):
 
 
 def _leaky_relu(graph, Z):
-    from robell._core.layers.activations import LEAKY_SLOPE
+    from robell._core.layers.features import LEAKY_SLOPE
 
     return graph.node("Max", Z, graph.node("Mul", Z, np.float64(LEAKY_SLOPE)))
 
