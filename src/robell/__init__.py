@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     )
     from robell.labels.drift import LabelDrift, find_label_drift
     from robell.labels.groups import GroupNoise
-    from robell.labels.issues import LabelIssues, find_label_issues
+    from robell.labels.issues import (
+        LabelIssues,
+        TargetIssues,
+        find_label_issues,
+        find_target_issues,
+    )
     from robell.labels.review import AppliedReview, apply_review
-    from robell.labels.target_issues import TargetIssues, find_target_issues
     from robell.models._estimator import BaseRVFLClassifier
     from robell.models.complex_valued import ComplexRVFLClassifier
     from robell.models.deep import DeepRVFLClassifier, DeepRVFLRegressor
@@ -58,7 +62,7 @@ _HOMES = {
     "NumberAuditResult": "robell.labels.audit",
     "RVFLGridSearchCV": "robell.search",
     "TableEncoder": "robell.tables.encoder",
-    "TargetIssues": "robell.labels.target_issues",
+    "TargetIssues": "robell.labels.issues",
     "ThresholdClassifier": "robell.models.thresholded",
     "apply_review": "robell.labels.review",
     "audit": "robell.labels.audit",
@@ -67,7 +71,7 @@ _HOMES = {
     "find_consensus": "robell.labels.annotators",
     "find_label_drift": "robell.labels.drift",
     "find_label_issues": "robell.labels.issues",
-    "find_target_issues": "robell.labels.target_issues",
+    "find_target_issues": "robell.labels.issues",
     "fit_table": "robell.decisions.run",
     "paper_grid": "robell.search",
     "pw_gbell_membership": "robell.models.robell",

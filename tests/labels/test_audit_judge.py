@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from robell import find_label_issues
 from robell.labels.audit import audit
-from robell.labels.audit.page import really_wrong
 from robell.labels.judge import judge_labels
 from robell.labels.trust import clarity_of, measure_trust
 
@@ -153,7 +152,7 @@ def test_a_doubtful_table_is_never_called_clean(seed):
 def test_what_is_expected_is_on_the_first_screen(tmp_path):
     X, codes, _ = blobs(600, gap=4.0, noise=0.1, seed=5)
     result = audit(frame_of(X, codes), "label", out=tmp_path)
-    n, wrong = int(result.suspect.sum()), really_wrong(result)
+    n, wrong = int(result.suspect.sum()), result._really_wrong
     page = result.html.read_text()
     first = page[page.index('id="found"') : page.index('id="suspects"')]
     assert 0 < wrong <= n

@@ -140,11 +140,11 @@ def test_the_most_telling_value_is_the_one_that_differs(rng):
     frame.loc[0, "apart"] = 8.0
     evidence = audit(frame, "label").evidence
     usual = Usual(evidence.used, evidence.codes, np.ones(n, bool), 2)
-    assert usual.telling(0, 0, 1)[0].name == "apart"
+    assert usual.telling(0, 0, 1)[0][0].name == "apart"
     away = usual.telling(0, 1, 0)
-    assert away[-1].name == "apart"
-    one = {t.name: t.weight for t in usual.telling(0, 0, 1)}
-    other = {t.name: t.weight for t in away}
+    assert away[-1][0].name == "apart"
+    one = {column.name: weight for column, weight in usual.telling(0, 0, 1)}
+    other = {column.name: weight for column, weight in away}
     assert one == pytest.approx({name: -weight for name, weight in other.items()})
 
 

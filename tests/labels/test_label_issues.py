@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 from robell import LabelIssues, NoiseRobustRVFLClassifier, find_label_issues
-from robell.labels.suspects import SHOWN
+from robell.labels.issues import SHOWN
 from robell.noise import flip_uniformly
 
 

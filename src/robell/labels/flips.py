@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 from scipy.stats import rankdata
 from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
@@ -13,9 +15,12 @@ from robell._core.array import require_labels
 
 # The row nearest to another class is exp(BOUNDARY_DECAY) times as likely as the farthest.
 BOUNDARY_DECAY = 4.0
+Flipped = tuple[NDArray[Any], NDArray[np.bool_]]
 
 
-def flip_labels(y, fraction, random_state=None):
+def flip_labels(
+    y: ArrayLike, fraction: float, random_state: int | np.random.RandomState | None = None
+) -> Flipped:
     """Give the same share of every class a wrong label.
 
     Of A rows ⌊fraction · A⌋ are flipped, divided among the classes in proportion to their size,
@@ -67,7 +72,9 @@ def flip_labels(y, fraction, random_state=None):
     return classes[noisy], flipped
 
 
-def flip_uniformly(y, fraction, random_state=None):
+def flip_uniformly(
+    y: ArrayLike, fraction: float, random_state: int | np.random.RandomState | None = None
+) -> Flipped:
     """Give a share of all rows a wrong label, whatever their class (symmetric noise).
 
     Of A rows fraction · A, rounded, are flipped, all equally likely, each to one of the other
@@ -76,21 +83,13 @@ def flip_uniformly(y, fraction, random_state=None):
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        Labels.
-    fraction : float
-        Share of the rows to flip, in [0, 1].
-    random_state : int, RandomState instance or None, default=None
-        Which rows, and to which class.
+    y, fraction, random_state
+        As :func:`flip_labels` takes them.
 
     Returns
     -------
     noisy, flipped : ndarrays of shape (n_samples,)
-        A copy of ``y`` with wrong labels in it, and which rows are wrong now.
-
-    See Also
-    --------
-    flip_labels : The same share of every class.
+        As :func:`flip_labels` returns them.
 
     Examples
     --------
@@ -112,7 +111,14 @@ def flip_uniformly(y, fraction, random_state=None):
     return classes[noisy], noisy != place
 
 
-def flip_from_class(y, label, fraction, random_state=None, *, to=None):
+def flip_from_class(
+    y: ArrayLike,
+    label: Any,
+    fraction: float,
+    random_state: int | np.random.RandomState | None = None,
+    *,
+    to: Any = None,
+) -> Flipped:
     """Give a share of the rows of one class a wrong label (asymmetric noise).
 
     Of the class's A rows fraction · A, rounded, are flipped. With the same ``random_state``, the
@@ -120,21 +126,19 @@ def flip_from_class(y, label, fraction, random_state=None, *, to=None):
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        Labels.
+    y, random_state
+        As :func:`flip_labels` takes them.
     label : object
         The class that loses rows, such as frauds that were missed.
     fraction : float
         Share of its rows to flip, in [0, 1].
-    random_state : int, RandomState instance or None, default=None
-        Which rows, and to which class.
     to : object, default=None
         The class they go to; by default any of the others, all equally likely.
 
     Returns
     -------
     noisy, flipped : ndarrays of shape (n_samples,)
-        A copy of ``y`` with wrong labels in it, and which rows are wrong now.
+        As :func:`flip_labels` returns them.
 
     Examples
     --------
@@ -146,24 +150,22 @@ def flip_from_class(y, label, fraction, random_state=None, *, to=None):
     (6, 0)
     """
     classes, place, _ = _classes(y)
-    source = _place_of(label, classes)
-    rows = np.flatnonzero(place == source)
-    total = _share(fraction, len(rows))
-    random = check_random_state(random_state)
-    chosen = random.permutation(rows)[:total]
-    noisy = place.copy()
-    if to is None:
-        steps = random.randint(1, len(classes), len(rows))
-        noisy[chosen] = (source + steps[:total]) % len(classes)
-    else:
+    source, target = _place_of(label, classes), None
+    if to is not None:
         target = _place_of(to, classes)
         if target == source:
             raise ValueError(f"rows of {label!r} cannot be flipped to {to!r}: it is their class")
-        noisy[chosen] = target
-    return classes[noisy], noisy != place
+    rows = np.flatnonzero(place == source)
+    return _flip_some(classes, place, rows, fraction, random_state, target)
 
 
-def flip_in_group(y, groups, group, fraction, random_state=None):
+def flip_in_group(
+    y: ArrayLike,
+    groups: ArrayLike,
+    group: Any,
+    fraction: float,
+    random_state: int | np.random.RandomState | None = None,
+) -> Flipped:
     """Give a share of the rows of one group a wrong label, such as those of one supplier.
 
     Of the group's A rows fraction · A, rounded, are flipped, all equally likely, each to one of the
@@ -172,21 +174,19 @@ def flip_in_group(y, groups, group, fraction, random_state=None):
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        Labels.
+    y, random_state
+        As :func:`flip_labels` takes them.
     groups : array-like of shape (n_samples,)
         The group of every row.
     group : object
         The group whose labels go wrong.
     fraction : float
         Share of its rows to flip, in [0, 1].
-    random_state : int, RandomState instance or None, default=None
-        Which rows, and to which class.
 
     Returns
     -------
     noisy, flipped : ndarrays of shape (n_samples,)
-        A copy of ``y`` with wrong labels in it, and which rows are wrong now.
+        As :func:`flip_labels` returns them.
 
     Examples
     --------
@@ -204,16 +204,17 @@ def flip_in_group(y, groups, group, fraction, random_state=None):
     rows = np.flatnonzero(groups == group)
     if not len(rows):
         raise ValueError(f"there is no group {group!r} in groups")
-    total = _share(fraction, len(rows))
-    random = check_random_state(random_state)
-    chosen = random.permutation(rows)[:total]
-    steps = random.randint(1, len(classes), len(rows))
-    noisy = place.copy()
-    noisy[chosen] = (place[chosen] + steps[:total]) % len(classes)
-    return classes[noisy], noisy != place
+    return _flip_some(classes, place, rows, fraction, random_state)
 
 
-def flip_near_boundary(X, y, fraction, random_state=None, *, by="neighbour"):
+def flip_near_boundary(
+    X: ArrayLike,
+    y: ArrayLike,
+    fraction: float,
+    random_state: int | np.random.RandomState | None = None,
+    *,
+    by: str = "neighbour",
+) -> Flipped:
     """Give a share of all rows a wrong label, rows near another class more often.
 
     Rows are ranked by how far they are from another class, from r = 0, equal distances by their
@@ -225,12 +226,8 @@ def flip_near_boundary(X, y, fraction, random_state=None, *, by="neighbour"):
     ----------
     X : array-like of shape (n_samples, n_features)
         Rows.
-    y : array-like of shape (n_samples,)
-        Labels.
-    fraction : float
-        Share of the rows to flip, in [0, 1].
-    random_state : int, RandomState instance or None, default=None
-        Which rows.
+    y, fraction, random_state
+        As :func:`flip_labels` takes them.
     by : {"neighbour", "logistic", "forest"}, default="neighbour"
         What is near. "neighbour": the distance to the nearest row of another class, columns scaled
         to unit variance. "logistic": the distance ``|log p - log p'|`` to the boundary of a
@@ -243,7 +240,7 @@ def flip_near_boundary(X, y, fraction, random_state=None, *, by="neighbour"):
     Returns
     -------
     noisy, flipped : ndarrays of shape (n_samples,)
-        A copy of ``y`` with wrong labels in it, and which rows are wrong now.
+        As :func:`flip_labels` returns them.
 
     Examples
     --------
@@ -271,6 +268,20 @@ def flip_near_boundary(X, y, fraction, random_state=None, *, by="neighbour"):
     chosen = np.argsort(times, kind="stable")[:total]
     noisy = place.copy()
     noisy[chosen] = other[chosen]
+    return classes[noisy], noisy != place
+
+
+def _flip_some(classes, place, rows, fraction, random_state, target=None):
+    """Flip a share of some rows, to one class or to any of the others."""
+    total = _share(fraction, len(rows))
+    random = check_random_state(random_state)
+    chosen = random.permutation(rows)[:total]
+    noisy = place.copy()
+    if target is None:
+        steps = random.randint(1, len(classes), len(rows))
+        noisy[chosen] = (place[chosen] + steps[:total]) % len(classes)
+    else:
+        noisy[chosen] = target
     return classes[noisy], noisy != place
 
 
@@ -338,7 +349,11 @@ def _classes(y):
 
 
 def _check_fraction(fraction):
-    if not isinstance(fraction, Real) or isinstance(fraction, bool) or not 0 <= fraction <= 1:
+    if (
+        not isinstance(fraction, Real)
+        or isinstance(fraction, bool)
+        or not 0 <= float(fraction) <= 1
+    ):
         raise ValueError(f"fraction must be a number in [0, 1]; got {fraction!r}")
 
 

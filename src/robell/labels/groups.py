@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from robell._core.labels.groups import (
     holm,
     posterior_by_row,
 )
-from robell._core.labels.noise import joint_matrix, noise_rates, wrong_share
 from robell._tools.optional import require
+from robell.labels.judge import Judgement
 
 LEVEL = 0.05  # of the test whether a group differs, for all groups together
 MISSING_GROUP = "(missing)"
@@ -132,18 +132,7 @@ def judge_by_group(judgement, codes, names, place):
     found = fit_groups(P, codes, N, place)
     factor = factors_of(N, P.mean(axis=0), found.change)
     Z = posterior_by_row(P, codes, N, factor[place])
-    best = Z.argmax(axis=1)
-    quality = Z[np.arange(len(Z)), codes]
-    joint = joint_matrix(Z, codes, np.ones(len(Z)), len(judgement.classes))
-    judgement = replace(
-        judgement,
-        probability=Z,
-        quality=quality,
-        suggested=judgement.classes[best],
-        suspect=best != codes,
-        noise_matrix=noise_rates(joint),
-        noise_rate=wrong_share(joint),
-    )
+    judgement = Judgement.of_posterior(judgement.classes, Z, codes, N, judgement.model)
     n_rows = np.bincount(place, minlength=len(names))
     # Of the group's labels to come too, not of these rows alone: drawn to the whole.
     rate = np.clip(judgement.noise_rate + found.change, 0.0, 1.0)

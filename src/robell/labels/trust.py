@@ -1,4 +1,4 @@
-"""How far a judgement of labels can be trusted, measured on rows that were hidden."""
+"""How far a judgement of classes or numbers can be trusted, from rows that were left out."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ FEW_MISFITS = 0.05  # share of the rows; with more, "no label is wrong" is not c
 # The share of suspects that were wrong over the share that their probabilities promised, measured
 # on simulated and real tables with known mistakes.
 WORTH = {"good": 0.9, "fair": 0.85, "weak": 0.7, "none": 0.0}
+# Of numbers, on those of ``benchmarks/wrong_numbers.py --choosing`` too.
+NUMBER_WORTH = {"good": 0.9, "fair": 0.85, "weak": 0.75, "none": 0.0}
+MOST_SUSPECT_NUMBERS = 0.3  # share of the rows
+CLOSE, RATHER_CLOSE = 0.8, 0.5  # share of the differences between numbers that is predicted
+LEAST_EXPLAINED = 0.1  # below it, one can only guess
+BY_CHANCE = 2.0  # over the square root of the rows: as much may be predicted of chance alone
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,13 @@ def measure_trust(judgement, X, codes, random_state):
         word = "none"
     else:
         word = _word(judgement, separation, unseen.misfits, clarity, X.shape)
-    wrong = WORTH[word] * float((1.0 - judgement.quality[suspect]).sum())
+    wrong = expected_wrong(judgement, WORTH[word])
     return Trust(word, separation, unseen.separations, unseen.misfits, clarity, wrong)
+
+
+def expected_wrong(judgement, worth):
+    """Return the estimated number of suspects that are really wrong."""
+    return worth * float((1.0 - judgement.quality[judgement.suspect]).sum())
 
 
 def clarity_of(misfits, rate, n_classes):
@@ -85,3 +96,42 @@ def _word(judgement, separation, misfits, clarity, shape):
     if clarity >= RATHER_CLEAR:
         return "fair"
     return "weak" if n_columns <= COLUMNS_TO_GUESS_BY * n_rows else "none"
+
+
+@dataclass(frozen=True)
+class NumberTrust:
+    """How far to trust a judgement: the word for it, and what it was measured by.
+
+    `explained` is the share of the squared differences between right numbers that was predicted,
+    `usual_error` the median distance of a prediction from the number given, `without` the same
+    where every row is predicted by the median of all, and `expected_wrong` the estimated number of
+    suspects that are really wrong.
+    """
+
+    word: str
+    explained: float
+    usual_error: float
+    without: float
+    expected_wrong: float
+
+
+def measure_number_trust(judgement, shape):
+    """Say how far a judgement can be trusted that was made of a matrix of this shape."""
+    n_rows, n_columns = shape
+    explained, suspect = judgement.explained, judgement.suspect
+    off = np.abs(judgement.given - judgement.predicted)
+    without = np.abs(judgement.given - np.median(judgement.given))
+    by_chance = max(LEAST_EXPLAINED, BY_CHANCE / np.sqrt(n_rows))
+    if explained < by_chance or suspect.mean() > MOST_SUSPECT_NUMBERS:
+        word = "none"
+    elif explained >= CLOSE and n_columns <= MOST_COLUMNS_A_ROW * n_rows:
+        word = "good"
+    else:
+        word = "fair" if explained >= RATHER_CLOSE else "weak"
+    return NumberTrust(
+        word,
+        explained,
+        float(np.median(off)),
+        float(np.median(without)),
+        expected_wrong(judgement, NUMBER_WORTH[word]),
+    )

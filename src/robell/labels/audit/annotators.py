@@ -23,12 +23,11 @@ from robell._tools.text import (
     said,
     unique,
 )
-from robell.labels.annotators import Consensus, consensus_of
+from robell.labels.annotators import Consensus, ReadVotes, consensus_of
 from robell.labels.audit.figures import annotator_bars, class_bars
 from robell.labels.audit.page import where_is
 from robell.labels.audit.prepare import prepare_columns
 from robell.labels.audit.result import Audit
-from robell.labels.votes import ReadVotes
 from robell.report.escape import writable
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table

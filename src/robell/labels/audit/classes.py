@@ -20,28 +20,18 @@ from robell._tools.text import (
     said,
     unique,
 )
-from robell.labels.audit.against import (
+from robell.labels.audit.compared import (
     Against,
     against_section,
     against_summary,
     against_verdict,
+    group_line,
+    group_verdict,
+    groups_section,
+    groups_summary,
 )
 from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
-from robell.labels.audit.groups import group_line, groups_section, groups_summary, verdict
-from robell.labels.audit.page import (
-    beside_table,
-    drawn_words,
-    how_many,
-    link_to,
-    not_judged,
-    places,
-    really_wrong,
-    reasons_first,
-    sample_and_leaks,
-    steps_to_suspects,
-    steps_without_trust,
-    where_is,
-)
+from robell.labels.audit.page import beside, drawn_words, places, reasons_first
 from robell.labels.audit.reasons import (
     FAR,
     date_text,
@@ -56,18 +46,11 @@ from robell.labels.audit.result import JudgedAudit
 from robell.labels.groups import GroupNoise, judge_by_group
 from robell.labels.judge import judge_labels
 from robell.labels.review.review import take_as_right
-from robell.labels.trust import (
-    CLEAR,
-    LEAST_SEPARATION,
-    MOST_COLUMNS_A_ROW,
-    WORTH,
-    measure_trust,
-)
+from robell.labels.trust import CLEAR, LEAST_SEPARATION, WORTH, expected_wrong, measure_trust
 from robell.report.escape import writable
 from robell.report.page import (
     Bullets,
     Callout,
-    Details,
     FigureBlock,
     Paragraph,
     Section,
@@ -79,16 +62,10 @@ from robell.tables.numerals import number
 from robell.tables.target import LEAST_OF_CLASS, read_labels
 
 SCORES_A_CLASS = 30  # numbers that are held for every row while it is judged
-WRONG = (
-    "may carry the wrong label",
-    "probably carries the wrong label",
-    "look as if they carry the wrong label",
-)
 SHOWN_WAYS = 4  # kinds of mistakes on the first screen
 LEAST_ROWS = 0.5  # rows below which an estimated kind of mistake is not worth a sentence
 LEAST_SHARE = 0.005  # the same for its share of the true class
 FAR_MORE = 2.0  # times the share of suspects in the table, from which on a class is hit hardest
-SHOWN_VALUES = 10  # columns of a suspect row
 TELLING = 2  # of them in the overview
 MOST_WORDS = 10  # sentences about the noise
 MOST_BARS = 20
@@ -213,6 +190,28 @@ class AuditResult(JudgedAudit):
             judgement = replace(judgement, suggested=codes, suspect=np.zeros(len(codes), bool))
         return judgement, trust, noise
 
+    @staticmethod
+    def _settle(evidence, settled):
+        """Return the evidence with the labels of settled rows taken as right, and never suspect."""
+        judgement, codes, groups = evidence.judgement, evidence.codes, evidence.groups
+        probability, noise, rate = take_as_right(judgement.probability, codes, settled)
+        suspect = judgement.suspect & ~settled
+        judgement = replace(
+            judgement,
+            probability=probability,
+            quality=np.where(settled, 1.0, judgement.quality),
+            suggested=np.where(settled, codes, judgement.suggested),
+            suspect=suspect,
+            noise_matrix=noise,
+            noise_rate=rate,
+        )
+        if groups is not None:
+            n_suspects = np.bincount(groups.place[suspect], minlength=len(groups.noise))
+            groups = groups._replace(noise=replace(groups.noise, n_suspects=n_suspects))
+        wrong = expected_wrong(judgement, WORTH[evidence.trust.word])
+        trust = replace(evidence.trust, expected_wrong=wrong)
+        return replace(evidence, judgement=judgement, trust=trust, groups=groups)
+
     @classmethod
     def _of(cls, evidence, common):
         """Return the result of what was found."""
@@ -233,40 +232,6 @@ class AuditResult(JudgedAudit):
             set_aside=labels.set_aside,
             groups=evidence.groups and evidence.groups.noise,
             group_column=evidence.groups.column if evidence.groups else "",
-        )
-
-    def _settled(self, settled):
-        """Return the result with the labels of settled rows taken as right, and never suspect."""
-        evidence = self.evidence
-        judgement, codes = evidence.judgement, evidence.codes
-        probability, noise, rate = take_as_right(judgement.probability, codes, settled)
-        quality = np.where(settled, 1.0, judgement.quality)
-        suspect = judgement.suspect & ~settled
-        judgement = replace(
-            judgement,
-            probability=probability,
-            quality=quality,
-            suggested=np.where(settled, codes, judgement.suggested),
-            suspect=suspect,
-            noise_matrix=noise,
-            noise_rate=rate,
-        )
-        groups = self.groups
-        if groups is not None:
-            place = evidence.groups.place[suspect]
-            groups = replace(groups, n_suspects=np.bincount(place, minlength=len(groups)))
-        return replace(
-            self,
-            groups=groups,
-            suggested=np.array(self.classes, dtype=object)[judgement.suggested],
-            quality=quality,
-            probability=probability,
-            suspect=suspect,
-            noise_matrix=noise,
-            noise_rate=rate,
-            expected_wrong=WORTH[self.trust] * float((1.0 - quality[suspect]).sum()),
-            reviewed=settled,
-            evidence=replace(evidence, judgement=judgement),
         )
 
     _reasons_of = staticmethod(reasons_of_classes)
@@ -309,8 +274,7 @@ class AuditResult(JudgedAudit):
 
     def _headline(self):
         """Return the result in one sentence of plain text, or two where a class is hit hardest."""
-        hit = hardest_hit(self)
-        text = how_many(self, "labels", WRONG)
+        hit, text = hardest_hit(self), super()._headline()
         return f"{noise_words(self, hit, said)}. {text}" if hit else text
 
     def _how_good(self):
@@ -350,48 +314,24 @@ class AuditResult(JudgedAudit):
             yield Bullets(tuple(found))
         yield Callout("note" if self.trust in ("good", "fair") else "caution", _meaning(self))
         if self.groups is not None:
-            yield Callout("finding", f"{verdict(self)} [More](#groups)")
+            yield Callout("finding", f"{group_verdict(self)} [More](#groups)")
         if self.against is not None:
             text = against_verdict(self.against, quoted)
             yield Callout("finding", f"{text} [More](#against)")
 
-    def _next_steps(self, top, csv_name):
-        """Yield what to do about it."""
-        table = link_to(csv_name)
-        if self.trust == "none":
-            remedy = "Add columns that have to do with it, or label some rows again"
-            if has_too_many_columns(self):
-                remedy = "Leave out columns that have nothing to do with it, or add rows"
-            yield from steps_without_trust(self, table, remedy)
-        elif self.suspect.any():
-            similar = "similar rows whose labels are trusted"
-            yield from steps_to_suspects(self, top, table, "labels", similar)
-            yield self._words["decide"]
-        elif self.trust == "good":
-            yield f"Nothing needs to be done. {table} lists all rows, the least certain first."
-        else:
-            yield (
-                f"If you can, look at the first rows of {table} by hand: the labels least likely "
-                "to be right come first."
-            )
-            yield "More rows, or columns that have more to do with the label, would help."
+    def _remedy(self):
+        if self._has_too_many_columns:
+            return "Leave out columns that have nothing to do with it, or add rows"
+        return super()._remedy()
 
     def _warnings(self):
-        """Yield what a reader must know before trusting the numbers."""
+        """Yield what a reader must know before trusting the judgement, of these classes too."""
+        yield from super()._warnings()
         evidence = self.evidence
-        yield from sample_and_leaks(self)
         for first, second in evidence.target.alike[:3]:
             yield (
                 f"The labels {quoted(first)} and {quoted(second)} differ only in capitals or "
                 f"spaces. They were taken as one class, {quoted(first)}."
-            )
-        if has_too_many_columns(self):
-            n_rows, n_columns = evidence.matrix.shape
-            yield (
-                f"The table has {counted(n_columns, 'column')} of numbers, categories spread out, "
-                f"for only {counted(n_rows, 'row')}. With so many, labels can look right or wrong "
-                "by chance, and wrong ones are missed: leave out columns that have nothing to do "
-                f"with {quoted(self.target)} (`--ignore`, in Python `drop=`), or add rows."
             )
         areas = evidence.trust.separations
         weak = [k for k in range(len(areas)) if areas[k] < LEAST_SEPARATION]
@@ -411,7 +351,7 @@ class AuditResult(JudgedAudit):
                 "as classes. If they are measured, audit with `--kind numbers` (in Python `kind="
                 '"numbers"`).'
             )
-        yield from not_judged(self, "label", "a label")
+        yield from super()._left_out()
         if self.set_aside:
             some = list(self.set_aside.items())[:8]
             names = ", ".join(f"{quoted(label)} ({n})" for label, n in some)
@@ -426,7 +366,7 @@ class AuditResult(JudgedAudit):
     def _sections(self, top):
         """Return the sections that show the evidence, None for those that have nothing to show."""
         return [
-            suspects_section(self, top),
+            self._suspects_section(top),
             noise_section(self),
             None if self.groups is None else groups_section(self),
             None if self.against is None else against_section(self.against),
@@ -435,6 +375,42 @@ class AuditResult(JudgedAudit):
             map_section(self),
             contradictions_section(self),
         ]
+
+    def _suspect_blocks(self, shown):
+        """Yield the suspects, those with the same kind of mistake together."""
+        evidence = self.evidence
+        examples = trusted(evidence.judgement, evidence.codes)
+        usual = Usual(evidence.used, evidence.codes, examples, len(self.classes))
+        view = near_view(evidence.matrix)
+        for way in directions(self):
+            kind = evidence.codes[shown] == way.given
+            kind &= evidence.judgement.suggested[shown] == way.true
+            if kind.any():
+                yield Paragraph(f"**{found_in(self, way)}**")
+            for place in shown[kind]:
+                telling = usual.telling(place, way.given, way.true)
+                weights = {column.name: weight for column, weight in telling}
+                columns = reasons_first(self, place, [column for column, _ in telling])
+                # Without a reason, the values that speak most for the other label.
+                look_at = ", ".join(
+                    f"{_piece(one.name)} = {_piece(value_text(one, place)) or '(missing)'}"
+                    for one in columns[:TELLING]
+                    if weights[one.name] > 0
+                )
+                why = reasons_text(self, place) or (look_at and f"look at {look_at}")
+                summary = f"{percent(float(self.quality[place]))} chance of being right"
+                yield beside(
+                    self,
+                    place,
+                    f"{summary}; {literal(why)}" if why else summary,
+                    [f"Usual for {_piece(one[place])}" for one in (self.given, self.suggested)],
+                    ("Label", lambda row: in_cell(self.given[row])),
+                    columns,
+                    lambda one, at=(place, way): [
+                        usual.text(one, k, at[0]) for k in (at[1].given, at[1].true)
+                    ],
+                    nearest(view, place, examples),
+                )
 
     def _how(self):
         """Say how the numbers were computed, and how well columns predict each label."""
@@ -484,7 +460,7 @@ def _meaning(result):
     ]
     if n_suspects < 2:
         return text
-    wrong = really_wrong(result)
+    wrong = result._really_wrong
     right = n_suspects - wrong
     if not right:
         return f"{text} Of the {n_suspects:,} rows to check, expect nearly all to be really wrong."
@@ -492,12 +468,6 @@ def _meaning(result):
         f"{text} Of the {n_suspects:,} rows to check, expect about {wrong:,} to be really wrong "
         f"and about {right:,} to be right after all."
     )
-
-
-def has_too_many_columns(result):
-    """Say whether the table has more columns than its rows can bear."""
-    n_rows, n_columns = result.evidence.matrix.shape
-    return n_columns > MOST_COLUMNS_A_ROW * n_rows
 
 
 @dataclass(frozen=True)
@@ -566,37 +536,6 @@ def has_estimates(result):
     return result.trust in ("good", "fair") or bool(result.suspect.any())
 
 
-def suspects_section(result, top):
-    """Show the most suspect rows, those with the same kind of mistake together, beside others."""
-    evidence = result.evidence
-    order = [place for place in result.order if result.suspect[place]][:top]
-    if not order:
-        return None
-    examples = trusted(evidence.judgement, evidence.codes)
-    usual = Usual(evidence.used, evidence.codes, examples, len(result.classes))
-    view = near_view(evidence.matrix)
-    n_suspects = int(result.suspect.sum())
-    shown = "All of them" if len(order) == n_suspects else f"The {len(order):,} least likely labels"
-    blocks = [
-        Paragraph(
-            f"{shown}, the least likely first; all rows are in the CSV file. Open a row to "
-            "compare its values with what is usual for both labels (the middle half of the class), "
-            "and with the three most similar rows whose labels are trusted."
-        )
-    ]
-    for way in directions(result):
-        kind = evidence.codes == way.given
-        kind &= evidence.judgement.suggested == way.true
-        group = [place for place in order if kind[place]]
-        if not group:
-            continue
-        blocks.append(Paragraph(f"**{found_in(result, way)}**"))
-        for place in group:
-            telling = reasons_first(result, place, usual.telling(place, way.given, way.true))
-            blocks.append(_beside(result, place, telling, nearest(view, place, examples)))
-    return Section("suspects", "Rows to check", tuple(blocks))
-
-
 def found_in(result, way):
     """Say how many suspects there are of one kind of mistake."""
     are = "is probably" if way.suspects == 1 else "are probably"
@@ -610,42 +549,6 @@ def found_in(result, way):
 def _piece(text):
     """Return text for a part of a cell."""
     return isolated(in_cell(text, 24))
-
-
-def _look_at(result, place, telling):
-    """Say why a row is suspect; without a model, the values that speak most for the other label."""
-    if reasons := reasons_text(result, place):
-        return reasons
-    look_at = ", ".join(
-        f"{_piece(one.name)} = {_piece(one.value) or '(missing)'}"
-        for one in telling[:TELLING]
-        if one.weight > 0
-    )
-    return f"look at {look_at}" if look_at else ""
-
-
-def _beside(result, place, telling, similar):
-    """Return a table, closed at first, of one suspect row beside its neighbours."""
-    evidence = result.evidence
-    where = where_is(result, place)
-    both = (result.given[place], result.suggested[place])
-    columns = ["Column", f"This row ({where})", *(f"Usual for {_piece(name)}" for name in both)]
-    columns += [f"Similar: {where_is(result, other)}" for other in similar]
-    labels = [result.given[place], None, None, *(result.given[other] for other in similar)]
-    rows = [("Label", *(None if label is None else in_cell(label) for label in labels))]
-    by_name = {column.name: column for column in evidence.used}
-    for one in telling[:SHOWN_VALUES]:
-        values = [value_text(by_name[one.name], other) for other in (place, *similar)]
-        shown = [in_cell(value) or None for value in values]
-        usual = (one.usual_given, one.usual_suggested)
-        rows.append((in_cell(one.name), shown[0], *usual, *shown[1:]))
-    table = beside_table(result, place, columns, rows, len(telling) - SHOWN_VALUES)
-    why = literal(_look_at(result, place, telling))
-    summary = (
-        f"{where.capitalize()}: {percent(float(result.quality[place]))} chance of being right"
-        f"{'; ' if why else ''}{why}"
-    )
-    return Details(summary, (TableBlock(table),))
 
 
 def classes_section(result):
@@ -816,71 +719,61 @@ def contradictions(used, codes):
     return tuple(sorted(found, key=lambda places: (-len(places), int(places[0]))))
 
 
-@dataclass(frozen=True)
-class Telling:
-    """A value of a suspect row beside what is usual in the class given and in that suggested."""
-
-    name: str
-    value: str
-    usual_given: str
-    usual_suggested: str
-    weight: float
-
-
 class Usual:
-    """What is usual for each class among the trusted rows, column by column."""
+    """What is usual for each class among the trusted rows, column by column.
+
+    Of a category the share of every level, (classes, levels), of numbers the quartiles, (classes,
+    3).
+    """
 
     def __init__(self, used, codes, among, n_classes):
-        self.used, self.n_classes = used, n_classes
-        self._of = [self._profile(column, codes[among], among) for column in used]
-
-    def _profile(self, column, codes, among):
-        values = column.values[among]
-        if not column.is_number:
-            counts = np.zeros((self.n_classes, len(column.levels)))
-            np.add.at(counts, (codes, values), 1.0)
-            return (counts + 0.5) / (counts + 0.5).sum(axis=1, keepdims=True)
-        quartiles = np.full((self.n_classes, 3), np.nan)
-        for k in range(self.n_classes):
-            known = values[codes == k]
-            known = known[np.isfinite(known)]
-            if len(known):
-                # Values that occur: nothing is computed, so nothing can overflow.
-                quartiles[k] = np.percentile(known, [25, 50, 75], method="lower")
-        return quartiles
+        self.profiles = {}
+        for column in used:
+            values, labels = column.values[among], codes[among]
+            if column.is_number:
+                profile = np.full((n_classes, 3), np.nan)
+                for k in range(n_classes):
+                    known = values[labels == k]
+                    known = known[np.isfinite(known)]
+                    if len(known):
+                        # Values that occur: nothing is computed, so nothing can overflow.
+                        profile[k] = np.percentile(known, [25, 50, 75], method="lower")
+            else:
+                counts = np.full((n_classes, len(column.levels)), 0.5)
+                np.add.at(counts, (labels, values), 1.0)
+                profile = counts / counts.sum(axis=1, keepdims=True)
+            self.profiles[column.name] = column, profile
 
     def telling(self, place, given, suggested):
-        """Return the values of a row, the best arguments for the suggested class first."""
+        """Return columns, and how much likelier the row's value is in the suggested class.
+
+        It is a logarithm; the best arguments for the suggested class come first.
+        """
         found = []
-        for column, profile in zip(self.used, self._of, strict=True):
-            weight = self._weight(column, profile, place, given, suggested)
-            usual = [self._text(column, profile, k, place) for k in (given, suggested)]
-            found.append(Telling(column.name, value_text(column, place), *usual, weight))
-        return sorted(found, key=lambda one: -one.weight)
+        for column, profile in self.profiles.values():
+            value, weight = column.values[place], 0.0
+            if not column.is_number:
+                weight = float(np.log(profile[suggested, value] / profile[given, value]))
+            elif np.isfinite(value) and np.isfinite(profile[[given, suggested]]).all():
+                with np.errstate(over="ignore", invalid="ignore"):  # numbers as large as they get
+                    scale = np.nanmean(profile[:, 2] - profile[:, 0])
+                    scale = scale or np.nanstd(profile[:, 1]) or 1.0
+                    off = np.abs(value - profile[[given, suggested], 1]) / scale
+                off = np.minimum(np.nan_to_num(off), FAR)
+                weight = float(off[0] ** 2 - off[1] ** 2)
+            found.append((column, weight))
+        return sorted(found, key=lambda one: -one[1])
 
-    def _weight(self, column, profile, place, given, suggested):
-        """Return how much likelier the value is in the suggested class, as a logarithm."""
-        value = column.values[place]
+    def text(self, column, k, place):
+        """Say what is usual in a column for a class."""
+        profile = self.profiles[column.name][1][k]
         if not column.is_number:
-            return float(np.log(profile[suggested, value] / profile[given, value]))
-        if not np.isfinite(value) or not np.isfinite(profile[[given, suggested]]).all():
-            return 0.0
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers may be as large as they get
-            scale = np.nanmean(profile[:, 2] - profile[:, 0]) or np.nanstd(profile[:, 1]) or 1.0
-            off = np.abs(value - profile[[given, suggested], 1]) / scale
-        off = np.minimum(np.nan_to_num(off), FAR)
-        return float(off[0] ** 2 - off[1] ** 2)
-
-    def _text(self, column, profile, k, place):
-        if not column.is_number:
-            value = column.values[place]
-            return f"{percent(profile[k, value])} have this value"
-        low, _, high = profile[k]
+            return f"{percent(profile[column.values[place]])} have this value"
+        low, _, high = profile
         if not np.isfinite(low):
             return "no value"
-        if column.kind == "date":
-            return f"{date_text(low)} to {date_text(high)}"
-        return f"{number_text(low)} to {number_text(high)}"
+        shown = date_text if column.kind == "date" else number_text
+        return f"{shown(low)} to {shown(high)}"
 
 
 def project(view):

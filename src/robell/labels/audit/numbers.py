@@ -9,19 +9,7 @@ import numpy as np
 
 from robell._tools.text import counted, in_cell, literal, number_text, percent, quoted, said
 from robell.labels.audit.figures import MOST_DOTS, predicted_beside_given
-from robell.labels.audit.page import (
-    beside_table,
-    drawn_words,
-    how_many,
-    link_to,
-    not_judged,
-    number_of,
-    reasons_first,
-    sample_and_leaks,
-    steps_to_suspects,
-    steps_without_trust,
-    where_is,
-)
+from robell.labels.audit.page import beside, drawn_words, number_of, reasons_first
 from robell.labels.audit.reasons import (
     near_view,
     nearest,
@@ -30,19 +18,17 @@ from robell.labels.audit.reasons import (
     rows_alike,
     trusted_numbers,
     usual_text,
-    value_text,
 )
 from robell.labels.audit.result import JudgedAudit
-from robell.labels.judge_numbers import judge_numbers
-from robell.labels.target_issues import COVERAGE
-from robell.labels.trust_numbers import MOST_COLUMNS_A_ROW, expected_wrong, measure_number_trust
-from robell.report.page import Callout, Details, FigureBlock, Paragraph, Section, TableBlock
+from robell.labels.issues import COVERAGE
+from robell.labels.judge import judge_numbers
+from robell.labels.trust import NUMBER_WORTH, expected_wrong, measure_number_trust
+from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
 from robell.tables.leaks import find_number_leak
 from robell.tables.number_target import read_number_target, written
 
 SCORES_A_ROW = 60  # numbers that are held for every row while it is judged
-SHOWN_VALUES = 10  # columns of a suspect row
 OVERVIEW = 25  # rows of the table above them
 
 
@@ -134,6 +120,19 @@ class NumberAuditResult(JudgedAudit):
             judgement = replace(judgement, suspect=np.zeros(len(matrix), bool))
         return judgement, trust, None
 
+    @staticmethod
+    def _settle(evidence, settled):
+        """Return the evidence with settled numbers taken as right, and never suspect."""
+        judgement = evidence.judgement
+        judgement = replace(
+            judgement,
+            quality=np.where(settled, 1.0, judgement.quality),
+            suspect=judgement.suspect & ~settled,
+        )
+        wrong = expected_wrong(judgement, NUMBER_WORTH[evidence.trust.word])
+        trust = replace(evidence.trust, expected_wrong=wrong)
+        return replace(evidence, judgement=judgement, trust=trust)
+
     @classmethod
     def _of(cls, evidence, common):
         """Return the result of what was found."""
@@ -149,24 +148,6 @@ class NumberAuditResult(JudgedAudit):
             suspect=judgement.suspect,
             noise_rate=judgement.noise_rate,
             explained=evidence.trust.explained,
-        )
-
-    def _settled(self, settled):
-        """Return the result with the numbers of settled rows taken as right, and never suspect."""
-        judgement = self.evidence.judgement
-        judgement = replace(
-            judgement,
-            quality=np.where(settled, 1.0, judgement.quality),
-            suspect=judgement.suspect & ~settled,
-        )
-        return replace(
-            self,
-            quality=judgement.quality,
-            suspect=judgement.suspect,
-            noise_rate=judgement.noise_rate,
-            expected_wrong=expected_wrong(self.trust, judgement),
-            reviewed=settled,
-            evidence=replace(self.evidence, judgement=judgement),
         )
 
     _reasons_of = staticmethod(reasons_of_numbers)
@@ -204,16 +185,6 @@ class NumberAuditResult(JudgedAudit):
         ]
         return {}, {}, measured, {"suspect_numbers": suspects}
 
-    def _headline(self):
-        """Return the result in one sentence of plain text."""
-        target = said(self.target)
-        wrong = (
-            f"may have a wrong {target}",
-            f"probably has a wrong {target}",
-            f"look as if their {target} were wrong",
-        )
-        return how_many(self, "numbers", wrong)
-
     def _how_good(self):
         """Say in plain words what the trust was measured by."""
         trust = self.evidence.trust
@@ -250,37 +221,48 @@ class NumberAuditResult(JudgedAudit):
         if kind := self._kind_words(quoted, option):
             yield Callout("note", f"{kind}.")
 
-    def _next_steps(self, top, csv_name):
-        """Yield what to do about it."""
-        table = link_to(csv_name)
-        if self.trust == "none":
-            remedy = "Add columns that have to do with it"
-            yield from steps_without_trust(self, table, remedy)
-        elif self.suspect.any():
-            yield from steps_to_suspects(self, top, table, "numbers", "similar rows")
-            yield self._words["decide"]
-        else:
-            yield f"{table} lists all rows, the least certain first."
-
-    def _warnings(self):
-        """Yield what a reader must know before trusting the numbers."""
-        yield from sample_and_leaks(self)
-        n_rows, n_columns = self.evidence.matrix.shape
-        if n_columns > MOST_COLUMNS_A_ROW * n_rows:
-            yield (
-                f"The table has {counted(n_columns, 'column')} of numbers, categories spread out, "
-                f"for only {counted(n_rows, 'row')}: numbers can look right or wrong by chance. "
-                f"Leave out columns that have nothing to do with {quoted(self.target)} "
-                "(`--ignore`, in Python `drop=`), or add rows."
-            )
-
-    def _left_out(self):
-        """Yield which rows were not judged, or not again."""
-        return not_judged(self, "number", "a usable number")
-
     def _sections(self, top):
         """Return the sections that show the evidence, None for those that have nothing to show."""
-        return [suspects_section(self, top), picture_section(self), noise_section(self)]
+        return [self._suspects_section(top), picture_section(self), noise_section(self)]
+
+    def _suspect_blocks(self, shown):
+        """Yield a table of the suspects, and each beside rows with about the same number."""
+        evidence = self.evidence
+        examples, view = trusted_numbers(evidence.judgement), near_view(evidence.matrix)
+        ranges = [
+            f"{shown_number(self.lower[place])} to {shown_number(self.upper[place])}"
+            for place in shown
+        ]
+        rows = tuple(
+            (
+                number_of(self, place),
+                in_cell(evidence.given[place], 24),
+                shown_number(self.suggested[place]),
+                likely,
+                percent(float(self.quality[place])),
+                in_cell(reasons_text(self, place), 300) or "no single column",
+            )
+            for place, likely in zip(shown[:OVERVIEW], ranges, strict=False)
+        )
+        where = "Row" if self.line is None else "Line"
+        heads = where, "Given", "Predicted", "Likely range", "Chance of being right", "Why"
+        title = "Suspect numbers and what was predicted instead"
+        yield TableBlock(Table("suspect-numbers", title, heads, rows))
+        for place, likely in zip(shown, ranges, strict=True):
+            given, why = in_cell(evidence.given[place], 24), reasons_text(self, place)
+            alike = rows_alike(evidence, place)
+            predicted = shown_number(self.suggested[place])
+            yield beside(
+                self,
+                place,
+                f"{literal(given)} given, {predicted} predicted ({likely})",
+                [f"Usual where it is about {given}"],
+                (in_cell(self.target), lambda row: in_cell(evidence.given[row], 24)),
+                reasons_first(self, place, evidence.used),
+                lambda column, at=(place, alike): [_usual(column, *at)],
+                nearest(view, place, examples),
+                (Paragraph(literal(f"{why[0].upper()}{why[1:]}.")),) if why else (),
+            )
 
     def _how(self):
         """Say how the numbers were computed."""
@@ -298,88 +280,9 @@ class NumberAuditResult(JudgedAudit):
         return (Paragraph(text),)
 
 
-def suspects_section(result, top):
-    """Show the most suspect rows, each beside similar ones."""
-    places = [place for place in result.order if result.suspect[place]][:top]
-    if not places:
-        return None
-    evidence = result.evidence
-    examples, view = trusted_numbers(evidence.judgement), near_view(evidence.matrix)
-    n_suspects = int(result.suspect.sum())
-    shown = (
-        "All of them" if len(places) == n_suspects else f"The {len(places):,} least likely numbers"
-    )
-    blocks = [
-        Paragraph(
-            f"{shown}, the least likely first; all rows are in the CSV file. What was predicted "
-            "from the other columns stands beside the number given, with the range that holds the "
-            "right number nine times in ten. Open a row to compare it with rows that have about "
-            "the same number, and with the three most similar rows whose numbers are trusted."
-        ),
-        TableBlock(_overview(result, places[:OVERVIEW])),
-    ]
-    blocks += [_beside(result, place, nearest(view, place, examples)) for place in places]
-    return Section("suspects", "Rows to check", tuple(blocks))
-
-
 def shown_number(value):
     """Return a number of the page with four significant digits at the most."""
     return number_text(float(f"{value:.4g}"))
-
-
-def _range(result, place):
-    return f"{shown_number(result.lower[place])} to {shown_number(result.upper[place])}"
-
-
-def _overview(result, places):
-    """Return the table of suspects."""
-    rows = tuple(
-        (
-            number_of(result, place),
-            in_cell(result.evidence.given[place], 24),
-            shown_number(result.suggested[place]),
-            _range(result, place),
-            percent(float(result.quality[place])),
-            in_cell(reasons_text(result, place), 300) or "no single column",
-        )
-        for place in places
-    )
-    where = "Row" if result.line is None else "Line"
-    return Table(
-        "suspect-numbers",
-        "Suspect numbers and what was predicted instead",
-        (where, "Given", "Predicted", "Likely range", "Chance of being right", "Why"),
-        rows,
-    )
-
-
-def _beside(result, place, similar):
-    """Return a table, closed at first, of one suspect row beside its neighbours."""
-    evidence, where = result.evidence, where_is(result, place)
-    given = in_cell(evidence.given[place], 24)
-    alike = rows_alike(evidence, place)
-    columns = ["Column", f"This row ({where})", f"Usual where it is about {given}"]
-    columns += [f"Similar: {where_is(result, other)}" for other in similar]
-    rows = [
-        (
-            in_cell(result.target),
-            given,
-            None,
-            *(in_cell(evidence.given[other], 24) for other in similar),
-        )
-    ]
-    used = reasons_first(result, place, evidence.used)
-    for column in used[:SHOWN_VALUES]:
-        values = [in_cell(value_text(column, other)) or None for other in (place, *similar)]
-        rows.append((in_cell(column.name), values[0], _usual(column, place, alike), *values[1:]))
-    table = beside_table(result, place, columns, rows, len(used) - SHOWN_VALUES)
-    why = reasons_text(result, place)
-    summary = (
-        f"{where.capitalize()}: {literal(given)} given, {shown_number(result.suggested[place])} "
-        f"predicted ({_range(result, place)})"
-    )
-    blocks = [Paragraph(literal(f"{why[0].upper()}{why[1:]}."))] if why else []
-    return Details(summary, (*blocks, TableBlock(table)))
 
 
 def _usual(column, place, alike):

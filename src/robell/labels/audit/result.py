@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import tomllib
 from dataclasses import dataclass, field, replace
 from importlib import resources
@@ -17,18 +18,21 @@ import numpy as np
 from robell import __version__
 from robell._tools.files import FileError, check_output, write_together
 from robell._tools.optional import require
-from robell._tools.text import counted, said, spreadsheet_safe
-from robell.labels.audit.page import TRUST, audit_page, facts_of, really_wrong
+from robell._tools.text import counted, literal, percent, quoted, said, spreadsheet_safe
+from robell.labels.audit.page import audit_page, places
 from robell.labels.audit.reasons import Reason, reasons_text
 from robell.labels.groups import GroupNoise
 from robell.labels.review.review import KEEP
+from robell.labels.trust import MOST_COLUMNS_A_ROW
 from robell.report.escape import writable
+from robell.report.page import Paragraph, Section
 from robell.tables.columns import MISSING_WORDS, ColumnNote, Used
 from robell.tables.leaks import Leak
 from robell.tables.raw import RawTable
 
 CROWD = b"row,consensus,", b"row,line,consensus,", b"row,key,consensus,", b"row,line,key,consensus,"
 SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
+TRUST = {"good": "Good", "fair": "Fair", "weak": "Weak", "none": "Not at all"}
 WORDS = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text("utf-8"))
 
 
@@ -249,8 +253,140 @@ class JudgedAudit(Audit):
     def _seed(self):
         return self.evidence.random_state
 
+    @property
+    def _really_wrong(self) -> int:
+        """The estimated number of suspects that are wrong, at least one if there are any."""
+        n_suspects = int(self.suspect.sum())
+        return min(n_suspects, max(1, round(self.expected_wrong))) if n_suspects else 0
+
+    def _headline(self):
+        """Say in one sentence of plain text how many rows are suspect."""
+        n, n_suspects = len(self.row), int(self.suspect.sum())
+        target, things = said(self.target), f"{self._words['thing']}s"
+        if self.trust == "none":
+            return f"The columns say too little about {target}: no row can be called suspect."
+        if not n_suspects and self.trust == "good":
+            return f"None of the {n:,} {things} checked looks wrong."
+        if not n_suspects:
+            return (
+                f"Of {n:,} {things}, none stands out as wrong, but the columns are not clear "
+                "enough to be sure."
+            )
+        perhaps, one, several = (text.replace("{target}", target) for text in self._words["wrong"])
+        share = percent(n_suspects / n)
+        if self.trust != "good":
+            return f"Of {n:,} rows, {n_suspects:,} ({share}) {perhaps}."
+        if n_suspects == 1:
+            return f"Of {n:,} rows, one {one}."
+        return f"Of {n:,} rows, {n_suspects:,} ({share}) {several}."
+
     def _facts(self):
-        return facts_of(self)
+        """Yield the numbers of the first screen."""
+        n, n_suspects = len(self.row), int(self.suspect.sum())
+        chance = "drawn at random, " if self.evidence.is_sample else ""
+        in_file = f"{chance}of {self.n_rows:,} in the file"
+        yield "rows checked", f"{n:,}", "all rows of the file" if self.n_rows == n else in_file
+        if self.trust == "none":
+            yield "rows to check by hand", "cannot tell", ""
+        else:
+            share = f"{percent(n_suspects / n)} of the rows"
+            yield "rows to check by hand", f"{n_suspects:,}", share
+        if n_suspects == 1:
+            yield "chance that it is really wrong", percent(self.expected_wrong), "by estimate"
+        elif n_suspects:
+            about = f"about {self._really_wrong:,}"
+            yield "of these really wrong", about, "by estimate; the others are unusual but right"
+        yield "how far to trust this", TRUST[self.trust], self._how_good()
+
+    def _next_steps(self, top, csv_name):
+        """Yield what to do about it."""
+        words, table = self._words, quoted(csv_name)
+        if re.fullmatch(r"[A-Za-z0-9][\w.-]*", csv_name, re.ASCII):  # plain enough for an address
+            table = f"[{literal(csv_name)}]({csv_name})"
+        if self.trust == "none":
+            target = quoted(self.target)
+            yield f"Is {target} the right column, and is what it depends on in the file?"
+            yield f"{self._remedy()}, and repeat the audit."
+            yield f"{table} lists the rows without any judgement."
+        elif self.suspect.any():
+            where = "`row`" if self.line is None else "`line`"
+            yield (
+                f"Open {table} and start at the top: the {words['thing']}s least likely to be "
+                f"right come first, and {where} says where each row stands in your file."
+            )
+            if top:
+                shown = f"The first {top}" if top < self.suspect.sum() else "All of them"
+                similar = words["similar"]
+                yield f"Check them by hand. [{shown}](#suspects) are shown below, beside {similar}."
+            yield words["decide"]
+        else:
+            for step in words["none_suspect_good" if self.trust == "good" else "none_suspect"]:
+                yield step.replace("{table}", table)
+
+    def _remedy(self):
+        """Say what would help where the columns say too little."""
+        return self._words["remedy"]
+
+    @property
+    def _has_too_many_columns(self):
+        """Whether the table has more columns than its rows can bear."""
+        n_rows, n_columns = self.evidence.matrix.shape
+        return n_columns > MOST_COLUMNS_A_ROW * n_rows
+
+    def _warnings(self):
+        """Yield what a reader must know before trusting the judgement."""
+        evidence = self.evidence
+        if evidence.is_sample:
+            yield (
+                f"The file has {self.n_rows:,} rows; a random sample of {evidence.n_read:,} was "
+                "looked at. The other rows were not."
+            )
+        for leak in evidence.leaks:
+            text = (
+                f"Column {quoted(leak.name)} repeats {quoted(self.target)} in "
+                f"{100 * leak.agreement:.4g} % of the rows and was left out: with it, every label "
+                "would look right."
+            )
+            if len(leak.exceptions):
+                where = "row" if self.line is None else "line"
+                where += "s" if len(leak.exceptions) > 1 else ""
+                exceptions = places(self, leak.exceptions)
+                text = f"{text} The two differ in {where} {exceptions}: look there first."
+            yield text
+        if self._has_too_many_columns:
+            n_rows, n_columns = evidence.matrix.shape
+            yield self._words["too_many_columns"].format(
+                columns=counted(n_columns, "column"),
+                rows=counted(n_rows, "row"),
+                target=quoted(self.target),
+            )
+
+    def _left_out(self):
+        """Yield which rows were not judged again, and which could not be."""
+        if self.reviewed.any():
+            were = "was" if self.reviewed.sum() == 1 else "were"
+            yield (
+                f"{counted(int(self.reviewed.sum()), 'row')} {were} reviewed before: the "
+                f"{self._words['thing']} that somebody decided upon is taken as right."
+            )
+        if self.n_unlabelled:
+            common = self.evidence.target.unlabelled.most_common(3)
+            kinds = ", ".join(quoted(cell, 20) if cell else "empty" for cell, _ in common)
+            were = "was" if self.n_unlabelled == 1 else "were"
+            rows = counted(self.n_unlabelled, "row")
+            yield f"{rows} without {self._words['usable']} ({kinds}) {were} left out."
+
+    def _suspects_section(self, top):
+        """Show the most suspect rows, each beside rows whose labels are trusted."""
+        order = self.order
+        shown = order[self.suspect[order]][:top]
+        if not len(shown):
+            return None
+        some = f"The {len(shown):,} least likely {self._words['thing']}s"
+        some = "All of them" if len(shown) == self.suspect.sum() else some
+        intro = f"{some}, the least likely first; all rows are in the CSV file."
+        text = Paragraph(f"{intro} {self._words['suspects']}")
+        return Section("suspects", "Rows to check", (text, *self._suspect_blocks(shown)))
 
     def _columns_words(self):
         """Say how columns were turned into numbers."""
@@ -275,7 +411,7 @@ class JudgedAudit(Audit):
         if self.reviewed.any():
             checked += f" ({counted(int(self.reviewed.sum()), 'row')} were reviewed before)"
         expected = (
-            f"; about {really_wrong(self):,} of the {n_suspects:,} are really wrong by estimate"
+            f"; about {self._really_wrong:,} of the {n_suspects:,} are really wrong by estimate"
             if n_suspects > 1
             else ""
         )

@@ -10,18 +10,17 @@ import numpy as np
 
 from robell._tools.files import FileError
 from robell._tools.text import said
-from robell.labels.audit.against import compare_with
 from robell.labels.audit.annotators import (
     judge_annotators,
     read_one_a_line,
     read_side_by_side,
 )
 from robell.labels.audit.classes import AuditResult
-from robell.labels.audit.groups import read_group_column
+from robell.labels.audit.compared import compare_with, read_group_column
 from robell.labels.audit.numbers import NumberAuditResult
 from robell.labels.audit.prepare import dropped_columns, prepare_columns
 from robell.labels.audit.reasons import MOST_SUSPECTS
-from robell.labels.audit.result import Evidence, Groups, output_paths, require_whole
+from robell.labels.audit.result import Evidence, Groups, JudgedAudit, output_paths, require_whole
 from robell.labels.review.review import fingerprints, read_reviews
 from robell.tables.budget import Budget
 from robell.tables.columns import ColumnNote, missing_cells
@@ -142,16 +141,35 @@ def audit(
         if numeric and (group is not None or against is not None):
             what = "groups" if group is not None else "tables"
             raise FileError(f"{said(target)} holds numbers: {what} are compared for classes only")
-        result = _judge_target(
-            NumberAuditResult if numeric else AuditResult,
-            table, place, left_out, group_place, random_state, budget, kind != "auto",
-        )  # fmt: skip
-        prints = fingerprints(table, place)[np.searchsorted(table.rows, result.row)]
-        result = replace(result, fingerprint=prints)
-        settled = review.settles(prints, result.evidence.given)
-        result = result._settled(settled) if settled.any() else result
+        result_kind: type[JudgedAudit] = NumberAuditResult if numeric else AuditResult
+        evidence, notes = _judge_target(
+            result_kind, table, place, left_out, group_place, random_state, budget, kind != "auto"
+        )
+        audited = evidence.table
+        prints = fingerprints(table, place)[np.searchsorted(table.rows, audited.rows)]
+        settled = review.settles(prints, evidence.given)
+        if settled.any():
+            evidence = result_kind._settle(evidence, settled)
+        result = result_kind._of(
+            evidence,
+            {
+                "name": table.name,
+                "target": evidence.name,
+                "n_rows": table.n_rows,
+                "row": audited.rows,
+                "line": audited.lines,
+                "leaks": tuple(leak.name for leak in evidence.leaks),
+                "columns": notes,
+                "trust": evidence.trust.word,
+                "expected_wrong": evidence.trust.expected_wrong,
+                "n_unlabelled": sum(evidence.target.unlabelled.values()),
+                "reviewed": settled,
+                "fingerprint": prints,
+                "evidence": evidence,
+            },
+        )
         suspects = result.order[result.suspect[result.order]][:MOST_SUSPECTS]
-        found = result._reasons_of(result.evidence, suspects) if len(suspects) else {}
+        found = result._reasons_of(evidence, suspects) if len(suspects) else {}
         by_row = {int(result.row[at]): reasons for at, reasons in found.items()}
         result = replace(result, reasons=by_row)
         if against is not None:
@@ -285,7 +303,7 @@ def _run(data, hint, judge, out, top, max_rows, text, random_state, memory_limit
 
 
 def _judge_target(kind, table, place, drop, group, random_state, budget, asked_for):
-    """Judge the column at a place, as one kind of target, by the other columns.
+    """Judge the column at a place, as one kind of target; return the evidence and column notes.
 
     ``group`` is the place of the column that names groups, or None.
     """
@@ -334,19 +352,4 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
         asked_for=asked_for,
         groups=noise and Groups(audited.columns[group].name, grouping[1], noise),
     )
-    common = {
-        "name": table.name,
-        "target": name,
-        "n_rows": table.n_rows,
-        "row": audited.rows,
-        "line": audited.lines,
-        "leaks": tuple(leak.name for leak in leaks),
-        "columns": notes,
-        "trust": trust.word,
-        "expected_wrong": trust.expected_wrong,
-        "n_unlabelled": sum(target.unlabelled.values()),
-        "reviewed": np.zeros(len(audited.rows), bool),
-        "fingerprint": np.full(len(audited.rows), "", object),
-        "evidence": evidence,
-    }
-    return kind._of(evidence, common)
+    return evidence, notes

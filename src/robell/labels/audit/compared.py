@@ -1,0 +1,387 @@
+"""Labels compared: between the groups that a column names, and with those of an earlier table."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from robell._tools.files import FileError
+from robell._tools.text import counted, in_cell, literal, number_text, percent, quoted, said
+from robell.labels import drift as of_drift
+from robell.labels.audit.figures import group_rates
+from robell.labels.audit.prepare import prepare_columns
+from robell.labels.drift import LabelDrift, compare_labels, number_regions
+from robell.labels.groups import LEVEL, MISSING_GROUP
+from robell.report.page import Bullets, Callout, FigureBlock, Paragraph, Section, TableBlock
+from robell.report.tables import Table
+from robell.tables.columns import missing_cells
+from robell.tables.dates import read_dates
+from robell.tables.leaks import find_leak
+from robell.tables.raw import Column, RawTable
+from robell.tables.target import find_column, read_labels
+
+MOST_DATES = 24  # different dates of one column; more are taken together by month
+MOST_MONTHS = 60  # the same by year
+ROWS_A_GROUP = 2  # in the mean, at the least
+SHOWN_GROUPS = 15
+NAMED = 5  # groups in sentences
+MOST_COMPARED = 20_000  # rows of each table; of more, a random sample
+GIVES_AWAY = 0.99  # area under the ROC curve from which on a column by itself shows the table
+SHOWN_CHANGES = 12  # in the table of the page
+NAMED_CHANGES = 4  # in sentences
+MOST_LEVELS = 5  # of a category, as regions
+
+
+def read_group_column(table, place):
+    """Return the sorted groups, the place of each row's group, and what was done, in words."""
+    column = table.columns[place]
+    gone = missing_cells(column)
+    present = [cell for cell, missing in zip(column.cells, gone, strict=True) if not missing]
+    where = f"{table.name}: column {said(column.name)}"
+    if column.kind == "other":
+        raise FileError(f"{where} holds lists or other structures, which are no groups")
+    named, done = _periods(present)
+    cells = np.full(len(gone), MISSING_GROUP, dtype=object)
+    cells[~gone] = [named.get(cell, cell) for cell in present]
+    names, places = np.unique(cells.astype(str), return_inverse=True)
+    if len(names) < 2:
+        raise FileError(f"{where} holds one group only, {said(names[0])}; two are needed")
+    if len(names) > len(cells) / ROWS_A_GROUP:
+        raise FileError(
+            f"{where} has {len(names):,} different values in {len(cells):,} rows: groups need rows "
+            "in common"
+        )
+    return names, places.reshape(-1), done
+
+
+def _periods(cells):
+    """Return the month or year of each date, and what was done; nothing for few or other cells."""
+    distinct = set(cells)
+    table = read_dates(distinct)[0] if len(distinct) > MOST_DATES else None
+    if table is None:
+        return {}, "names the groups of rows: labels are not judged by it"
+    start = datetime.date(1970, 1, 1)
+    dates = {cell: start + datetime.timedelta(days=int(day // 1)) for cell, day in table.items()}
+    months = {cell: f"{day:%Y-%m}" for cell, day in dates.items()}
+    is_long = len(set(months.values())) > MOST_MONTHS
+    found = {cell: f"{day:%Y}" for cell, day in dates.items()} if is_long else months
+    unit = "years" if is_long else "months"
+    return found, f"names the groups of rows, taken together as {unit}: labels are not judged by it"
+
+
+def group_words(result):
+    """Yield sentences on the groups that differ, those with the most wrong labels first."""
+    groups = result.groups
+    order = [g for g in np.argsort(-groups.noise_rate, kind="stable") if groups.differs[g]]
+    for g in order[:NAMED]:
+        than = "more" if groups.noise_rate[g] > result.noise_rate else "fewer"
+        yield (
+            f"{quoted(str(groups.group[g]), 30)}: about {percent(float(groups.noise_rate[g]))} of "
+            f"the labels are wrong ({percent(float(groups.low[g]))} to "
+            f"{percent(float(groups.high[g]))}), {than} than among like rows of the other groups"
+        )
+    if len(order) > NAMED:
+        yield f"{counted(len(order) - NAMED, 'further group')} that differ"
+
+
+def group_verdict(result, quote=quoted):
+    """Say in one sentence whether the groups differ."""
+    groups, name = result.groups, quote(result.group_column)
+    if result.trust == "none":
+        return f"Whether the groups of {name} differ cannot be told: the columns say too little."
+    n = int(groups.differs.sum())
+    if not n:
+        return (
+            f"Labels are not wrong more often in one group of {name} than in another, as far as "
+            f"{counted(len(groups), 'group')} of these sizes can tell."
+        )
+    differ = "differs" if n == 1 else "differ"
+    return (
+        f"{n:,} of {len(groups):,} groups of {name} {differ} from the others in how often labels "
+        "are wrong, by more than chance."
+    )
+
+
+def group_line(result):
+    """Say the same for a terminal, with the worst of the groups."""
+    groups, line = result.groups, group_verdict(result, said)
+    if result.trust == "none" or not groups.differs.any():
+        return line
+    worst = max(groups.differs.nonzero()[0], key=lambda g: groups.noise_rate[g])
+    name, rate = said(str(groups.group[worst]), 30), float(groups.noise_rate[worst])
+    return f"{line} Most wrong among these: {name}, about {percent(rate)} wrong."
+
+
+def groups_section(result):
+    """Show how often labels are wrong in each group, and which groups differ."""
+    title = "Groups"
+    if result.trust == "none":
+        return Section("groups", title, (Paragraph(group_verdict(result)),))
+    blocks: list[Any] = [Paragraph(f"**{group_verdict(result)}**")]
+    words = tuple(group_words(result))
+    blocks += [Bullets(words)] if words else []
+    groups = result.groups  # those that differ most, the worst first
+    chosen = np.lexsort((-groups.n_rows, groups.p_value))[:SHOWN_GROUPS]
+    chosen = chosen[np.argsort(-groups.noise_rate[chosen], kind="stable")]
+    svg = group_rates(groups, chosen, result.noise_rate)
+    caption = (
+        "Dots: estimated share of wrong labels. Lines: where it lies with a probability of 90 %. "
+        f"Dashed: the whole table, {percent(result.noise_rate)}. Filled dots differ from the other "
+        "groups by more than chance."
+    )
+    if len(chosen) < len(result.groups):
+        caption += f" The {len(chosen)} groups that differ most."
+    blocks.append(FigureBlock(svg, caption, "Estimated share of wrong labels in each group"))
+    rows = tuple(
+        (
+            in_cell(str(groups.group[g])),
+            int(groups.n_rows[g]),
+            int(groups.n_suspects[g]),
+            *(100 * float(share[g]) for share in (groups.noise_rate, groups.low, groups.high)),
+            "yes" if groups.differs[g] else "no",
+            float(groups.p_value[g]),
+        )
+        for g in np.argsort(-groups.noise_rate, kind="stable")
+    )
+    heads = "Group", "Rows", "Suspect", "Wrong, %", "from", "to", "Differs", "p-value"
+    name = f"Groups of {in_cell(result.group_column)}"
+    table = Table("groups", name, heads, rows, digits=(0, 0, 0, 1, 1, 1, 0, ".2g"))
+    how = (
+        "Rows were compared with rows of other groups that are as hard to predict, so that a group "
+        "of hard rows is not taken for one with wrong labels. Groups of few rows are drawn to the "
+        "whole, and suspects are judged by the rates of their own group. p-values are corrected "
+        f"for the number of groups: if no group differed, one table in {round(1 / LEVEL)} at most "
+        f"would show one that does. {quoted(result.group_column)} itself was not used to judge "
+        "labels; what else differs between groups, and is not in the columns, can look like wrong "
+        "labels."
+    )
+    blocks += [TableBlock(table), Paragraph(how)]
+    return Section("groups", title, tuple(blocks))
+
+
+def groups_summary(result):
+    """Return what was found about the groups, as plain values for JSON."""
+    groups = result.groups
+    if result.trust == "none":
+        return None
+    return {
+        "column": result.group_column,
+        "groups": {
+            str(groups.group[g]): {
+                "rows": int(groups.n_rows[g]),
+                "suspects": int(groups.n_suspects[g]),
+                "noise_rate": float(groups.noise_rate[g]),
+                "low": float(groups.low[g]),
+                "high": float(groups.high[g]),
+                "p_value": float(groups.p_value[g]),
+                "differs": bool(groups.differs[g]),
+            }
+            for g in range(len(groups))
+        },
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Against:
+    """What came out of the comparison with an earlier table of this name.
+
+    `telling` are columns that show by themselves which table a row is from, and were left out;
+    `one_sided` are columns that only one of the tables has, `only_old` and `only_new` labels.
+    """
+
+    name: str
+    drift: LabelDrift
+    telling: tuple[str, ...]
+    one_sided: tuple[str, ...]
+    only_old: tuple[str, ...]
+    only_new: tuple[str, ...]
+
+
+def compare_with(old, new, target, left_out, random_state, budget):
+    """Compare the labels of two raw tables by the columns they have in common."""
+    rng = np.random.default_rng(random_state)
+    old, new = (_sampled(table, rng) for table in (old, new))
+    find_column(old, target)
+    names_old = {column.name for column in old.columns}
+    names_new = {column.name for column in new.columns}
+    shared = [column.name for column in new.columns if column.name in names_old]
+    pooled = _pooled(old, new, shared)
+    labels = read_labels(pooled, shared.index(target))
+    is_new = np.repeat([False, True], [len(old.rows), len(new.rows)])[labels.kept]
+    for flag, table in ((False, old), (True, new)):
+        if (is_new == flag).sum() < of_drift.LEAST_ROWS:
+            raise FileError(
+                f"{table.name}: only {counted(int((is_new == flag).sum()), 'labelled row')} can be "
+                f"compared; {of_drift.LEAST_ROWS} are needed"
+            )
+    table = pooled.take(labels.kept)
+    features = [c for c in table.columns if c.name not in {*left_out, target}]
+
+    def leak_of(prepared):
+        return find_leak(prepared, labels.codes, len(labels.classes))
+
+    used = prepare_columns(table, features, leak_of, budget)[0] if features else ()
+    telling = tuple(column.name for column in used if _gives_away(column, is_new))
+    used = [column for column in used if column.name not in telling]
+    if not used:
+        raise FileError(f"{new.name}: has no column in common with {old.name} to compare labels by")
+    matrix = np.column_stack([column.matrix for column in used])
+    classes = np.array(labels.classes, dtype=object)
+    regions = [region for column in used for region in _regions(column)]
+    drift = compare_labels(matrix, labels.codes, classes, is_new, regions, random_state)
+    seen = [set(labels.codes[is_new == flag].tolist()) for flag in (False, True)]
+    sides = (seen[0] - seen[1], seen[1] - seen[0])
+    only = [tuple(labels.classes[k] for k in sorted(side)) for side in sides]
+    one_sided = tuple(sorted((names_old ^ names_new) - set(left_out)))
+    return Against(old.name, drift, telling, one_sided, *only)
+
+
+def _sampled(table, rng):
+    if len(table.rows) <= MOST_COMPARED:
+        return table
+    return table.take(np.sort(rng.choice(len(table.rows), MOST_COMPARED, replace=False)))
+
+
+def _pooled(old, new, names):
+    """Return the shared columns of both tables, the old rows first."""
+    columns = []
+    for name in names:
+        first, second = (table.columns[find_column(table, name)] for table in (old, new))
+        kind = first.kind if first.kind == second.kind else None
+        columns.append(Column(name, [*first.cells, *second.cells], kind))
+    n = len(old.rows) + len(new.rows)
+    # Numbered anew: the same running number in both tables must not look like a column's order.
+    return RawTable(new.name, tuple(columns), np.arange(n) + 1, None, n, new.how, new.delimiter)
+
+
+def _gives_away(column, is_new):
+    """Say whether a column by itself shows which table a row is from, as a date does."""
+    if not column.is_number:
+        counts = np.zeros((len(column.levels), 2))
+        np.add.at(counts, (column.values, is_new.astype(int)), 1.0)
+        return counts.max(axis=1).sum() >= GIVES_AWAY * len(is_new)
+    known = np.isfinite(column.values)
+    if known.mean() < 0.5 or len(np.unique(is_new[known])) < 2:
+        return False
+    area = roc_auc_score(is_new[known], column.values[known])
+    return max(area, 1.0 - area) >= GIVES_AWAY
+
+
+def _regions(column):
+    """Return regions of one column in words: its commonest levels, or small and large numbers."""
+    if column.kind == "number":
+        return number_regions(said(column.name, 30), column.values, number_text)
+    if column.is_number:  # dates
+        return []
+    counts = np.bincount(column.values[column.values >= 0], minlength=len(column.levels))
+    chosen = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
+    return [
+        (f"{said(column.name, 30)} = {said(column.levels[k], 30)}", column.values == k)
+        for k in chosen
+    ]
+
+
+def in_words(one):
+    """Say what has changed in one region."""
+    more = "more" if one.change > 0 else "fewer"
+    low, high = sorted((abs(one.low), abs(one.high)))
+    low = low if one.low * one.high > 0 else 0.0
+    where = "Of 100 rows" if one.where == "all rows" else f"{one.where}: of 100 such rows"
+    return (
+        f"{where}, about {_whole(abs(one.change))} {more} than before carry the label "
+        f"{said(one.label, 30)} ({_whole(low)} to {_whole(high)})"
+    )
+
+
+def _whole(share):
+    return f"{100 * share:.0f}" if share >= 0.01 or not share else "fewer than 1"
+
+
+def against_verdict(against, quote=said):
+    """Say in one or two sentences whether the labelling has changed."""
+    drift, name = against.drift, quote(against.name)
+    if drift.changed is None:
+        return (
+            f"Whether labels are given as in {name} cannot be told: nearly every row shows by its "
+            "values which table it is from."
+        )
+    if drift.changed:
+        return (
+            f"Labels are given differently than in {name}: rows of the same values carry other "
+            "labels, by more than chance."
+        )
+    return (
+        f"No change of the labels against {name} is seen, among rows of the same values; a change "
+        f"in {percent(drift.detectable)} of the rows would be found every other time."
+    )
+
+
+def against_section(against):
+    """Show whether labels are given differently than in the earlier table."""
+    drift = against.drift
+    blocks: list[Any] = [Paragraph(f"**{against_verdict(against, quoted)}**")]
+    for text, names in (
+        ("Labels that occur in the new table only", against.only_new),
+        ("Labels that occur in the earlier table only", against.only_old),
+        (
+            "Left out of the comparison, since they show by themselves which table a row is from",
+            against.telling,
+        ),
+        ("Columns that only one of the tables has", against.one_sided),
+    ):
+        if names:
+            shown = ", ".join(quoted(name, 30) for name in names[:5])
+            blocks.append(Callout("caution", f"{text}: {shown}."))
+    if drift.changed:
+        changes = drift.regions[:NAMED_CHANGES]
+        blocks.append(Bullets(tuple(literal(in_words(one)) for one in changes)))
+    if drift.changed is not None:
+        columns = drift.change, drift.low, drift.high, drift.class_p_value
+        each = zip(drift.classes, *columns, strict=True)
+        every = [("all rows", str(name), *values) for name, *values in each]
+        every += [one[:6] for one in drift.regions if one.where != "all rows"]
+        rows = tuple(
+            (in_cell(where, 60), in_cell(name, 30), *(100 * float(v) for v in values), float(p))
+            for where, name, *values, p in every[:SHOWN_CHANGES]
+        )
+        heads = "Rows", "Label", "Change, of 100", "from", "to", "p-value"
+        title = "By how much each label is more frequent than before, among rows of the same values"
+        table = Table("against", title, heads, rows, digits=(0, 0, 1, 1, 1, ".2g"))
+        blocks.append(TableBlock(table))
+    how = (
+        f"{drift.n_old:,} earlier rows and {drift.n_new:,} of this table were compared: rows of "
+        "the same values with each other, so that another mix of rows is not taken for other "
+        "labels (the generalised covariance measure of Shah and Peters, from models that had not "
+        "seen the row). Classes, and regions of the columns, were tested together: if nothing had "
+        f"changed, one comparison in {round(1 / of_drift.LEVEL)} would say that it has. What "
+        "labels depend on and is not in the columns can change too, and looks the same. How far "
+        f"the tables have rows alike: {percent(drift.overlap)}, where 100 % means that no row "
+        "shows its table."
+    )
+    return Section("against", "Compared with the earlier table", (*blocks, Paragraph(how)))
+
+
+def against_summary(against):
+    """Return the comparison as plain values for JSON."""
+    drift = against.drift
+    return {
+        "table": against.name,
+        "changed": drift.changed,
+        "p_value": drift.p_value,
+        "detectable": drift.detectable,
+        "overlap": drift.overlap,
+        "rows_before": drift.n_old,
+        "rows_now": drift.n_new,
+        "labels": {
+            str(name): {"change": float(change), "low": float(low), "high": float(high)}
+            for name, change, low, high in zip(
+                drift.classes, drift.change, drift.low, drift.high, strict=True
+            )
+        },
+        "where": [one._asdict() for one in drift.regions],
+        "columns_left_out": list(against.telling),
+    }
