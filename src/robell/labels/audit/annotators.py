@@ -241,15 +241,8 @@ class AnnotatorAudit(Audit):
 
     def _next_steps(self, top, csv_name):
         """Yield what to do about it."""
-        yield (
-            f"{quoted(csv_name)} holds the consensus of each row, the least sure first, with its "
-            "probability: use it as the label, and the probability as a weight."
-        )
-        yield "Have the rows under [what to label next](#next) labelled, by those named there."
-        yield (
-            "Talk to annotators who often take one class for another: see "
-            "[annotators](#annotators)."
-        )
+        for step in self._words["steps"]:
+            yield step.replace("{table}", quoted(csv_name))
 
     def _warnings(self):
         return ()  # they stand before the steps, see _findings
@@ -274,24 +267,10 @@ class AnnotatorAudit(Audit):
             classes_section(self),
         ]
 
-    def _columns_words(self):
-        n_columns = counted(len(self.columns), "column")
-        return f"{len(self.used)} of {n_columns} had a say about the classes."
-
     def _how(self):
         """Say how the consensus was computed."""
-        say = (
-            "A classifier that had not seen the row, fitted to the classes found so far, has a say "
-            "about every row too."
-            if self.used
-            else "There were no other columns, so that labels alone were compared."
-        )
-        text = (
-            f"The table was read as {self.how}. How often each annotator takes one class for "
-            "another and the true classes were estimated in turn (the model of Dawid and Skene, "
-            f"annotators with few labels drawn to the mean of all). {say}"
-        )
-        return (Paragraph(text),)
+        say = self._words["with_columns" if self.used else "without_columns"]
+        return (Paragraph(self._say("how", how=self.how, say=say)),)
 
     def _names(self):
         return ()
@@ -369,27 +348,17 @@ def overlap(result):
 
 def cautions(result):
     """Yield what a reader must know before trusting the consensus."""
-    found, little = result.consensus, overlap(result) < LITTLE_OVERLAP
-    if little and not result.used:
-        yield (
-            f"Only {percent(overlap(result))} of the rows were labelled twice, and there are no "
-            "other columns: who is right cannot be told. The labels are given back as they are."
-        )
-    elif little:
-        yield (
-            f"Only {percent(overlap(result))} of the rows were labelled twice: annotators are "
-            "compared by the columns alone. One who errs as the columns mislead looks right."
-        )
+    found, share = result.consensus, overlap(result)
+    if share < LITTLE_OVERLAP:
+        key = "little_overlap" if result.used else "cannot_compare"
+        yield result._say(key, overlap=percent(share))
     few = [
         str(name) for name, n in zip(found.annotator, found.n_labels, strict=True) if n < FEW_LABELS
     ]
     if few:
         names = ", ".join(quoted(name, 20) for name in few[:5])
         more = f" and {len(few) - 5} more" if len(few) > 5 else ""
-        yield (
-            f"Fewer than {FEW_LABELS} labels each: {names}{more}. Little is known of them; they "
-            "are taken for average annotators."
-        )
+        yield result._say("few_labels", few=FEW_LABELS, names=f"{names}{more}")
     for name in result.leaks[:3]:
         yield f"Column {quoted(name)} repeats the labels and was left out."
     if result.n_read < result.n_rows:
@@ -425,9 +394,7 @@ def annotators_section(result):
         found.n_labels[shown],
         1.0 / len(found.classes),
     )
-    caption = (
-        "Estimated share of right labels, were each annotator to label all rows. Dashed: guessing."
-    )
+    caption = result._words["quality"]
     if len(shown) < len(order):
         caption += f" The {len(shown)} best of {len(order):,}."
     figure = FigureBlock(svg, caption, "Bars: the share of right labels of each annotator")
@@ -494,12 +461,8 @@ def next_section(result, top):
     table = Table(
         "next", "What to label next, and by whom", columns, rows, digits=(0, 0, 0, 0, 1, 0)
     )
-    text = (
-        "One more label is worth most here: the row is unsure, and the annotator named is the one "
-        "whose answer is expected to make it surer by the most, among those who have not labelled "
-        "it yet. All rows are in the CSV file."
-    )
-    return Section("next", "What to label next", (Paragraph(text), TableBlock(table)))
+    text = Paragraph(result._words["next"])
+    return Section("next", "What to label next", (text, TableBlock(table)))
 
 
 def doubtful_section(result, top):
@@ -521,10 +484,8 @@ def doubtful_section(result, top):
     )
     columns = "Row", "Annotator", "Label given", "Consensus", "Chance of being right, %"
     table = Table("doubtful", "The least likely labels", columns, rows, digits=(0, 0, 0, 0, 1))
-    text = (
-        f"{len(order):,} of {counted(len(found.given_label), 'label')} are more likely wrong than "
-        "right, given the other labels of the row, its values, and who gave them."
-    )
+    n_all = counted(len(found.given_label), "label")
+    text = result._say("doubtful", doubtful=f"{len(order):,}", all=n_all)
     return Section("doubtful", "Doubtful labels", (Paragraph(text), TableBlock(table)))
 
 

@@ -312,12 +312,26 @@ class AuditResult(JudgedAudit):
                 left = sum(way.suspects for way in ways[SHOWN_WAYS:])
                 found.append(f"{counted(left, 'row')} of {len(ways) - SHOWN_WAYS:,} further kinds")
             yield Bullets(tuple(found))
-        yield Callout("note" if self.trust in ("good", "fair") else "caution", _meaning(self))
+        yield from super()._findings()
         if self.groups is not None:
             yield Callout("finding", f"{group_verdict(self)} [More](#groups)")
         if self.against is not None:
             text = against_verdict(self.against, quoted)
             yield Callout("finding", f"{text} [More](#against)")
+
+    def _meaning(self):
+        """Return what the word for the trust means, and how many suspects are wrong by estimate."""
+        n_suspects, words = int(self.suspect.sum()), self._words["meaning"]
+        if not n_suspects:
+            return super()._meaning()
+        is_clear = self.trust == "fair" and self.evidence.trust.clarity >= CLEAR
+        text, wrong = words["unusual" if is_clear else self.trust], self._really_wrong
+        if n_suspects < 2:
+            return text
+        right = n_suspects - wrong
+        expect = f"about {wrong:,} to be really wrong and about {right:,} to be right after all"
+        expect = expect if right else "nearly all to be really wrong"
+        return f"{text} Of the {n_suspects:,} rows to check, expect {expect}."
 
     def _remedy(self):
         if self._has_too_many_columns:
@@ -329,28 +343,19 @@ class AuditResult(JudgedAudit):
         yield from super()._warnings()
         evidence = self.evidence
         for first, second in evidence.target.alike[:3]:
-            yield (
-                f"The labels {quoted(first)} and {quoted(second)} differ only in capitals or "
-                f"spaces. They were taken as one class, {quoted(first)}."
-            )
+            yield self._say("alike", first=quoted(first), second=quoted(second))
         areas = evidence.trust.separations
         weak = [k for k in range(len(areas)) if areas[k] < LEAST_SEPARATION]
         if weak and self.trust != "none":
             names = ", ".join(quoted(self.classes[k]) for k in weak[:5])
             more = f" and {len(weak) - 5} more classes" if len(weak) > 5 else ""
-            yield (
-                f"The columns do not show which rows should be labelled {names}{more}: what is "
-                "said about these labels is guesswork."
-            )
+            yield self._say("guesswork", names=f"{names}{more}")
 
     def _left_out(self):
         """Yield how labels were taken, and which rows were not judged, or not again."""
         if len(self.classes) > 2 and all(number(label) is not None for label in self.classes):
-            yield (
-                f"The {len(self.classes):,} different numbers in {quoted(self.target)} were taken "
-                "as classes. If they are measured, audit with `--kind numbers` (in Python `kind="
-                '"numbers"`).'
-            )
+            n_classes = f"{len(self.classes):,}"
+            yield self._say("taken_as_classes", n=n_classes, target=quoted(self.target))
         yield from super()._left_out()
         if self.set_aside:
             some = list(self.set_aside.items())[:8]
@@ -358,10 +363,8 @@ class AuditResult(JudgedAudit):
             more = len(self.set_aside) - 8
             names += f" and {more:,} more" if more > 0 else ""
             n_rows = sum(self.set_aside.values())
-            yield (
-                f"Classes of fewer than {LEAST_OF_CLASS} rows cannot be judged; "
-                f"{counted(n_rows, 'row')} {'was' if n_rows == 1 else 'were'} set aside: {names}."
-            )
+            rows = f"{counted(n_rows, 'row')} {'was' if n_rows == 1 else 'were'}"
+            yield self._say("set_aside", least=LEAST_OF_CLASS, rows=rows, names=names)
 
     def _sections(self, top):
         """Return the sections that show the evidence, None for those that have nothing to show."""
@@ -369,7 +372,7 @@ class AuditResult(JudgedAudit):
             self._suspects_section(top),
             noise_section(self),
             None if self.groups is None else groups_section(self),
-            None if self.against is None else against_section(self.against),
+            None if self.against is None else against_section(self),
             classes_section(self),
             quality_section(self),
             map_section(self),
@@ -415,59 +418,24 @@ class AuditResult(JudgedAudit):
     def _how(self):
         """Say how the numbers were computed, and how well columns predict each label."""
         evidence = self.evidence
-        text = Paragraph(
-            f"The table was read as {evidence.table.how}. Its columns were turned into numbers as "
-            "listed [above](#columns). A classifier made for labels that may be wrong "
-            "(`NoiseRobustRVFLClassifier`) then estimated how likely each label is to be right, "
-            "from the row's values, its label and all other rows. A row is suspect where another "
-            "label is likelier. To find out how far to trust this, the rows were hidden from the "
-            "classifier, a part of them at a time, and their labels predicted: "
-            f"{percent(1 - evidence.trust.misfits)} of the predictions agree with the labels "
-            f"given. If no label were wrong, {percent(evidence.trust.clarity)} would, by estimate."
-        )
+        trust, sizes = evidence.trust, np.bincount(evidence.codes, minlength=len(self.classes))
+        agree, clarity = percent(1 - trust.misfits), percent(trust.clarity)
+        text = self._say("how", how=evidence.table.how, agree=agree, clarity=clarity)
+        each = zip(self.classes, sizes, trust.separations, strict=True)
         table = Table(
             "separation",
             "How well the columns predict each label",
             ("Label", "Rows", "Area under the ROC curve"),
-            tuple(
-                (in_cell(name), int(n), float(area))
-                for name, n, area in zip(
-                    self.classes,
-                    np.bincount(evidence.codes, minlength=len(self.classes)),
-                    evidence.trust.separations,
-                    strict=True,
-                )
-            ),
+            tuple((in_cell(name), int(n), float(area)) for name, n, area in each),
             caption=self._words["separation"],
             digits=3,
         )
-        return text, TableBlock(table)
+        return Paragraph(text), TableBlock(table)
 
     def _names(self):
         """Return the names that stand on the page, perhaps shortened."""
         first, target, *columns = super()._names()
         return [first, target, *self.classes, *self.set_aside, *columns]
-
-
-def _meaning(result):
-    """Return what the word for the trust means for this table."""
-    n_suspects = int(result.suspect.sum())
-    if not n_suspects:
-        return result._words["meaning_without_suspects"][result.trust]
-    is_clear = result.evidence.trust.clarity >= CLEAR
-    text = result._words["meaning"][
-        "unusual" if result.trust == "fair" and is_clear else result.trust
-    ]
-    if n_suspects < 2:
-        return text
-    wrong = result._really_wrong
-    right = n_suspects - wrong
-    if not right:
-        return f"{text} Of the {n_suspects:,} rows to check, expect nearly all to be really wrong."
-    return (
-        f"{text} Of the {n_suspects:,} rows to check, expect about {wrong:,} to be really wrong "
-        f"and about {right:,} to be right after all."
-    )
 
 
 @dataclass(frozen=True)
@@ -531,11 +499,6 @@ def noise_words(result, way, quote):
     )
 
 
-def has_estimates(result):
-    """Say whether to show estimates: "no label is wrong" means nothing where trust is weak."""
-    return result.trust in ("good", "fair") or bool(result.suspect.any())
-
-
 def found_in(result, way):
     """Say how many suspects there are of one kind of mistake."""
     are = "is probably" if way.suspects == 1 else "are probably"
@@ -555,7 +518,7 @@ def classes_section(result):
     """Show how many rows each class has."""
     codes = result.evidence.codes
     given = np.bincount(codes, minlength=len(result.classes))
-    estimated = result.probability.sum(axis=0) if has_estimates(result) else None
+    estimated = result.probability.sum(axis=0) if result._has_estimates else None
     chosen = sorted(np.argsort(-given, kind="stable")[:MOST_BARS].tolist())
     svg = class_bars(
         [result.classes[k] for k in chosen],
@@ -581,7 +544,7 @@ def classes_section(result):
 
 def noise_section(result):
     """Say which labels are mixed up, in words and as a matrix."""
-    if not has_estimates(result):
+    if not result._has_estimates:
         return None
     ways = [way for way in directions(result) if stands_out(way)]
     ways.sort(key=lambda way: (-way.rows, way.true, way.given))
@@ -590,7 +553,7 @@ def noise_section(result):
         for way in ways[:MOST_WORDS]
     )
     common = Bullets(words) if words else Paragraph("No kind of mistake stands out.")
-    blocks = [Paragraph(_how_many(result)), common]
+    blocks = [Paragraph(result._share_wrong()), common]
     if len(result.classes) <= MATRIX_CLASSES:
         names = [in_cell(name) for name in result.classes]
         table = Table(
@@ -607,38 +570,14 @@ def noise_section(result):
     return Section("noise", "Which labels are mixed up", tuple(blocks))
 
 
-def _how_many(result):
-    """Say how many labels are wrong by estimate, whether their rows are suspect or not."""
-    n = len(result.row)
-    wrong = round(result.noise_rate * n)
-    if not wrong:
-        sure = "" if result.trust == "good" else " This is not certain: see what was found."
-        return f"By estimate, no label or hardly any is wrong.{sure}"
-    share = f"{wrong:,} of {n:,} labels ({percent(result.noise_rate)})"
-    apart = (
-        "The number of suspect rows may differ: some wrong labels cannot be located, and some "
-        "suspects are right."
-    )
-    if result.trust == "weak":
-        return (
-            f"Perhaps {share} are wrong. The classes are too much alike for a better estimate: "
-            f"rows that are hard to classify partly count as wrong. {apart}"
-        )
-    return f"By estimate, about {share} are wrong. {apart}"
-
-
 def quality_section(result):
     """Show the quality of the labels, class by class."""
-    if not has_estimates(result):
+    if not result._has_estimates:
         return None
     svg, shown = quality_histograms(
         result.classes, result.evidence.codes, result.quality, result.suspect
     )
-    caption = (
-        "On the right are rows whose labels are almost certainly right, on the left rows whose "
-        "labels are probably wrong; suspect rows have the other colour. A class with tall bars on "
-        "the right and little else is labelled well."
-    )
+    caption = result._words["quality"]
     if len(shown) < len(result.classes):
         caption += f" The {len(shown)} largest classes."
     alt = "Histograms of the probability that a label is right, one for each class"
@@ -654,15 +593,8 @@ def map_section(result):
     svg, drawn = class_map(
         result.classes, evidence.codes, plane, result.suspect, evidence.random_state
     )
-    caption = (
-        "Each dot is a row. Rows with similar values lie close together; equal rows are moved a "
-        f"little apart. The plane shows {percent(share)} of the differences between the rows."
-    )
-    if result.suspect.any():
-        caption += (
-            " A wrong label looks like a cross among dots of another class; but since the plane "
-            "does not show all differences, some crosses lie among dots of their own."
-        )
+    caption = result._say("map", share=percent(share))
+    caption += result._words["map_suspects"] if result.suspect.any() else ""
     caption += drawn_words(drawn, len(result.row), MOST_DOTS)
     alt = "Map of the rows by their two principal components, suspect rows marked with crosses"
     return Section("map", "Map of the rows", (FigureBlock(svg, caption, alt),))
@@ -673,17 +605,17 @@ def contradictions_section(result):
     evidence = result.evidence
     groups = [np.searchsorted(result.row, group) for group in result.contradictions]
     if not groups:
-        text = "No two rows agree in every used column and differ in the label."
-        return Section("contradictions", "Contradictions", (Paragraph(text),))
+        text = Paragraph(result._words["no_contradictions"])
+        return Section("contradictions", "Contradictions", (text,))
     n_rows = sum(len(group) for group in groups)
     counts = [np.bincount(evidence.codes[group]) for group in groups]
     least = sum(int(count.sum() - count.max()) for count in counts)
-    text = (
-        f"{n_rows:,} rows, in {counted(len(groups), 'group')}, have the same values as another row "
-        "in every column that was used, but a different label. The columns cannot explain at least "
-        f"{counted(least, 'of these labels', 'of these labels')}: "
-        f"{'it is' if least == 1 else 'they are'} wrong, or what tells the rows apart is not in "
-        "the table. With few columns this is common."
+    text = result._say(
+        "contradictions",
+        rows=f"{n_rows:,}",
+        groups=counted(len(groups), "group"),
+        least=f"{counted(least, 'of these labels', 'of these labels')}: "
+        f"{'it is' if least == 1 else 'they are'}",
     )
     rows = []
     for place, (group, count) in enumerate(zip(groups[:SHOWN_CONFLICTS], counts, strict=False), 1):

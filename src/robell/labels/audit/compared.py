@@ -150,15 +150,8 @@ def groups_section(result):
     heads = "Group", "Rows", "Suspect", "Wrong, %", "from", "to", "Differs", "p-value"
     name = f"Groups of {in_cell(result.group_column)}"
     table = Table("groups", name, heads, rows, digits=(0, 0, 0, 1, 1, 1, 0, ".2g"))
-    how = (
-        "Rows were compared with rows of other groups that are as hard to predict, so that a group "
-        "of hard rows is not taken for one with wrong labels. Groups of few rows are drawn to the "
-        "whole, and suspects are judged by the rates of their own group. p-values are corrected "
-        f"for the number of groups: if no group differed, one table in {round(1 / LEVEL)} at most "
-        f"would show one that does. {quoted(result.group_column)} itself was not used to judge "
-        "labels; what else differs between groups, and is not in the columns, can look like wrong "
-        "labels."
-    )
+    column = quoted(result.group_column)
+    how = result._say("how_groups", tables=round(1 / LEVEL), column=column)
     blocks += [TableBlock(table), Paragraph(how)]
     return Section("groups", title, tuple(blocks))
 
@@ -320,9 +313,9 @@ def against_verdict(against, quote=said):
     )
 
 
-def against_section(against):
+def against_section(result):
     """Show whether labels are given differently than in the earlier table."""
-    drift = against.drift
+    against, drift = result.against, result.against.drift
     blocks: list[Any] = [Paragraph(f"**{against_verdict(against, quoted)}**")]
     for text, names in (
         ("Labels that occur in the new table only", against.only_new),
@@ -352,15 +345,12 @@ def against_section(against):
         title = "By how much each label is more frequent than before, among rows of the same values"
         table = Table("against", title, heads, rows, digits=(0, 0, 1, 1, 1, ".2g"))
         blocks.append(TableBlock(table))
-    how = (
-        f"{drift.n_old:,} earlier rows and {drift.n_new:,} of this table were compared: rows of "
-        "the same values with each other, so that another mix of rows is not taken for other "
-        "labels (the generalised covariance measure of Shah and Peters, from models that had not "
-        "seen the row). Classes, and regions of the columns, were tested together: if nothing had "
-        f"changed, one comparison in {round(1 / of_drift.LEVEL)} would say that it has. What "
-        "labels depend on and is not in the columns can change too, and looks the same. How far "
-        f"the tables have rows alike: {percent(drift.overlap)}, where 100 % means that no row "
-        "shows its table."
+    how = result._say(
+        "how_against",
+        old=f"{drift.n_old:,}",
+        new=f"{drift.n_new:,}",
+        tables=round(1 / of_drift.LEVEL),
+        overlap=percent(drift.overlap),
     )
     return Section("against", "Compared with the earlier table", (*blocks, Paragraph(how)))
 

@@ -215,8 +215,7 @@ class NumberAuditResult(JudgedAudit):
 
     def _findings(self):
         """Yield how far to trust what was found, and that the target was taken as numbers."""
-        words = self._words["meaning" if self.suspect.any() else "meaning_without_suspects"]
-        yield Callout("note" if self.trust in ("good", "fair") else "caution", words[self.trust])
+        yield from super()._findings()
         option = '`--kind classes` (in Python `kind="classes"`)'
         if kind := self._kind_words(quoted, option):
             yield Callout("note", f"{kind}.")
@@ -266,18 +265,8 @@ class NumberAuditResult(JudgedAudit):
 
     def _how(self):
         """Say how the numbers were computed."""
-        text = (
-            f"The table was read as {self.evidence.table.how}. Its columns were turned into "
-            "numbers as listed [above](#columns). The number of every row was predicted by five "
-            "small models fitted to the other rows, in closed form; rows that looked wrong counted "
-            "less in a second fit. The predictions explain "
-            f"{percent(max(0.0, self.explained))} of the squared differences between right "
-            "numbers. How far right numbers usually are from their prediction was estimated too, "
-            "row by row and with heavy tails, and so was the share of wrong ones. A row is suspect "
-            "where its number is more probably wrong than right; ranges hold the right number nine "
-            "times in ten."
-        )
-        return (Paragraph(text),)
+        explained = percent(max(0.0, self.explained))
+        return (Paragraph(self._say("how", how=self.evidence.table.how, explained=explained)),)
 
 
 def shown_number(value):
@@ -301,16 +290,10 @@ def picture_section(result):
     if result.trust == "none":
         return None
     svg, drawn = predicted_beside_given(result)
-    caption = (
-        "Each dot is a row: across, the number given; up, the number predicted without looking at "
-        "it. On the line both are the same."
-    )
-    if result.suspect.any():
-        caption += (
-            " Suspect rows are far from the line; those beyond the picture stand at its edge."
-        )
-    if np.isfinite(result.evidence.judgement.measure.small):
-        caption += " Both scales are drawn by factors, since errors grow with the numbers."
+    caption = result._words["picture"]
+    caption += result._words["picture_suspects"] if result.suspect.any() else ""
+    by_factors = np.isfinite(result.evidence.judgement.measure.small)
+    caption += result._words["picture_factors"] if by_factors else ""
     caption += drawn_words(drawn, len(result.row), MOST_DOTS)
     alt = "Predicted numbers against given ones, suspect rows marked with crosses"
     return Section("picture", "Predicted and given", (FigureBlock(svg, caption, alt),))
@@ -318,23 +301,9 @@ def picture_section(result):
 
 def noise_section(result):
     """Say how many numbers are wrong by estimate, and how far off right ones usually are."""
-    if result.trust == "none" or (result.trust == "weak" and not result.suspect.any()):
+    if not result._has_estimates:
         return None
-    n = len(result.row)
-    wrong = round(result.noise_rate * n)
-    share = f"{wrong:,} of {n:,} numbers ({percent(result.noise_rate)})"
-    if not wrong:
-        text = f"By estimate, no number of {quoted(result.target)} or hardly any is wrong."
-    else:
-        perhaps = "By estimate, about" if result.trust == "good" else "Perhaps"
-        text = (
-            f"{perhaps} {share} are wrong. The number of suspect rows may differ: some wrong "
-            "numbers cannot be located, and some suspects are right."
-        )
     off = np.abs(result.given - result.suggested)[~result.suspect]
-    half, most = np.percentile(off, [50, 90])
-    usual = (
-        f"Of the rows that are not suspect, half are within {shown_number(half)} of what was "
-        f"predicted, and nine in ten within {shown_number(most)}."
-    )
-    return Section("noise", "How many numbers are wrong", (Paragraph(text), Paragraph(usual)))
+    half, most = (shown_number(value) for value in np.percentile(off, [50, 90]))
+    texts = result._share_wrong(), result._say("usual_error", half=half, most=most)
+    return Section("noise", "How many numbers are wrong", tuple(map(Paragraph, texts)))

@@ -36,6 +36,7 @@ from robell.report.page import (
     render,
 )
 from robell.report.tables import Table
+from robell.tables.columns import MISSING_WORDS
 
 SHOWN_LINES = 8
 SHOWN_VALUES = 10  # columns of a suspect row
@@ -58,8 +59,16 @@ def audit_page(result, *, top, csv_name, command=""):
         cells = ((in_cell(n.name), n.kind, n.missing, n.done) for n in result.columns)
         heads = ("Column", "Used as", "Missing", "What was done")
         table = TableBlock(Table("columns", words["columns"], heads, tuple(cells)))
-        text = Paragraph(literal(result._columns_words()))
-        sections.append(Section("columns", "Columns", (text, table)))
+        n_used = len(result._used)
+        text = result._say(
+            "columns_used",
+            used=n_used,
+            all=counted(len(result.columns), "column"),
+            were="was" if n_used == 1 else "were",
+            missing=f"{', '.join(MISSING_WORDS[:-1])} and {MISSING_WORDS[-1]}",
+            where=" in columns that are not text" if result.line is None else "",
+        )
+        sections.append(Section("columns", "Columns", (Paragraph(literal(text)), table)))
     used = counted(len(result._used), "column")
     limits = tuple(item.format(used=used) for item in words["limits"])
     sections.append(Section("limits", "What this cannot tell", (Bullets(limits),)))

@@ -25,8 +25,8 @@ from robell.labels.groups import GroupNoise
 from robell.labels.review.review import KEEP
 from robell.labels.trust import MOST_COLUMNS_A_ROW
 from robell.report.escape import writable
-from robell.report.page import Paragraph, Section
-from robell.tables.columns import MISSING_WORDS, ColumnNote, Used
+from robell.report.page import Callout, Paragraph, Section
+from robell.tables.columns import ColumnNote, Used
 from robell.tables.leaks import Leak
 from robell.tables.raw import RawTable
 
@@ -152,6 +152,10 @@ class Audit:
     def _words(self) -> dict[str, Any]:
         """The fixed sentences of the page."""
         return WORDS[self._kind]
+
+    def _say(self, key: str, **values: Any) -> str:
+        """Return one of them with values in it."""
+        return str(self._words[key].format(**values))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -323,6 +327,35 @@ class JudgedAudit(Audit):
             for step in words["none_suspect_good" if self.trust == "good" else "none_suspect"]:
                 yield step.replace("{table}", table)
 
+    @property
+    def _has_estimates(self):
+        """Whether to show estimates: "no label is wrong" means nothing where trust is weak."""
+        return self.trust in ("good", "fair") or bool(self.suspect.any())
+
+    def _share_wrong(self):
+        """Say how many labels are wrong by estimate, whether their rows are suspect or not."""
+        n, words = len(self.row), self._words
+        wrong = round(self.noise_rate * n)
+        if not wrong:
+            sure = "" if self.trust == "good" else words["not_certain"]
+            return self._say("none_wrong", target=quoted(self.target)) + sure
+        share = f"{wrong:,} of {n:,} {words['thing']}s ({percent(self.noise_rate)})"
+        return (
+            f"{words['share_wrong'][self.trust].format(share=share)} The number of suspect rows "
+            f"may differ: some wrong {words['thing']}s cannot be located, and some suspects are "
+            "right."
+        )
+
+    def _findings(self):
+        """Yield how far to trust what was found."""
+        yield Callout("note" if self.trust in ("good", "fair") else "caution", self._meaning())
+
+    def _meaning(self):
+        """Return what the word for the trust means."""
+        return self._words["meaning" if self.suspect.any() else "meaning_without_suspects"][
+            self.trust
+        ]
+
     def _remedy(self):
         """Say what would help where the columns say too little."""
         return self._words["remedy"]
@@ -355,11 +388,9 @@ class JudgedAudit(Audit):
             yield text
         if self._has_too_many_columns:
             n_rows, n_columns = evidence.matrix.shape
-            yield self._words["too_many_columns"].format(
-                columns=counted(n_columns, "column"),
-                rows=counted(n_rows, "row"),
-                target=quoted(self.target),
-            )
+            columns, rows = counted(n_columns, "column"), counted(n_rows, "row")
+            target = quoted(self.target)
+            yield self._say("too_many_columns", columns=columns, rows=rows, target=target)
 
     def _left_out(self):
         """Yield which rows were not judged again, and which could not be."""
@@ -387,18 +418,6 @@ class JudgedAudit(Audit):
         intro = f"{some}, the least likely first; all rows are in the CSV file."
         text = Paragraph(f"{intro} {self._words['suspects']}")
         return Section("suspects", "Rows to check", (text, *self._suspect_blocks(shown)))
-
-    def _columns_words(self):
-        """Say how columns were turned into numbers."""
-        used = len(self.evidence.used)
-        words = ", ".join(MISSING_WORDS[:-1]) + f" and {MISSING_WORDS[-1]}"
-        where = " in columns that are not text" if self.line is None else ""
-        return (
-            f"{used} of {counted(len(self.columns), 'column')} besides the target "
-            f"{'was' if used == 1 else 'were'} used. Spaces around cells were removed. Numbers "
-            "were brought to mean 0 and standard deviation 1. Empty cells count as missing, and so "
-            f"do the words {words}{where}."
-        )
 
     def _names(self):
         """Return the names that stand on the page, perhaps shortened."""
