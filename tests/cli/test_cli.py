@@ -26,7 +26,7 @@ from robell.cli.options import (
     INTERRUPTED,
     OK,
 )
-from robell.cli.reproduce import _protocols
+from robell.cli.studies import protocols_for
 from robell.comparison.jobs import paper_split
 
 ROOT = Path(__file__).parents[2]
@@ -157,9 +157,9 @@ def test_models_that_the_paper_prints_nothing_of_need_repeated_splits(capsys, tm
     status, out, err = run(capsys, *arguments, "--protocol", "paper")
     assert (status, out) == (1, "")
     assert "prints nothing of ifrvfl: give --protocol repeated or both" in err
-    assert _protocols(None, ["rvfl", "ifrvfl"]) == ("paper", "repeated")
-    assert _protocols("repeated", ["rvfl", "ifrvfl"]) == ("repeated",)
-    assert _protocols(None, ["rvfl"]) == ("paper",)
+    assert protocols_for(None, ["rvfl", "ifrvfl"]) == ("paper", "repeated")
+    assert protocols_for("repeated", ["rvfl", "ifrvfl"]) == ("repeated",)
+    assert protocols_for(None, ["rvfl"]) == ("paper",)
 
 
 @pytest.mark.parametrize("arguments", [[], ["reproduce", "nothing"], ["reproduce", "--jobs", "0"]])

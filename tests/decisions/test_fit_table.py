@@ -9,8 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from robell import NoiseRobustRVFLClassifier, RVFLClassifier, ThresholdClassifier, fit_table
-from robell.decisions.page import fit_page, write_report
-from robell.decisions.summary import as_json, cautions, in_rows, lines
+from robell.decisions.page import as_json, cautions, fit_page, in_rows, lines, write_report
 from robell.models._contributions import contributions, log_odds
 
 

@@ -4,27 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from robell.cli.fit import expected_errors
-from robell.cli.options import NOTHING_WRITTEN, OK, add_force, add_quiet, add_text
-
-HELP = "apply the decisions of a reviewed audit to its table"
-DESCRIPTION = """\
-Apply the decisions of a reviewed audit to the table that was audited.
-
-The review is the NAME-audit.csv of robell audit, in whose column "decision" somebody has written
-keep, change (to the label in the column "suggested", which may be replaced by another one) or
-drop. Rows without a decision stay as they are. Writes the table, all lines that no decision
-touches as they were, and beside it NAME-review.csv, a list of all decisions, which the next
-audit of the table takes into account. A table that has changed since the audit is refused.
-"""
-EXAMPLES = """\
-examples:
-  robell audit orders.csv --target returned
-  robell apply orders.csv orders-audit.csv --out clean.csv
-  robell audit clean.csv --target returned
-"""
-WHEN_STOPPED = NOTHING_WRITTEN
-__all__ = ["add_arguments", "expected_errors", "run"]
+from robell.cli.options import OK, Command, add_options
 
 
 def add_arguments(command):
@@ -36,9 +16,7 @@ def add_arguments(command):
     command.add_argument(
         "--out", required=True, type=Path, metavar="FILE", help="the table to write"
     )
-    add_text(command)
-    add_force(command)
-    add_quiet(command, "the paths")
+    add_options(command, "encoding", "delimiter", "force", "quiet")
 
 
 def run(options, arguments):
@@ -46,14 +24,8 @@ def run(options, arguments):
     from robell._tools.text import counted
     from robell.labels.review import apply_review
 
-    done = apply_review(
-        options.table,
-        options.reviewed,
-        options.out,
-        encoding=options.encoding,
-        delimiter=options.delimiter,
-        replace=options.force,
-    )
+    text = {"encoding": options.encoding, "delimiter": options.delimiter}
+    done = apply_review(options.table, options.reviewed, options.out, **text, replace=options.force)
     if not options.quiet:
         before = "; the table held all of this already" if done.was_applied else ""
         print(
@@ -63,3 +35,25 @@ def run(options, arguments):
     print(done.out)
     print(done.log)
     return OK
+
+
+COMMAND = Command(
+    "apply the decisions of a reviewed audit to its table",
+    """\
+Apply the decisions of a reviewed audit to the table that was audited.
+
+The review is the NAME-audit.csv of robell audit, in whose column "decision" somebody has written
+keep, change (to the label in the column "suggested", which may be replaced by another one) or
+drop. Rows without a decision stay as they are. Writes the table, all lines that no decision
+touches as they were, and beside it NAME-review.csv, a list of all decisions, which the next
+audit of the table takes into account. A table that has changed since the audit is refused.
+""",
+    """\
+examples:
+  robell audit orders.csv --target returned
+  robell apply orders.csv orders-audit.csv --out clean.csv
+  robell audit clean.csv --target returned
+""",
+    add_arguments,
+    run,
+)

@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
-import re
 import shlex
 import sys
 from pathlib import Path
 
-from robell.cli.fit import expected_errors, memory_left
 from robell.cli.options import (
     ABOVE_LIMIT,
     CANNOT_TELL,
-    NOTHING_WRITTEN,
+    COMMON,
     OK,
-    add_force,
-    add_memory,
-    add_quiet,
-    add_text,
+    Command,
+    OptionError,
+    add_options,
+    memory_left,
+    say,
+    share,
     whole,
 )
-
-HELP = "find the rows of a table whose labels, classes or numbers, are probably wrong"
-DESCRIPTION = """\
-Find the rows of a table whose labels are probably wrong: classes, or numbers such as prices.
-
-Reads one CSV (also gzipped) or Parquet file. Text columns, dates and missing cells are taken as
-they come, and the report says what was done to each column. Writes NAME-audit.html, a page to
-read, and NAME-audit.csv, all rows with the least likely labels first; somebody who has looked at
-rows fills in its column "decision", for robell apply.
-
-With --annotators or --long-form the labels are those of several people: the table then holds the
-likeliest label of each row, and the page says whom to trust, and what to label next.
-
-With --fail-above or --json it is a gate for pipelines: page and table are written only where --out
-says, so that it runs in a folder that cannot be written to.
-"""
-EXAMPLES = """\
-examples:
-  robell audit customers.csv --target churned
-  robell audit claims.csv.gz --target verdict --ignore claim_no clerk --out reports/
-  robell audit old.csv --target kind --encoding latin-1 --out july
-  robell audit flats.csv --target price
-  robell audit parts.csv --target defect --group supplier
-  robell audit july.csv --target defect --against june.csv
-  robell audit photos.csv --annotators ann bob cyd
-  robell audit crowd.csv --long-form photo worker answer
-  robell audit train.csv --target label --fail-above 5% --json found.json
-"""
-WHEN_STOPPED = NOTHING_WRITTEN
-ONE_TARGET = {
-    "kind": "--kind",
-    "group": "--group",
-    "against": "--against",
-    "reviewed": "--reviewed",
-    "fail_above": "--fail-above",
-}
-__all__ = ["add_arguments", "expected_errors", "run"]
 
 
 def add_arguments(command):
@@ -66,7 +28,7 @@ def add_arguments(command):
 
     command.add_argument("data", type=Path, metavar="FILE", help=".csv, .csv.gz or .parquet")
     labels = command.add_mutually_exclusive_group(required=True)
-    labels.add_argument("--target", metavar="COLUMN", help="the column of labels")
+    add_options(labels, "target")
     labels.add_argument(
         "--annotators",
         nargs="+",
@@ -85,44 +47,13 @@ def add_arguments(command):
         metavar="DIR or PREFIX",
         help="a folder, or the beginning of the names of both files (default: this folder)",
     )
-    _add_columns(command)
-    command.add_argument(
-        "--top", type=whole(0), default=25, help="suspect rows in the report (default 25)"
-    )
-    command.add_argument(
-        "--max-rows",
-        type=whole(LEAST_ROWS),
-        default=MAX_ROWS,
-        metavar="N",
-        help=f"of a larger file, audit a random sample of so many rows (default {MAX_ROWS:,})",
-    )
-    command.add_argument(
-        "--reviewed",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="reviews of rows of this table, whose labels are then right (default: the "
-        "NAME-review.csv that robell apply has written beside the table)",
-    )
-    _add_gate(command)
-    add_memory(command, "4GiB", "; a table that would take more, by estimate, is refused")
-    add_text(command)
-    command.add_argument("--seed", type=whole(0), default=0, help="of all that is random (0)")
-    add_force(command)
-    add_quiet(command, "the paths")
-
-
-def _add_columns(command):
-    """Add the options that say what columns are for."""
     command.add_argument(
         "--kind",
         choices=["auto", "classes", "numbers"],
         help="what the target holds; by default few different values, or codes without a gap, are "
         "classes, and other numbers are measured",
     )
-    command.add_argument(
-        "--ignore", nargs="+", default=[], metavar="COLUMN", help="columns not to judge by"
-    )
+    add_options(command, ignore={"help": "columns not to judge by"})
     command.add_argument(
         "--group",
         metavar="COLUMN",
@@ -136,42 +67,41 @@ def _add_columns(command):
         help="an earlier table with the same columns: says whether labels are given differently "
         "now, among rows of the same values",
     )
-
-
-def _add_gate(command):
-    """Add the options of a gate for pipelines."""
+    command.add_argument(
+        "--top", type=whole(0), default=25, help="suspect rows in the report (default 25)"
+    )
+    command.add_argument(
+        "--max-rows",
+        type=whole(LEAST_ROWS),
+        default=MAX_ROWS,
+        metavar="N",
+        help=f"of a larger file, audit a random sample of so many rows (default {MAX_ROWS:,})",
+    )
     command.add_argument(
         "--fail-above",
-        type=_share,
+        type=share,
         metavar="SHARE",
         help="end with status 4 if more than this share of the labels checked is suspect, "
         "such as 5%% or 0.05; rows reviewed before are not suspect",
     )
-    command.add_argument(
-        "--json", metavar="FILE", help="write a summary for programs there; - prints it"
-    )
-
-
-def _share(text):
-    """Return a share from 0 to 1, as argparse wants it."""
-    found = re.fullmatch(r"\s*(\d{1,3}(?:\.\d*)?|\.\d+)\s*(%?)\s*", text, re.ASCII)
-    share = float(found[1]) / (100 if found[2] else 1) if found else 2.0
-    if share > 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share such as 5% or 0.05")
-    return share
+    refused = "; a table that would take more, by estimate, is refused"
+    memory = {"default": "4GiB", "help": COMMON["memory"]["help"] + refused}
+    add_options(command, "reviewed", "json", "memory", "encoding", "delimiter", memory=memory)
+    add_options(command, "seed", "force", "quiet")
 
 
 def run(options, arguments):
     """Audit, and write the page and the table; as a gate, answer by the exit status."""
-    from robell._tools.files import FileError, check_output, write_together
+    from robell._tools.files import check_output, write_together
     from robell.labels.audit import audit, audit_annotators
     from robell.labels.audit.result import as_json, is_audit_file, is_summary, output_paths
     from robell.labels.review.review import beside
 
     if options.target is None:
-        for key, option in ONE_TARGET.items():
-            if getattr(options, key) is not None:
-                raise FileError(f"{option} goes with --target, not with several annotators")
+        for name in ("kind", "group", "against", "reviewed", "fail_above"):
+            if getattr(options, name) is not None:
+                name = name.replace("_", "-")
+                raise OptionError(f"--{name} goes with --target, not with several annotators")
     is_gate = options.fail_above is not None or options.json is not None
     has_report = options.out is not None or not is_gate
     if has_report:  # checked before any work is done
@@ -218,7 +148,7 @@ def run(options, arguments):
         print(text, end="")
     if not options.quiet:
         for remark in result._remarks():
-            print(f"robell: {remark}", file=sys.stderr)
+            say(remark)
         lines = [*result._terminal_lines(), *([verdict] if verdict else [])]
         print("\n".join(lines), file=sys.stderr if prints_json else sys.stdout)
     for path in filter(None, [result.html, result.csv, None if prints_json else options.json]):
@@ -239,3 +169,36 @@ def _judged(result, limit):
     if share > limit:
         return ABOVE_LIMIT, f"Failed: {found}"
     return OK, f"Passed: {found}"
+
+
+COMMAND = Command(
+    "find the rows of a table whose labels, classes or numbers, are probably wrong",
+    """\
+Find the rows of a table whose labels are probably wrong: classes, or numbers such as prices.
+
+Reads one CSV (also gzipped) or Parquet file. Text columns, dates and missing cells are taken as
+they come, and the report says what was done to each column. Writes NAME-audit.html, a page to
+read, and NAME-audit.csv, all rows with the least likely labels first; somebody who has looked at
+rows fills in its column "decision", for robell apply.
+
+With --annotators or --long-form the labels are those of several people: the table then holds the
+likeliest label of each row, and the page says whom to trust, and what to label next.
+
+With --fail-above or --json it is a gate for pipelines: page and table are written only where --out
+says, so that it runs in a folder that cannot be written to.
+""",
+    """\
+examples:
+  robell audit customers.csv --target churned
+  robell audit claims.csv.gz --target verdict --ignore claim_no clerk --out reports/
+  robell audit old.csv --target kind --encoding latin-1 --out july
+  robell audit flats.csv --target price
+  robell audit parts.csv --target defect --group supplier
+  robell audit july.csv --target defect --against june.csv
+  robell audit photos.csv --annotators ann bob cyd
+  robell audit crowd.csv --long-form photo worker answer
+  robell audit train.csv --target label --fail-above 5% --json found.json
+""",
+    add_arguments,
+    run,
+)

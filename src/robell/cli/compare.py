@@ -3,46 +3,28 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
-from robell.cli.fit import memory_left
 from robell.cli.options import (
+    COMMON,
     INCOMPLETE,
-    STUDY_KEPT,
-    add_memory,
-    add_run,
-    add_text,
+    Command,
+    add_options,
+    checked_study_folder,
+    memory_left,
     say_outcome,
-    study_errors,
-    study_folder,
     whole,
 )
-
-HELP = "compare models on your own tables, and write a report"
-DESCRIPTION = """\
-Compare models on tables of your own, and write a report.
-
-Reads CSV (also gzipped) and Parquet files. Text columns, dates and missing cells are taken as they
-come. Every model is fitted and scored on the same splits of every table; ranks, tests, diagrams
-and times stand on one page, tables also as CSV, Markdown and LaTeX. What has finished is kept:
-start the same command again after it was stopped, and it goes on.
-"""
-EXAMPLES = """\
-examples:
-  robell compare tables/*.csv --target label
-  robell compare tables/ --target label --models rvfl robell noise_robust lightgbm --noise 0 20
-  robell compare a.csv b.parquet --target y --models mymodule:make_model forest --repeats 20
-"""
-WHEN_STOPPED = STUDY_KEPT
-expected_errors = study_errors
 
 
 def add_arguments(command):
     """Add the command's options."""
     from robell.comparison.evaluate import PROTOCOLS
+    from robell.comparison.execute import default_workers
     from robell.comparison.user_models import DEFAULT, NAMES
 
     command.add_argument("data", nargs="+", metavar="FILE", help=".csv, .parquet, or a folder")
-    command.add_argument("--target", required=True, metavar="COLUMN", help="the column of labels")
+    add_options(command, target={"required": True})
     command.add_argument(
         "--models",
         nargs="+",
@@ -58,9 +40,7 @@ def add_arguments(command):
         help="repeated: stratified 70:30 splits (default); holdout: one of them; paper: the "
         "paper's one split, its models tuned over its grids",
     )
-    command.add_argument(
-        "--repeats", type=whole(1), default=10, help="splits of the protocol repeated (default 10)"
-    )
+    add_options(command, "repeats")
     command.add_argument(
         "--noise",
         nargs="+",
@@ -72,16 +52,13 @@ def add_arguments(command):
     command.add_argument(
         "--time-limit", type=float, metavar="SECONDS", help="that one fit may take (default: none)"
     )
-    command.add_argument(
-        "--ignore", nargs="+", default=[], metavar="COLUMN", help="columns not to learn from"
-    )
-    add_memory(
-        command,
-        "4GiB",
-        "; tables that would take more, by estimate and in all processes, are refused",
-    )
-    add_text(command)
-    add_run(command, "robell-compare")
+    refused = "; tables that would take more, by estimate and in all processes, are refused"
+    memory = {"default": "4GiB", "help": COMMON["memory"]["help"] + refused}
+    jobs = {"default": default_workers()}
+    add_options(command, "ignore", "memory", "encoding", "delimiter", memory=memory, jobs=jobs)
+    out = Path("robell-compare")
+    command.add_argument("--out", type=Path, default=out, help=f"default: {out}")
+    add_options(command, "quiet")
 
 
 def run(options, arguments):
@@ -101,8 +78,30 @@ def run(options, arguments):
         encoding=options.encoding,
         delimiter=options.delimiter,
         memory_limit=memory_left(options.memory, ()),
-        out=study_folder(options),
+        out=checked_study_folder(options),
         progress=not options.quiet,
         command=shlex.join(["robell", *arguments]),
     )
     return say_outcome(found, options.quiet) or (INCOMPLETE if found.unavailable else 0)
+
+
+COMMAND = Command(
+    "compare models on your own tables, and write a report",
+    """\
+Compare models on tables of your own, and write a report.
+
+Reads CSV (also gzipped) and Parquet files. Text columns, dates and missing cells are taken as they
+come. Every model is fitted and scored on the same splits of every table; ranks, tests, diagrams
+and times stand on one page, tables also as CSV, Markdown and LaTeX. What has finished is kept:
+start the same command again after it was stopped, and it goes on.
+""",
+    """\
+examples:
+  robell compare tables/*.csv --target label
+  robell compare tables/ --target label --models rvfl robell noise_robust lightgbm --noise 0 20
+  robell compare a.csv b.parquet --target y --models mymodule:make_model forest --repeats 20
+""",
+    add_arguments,
+    run,
+    is_study=True,
+)

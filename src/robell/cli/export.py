@@ -4,24 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from robell.cli.fit import expected_errors
-from robell.cli.options import NOTHING_WRITTEN, OK, add_force, add_quiet
-
-HELP = "write a model as an ONNX graph, which runs without Python"
-DESCRIPTION = """\
-Write a model as an ONNX graph, which runs without Python.
-
-The graph computes in double precision. Its inputs are rows of numbers, or one column each where
-the model reads raw tables: numbers (NaN where missing), dates as days since 1970, and texts as
-they stand in a file. Its outputs are label and probabilities. A part of the model that has no ONNX
-form, such as a column of words, is named, and nothing is written.
-"""
-EXAMPLES = """\
-examples:
-  robell export model.skops --onnx model.onnx
-"""
-WHEN_STOPPED = NOTHING_WRITTEN
-__all__ = ["add_arguments", "expected_errors", "run"]
+from robell.cli.options import OK, Command, add_options
 
 
 def add_arguments(command):
@@ -30,8 +13,7 @@ def add_arguments(command):
     command.add_argument(
         "--onnx", required=True, type=Path, metavar="FILE", help="the graph to write, model.onnx"
     )
-    add_force(command)
-    add_quiet(command, "the path of what was written")
+    add_options(command, "force", "quiet")
 
 
 def run(options, arguments):
@@ -50,3 +32,19 @@ def run(options, arguments):
         print(f"{counted(inputs, 'input')}, {counted(nodes, 'node')}, double precision")
     print(options.onnx)
     return OK
+
+
+COMMAND = Command(
+    "write a model as an ONNX graph, which runs without Python",
+    """\
+Write a model as an ONNX graph, which runs without Python.
+
+The graph computes in double precision. Its inputs are rows of numbers, or one column each where
+the model reads raw tables: numbers (NaN where missing), dates as days since 1970, and texts as
+they stand in a file. Its outputs are label and probabilities. A part of the model that has no ONNX
+form, such as a column of words, is named, and nothing is written.
+""",
+    "examples:\n  robell export model.skops --onnx model.onnx\n",
+    add_arguments,
+    run,
+)

@@ -5,91 +5,52 @@ from __future__ import annotations
 import argparse
 import ast
 import shlex
+from functools import partial
 from pathlib import Path
 
-from robell._tools.optional import require
 from robell.cli.options import (
-    NOTHING_WRITTEN,
     OK,
+    Command,
     OptionError,
-    add_files,
-    add_force,
-    add_text,
+    add_options,
     known,
+    memory_left,
     say,
     share,
-    whole,
 )
 
-# Each model as its class and what of its parameters is different.
-MODELS = {
-    "rvfl": ("RVFLClassifier", {}),
-    "elm": ("ELMClassifier", {}),
-    "robell": ("RoBellRVFLClassifier", {}),
-    "noise_robust": ("NoiseRobustRVFLClassifier", {}),
-    "nf": ("NeuroFuzzyRVFLClassifier", {}),
-    "crvfl": ("ComplexRVFLClassifier", {}),
-    "acrvfl": ("ComplexRVFLClassifier", {"augmented": True}),
-    "gb": ("GranularBallRVFLClassifier", {}),
-    "gegb": ("GranularBallRVFLClassifier", {"graph": "lfda"}),
-    "ifrvfl": ("IntuitionisticFuzzyRVFLClassifier", {}),
-    "geifrvfl": (
-        "IntuitionisticFuzzyRVFLClassifier",
-        {"score_power": 1, "class_weight": "ratio", "graph": "lda"},
-    ),
-    "r2vfl": ("HuberRVFLClassifier", {}),
-    "classvar": ("VarianceRVFLClassifier", {}),
-    "totalvar": ("VarianceRVFLClassifier", {"variance": "total"}),
-    "edrvfl": ("DeepRVFLClassifier", {}),
-    "drvfl": ("DeepRVFLClassifier", {"combine": "concat"}),
-    "rvfl_plus": ("RVFLPlusClassifier", {}),
-    "krvfl_plus": ("KernelRVFLPlusClassifier", {}),
-    "multiview": ("MultiViewRVFLClassifier", {}),
-    "grvfl_mv": ("MultiViewRVFLClassifier", {"graph": "lfda"}),
-}
-PROGRAM = 256 << 20  # bytes of the program itself, where they cannot be asked for
-SEEDS = (1 << 32) - 1  # the largest
-
-HELP = "fit a model to a raw table, and say what it is worth"
-DESCRIPTION = """\
-Fit a model to CSV or Parquet files, and write it to a file.
-
-Text, dates, missing cells and numbers as people write them are taken as they come. Every row is
-predicted once by a model that has not seen it: by these predictions the threshold is chosen, and
-two files beside the model, NAME-fit.html and NAME-fit.json, say what a decision by it means.
-
-With --plain all columns except the target must be numbers, and there is no report; rvfl (the
-default then), elm, robell, classvar, totalvar and multiview read files of any size a few times
-over, a batch of rows at a time; noise_robust is fitted to a sample of the rows where not all fit in
-the memory given; the other models take files that fit.
-"""
-EXAMPLES = """\
-examples:
-  robell fit claims.csv --target fraud --out model.skops
-  robell fit claims.csv --target fraud --out model.skops --cost-fn 500 --cost-fp 20
-  robell fit claims.csv --target fraud --out model.skops --budget 5% --ignore claim_no
-  robell fit big.parquet --target y --out model.skops --plain --memory 500MB
-  robell fit past.csv --target y --out model.skops --plain --model rvfl_plus --privileged cost
-  robell fit data/ --target y --out model.skops --plain --model robell --param C=10 \\
-      --param n_hidden=200 --param kernel_width=scale --seed 1
-"""
-WHEN_STOPPED = NOTHING_WRITTEN
 AIMS = ("cost_fn", "cost_fp", "precision", "recall", "budget")
-RAW_ONLY = (*AIMS, "positive", "report", "reviewed")
+# Options of a raw fit, and what each is where it is not given
+RAW_ONLY = dict.fromkeys((*AIMS, "positive", "report", "reviewed", "delimiter")) | {
+    "ignore": [],
+    "classes": False,
+    "keep_spelling": False,
+    "no_report": False,
+    "labels": "given",
+    "encoding": "utf-8",
+}
 
 
-def expected_errors():
-    """Return what data and parameters may cause."""
-    return ValueError, TypeError
+def models():
+    """Return what makes each of the models that can be fitted, by the name that a user types."""
+    import robell
+    from robell.comparison.family import MODELS
+
+    return {name: model.classifier for name, model in MODELS.items()} | {
+        "noise_robust": robell.NoiseRobustRVFLClassifier,
+        "rvfl_plus": robell.RVFLPlusClassifier,
+        "multiview": robell.MultiViewRVFLClassifier,
+        "grvfl_mv": partial(robell.MultiViewRVFLClassifier, graph="lfda"),
+    }
 
 
 def add_arguments(command):
     """Add the command's options."""
-    add_files(command)
-    command.add_argument("--target", required=True, metavar="COLUMN", help="the column of labels")
+    command.add_argument("data", nargs="+", metavar="FILE", help=".csv, .parquet, or a folder")
+    add_options(command, target={"required": True})
     command.add_argument("--out", required=True, type=Path, metavar="FILE", help="model.skops")
     command.add_argument(
-        "--model", choices=list(MODELS), help="default: noise_robust; with --plain: rvfl"
+        "--model", choices=list(models()), help="default: noise_robust; with --plain: rvfl"
     )
     command.add_argument(
         "--param",
@@ -107,28 +68,15 @@ def add_arguments(command):
         help="a column that prediction will not have, for rvfl_plus and krvfl_plus; may be given "
         "again",
     )
-    seed = whole(0, SEEDS)
-    command.add_argument("--seed", type=seed, default=0, help="of all that is random (default 0)")
     command.add_argument("--no-scale", action="store_true", help="take the columns as they are")
     command.add_argument(
         "--plain", action="store_true", help="numbers only, files of any size, no report"
     )
-    _add_threshold(command)
-    _add_table(command)
-    add_force(command)
-
-
-def _add_threshold(command):
+    add_options(command, "seed", "memory", "force", "quiet")
     group = command.add_argument_group("threshold (of two classes; default: the best F1)")
-    group.add_argument(
-        "--cost-fn",
-        type=float,
-        metavar="COST",
-        help="of a positive that is missed; needs --cost-fp",
-    )
-    group.add_argument(
-        "--cost-fp", type=float, metavar="COST", help="of a false alarm, in the same money"
-    )
+    miss, alarm = "of a positive that is missed; needs --cost-fp", "of a false alarm"
+    group.add_argument("--cost-fn", type=float, metavar="COST", help=miss)
+    group.add_argument("--cost-fp", type=float, metavar="COST", help=f"{alarm}, in the same money")
     group.add_argument("--precision", type=share, metavar="SHARE", help="the least, such as 80%%")
     group.add_argument("--recall", type=share, metavar="SHARE", help="the least")
     group.add_argument(
@@ -144,13 +92,8 @@ def _add_threshold(command):
         help="what counts as positive: labels as given, or how probable each class is (default "
         "given)",
     )
-
-
-def _add_table(command):
     group = command.add_argument_group("table and report")
-    group.add_argument(
-        "--ignore", nargs="+", default=[], metavar="COLUMN", help="columns not to learn from"
-    )
+    add_options(group, "ignore", "reviewed", "encoding", "delimiter")
     group.add_argument(
         "--classes", action="store_true", help="a target of several numbers holds classes"
     )
@@ -159,15 +102,6 @@ def _add_table(command):
         action="store_true",
         help="labels that differ only in capitals or spaces are different classes",
     )
-    group.add_argument(
-        "--reviewed",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="reviews of rows of this table, whose labels are then right where labels are judged "
-        "(default: the NAME-review.csv that robell apply has written beside the table)",
-    )
-    add_text(group)
     group.add_argument(
         "--report", metavar="PREFIX", help="the beginning of the names of page and JSON"
     )
@@ -188,27 +122,36 @@ def _parameter(text):
 
 def run(options, arguments):
     """Fit, and write the model and its report."""
-    options.model = options.model or ("rvfl" if options.plain else "noise_robust")
     if options.plain:
         return _run_plain(options)
     if options.privileged:
         raise OptionError("--privileged is for columns of numbers: it needs --plain")
     from robell.decisions.data import table_files
-    from robell.decisions.page import write_report
+    from robell.decisions.page import check_report_output, lines, remarks, write_report
     from robell.decisions.run import fit_table
     from robell.labels.review.review import beside
     from robell.models._thresholds import rule_of
+    from robell.persist.model_files import check_model_output
+    from robell.tables.read import is_parquet, readable
 
     aim = {name: getattr(options, name) for name in AIMS}
     rule_of(**aim, spelled=lambda name: f"--{name.replace('_', '-')}")  # before files are read
+    packages = {"skops.io"}
     with table_files(options.data) as files:
-        paths = _checked_outputs(options, files)
+        check_model_output(options.out, files, options.force)
+        paths = ()
+        if not options.no_report:
+            paths = check_report_output(options.out, options.report, files, options.force)
+        for path in files:
+            with readable(path):
+                if is_parquet(path, options.encoding, options.delimiter):
+                    packages.add("pyarrow.parquet")
         if options.reviewed is None:
             options.reviewed = [log for file in files for log in beside(file, options.target)]
         result = fit_table(
             files,
             options.target,
-            estimator=_estimator(options),
+            estimator=_estimator(options, "noise_robust"),
             positive=options.positive,
             **aim,
             labels=options.labels,
@@ -218,7 +161,7 @@ def run(options, arguments):
             reviewed=options.reviewed,
             encoding=options.encoding,
             delimiter=options.delimiter,
-            memory=memory_left(options.memory, _packages_for(files, options)),
+            memory=memory_left(options.memory, packages),
             random_state=options.seed,
         )
     result.save(options.out)
@@ -227,97 +170,52 @@ def run(options, arguments):
         command = shlex.join(["robell", *arguments])
         write_report(result, *paths, command=command, source=source)
     if not options.quiet:
-        _say(result, source)
+        for text in remarks(result):
+            say(text)
+        print("\n".join(lines(result, source)))
     for path in (options.out, *paths):
         print(path)
     return OK
 
 
-def _checked_outputs(options, files):
-    """Return where page and JSON go, if they are wanted; raise if an output may not be written."""
-    from robell._tools.files import check_output
-    from robell.decisions.page import is_fit_file, report_paths
-    from robell.persist.model_files import check_model_output
-
-    check_model_output(options.out, files, options.force)
-    nowhere = options.out.exists() and not options.out.is_file()  # the null device
-    is_wanted = not options.no_report and (options.report or not nowhere)
-    paths = report_paths(options.out, options.report) if is_wanted else ()
-    for path in paths:
-        check_output(path, files, None if options.force else is_fit_file)
-    return paths
-
-
-def _say(result, source):
-    """Print what was found; what was left out, and what to beware of, on standard error."""
-    from robell._tools.text import said
-    from robell.decisions.summary import cautions, lines
-
-    left_out = [note for note in result.encoder.notes_ if note.kind == "left out"]
-    if left_out:
-        why = [f"{said(note.name)} {note.done.removeprefix('left out: ')}" for note in left_out[:3]]
-        more = f"; and {len(left_out) - 3:,} more, see the report" if len(left_out) > 3 else ""
-        say(f"columns left out: {'; '.join(why)}{more}")
-    for text in (*result.notes, *cautions(result)):
-        say(text)
-    print("\n".join(lines(result, source)))
-
-
 def _run_plain(options):
     """Fit columns of numbers as they are, in passes where the model can, and write the model."""
     from robell._tools.files import check_output
+    from robell._tools.pipelines import last_step
     from robell._tools.text import shortened
     from robell.persist.model_files import is_model_file, save_model
     from robell.scale.batches import Tables, find_files
     from robell.scale.files import fit_tables
 
-    _require_plain(options)
+    for name, default in RAW_ONLY.items():
+        if getattr(options, name) != default:
+            name = name.replace("_", "-")
+            raise OptionError(f"--plain fits numbers as they are: it takes no --{name}")
     check_output(options.out, find_files(options.data), None if options.force else is_model_file)
-    estimator = _estimator(options)
+    estimator = _estimator(options, "rvfl")
     tables = Tables(options.data, options.target)
     model, sizes = fit_tables(estimator, tables, memory_left(options.memory), options.privileged)
     save_model(model, options.out)
     if not options.quiet:
+        fitted = vars(last_step(model)).get("n_samples_fitted_")  # where not to all rows
+        sampled = "" if fitted is None else f" (fitted to a sample of {fitted:,} of them)"
         counts = ", ".join(f"{shortened(str(k))}: {count:,}" for k, count in sizes.items())
         kind = "text" if any(isinstance(label, str) for label in sizes) else "numbers"
         print(
-            f"{MODELS[options.model][0]} of {sum(sizes.values()):,} rows{_sampled(model)}, "
+            f"{type(last_step(model)).__name__} of {sum(sizes.values()):,} rows{sampled}, "
             f"{model.n_features_in_} features; rows of each class: {counts}; labels read as {kind}"
         )
     print(options.out)
     return OK
 
 
-def _require_plain(options):
-    """Refuse options that a plain fit would pass over."""
-    given = [name for name in RAW_ONLY if getattr(options, name) is not None]
-    given += [name for name in ("ignore", "classes", "keep_spelling", "no_report", "delimiter")
-              if getattr(options, name)]  # fmt: skip
-    given += ["labels"] if options.labels != "given" else []
-    given += ["encoding"] if options.encoding != "utf-8" else []
-    if given:
-        name = given[0].replace("_", "-")
-        raise OptionError(f"--plain fits numbers as they are: it takes no --{name}")
-
-
-def _sampled(model):
-    """Say how many rows a model was fitted to, where not to all."""
-    from robell._tools.pipelines import last_step
-
-    fitted = vars(last_step(model)).get("n_samples_fitted_")
-    return "" if fitted is None else f" (fitted to a sample of {fitted:,} of them)"
-
-
-def _estimator(options):
+def _estimator(options, default):
     """Return the model asked for, behind a scaler where it needs one."""
-    import robell
-
-    name, different = MODELS[options.model]
-    kind = getattr(robell, name)
-    parameters = kind().get_params()
+    maker = models()[options.model or default]
+    parameters = maker().get_params()
     known([given for given, _ in options.param], parameters, "parameter")
     seed = {"random_state": options.seed} if "random_state" in parameters else {}
-    model = kind(**{**seed, **different, **dict(options.param)})
+    model = maker(**seed | dict(options.param))
     if options.no_scale or model._capabilities.scales_inputs:
         return model
     from sklearn.pipeline import make_pipeline
@@ -326,30 +224,30 @@ def _estimator(options):
     return make_pipeline(StandardScaler(), model)
 
 
-def _packages_for(files, options):
-    """Return the packages that a fit of these files takes."""
-    from robell.tables.read import is_parquet, readable
+COMMAND = Command(
+    "fit a model to a raw table, and say what it is worth",
+    """\
+Fit a model to CSV or Parquet files, and write it to a file.
 
-    for path in files:
-        with readable(path):
-            if is_parquet(path, options.encoding, options.delimiter):
-                return "skops.io", "pyarrow.parquet"
-    return ("skops.io",)
+Text, dates, missing cells and numbers as people write them are taken as they come. Every row is
+predicted once by a model that has not seen it: by these predictions the threshold is chosen, and
+two files beside the model, NAME-fit.html and NAME-fit.json, say what a decision by it means.
 
-
-def memory_left(limit, packages=("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io")):
-    """Return what the limit leaves beside the program itself and the packages that it takes."""
-    for name in packages:
-        require(name, "files")  # part of the program, and the larger part
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        own = pages * 4096
-    except (OSError, ValueError, IndexError):
-        own = PROGRAM
-    left = limit - own
-    if left <= 0:
-        raise OptionError(
-            f"--memory is too small: the program alone takes {own / 2**20:.0f} MiB, "
-            f"{limit / 2**20:.0f} MiB were allowed"
-        )
-    return left
+With --plain all columns except the target must be numbers, and there is no report; rvfl (the
+default then), elm, robell, classvar, totalvar and multiview read files of any size a few times
+over, a batch of rows at a time; noise_robust is fitted to a sample of the rows where not all fit in
+the memory given; the other models take files that fit.
+""",
+    """\
+examples:
+  robell fit claims.csv --target fraud --out model.skops
+  robell fit claims.csv --target fraud --out model.skops --cost-fn 500 --cost-fp 20
+  robell fit claims.csv --target fraud --out model.skops --budget 5% --ignore claim_no
+  robell fit big.parquet --target y --out model.skops --plain --memory 500MB
+  robell fit past.csv --target y --out model.skops --plain --model rvfl_plus --privileged cost
+  robell fit data/ --target y --out model.skops --plain --model robell --param C=10 \\
+      --param n_hidden=200 --param kernel_width=scale --seed 1
+""",
+    add_arguments,
+    run,
+)

@@ -9,42 +9,33 @@ import signal
 import sys
 import threading
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from typing import Any
 
 from robell import __version__
 from robell._tools.files import FileError
 from robell._tools.progress import Progress
-from robell.cli import (
-    apply,
-    audit,
-    compare,
-    datasets,
-    export,
-    fit,
-    predict,
-    report,
-    reproduce,
-    robustness,
-)
-from robell.cli.options import EXIT_STATUS, FAILED, INTERRUPTED, NOTHING_WRITTEN, OK, OptionError
+from robell._tools.text import visible
+from robell.cli import apply, audit, compare, export, fit, predict, studies
+from robell.cli.options import EXIT_STATUS, FAILED, INTERRUPTED, OK, OptionError, say
 
 # Parameters of Python that are options of another name
 OPTION_NAMES = {"drop": "ignore", "memory_limit": "memory"}
 COMMANDS = {
-    "reproduce": reproduce,
-    "robustness": robustness,
-    "compare": compare,
-    "datasets": datasets,
-    "report": report,
-    "fit": fit,
-    "predict": predict,
-    "audit": audit,
-    "apply": apply,
-    "export": export,
+    "reproduce": studies.REPRODUCE,
+    "robustness": studies.ROBUSTNESS,
+    "compare": compare.COMMAND,
+    "datasets": studies.DATASETS,
+    "report": studies.REPORT,
+    "fit": fit.COMMAND,
+    "predict": predict.COMMAND,
+    "audit": audit.COMMAND,
+    "apply": apply.COMMAND,
+    "export": export.COMMAND,
 }
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> int:
     """Run the command.
 
     Parameters
@@ -70,7 +61,8 @@ def main(arguments=None):
     command = None  # until the options are read
     try:
         with _signals_as_interrupt(), warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            # One line for a warning, as for everything else that a command says beside its result
+            warnings.showwarning = lambda message, *_: say(visible(" ".join(str(message).split())))
             # Of single numbers; what they come to is checked where it matters.
             warnings.simplefilter("ignore", RuntimeWarning)
             options = _parser(arguments[:1]).parse_args(arguments)
@@ -80,39 +72,30 @@ def main(arguments=None):
             sys.stdout.flush()  # what cannot be written is noticed here, not when Python ends
             return status
     except KeyboardInterrupt:
-        _say(f"stopped; {command.WHEN_STOPPED if command else NOTHING_WRITTEN}")
+        is_kept = command is not None and command.is_study
+        kept = "what had finished is kept, the same command goes on from there"
+        say(f"stopped; {kept if is_kept else 'nothing was written'}")
         return INTERRUPTED
+    except BrokenPipeError:
+        _end_output()
+        return OK
     except Exception as error:
         text = _explained(error, command)
         if text is None:  # a mistake of the program, not of its user
             raise
-        return _end_output() if isinstance(error, BrokenPipeError) else _fail(text)
+        say(visible(text))
+        try:
+            sys.stdout.flush()
+        except OSError:  # which may be what went wrong
+            _end_output()
+        return FAILED
     finally:
         Progress.enabled = shown
 
 
-def _fail(text):
-    """Say what went wrong, in one line; return the exit status."""
-    from robell._tools.text import visible
-
-    _say(visible(text))
-    try:
-        sys.stdout.flush()
-    except OSError:  # which may be what went wrong
-        _end_output()
-    return FAILED
-
-
 def _end_output():
-    """Let what cannot be written, since its reader has gone, go nowhere; return the exit status."""
+    """Let what cannot be written, since its reader has gone, go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return OK
-
-
-def _say(text):
-    """Print a line on standard error; where that cannot be written, the result still counts."""
-    with suppress(OSError):
-        print(f"robell: {text}", file=sys.stderr)
 
 
 def _prepare_streams():
@@ -150,35 +133,25 @@ def _signals_as_interrupt():
             signal.signal(number, handler)
 
 
-def _show_warning(message, category, filename, lineno, file=None, line=None):
-    """Print a warning as one line, as everything else that a command says beside its result."""
-    from robell._tools.text import visible
-
-    _say(visible(" ".join(str(message).split())))
-
-
 def _parser(given):
     """Return the parser; only the command that is given gets its options, which is quicker."""
+    how: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     parser = argparse.ArgumentParser(
         prog="robell",
         description="Random vector functional link classifiers: models of files, the study.",
         epilog=EXIT_STATUS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **how,
     )
     parser.add_argument("--version", action="version", version=f"robell {__version__}")
     commands = parser.add_subparsers(
         title="commands", required=True, metavar="COMMAND", dest="command"
     )
-    for name, module in COMMANDS.items():
-        command = commands.add_parser(
-            name,
-            help=module.HELP,
-            description=module.DESCRIPTION,
-            epilog=f"{module.EXAMPLES.rstrip()}\n\n{EXIT_STATUS}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+    for name, command in COMMANDS.items():
+        epilog = f"{command.examples.rstrip()}\n\n{EXIT_STATUS}"
+        text = {"help": command.help, "description": command.description, "epilog": epilog}
+        added = commands.add_parser(name, **text | how)
         if name in given:
-            module.add_arguments(command)
+            command.add_arguments(added)
     return parser
 
 
@@ -190,9 +163,19 @@ def _explained(error, command):
         return f"{error.filename or 'output'}: {error.strerror}"
     if isinstance(error, FileError):
         error = error.in_options(**OPTION_NAMES)
-    if isinstance(error, (OptionError, FileError, ImportError, *command.expected_errors())):
-        return " ".join(str(error).split())
-    return None
+    elif not isinstance(error, (OptionError, ImportError, *_users_errors(command))):
+        return None
+    return " ".join(str(error).split())
+
+
+def _users_errors(command):
+    """Return what data and parameters of a user may cause."""
+    if not command.is_study:
+        return ValueError, TypeError
+    from robell.comparison.store import StudyError
+    from robell.datasets import DatasetError
+
+    return StudyError, DatasetError
 
 
 if __name__ == "__main__":

@@ -1,14 +1,19 @@
-"""What several commands have in common: kinds of options, names of sets, the end of a study."""
+"""What several commands have in common: their record, common options, names of sets, memory."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from robell._tools.files import parse_bytes
 from robell._tools.names import did_you_mean
+from robell._tools.optional import require
 
 OK, FAILED, INCOMPLETE, INTERRUPTED = 0, 1, 3, 130  # and 2, wrong usage, which argparse gives
 ABOVE_LIMIT, CANNOT_TELL = 4, 5  # of an audit with --fail-above
@@ -22,21 +27,29 @@ exit status:
   5    an audit with --fail-above cannot tell: the columns say too little about the labels
   130  stopped by Ctrl-C, SIGTERM or SIGHUP: nothing is written, a study keeps what had finished
 """
-STUDY_KEPT = "what had finished is kept, the same command goes on from there"
-NOTHING_WRITTEN = "nothing was written"
-
-DELIMITER_NAMES = {
-    "comma": ",",
-    "semicolon": ";",
-    "tab": "\t",
-    "\\t": "\t",
-    "bar": "|",
-    "space": " ",
-}
+PROGRAM = 256 << 20  # bytes of the program itself, where they cannot be asked for
+SEEDS = (1 << 32) - 1  # the largest
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
 
 
 class OptionError(ValueError):
     """An option that cannot be followed; the text is one line that says which and why."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: what its help says, what adds its options, and what runs it.
+
+    ``run`` gets the options and the arguments as they were typed, and returns the exit status. What
+    a study had finished is kept when it is stopped; other commands then have written nothing.
+    """
+
+    help: str
+    description: str
+    examples: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, list[str]], int]
+    is_study: bool = False
 
 
 # -- kinds of options ------------------------------------------------------------------
@@ -58,13 +71,10 @@ def whole(least, most=None):
 
 def share(text):
     """Return a share from 0 to 1, also written as a percentage, as argparse wants it."""
-    number = text.strip().removesuffix("%")
-    try:
-        value = float(number) / (100.0 if number != text.strip() else 1.0)
-    except ValueError:
-        value = -1.0
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share, such as 5% or 0.05")
+    found = re.fullmatch(r"\s*(\d{1,3}(?:\.\d*)?|\.\d+)\s*(%?)\s*", text, re.ASCII)
+    value = float(found[1]) / (100 if found[2] else 1) if found else 2.0
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share such as 5% or 0.05")
     return value
 
 
@@ -76,66 +86,67 @@ def size(text):
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+# -- common options, spelled alike in every command --------------------------------------
+
+COMMON: dict[str, dict[str, Any]] = {
+    "target": {"metavar": "COLUMN", "help": "the column of labels"},
+    "ignore": {
+        "nargs": "+",
+        "default": [],
+        "metavar": "COLUMN",
+        "help": "columns not to learn from",
+    },
+    "reviewed": {
+        "nargs": "+",
+        "type": Path,
+        "metavar": "FILE",
+        "help": "reviews of rows of this table, whose labels are then right (default: the "
+        "NAME-review.csv that robell apply has written beside the table)",
+    },
+    "seed": {"type": whole(0, SEEDS), "default": 0, "help": "of all that is random (default 0)"},
+    "memory": {
+        "type": size,
+        "default": "2GiB",
+        "metavar": "SIZE",
+        "help": "the most memory the command may take, such as 500MB (default %(default)s)",
+    },
+    "encoding": {
+        "default": "utf-8",
+        "help": "of a text file, such as latin-1 (default utf-8)",
+    },
+    "delimiter": {
+        # By its name too, which a shell likes better.
+        "type": lambda text: DELIMITERS.get(text.lower(), text),
+        "metavar": "SIGN",
+        "help": "what sets cells of a text file apart: comma, semicolon, tab, bar, or any one sign "
+        "(default: found out)",
+    },
+    "jobs": {"type": whole(1), "help": "processes (default: all cores)"},
+    "repeats": {
+        "type": whole(1),
+        "default": 10,
+        "help": "splits of the protocol repeated (default 10)",
+    },
+    "data-dir": {"type": Path, "help": "a folder of NAME.csv files, looked in first"},
+    "json": {"metavar": "FILE", "help": "write a summary for programs there; - prints it"},
+    "force": {"action": "store_true", "help": "replace a file even if it is no earlier result"},
+    "quiet": {"action": "store_true", "help": "print the paths of what was written, nothing else"},
+}
+
+
+def add_options(command, *names, **changed):
+    """Add common options by their names; ``changed`` says what is different about some of them."""
+    for name in (*names, *(name for name in changed if name not in names)):
+        command.add_argument(f"--{name}", **COMMON[name] | changed.get(name, {}))
+
+
+# -- what commands say and ask -----------------------------------------------------------
+
+
 def say(text):
     """Print a line on standard error; where that cannot be written, the result still counts."""
     with suppress(OSError):
         print(f"robell: {text}", file=sys.stderr)
-
-
-def add_quiet(command, what):
-    """Add ``--quiet``."""
-    command.add_argument("--quiet", action="store_true", help=f"print {what}, nothing else")
-
-
-def add_force(command):
-    """Add ``--force``."""
-    command.add_argument(
-        "--force", action="store_true", help="replace a file even if it is no earlier result"
-    )
-
-
-def add_memory(command, default, more=""):
-    """Add ``--memory``."""
-    command.add_argument(
-        "--memory",
-        type=size,
-        default=size(default),
-        metavar="SIZE",
-        help=f"the most memory the command may take, such as 500MB (default {default}){more}",
-    )
-
-
-def add_files(command):
-    """Add what ``fit`` and ``predict`` both need: files to read, and the memory they may take."""
-    command.add_argument("data", nargs="+", metavar="FILE", help=".csv, .parquet, or a folder")
-    add_memory(command, "2GiB")
-    add_quiet(command, "the path of what was written")
-
-
-def add_text(command):
-    """Add what says how text files are to be read."""
-    command.add_argument(
-        "--encoding", default="utf-8", help="of a text file, such as latin-1 (default utf-8)"
-    )
-    command.add_argument(
-        "--delimiter",
-        type=_delimiter,
-        metavar="SIGN",
-        help="what sets cells of a text file apart: comma, semicolon, tab, bar, or any one sign "
-        "(default: found out)",
-    )
-
-
-def _delimiter(text):
-    """Return the sign, also where it is given by its name, which a shell likes better."""
-    return DELIMITER_NAMES.get(text.lower(), text)
-
-
-def add_data_dir(command):
-    """Add ``--data-dir``."""
-    command.add_argument(
-        "--data-dir", type=Path, help="a folder of NAME.csv files, looked in first"
-    )
 
 
 def known(given, names, what):
@@ -147,64 +158,30 @@ def known(given, names, what):
     return list(dict.fromkeys(given))
 
 
-def set_names(given, groups=None):
-    """Return names of sets, groups spelt out; a wrong one is refused, with near names suggested."""
-    from robell.datasets import info, keel_names, paper_names
-
-    groups = {"paper": paper_names(), "keel": keel_names()} | (groups or {})
-    names = []
-    for name in given:
-        names.extend(groups[name] if name in groups else [info(name).name])
-    return list(dict.fromkeys(names))
-
-
-# -- studies ---------------------------------------------------------------------------
-
-
-def add_run(command, out):
-    """Add what every command needs that runs jobs and writes a report."""
-    from robell.comparison.execute import default_workers
-
-    command.add_argument(
-        "--jobs", type=whole(1), default=default_workers(), help="processes (default: all cores)"
-    )
-    command.add_argument("--out", type=Path, default=Path(out), help=f"default: {out}")
-    add_quiet(command, "the report's path")
+def memory_left(limit, packages=("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io")):
+    """Return what the limit leaves beside the program itself and the packages that it takes."""
+    for name in packages:
+        require(name, "files")  # part of the program, and the larger part
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        own = pages * 4096
+    except (OSError, ValueError, IndexError):
+        own = PROGRAM
+    left = limit - own
+    if left <= 0:
+        raise OptionError(
+            f"--memory is too small: the program alone takes {own / 2**20:.0f} MiB, "
+            f"{limit / 2**20:.0f} MiB were allowed"
+        )
+    return left
 
 
-def add_study(command, out):
-    """Add what the commands that run a study on named sets have in common."""
-    add_run(command, out)
-    add_data_dir(command)
-    command.add_argument("--offline", action="store_true", help="never ask the network for a set")
-
-
-def study_folder(options):
-    """Return the folder of the results; one that holds something else is refused."""
+def checked_study_folder(options):
+    """Return the folder of a study's results; one that holds something else is refused."""
     from robell.comparison.store import check_study_folder
 
     check_study_folder(options.out)
     return options.out
-
-
-def study_settings(options, arguments):
-    """Return what every study is told, as its keyword arguments."""
-    return {
-        "n_workers": options.jobs,
-        "data_dir": options.data_dir,
-        "out": study_folder(options),
-        "download": not options.offline,
-        "progress": not options.quiet,
-        "command": " ".join(["robell", *arguments]),
-    }
-
-
-def study_errors():
-    """Return what may go wrong in a study by the user's doing."""
-    from robell.comparison.store import StudyError
-    from robell.datasets import DatasetError
-
-    return StudyError, DatasetError
 
 
 def say_outcome(found, quiet):
@@ -213,11 +190,11 @@ def say_outcome(found, quiet):
 
     if not quiet:
         for reason in found.unavailable.values():
-            print(f"robell: left out: {reason}", file=sys.stderr)
+            say(f"left out: {reason}")
         print(found.headline, end="\n\n")
         if reused := kept(vars(found.summary)):
             print(reused, end="\n\n")
     for record in found.results.failed:
-        print(f"robell: {record['key']} failed: {record['error']}", file=sys.stderr)
+        say(f"{record['key']} failed: {record['error']}")
     print(found.report)
     return INCOMPLETE if found.results.failed else OK

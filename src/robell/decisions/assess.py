@@ -1,18 +1,28 @@
-"""What a fitted model is worth, measured on held-out rows: everything that the report shows."""
+"""What a model is worth: every row predicted by a model that has not seen it, and measured."""
 
 from __future__ import annotations
 
+import time
+import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from robell._core.array import one_hot
 from robell._core.labels.cuts import counts_at_cuts, operating_points
-from robell.decisions.heldout import all_scores, cross_calibrated
+from robell._core.labels.link import fit_slope
+from robell._core.ridge.calibrate import fit_calibration
+from robell._tools.progress import Progress
+from robell.labels.unseen import fitted_to_other_folds, random_folds, stratified_sample
 from robell.models._thresholds import Rule
+from robell.models.thresholded import calibrated, class_scores
 
+MOST_ROWS = 20_000  # held out once each; of a larger table, a sample of so many
+FOLDS, FOLDED_ROWS = 5, 6_000  # five folds up to so many rows, three beyond
+FAR = 1e6  # less than any score: a class that a fold's training rows lack
 CURVE = 200  # points of a curve that are kept
-OFTEN = 3.0  # times as many predicted as labelled, from which on it is said
 RESAMPLES = 200
 COVERED = (2.5, 97.5)  # percentiles of an interval
 BINS = 10
@@ -91,17 +101,134 @@ class Assessment:
     importances: tuple[Importance, ...]
 
 
-def decide(held, names, place, rule, noise, probability_of_label, corrected, seed):
-    """Return what the threshold for the class at a place means; raise where none can be had.
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Scores of rows by models that have not seen them.
 
-    ``probability_of_label`` are the probabilities of the true classes of the held-out rows, given
-    their labels; they count instead of the labels where ``corrected``.
+    `places` are the rows' places in the table, `codes` their labels, `folds` who hid them, `scores`
+    one a class, divided by `spread`; `models` are the models of the folds, each with `seconds`.
     """
-    probability = cross_calibrated(held, noise if corrected else None)
-    given = (held.codes == place).astype(np.float64)
-    probable = probability_of_label[:, place]
-    positive = probable if corrected else given
-    p = probability[:, place]
+
+    places: np.ndarray
+    codes: np.ndarray
+    folds: np.ndarray
+    scores: np.ndarray
+    spread: float
+    models: tuple[Any, ...]
+    seconds: float
+
+
+def hold_out(model, X, codes, n_classes, random_state):
+    """Hide each row once, equal rows together, and score it by a model fitted to the others."""
+    rng = np.random.default_rng(random_state)
+    places = stratified_sample(codes, MOST_ROWS, rng)
+    X, codes = X[places], codes[places]
+    n_folds = FOLDS if len(codes) <= FOLDED_ROWS else 3
+    folds = random_folds(X, codes, n_folds, rng)
+    scores, models = np.zeros((len(codes), n_classes)), []
+    start = time.perf_counter()
+    with Progress(n_folds, "held-out rows") as bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for hidden, rows, fitted in fitted_to_other_folds(model, X, codes, folds, n_folds, 2):
+            models.append(fitted)
+            if fitted is not None:  # else its rows keep equal scores, which count as guessing
+                scores[hidden] = all_scores(fitted, rows, n_classes)
+                bar.advance()
+    seconds = (time.perf_counter() - start) / n_folds
+    spread = float(np.std(scores[scores > -FAR])) or 1.0
+    return HeldOut(places, codes, folds, scores / spread, spread, tuple(models), seconds)
+
+
+def all_scores(model, X, n_classes):
+    """Return one score for each class; far below all others for one that the model lacks."""
+    found = class_scores(model, X)
+    if len(model.classes_) == n_classes:
+        return found
+    scores = np.full((len(X), n_classes), min(found.min(), 0.0) - 10.0)
+    scores[:, model.classes_] = found
+    return scores
+
+
+def calibrate(scores, codes, noise=None):
+    """Return slope and offsets that make probabilities of scores.
+
+    Without ``noise`` they are probabilities of the labels as given; with it, N_zy = P(y | z), of
+    the true classes behind them.
+    """
+    weight = np.ones(len(codes))
+    if noise is None:
+        return fit_calibration(scores, one_hot(codes, scores.shape[1]), weight)
+    link = fit_slope(scores, codes, weight, noise)
+    return float(link.matrix[0, 0]), link.offsets
+
+
+def cross_calibrated(held, noise=None):
+    """Return probabilities of held-out rows, calibrated by the rows of the other folds."""
+    probability = np.empty_like(held.scores)
+    for fold in np.unique(held.folds):
+        hidden = held.folds == fold
+        others = ~hidden if len(np.unique(held.codes[~hidden])) > 1 else np.ones_like(hidden)
+        slope, offsets = calibrate(held.scores[others], held.codes[others], noise)
+        probability[hidden] = calibrated(held.scores[hidden], slope, offsets)
+    return probability
+
+
+# -- measures of held-out rows -----------------------------------------------------------
+
+
+def assess(held, X, names, place, rule, judge, corrected, groups, seed):
+    """Return what held-out rows say about a model; of two classes, with the threshold chosen.
+
+    ``X`` are all rows of the table, ``place`` is that of the class looked for, ``judge`` has the
+    noise matrix and the probabilities of the true classes of the held-out rows, given their labels;
+    these count instead of the labels where ``corrected``. ``groups`` are the places of each column
+    among the encoded ones.
+    """
+    n_classes, codes = len(names), held.codes
+    probability = cross_calibrated(held)
+    draws = resamples(len(codes), seed)
+    decision, predicted = None, probability.argmax(axis=1)
+    if n_classes == 2:
+        noise = judge.noise_matrix if corrected else None
+        p = cross_calibrated(held, noise)[:, place] if corrected else probability[:, place]
+        decision = _decide(held, p, names[place], place, rule, judge, corrected, draws)
+        predicted = np.where(probability[:, place] >= decision.threshold, place, 1 - place)
+    confusion = np.zeros((n_classes, n_classes), int)
+    np.add.at(confusion, (codes, predicted), 1)
+    right = (predicted == codes).astype(np.float64)
+    recalls, drawn = [], []
+    for k in np.unique(codes):
+        of_class = draws[:, codes == k]
+        recalls.append(right[codes == k].mean())
+        drawn.append(of_class @ right[codes == k] / np.maximum(of_class.sum(axis=1), 1))
+    scores = []
+    for k, area in enumerate(separations(probability, codes)):
+        n, n_predicted, n_right = confusion[k].sum(), confusion[:, k].sum(), confusion[k, k]
+        precision = float(n_right / n_predicted) if n_predicted else 0.0
+        scores.append(ClassScore(names[k], int(n), area, precision, float(n_right / max(n, 1))))
+    score, drops, deviations = importances(
+        held, X[held.places], codes, n_classes, list(groups.values()), place, seed
+    )
+    order, columns = np.argsort(-drops, kind="stable"), list(groups)
+    return Assessment(
+        n_held_out=len(codes),
+        n_folds=len(held.models),
+        accuracy=measured(right.mean(), draws @ right / draws.sum(axis=1)),
+        balanced_accuracy=measured(np.mean(recalls), np.mean(drawn, axis=0)),
+        scores=tuple(scores),
+        confusion=tuple(tuple(row) for row in confusion.tolist()),
+        decision=decision,
+        importance_score=float(score),
+        importances=tuple(
+            Importance(columns[j], float(drops[j]), float(deviations[j])) for j in order
+        ),
+    )
+
+
+def _decide(held, p, name, place, rule, judge, corrected, draws):
+    """Return what the threshold on a class's probability means; raise where none can be had."""
+    probable = judge.probability[:, place]
+    positive = probable if corrected else (held.codes == place).astype(np.float64)
     operating = operating_points(p, positive, np.ones(len(p)))
     at = rule.point(operating)
     if rule.kind == "precision" and at == 0:
@@ -112,15 +239,14 @@ def decide(held, names, place, rule, noise, probability_of_label, corrected, see
         )
     threshold = min(operating[at, 0], 1.0)
     chosen = cross_flagged(held, p, positive, rule, threshold)
-    draws = resamples(len(p), seed)
     flagged, found, share = counts_of(chosen, positive)
     many = counts_of(chosen, positive, draws)
+    other = counts_of(chosen, probable)
     precision, recall = _ratio(found, flagged), _ratio(found, share)
     false_alarms = _ratio(flagged - found, 1.0 - share)
-    other = counts_of(chosen, probable)
     bins = calibration_bins(p, positive)
     return Decision(
-        positive=names[place],
+        positive=name,
         rule=rule,
         threshold=float(threshold),
         flagged=measured(flagged[0], many[0]),
@@ -158,60 +284,6 @@ def _points(p, positive):
     )
     places = np.unique(np.minimum(places, len(recall) - 1))
     return tuple((float(recall[k]), float(precision[k]), float(false[k])) for k in places)
-
-
-def assess(held, X, names, decision, place, groups, seed):
-    """Return what held-out rows say about a model of any number of classes.
-
-    ``X`` are all rows of the table; ``groups`` the places of each column among the encoded ones.
-    """
-    n_classes = len(names)
-    probability = cross_calibrated(held)
-    if decision is None:
-        predicted = probability.argmax(axis=1)
-    else:
-        p = probability[:, place]
-        predicted = np.where(p >= decision.threshold, place, 1 - place)
-    confusion = np.zeros((n_classes, n_classes), int)
-    np.add.at(confusion, (held.codes, predicted), 1)
-    draws = resamples(len(held.codes), seed)
-    right = (predicted == held.codes).astype(np.float64)
-    areas = separations(probability, held.codes)
-    score, drops, deviations = importances(
-        held, X[held.places], held.codes, n_classes, list(groups.values()), place, seed
-    )
-    order = np.argsort(-drops, kind="stable")
-    columns = list(groups)
-    return Assessment(
-        n_held_out=len(held.codes),
-        n_folds=len(held.models),
-        accuracy=measured(right.mean(), draws @ right / draws.sum(axis=1)),
-        balanced_accuracy=_balanced(right, held.codes, draws),
-        scores=tuple(_class_scores(names, confusion, areas)),
-        confusion=tuple(tuple(int(n) for n in row) for row in confusion),
-        decision=decision,
-        importance_score=float(score),
-        importances=tuple(
-            Importance(columns[j], float(drops[j]), float(deviations[j])) for j in order
-        ),
-    )
-
-
-def _balanced(right, codes, draws):
-    classes = np.unique(codes)
-    plain = np.mean([right[codes == k].mean() for k in classes])
-    rates = [
-        draws[:, codes == k] @ right[codes == k] / np.maximum(draws[:, codes == k].sum(axis=1), 1)
-        for k in classes
-    ]
-    return measured(plain, np.mean(rates, axis=0))
-
-
-def _class_scores(names, confusion, areas):
-    for k, name in enumerate(names):
-        n, predicted, right = confusion[k].sum(), confusion[:, k].sum(), confusion[k, k]
-        precision = right / predicted if predicted else 0.0
-        yield ClassScore(name, int(n), areas[k], float(precision), float(right / max(n, 1)))
 
 
 # -- columns that matter on the whole; for one row see models/_contributions.py ----------

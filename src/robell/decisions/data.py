@@ -79,83 +79,67 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
 
     ``text`` are the encoding and the delimiter of text files, ``memory`` is what may be used.
     """
-    text = text or {}
+    text = {"encoding": "utf-8", "delimiter": None} | (text or {})
     review = read_reviews(reviewed, target)
-    how = (target, drop, classes, keep_spelling, review, text, memory, seed)
-    if hasattr(data, "columns"):
-        table = read_table(data, max_rows=len(data) or 1, seed=seed)
-        return _training(table, None, *how)
-    with table_files(data) as files:
-        as_text = {"encoding": "utf-8", "delimiter": None} | text
-        table = read_tables(files, target, **as_text, max_rows=MAX_ROWS, seed=seed)
-        return _training(table, files, *how)
-
-
-def _training(table, files, target, drop, classes, keep_spelling, review, text, memory, seed):
-    place = find_column(table, target)
-    drop = _dropped(table, drop, target)
-    labels = read_labels(table, place, keep_spelling=keep_spelling)
-    _require_classes(table, target, labels, classes)
-    kept = table.take(labels.kept)
-    columns = [c for k, c in enumerate(kept.columns) if k != place and c.name not in drop]
-    if not columns:
-        raise FileError(f"{table.name}: there is no column besides the target to learn from")
-    encoder = TableEncoder()._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
-    _require_columns(table, encoder)
-    notes = _notes(labels)
-    if len(table.rows) == table.n_rows:
-        X, codes = encoder._transform_columns(columns), labels.codes
-        settled = np.zeros(len(codes), bool)
-        if review.labels:
-            given = np.array(labels.classes, dtype=object)[codes]
-            settled = review.settles(fingerprints(table, place)[labels.kept], given)
-            reviewed = counted(int(settled.sum()), "label")
-            notes.append(f"{reviewed} reviewed before: right, where labels are judged")
-    else:
-        cells = kept.columns[place].cells
-        meant = dict(zip(cells, labels.codes.tolist(), strict=True))
-        n_most = max(1, int(memory) // (8 * COPIES * len(encoder.centre_)))
-        X, codes = _read_all(files, encoder, target, meant, table.n_rows, n_most, text, seed)
-        settled = np.zeros(len(codes), bool)
-        if review.labels:
-            notes.append(f"the review was not used: the table has more than {MAX_ROWS:,} rows")
-        notes.append(f"columns were learnt from a random sample of {len(table.rows):,} rows")
-        if n_most < table.n_rows:
-            notes.append(
-                f"{table.n_rows:,} rows need more memory than was given: a random sample of "
-                f"{len(X):,} was fitted"
-            )
+    with ExitStack() as stack:
+        if hasattr(data, "columns"):
+            table, files = read_table(data, max_rows=len(data) or 1, seed=seed), []
+        else:
+            files = stack.enter_context(table_files(data))
+            table = read_tables(files, target, **text, max_rows=MAX_ROWS, seed=seed)
+        place = find_column(table, target)
+        drop = {drop} if isinstance(drop, str) else set(drop)
+        if place in {find_column(table, name) for name in drop}:
+            raise FileError(f"{said(target)} is the target: it cannot be left out")
+        labels = read_labels(table, place, keep_spelling=keep_spelling)
+        if not classes:
+            _require_classes(table, target, labels)
+        kept = table.take(labels.kept)
+        columns = [c for k, c in enumerate(kept.columns) if k != place and c.name not in drop]
+        if not columns:
+            raise FileError(f"{table.name}: there is no column besides the target to learn from")
+        encoder = TableEncoder()._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
+        _require_columns(table, encoder)
+        notes = _notes(labels)
+        if len(table.rows) == table.n_rows:
+            X, codes = encoder._transform_columns(columns), labels.codes
+            settled = np.zeros(len(codes), bool)
+            if review.labels:
+                given = np.array(labels.classes, dtype=object)[codes]
+                settled = review.settles(fingerprints(table, place)[labels.kept], given)
+                decided = counted(int(settled.sum()), "label")
+                notes.append(f"{decided} reviewed before: right, where labels are judged")
+        else:
+            meant = dict(zip(kept.columns[place].cells, labels.codes.tolist(), strict=True))
+            n_most = max(1, int(memory) // (8 * COPIES * len(encoder.centre_)))
+            X, codes = _read_all(files, encoder, target, meant, table.n_rows, n_most, text, seed)
+            settled = np.zeros(len(codes), bool)
+            if review.labels:
+                notes.append(f"the review was not used: the table has more than {MAX_ROWS:,} rows")
+            notes.append(f"columns were learnt from a random sample of {len(table.rows):,} rows")
+            if n_most < table.n_rows:
+                notes.append(
+                    f"{table.n_rows:,} rows need more memory than was given: a random sample of "
+                    f"{len(X):,} was fitted"
+                )
+    n_kept = len(kept.rows)
+    some = np.linspace(0, n_kept - 1, min(n_kept, DESCRIBED_ROWS)).astype(int)  # evenly spaced
     return Training(
         table.name, target, encoder, X, codes, typed_classes(labels.classes), table.n_rows,
-        tuple(notes), [column.take(_some(len(column))) for column in columns], settled,
+        tuple(notes), [column.take(some) for column in columns], settled,
     )  # fmt: skip
 
 
-def _some(n_rows):
-    """Return the places of at most so many rows as describe a table, evenly spaced."""
-    return np.linspace(0, n_rows - 1, min(n_rows, DESCRIBED_ROWS)).astype(int)
-
-
-def _dropped(table, drop, target):
-    """Return the names of columns to leave out; raise where there is no such column."""
-    drop = (drop,) if isinstance(drop, str) else tuple(drop)
-    for name in drop:
-        if find_column(table, name) == find_column(table, target):
-            raise FileError(f"{said(target)} is the target: it cannot be left out")
-    return set(drop)
-
-
-def _require_classes(table, target, labels, are_classes):
+def _require_classes(table, target, labels):
     """Raise where a few different numbers may be measured rather than classes."""
     values = [number(label) for label in labels.classes]
-    if are_classes or len(values) <= 2 or None in values:
-        return
-    shown = ", ".join(labels.classes[:5]) + (", ..." if len(values) > 5 else "")
-    raise FileError(
-        f"{table.name}: column {said(target)} holds {len(values)} different numbers ({shown}): if "
-        "they are classes, say so:",
-        parameter="classes",
-    )
+    if len(values) > 2 and None not in values:
+        shown = ", ".join(labels.classes[:5]) + (", ..." if len(values) > 5 else "")
+        raise FileError(
+            f"{table.name}: column {said(target)} holds {len(values)} different numbers ({shown}): "
+            "if they are classes, say so:",
+            parameter="classes",
+        )
 
 
 def _require_columns(table, encoder):

@@ -9,7 +9,7 @@ import numpy as np
 
 from robell._tools.files import FileError
 from robell._tools.pipelines import last_step
-from robell._tools.text import shortened, spreadsheet_safe
+from robell._tools.text import said, shortened, spreadsheet_safe
 from robell.models._contributions import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
 from robell.scale.files import prediction_file
@@ -20,6 +20,7 @@ from robell.tables.read import table_parts
 
 METERED = 2_048  # rows of a part by which drift is measured, evenly spaced
 SHOWN_VALUE = 30  # characters of a cell among the reasons
+NAMED = 5  # columns or classes that a line names
 
 
 @dataclass
@@ -34,6 +35,23 @@ class Predicted:
     extra: list = field(default_factory=list)
     unknown: Counter = field(default_factory=Counter)
     drift: list = field(default_factory=list)
+
+    def line(self) -> str:
+        """Say how many rows are predicted to be of each class."""
+        sizes = [f"{said(str(name), 20)} {n:,}" for name, n in self.classes.most_common(NAMED)]
+        return f"{self.n_rows:,} rows predicted: {', '.join(sizes)}"
+
+    def remarks(self) -> list[str]:
+        """Say what was passed over, what has moved, and which cells were not understood."""
+        odd = [f"{said(name, 30)} {n:,}" for name, n in self.unknown.most_common(NAMED) if n]
+        text = f"cells that the fit would not have understood, by column: {', '.join(odd)}"
+        return [*ignored_columns(self.extra), *self.drift, *([text] if odd else [])]
+
+
+def ignored_columns(extra):
+    """Return a line that names columns the model does not know, none where there are none."""
+    names = ", ".join(map(shortened, extra[:NAMED])) + (", ..." if len(extra) > NAMED else "")
+    return [f"columns the model does not know are ignored: {names}"] if extra else []
 
 
 def reads_raw_rows(model):
@@ -51,49 +69,39 @@ def predict_raw(model, files, out, *, proba=False, explain=0, text=None, describ
     encoder, rest = model.steps[0][1], model[1:]
     if proba and not hasattr(rest, "predict_proba"):
         raise ValueError("the model has no probabilities: it was fitted with calibrate=False")
-    names, found = encoder.feature_names_in_.tolist(), Predicted()
+    names, found, last = encoder.feature_names_in_.tolist(), Predicted(), last_step(rest)
     more, meter = ("reasons",) if explain else (), DriftMeter(list(described))
+    parts = (part for path in files for part in table_parts(path, **(text or {})))
     with prediction_file(out, files, model, proba, more) as write:
-        for path in files:
-            for part in table_parts(path, **(text or {})):
-                columns = _chosen(part, names, found)
-                some = np.linspace(0, len(part.rows) - 1, min(len(part.rows), METERED)).astype(int)
-                meter.add([column.take(some) for column in columns])
-                used = encoder._used(columns)
-                for one in used:
-                    found.unknown[one.name] += one.unknown
-                X = np.hstack([np.empty((len(part.rows), 0)), *(one.matrix for one in used)])
-                labels, likely = _predicted(rest, X, proba)
-                why = [_reasons(rest, encoder, X, columns, labels, explain)] if explain else []
-                write(labels, likely, *why)
-                found.n_rows += len(labels)
-                found.classes.update(labels.tolist())
+        for part in parts:
+            of_name = {column.name: column for column in part.columns}
+            if gone := missing_columns(names, of_name):
+                raise FileError(f"{part.name}: there is no column {gone}, which the model needs")
+            if not found.n_rows:
+                found.extra = [name for name in of_name if name not in set(names)]
+                if [name for name in of_name if name in set(names)] != names:
+                    found.drift = [REORDERED]
+            columns = [of_name[name] for name in names]
+            some = np.linspace(0, len(part.rows) - 1, min(len(part.rows), METERED)).astype(int)
+            meter.add([column.take(some) for column in columns])
+            used = encoder._used(columns)
+            for one in used:
+                found.unknown[one.name] += one.unknown
+            X = np.hstack([np.empty((len(part.rows), 0)), *(one.matrix for one in used)])
+            if isinstance(last, ThresholdClassifier):  # rows are scored once for both
+                likely = rest.predict_proba(X)
+                labels = last.labels_for(likely)
+            else:
+                labels, likely = rest.predict(X), rest.predict_proba(X) if proba else None
+            why = [_reasons(rest, encoder, X, of_name, labels, explain)] if explain else []
+            write(labels, likely if proba else None, *why)
+            found.n_rows += len(labels)
+            found.classes.update(labels.tolist())
     found.drift += meter.result().lines if described else []
     return found
 
 
-def _predicted(model, X, proba):
-    """Return labels and, where they are wanted, probabilities; rows are scored once for both."""
-    last = last_step(model)
-    if isinstance(last, ThresholdClassifier):
-        likely = model.predict_proba(X)
-        return last.labels_for(likely), likely if proba else None
-    return model.predict(X), model.predict_proba(X) if proba else None
-
-
-def _chosen(part, names, found):
-    """Return the columns of the fit by their names; raise where some are not there."""
-    of_name = {column.name: column for column in part.columns}
-    if gone := missing_columns(names, of_name):
-        raise FileError(f"{part.name}: there is no column {gone}, which the model needs")
-    if not found.n_rows:
-        found.extra = [name for name in of_name if name not in set(names)]
-        if [name for name in of_name if name in set(names)] != list(names):
-            found.drift = [REORDERED]
-    return [of_name[name] for name in names]
-
-
-def _reasons(model, encoder, X, columns, labels, n_named):
+def _reasons(model, encoder, X, of_name, labels, n_named):
     """Return for each row the columns that moved it most, with their values and by how much.
 
     Of two classes, the log-odds of the positive one; of more, those of the class predicted.
@@ -111,17 +119,19 @@ def _reasons(model, encoder, X, columns, labels, n_named):
         rows = places == place
         score = log_odds(model, place)
         phi[rows] = contributions(score, X[rows], encoder.centre_, list(groups.values()))
-    of_name = {column.name: column for column in columns}
-    used = [(name, of_name[name]) for name in groups]
     order = np.argsort(-np.abs(phi), axis=1, kind="stable")[:, :n_named]
-    texts = []
+    names, texts = list(groups), []
     for row, best in enumerate(order):
-        parts = [f"{_value(*used[j], row)} ({phi[row, j]:+.2f})" for j in best if phi[row, j]]
+        parts = [
+            f"{shortened(names[j], SHOWN_VALUE)} = {_value(of_name[names[j]], row)} "
+            f"({phi[row, j]:+.2f})"
+            for j in best
+            if phi[row, j]
+        ]
         texts.append(spreadsheet_safe("; ".join(parts)))
     return texts
 
 
-def _value(name, column, row):
+def _value(column, row):
     cell = number_cell(column.values[row]) if column.cells is None else column.cells[row]
-    shown = shortened(cell or "(missing)", SHOWN_VALUE)
-    return f"{shortened(name, SHOWN_VALUE)} = {'(missing)' if shown == 'nan' else shown}"
+    return shortened("(missing)" if cell in (None, "", "nan") else cell, SHOWN_VALUE)

@@ -13,9 +13,8 @@ from sklearn.pipeline import Pipeline
 
 from robell._tools.progress import Progress
 from robell._tools.text import said
-from robell.decisions.assess import Assessment, assess, decide
+from robell.decisions.assess import Assessment, assess, calibrate, hold_out
 from robell.decisions.data import Training, read_training
-from robell.decisions.heldout import calibrate, hold_out
 from robell.labels.judge import judge_labels
 from robell.labels.review.review import take_as_right
 from robell.models._thresholds import rule_of
@@ -80,9 +79,9 @@ class FitResult:
     notes: tuple[str, ...]
     name: str
     target: str
-    class_sizes: tuple[int, ...] = ()
-    seed: int = 0
-    training: Training | None = None
+    class_sizes: tuple[int, ...]
+    seed: int
+    training: Training
 
     @property
     def classes(self) -> np.ndarray:
@@ -105,14 +104,16 @@ class FitResult:
         from robell.persist.model_files import save_model
 
         training, decision = self.training, self.assessment.decision
-        about = {"held-out rows": self.assessment.n_held_out}
+        measures = {"accuracy": self.assessment.accuracy}
         if decision is not None:
-            about["average precision"] = round(decision.average_precision.value, 4)
-            about["area under the ROC curve"] = round(decision.roc_area.value, 4)
-            about["precision"] = round(decision.precision.value, 4)
-            about["recall"] = round(decision.recall.value, 4)
-        else:
-            about["accuracy"] = round(self.assessment.accuracy.value, 4)
+            measures = {
+                "average precision": decision.average_precision,
+                "area under the ROC curve": decision.roc_area,
+                "precision": decision.precision,
+                "recall": decision.recall,
+            }
+        about: dict[str, float] = {"held-out rows": self.assessment.n_held_out}
+        about |= {name: round(one.value, 4) for name, one in measures.items()}
         labels = self.classes[training.codes]
         save_model(self.model, path, X=training.columns, y=labels, about=about)
 
@@ -212,7 +213,46 @@ def fit_table(
     )  # fmt: skip
     place = _positive_place(training, positive, rule)
     model = NoiseRobustRVFLClassifier(random_state=random_state) if estimator is None else estimator
-    return _fit(training, model, place, rule, labels == "corrected", random_state)
+    X, codes, encoder = training.X, training.codes, training.encoder
+    names, corrected = [str(name) for name in training.classes.tolist()], labels == "corrected"
+
+    held = hold_out(model, X, codes, len(names), random_state)
+    share = len(codes) / max(1, len(held.codes) * (1 - 1 / len(held.models)))
+    if held.seconds * share > LONG and Progress.enabled:
+        about = f"{len(codes):,} rows x {X.shape[1]} columns, about {held.seconds * share:.0f}"
+        with suppress(OSError):
+            print(f"robell: fitting {about} seconds", file=sys.stderr, flush=True)
+    fitted = clone(model).fit(X, training.classes[codes])
+    judge = _judge(fitted, training, held, random_state)
+    assessment = assess(
+        held, X, names, place, rule, judge, corrected, encoder.groups_, random_state
+    )
+    slope, offsets = calibrate(held.scores, held.codes, judge.noise_matrix if corrected else None)
+    decision = assessment.decision
+    final = ThresholdClassifier(
+        model,
+        threshold=0.5 if decision is None else decision.threshold,
+        slope=slope / held.spread,
+        offsets=offsets,
+        positive=None if decision is None else training.classes[place].item(),
+    )._keep(fitted)
+    return FitResult(
+        model=Pipeline([("table", encoder), ("model", final)]),
+        assessment=assessment,
+        n_rows=training.n_rows,
+        n_fitted=len(codes),
+        suspects=int(judge.suspect.sum()),
+        n_judged=len(judge.suspect),
+        noise_rate=float(judge.noise_rate),
+        noise_matrix=judge.noise_matrix,
+        corrected=corrected,
+        notes=training.notes,
+        name=training.name,
+        target=target,
+        class_sizes=tuple(np.bincount(codes, minlength=len(names)).tolist()),
+        seed=random_state,
+        training=training,
+    )
 
 
 def _positive_place(training: Training, positive: Any, rule: Any) -> int:
@@ -233,54 +273,6 @@ def _positive_place(training: Training, positive: Any, rule: Any) -> int:
         shown = " and ".join(said(str(name)) for name in names)
         raise ValueError(f"there is no class {said(str(positive))}; there are {shown}")
     return found[0]
-
-
-def _fit(training: Training, model: Any, place: int, rule: Any, corrected: bool, seed: int) -> Any:
-    names = [str(name) for name in training.classes.tolist()]
-    held = hold_out(model, training.X, training.codes, len(names), seed)
-    fitted = _fit_all(training, model, held)
-    judge = _judge(fitted, training, held, seed)
-    probability, noise = judge.probability, judge.noise_matrix
-    decision = None
-    if len(names) == 2:
-        decision = decide(held, names, place, rule, noise, probability, corrected, seed)
-    slope, offsets = calibrate(held.scores, held.codes, noise if corrected else None)
-    threshold = 0.5 if decision is None else decision.threshold
-    final = ThresholdClassifier(
-        model, threshold=threshold, slope=slope / held.spread, offsets=offsets,
-        positive=None if decision is None else training.classes[place].item(),
-    )._keep(fitted)  # fmt: skip
-    groups = training.encoder.groups_
-    return FitResult(
-        model=Pipeline([("table", training.encoder), ("model", final)]),
-        assessment=assess(held, training.X, names, decision, place, groups, seed),
-        n_rows=training.n_rows,
-        n_fitted=len(training.codes),
-        suspects=int(judge.suspect.sum()),
-        n_judged=len(judge.suspect),
-        noise_rate=float(judge.noise_rate),
-        noise_matrix=noise,
-        corrected=corrected,
-        notes=training.notes,
-        name=training.name,
-        target=training.target,
-        class_sizes=tuple(np.bincount(training.codes, minlength=len(names)).tolist()),
-        seed=seed,
-        training=training,
-    )
-
-
-def _fit_all(training: Training, model: Any, held: Any) -> Any:
-    """Fit the model to all rows; of a long fit, say before how long it will take."""
-    n_rows = len(training.codes)
-    share = n_rows / max(1, len(held.codes) * (1 - 1 / len(held.models)))
-    estimate = held.seconds * share
-    if estimate > LONG and Progress.enabled:
-        shape = f"{n_rows:,} rows x {training.X.shape[1]} columns"
-        with suppress(OSError):
-            text = f"robell: fitting {shape}, about {estimate:.0f} seconds"
-            print(text, file=sys.stderr, flush=True)
-    return clone(model).fit(training.X, training.classes[training.codes])
 
 
 @dataclass(frozen=True, eq=False)
