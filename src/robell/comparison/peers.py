@@ -1,15 +1,12 @@
 """Models to compare with, ours among them: each a record with how to make it, with one thread.
 
-Packages are imported when a model is made, so that a worker loads only what its jobs need.
-
-One hidden layer of 100 nodes whose weights and biases are uniform in [0, 1), without an activation
-(the identity is that package's default); direct links; least squares of one-hot labels by the
-pseudo-inverse, without a penalty; probabilities are the softmax of the outputs. With the identity
-this is linear regression; what the random layer adds is an intercept.
+The models are described in ``peers.toml``. Packages are imported when a model is made, so that a
+worker loads only what its jobs need.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,15 +14,24 @@ from functools import partial
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from robell._tools.files import read_resource
 from robell._tools.optional import require
 
 GFDL_NODES = 100
 
 
 class PlainLeastSquaresRVFL(ClassifierMixin, BaseEstimator):
-    """The network described above."""
+    """RVFL as in the package gfdl, with that package's defaults.
+
+    One hidden layer of 100 nodes whose weights and biases are uniform in [0, 1), without an
+    activation; direct links; least squares of one-hot labels by the pseudo-inverse, without a
+    penalty; probabilities are the softmax of the outputs. This is linear regression; what the
+    random layer adds is an intercept.
+    """
 
     def __init__(self, random_state=None):
         self.random_state = random_state
@@ -116,228 +122,87 @@ def _inside(p):
     return np.clip(p, 1e-14, 1 - 1e-14)
 
 
-# -- models to compare with, ours among them: each a record with how to make it, with one thread
-# Packages are imported when a model is made, so that a worker loads only what its jobs need.
+# -- the models, as peers.toml describes them
 
 
-EXTRA, PEERS_EXTRA = "robustness", "peers"
+EXTRA = "robustness"
 N_HIDDEN = 203
 SMOTE_NEIGHBORS = 5
 
 
 @dataclass(frozen=True)
 class Model:
-    """One model, untuned."""
+    """One model; ``peers.toml`` says what the fields mean."""
 
     label: str
-    short: str  # the label in figures, where there is little room
+    short: str
     make: Callable  # (seed, training labels) -> an estimator with its scaler, if it needs one
-    seconds: float  # CPU seconds of one job at 600 rows
-    package: str | None = None  # the optional package it needs
-    revision: str = ""  # raised when the model changes: its jobs run again, its peers' do not
-    several_revision: str = ""  # the same, where only its answers for several classes change
-    extra: str = EXTRA  # which installs the package
-    slow: bool = False  # too slow for all tables: measured where peers are tuned
+    seconds: float
+    package: str | None = None
+    revision: str = ""
+    several_revision: str = ""
+    extra: str = EXTRA
+    slow: bool = False
     several: bool = True  # whether it is also measured on several classes
 
 
-def _scaled(estimator):
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    return make_pipeline(StandardScaler(), estimator)
-
-
-def _logistic(seed, y):
-    from sklearn.linear_model import LogisticRegression
-
-    return _scaled(LogisticRegression(class_weight="balanced", max_iter=1000, random_state=seed))
+def estimator(seed, y=None, *, cls, extra=EXTRA, scaled=False, seed_name="random_state", **options):
+    """Return an estimator of ``module:class``, behind a scaler where it needs one."""
+    module, _, name = cls.partition(":")
+    made = getattr(require(module, extra), name)(**options, **{seed_name: seed})
+    return make_pipeline(StandardScaler(), made) if scaled else made
 
 
-def plain_logistic(seed, y):
-    """Return logistic regression without class weights, behind a scaler."""
-    from sklearn.linear_model import LogisticRegression
-
-    return _scaled(LogisticRegression(max_iter=1000, random_state=seed))
+plain_logistic = partial(
+    estimator, cls="sklearn.linear_model:LogisticRegression", scaled=True, max_iter=1000
+)
 
 
-def _svc(seed, y):
-    from sklearn.svm import SVC
-
-    return _scaled(SVC(class_weight="balanced", random_state=seed))
-
-
-def forest(seed, y):
-    """Return a random forest."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(n_jobs=1, random_state=seed)
-
-
-def _balanced_forest(seed, y):
-    # The three are its defaults; left out, older versions warn that they will be.
-    return require("imblearn.ensemble", EXTRA).BalancedRandomForestClassifier(
-        sampling_strategy="all", replacement=True, bootstrap=False, n_jobs=1, random_state=seed
-    )
-
-
-def _easy_ensemble(seed, y):
-    return require("imblearn.ensemble", EXTRA).EasyEnsembleClassifier(n_jobs=1, random_state=seed)
-
-
-def lightgbm(seed, y, class_weight=None):
-    """Return LightGBM's classifier."""
-    return require("lightgbm", EXTRA).LGBMClassifier(
-        class_weight=class_weight, n_jobs=1, verbose=-1, random_state=seed
-    )
-
-
-def _hist_gradient(seed, y):
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
-
-
-def _smote_logistic(seed, y):
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import StandardScaler
-
-    smallest = np.unique(y, return_counts=True)[1].min()
-    neighbors = min(SMOTE_NEIGHBORS, smallest - 1)
+def smote_logistic(seed, y):
+    """Return logistic regression behind SMOTE, with fewer neighbours where a class is small."""
+    neighbors = min(SMOTE_NEIGHBORS, np.unique(y, return_counts=True)[1].min() - 1)
     if neighbors < 1:
         raise ValueError("SMOTE needs two rows of the smaller class; there is one")
     sampler = require("imblearn.over_sampling", EXTRA).SMOTE(
         k_neighbors=int(neighbors), random_state=seed
     )
-    return require("imblearn.pipeline", EXTRA).make_pipeline(
-        StandardScaler(), sampler, LogisticRegression(max_iter=1000, random_state=seed)
-    )
+    scaler, logistic = (step for _, step in plain_logistic(seed).steps)
+    return require("imblearn.pipeline", EXTRA).make_pipeline(scaler, sampler, logistic)
 
 
-def _clean_learning(seed, y, base=_logistic):
+def clean_learning(seed, y, base):
+    """Return cleanlab's classifier around another model."""
     # One process: it would start one for every core otherwise.
     return require("cleanlab.classification", EXTRA).CleanLearning(
-        base(seed, y), seed=seed, find_label_issues_kwargs={"n_jobs": 1}
+        MODELS[base].make(seed, y), seed=seed, find_label_issues_kwargs={"n_jobs": 1}
     )
 
 
-def _robust_focal(seed, y):
-
-    return require("xgboost", PEERS_EXTRA).XGBClassifier(
+def robust_focal(seed, y):
+    """Return XGBoost with the loss above."""
+    return require("xgboost", "peers").XGBClassifier(
         objective=RobustFocalLoss(), base_score=0.5, n_jobs=1, random_state=seed
     )
 
 
-def _catboost(seed, y):
-    return require("catboost", PEERS_EXTRA).CatBoostClassifier(
-        auto_class_weights="Balanced",
-        thread_count=1,
-        random_seed=seed,
-        verbose=False,
-        allow_writing_files=False,
-    )
+MAKERS = {f.__name__: f for f in (smote_logistic, clean_learning, robust_focal)}
 
 
-def _explainable(seed, y):
-    # Four bags instead of 14: with all of them it alone would take half an hour of the study.
-    return require("interpret.glassbox", PEERS_EXTRA).ExplainableBoostingClassifier(
-        outer_bags=4, n_jobs=1, random_state=seed
-    )
+def _model(make, label, short=None, options=None, scaled=False, seed="random_state", **more):
+    """Return the model of one entry of peers.toml."""
+    options = options or {}
+    if ":" in make:
+        extra = more.get("extra", EXTRA)
+        options |= {"cls": make, "extra": extra, "scaled": scaled, "seed_name": seed}
+        function = estimator
+    else:
+        function = MAKERS[make]
+    return Model(label, short or label, partial(function, **options), **more)
 
 
-def _gfdl(seed, y):
-
-    return _scaled(PlainLeastSquaresRVFL(random_state=seed))
-
-
-def _rvfl(seed, y, class_weight=None):
-    from robell.models.rvfl import RVFLClassifier
-
-    return _scaled(
-        RVFLClassifier(
-            N_HIDDEN, C="loo", output_bias=True, class_weight=class_weight, random_state=seed
-        )
-    )
-
-
-def _robell(seed, y):
-    from robell.models.robell import RoBellRVFLClassifier
-
-    # "scale" is the square root of the number of features, on standardised columns.
-    return _scaled(
-        RoBellRVFLClassifier(N_HIDDEN, C="loo", kernel_width="scale", rho=1.0, random_state=seed)
-    )
-
-
-def _noise_robust(seed, y):
-    from robell.models.noise_robust import NoiseRobustRVFLClassifier
-
-    return NoiseRobustRVFLClassifier(random_state=seed)
-
-
-_LIGHTGBM_BALANCED = partial(lightgbm, class_weight="balanced")
-_RVFL_BALANCED = partial(_rvfl, class_weight="balanced")
-_CLEAN_LIGHTGBM = partial(_clean_learning, base=lightgbm)
-# In the order they are shown; none of these is tuned.
 MODELS = {
-    "noise_robust": Model(
-        "NoiseRobustRVFL", "NoiseRobustRVFL", _noise_robust, 0.2, revision="3", several_revision="4"
-    ),
-    "logistic": Model("Logistic regression, balanced", "Logistic, bal.", _logistic, 0.03),
-    "svc": Model("RBF-SVC, balanced", "SVC, bal.", _svc, 0.03),
-    "forest": Model("Random forest", "Forest", forest, 0.25),
-    "balanced_forest": Model(
-        "Balanced random forest", "Balanced forest", _balanced_forest, 0.4, "imblearn"
-    ),
-    "easy_ensemble": Model(
-        "EasyEnsemble", "EasyEnsemble", _easy_ensemble, 1.2, "imblearn", slow=True
-    ),
-    "lightgbm": Model("LightGBM", "LightGBM", lightgbm, 0.1, "lightgbm"),
-    "lightgbm_balanced": Model(
-        "LightGBM, balanced", "LightGBM, bal.", _LIGHTGBM_BALANCED, 0.1, "lightgbm"
-    ),
-    "hist_gradient": Model(
-        "Histogram gradient boosting, balanced", "HistGB, bal.", _hist_gradient, 0.3
-    ),
-    "smote_logistic": Model(
-        "SMOTE + logistic regression", "SMOTE + logistic", _smote_logistic, 0.03, "imblearn"
-    ),
-    "clean_learning": Model(
-        "CleanLearning (logistic)", "CleanLearning", _clean_learning, 0.1, "cleanlab"
-    ),
-    "clean_learning_lightgbm": Model(
-        "CleanLearning (LightGBM)", "CleanLearn. LGBM", _CLEAN_LIGHTGBM, 0.5, "cleanlab"
-    ),
-    "robust_focal": Model(
-        "XGBoost, robust focal loss",
-        "XGB robust focal",
-        _robust_focal,
-        0.2,
-        "xgboost",
-        extra=PEERS_EXTRA,
-    ),
-    "catboost": Model(
-        "CatBoost, balanced",
-        "CatBoost, bal.",
-        _catboost,
-        2.0,
-        "catboost",
-        extra=PEERS_EXTRA,
-        slow=True,
-    ),
-    "explainable": Model(
-        "Explainable boosting",
-        "Explainable boost.",
-        _explainable,
-        5.0,
-        "interpret",
-        extra=PEERS_EXTRA,
-        slow=True,
-    ),
-    "rvfl": Model("RVFL", "RVFL", _rvfl, 0.05),
-    "rvfl_balanced": Model("RVFL, balanced", "RVFL, bal.", _RVFL_BALANCED, 0.05),
-    "rvfl_gfdl": Model("RVFL as in gfdl", "RVFL as in gfdl", _gfdl, 0.02),
-    "robell": Model("RoBell-RVFL as printed", "RoBell as printed", _robell, 0.08),
+    name: _model(**entry)
+    for name, entry in tomllib.loads(read_resource("robell.comparison", "peers.toml")).items()
 }
 OURS = "noise_robust"
 TIME_REFERENCE = "lightgbm"

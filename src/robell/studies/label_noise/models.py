@@ -12,12 +12,20 @@ import warnings
 from functools import partial
 
 import numpy as np
+from scipy.special import softmax
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import (
+    RandomizedSearchCV,
+    StratifiedKFold,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+)
+from sklearn.preprocessing import StandardScaler
 
-from robell._tools.optional import require
 from robell.comparison import peers
-from robell.comparison.peers import MODELS, OURS, USUAL, Model
+from robell.comparison.peers import EXTRA, MODELS, OURS, USUAL, Model, plain_logistic, require
 
 N_CANDIDATES = 12
 SEARCH_FOLDS = 3
@@ -56,12 +64,10 @@ LIGHTGBM = {
 }
 
 
-def searched(estimator, space, seed, y):
+def searched(make, seed, y, space):
     """Return a random search of a model over its space."""
-    from sklearn.model_selection import RandomizedSearchCV
-
     return RandomizedSearchCV(
-        estimator,
+        make(seed, y),
         space,
         n_iter=N_CANDIDATES,
         scoring="balanced_accuracy",
@@ -72,10 +78,9 @@ def searched(estimator, space, seed, y):
     )
 
 
-def with_tuned_cut(estimator, seed, y):
+def with_tuned_cut(make, seed, y):
     """Return a model whose threshold is the best of those tried in inner folds."""
-    from sklearn.model_selection import TunedThresholdClassifierCV
-
+    estimator = make(seed, y)
     if hasattr(estimator, "find_label_issues"):
         estimator = KnownClasses(estimator)
     return TunedThresholdClassifierCV(
@@ -110,8 +115,6 @@ class KnownClasses(ClassifierMixin, BaseEstimator):
 
 def _folds(most, seed, y):
     """Return stratified folds, no more than the smallest class has rows."""
-    from sklearn.model_selection import StratifiedKFold
-
     smallest = int(np.unique(y, return_counts=True)[1].min())
     if smallest < 2:
         raise ValueError("inner folds need two rows of every class; of one there is a single row")
@@ -137,22 +140,19 @@ def _folds(most, seed, y):
 # each stage.
 
 
-EXTRA = "robustness"
 FOLDS = 5
 SCORES = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
 AREA = "area_under_margin"
 EPOCHS, BATCH, RATE, PENALTY = 30, 32, 0.1, 1e-3
 
 
-def by_cleanlab(classifier, X, y, seed):
+def by_cleanlab(make, X, y, seed):
     """Return cleanlab's three qualities of every label; classes are numbered from 0."""
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
-
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         # Noise may leave a class with fewer rows than folds; the peers do what they can.
         warnings.filterwarnings("ignore", message="The least populated class")
-        P = cross_val_predict(classifier, X, y, cv=folds, method="predict_proba", n_jobs=1)
+        P = cross_val_predict(make(seed, y), X, y, cv=folds, method="predict_proba", n_jobs=1)
     rank = require("cleanlab.rank", EXTRA).get_label_quality_scores
     return {
         # cleanlab refuses to shift probabilities for its entropy score
@@ -163,8 +163,6 @@ def by_cleanlab(classifier, X, y, seed):
 
 def by_softmax_margins(X, y, seed):
     """Return the areas under the margins of softmax regression trained by stochastic gradients."""
-    from sklearn.preprocessing import StandardScaler
-
     X = StandardScaler().fit_transform(X)
     X = np.column_stack([np.ones(len(X)), X])
     targets = np.eye(y.max() + 1)[y]
@@ -175,22 +173,15 @@ def by_softmax_margins(X, y, seed):
         order = random.permutation(len(y))
         for start in range(0, len(y), BATCH):
             rows = order[start : start + BATCH]
-            W -= RATE * (_gradient(X[rows], targets[rows], W) + PENALTY * W)
+            # The gradient of the mean log loss of these rows, and of the penalty.
+            slope = X[rows].T @ (softmax(X[rows] @ W, axis=1) - targets[rows]) / len(rows)
+            W -= RATE * (slope + PENALTY * W)
         total += margin_of_label(X @ W, y)
     return {AREA: total / EPOCHS}
 
 
-def _gradient(X, targets, W):
-    """Return the gradient of the mean log loss of some rows."""
-    from scipy.special import softmax
-
-    return X.T @ (softmax(X @ W, axis=1) - targets) / len(X)
-
-
 def by_boosting_margins(X, y, seed):
     """Return the areas under the margins of the raw scores after every stage of boosting."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     model = HistGradientBoostingClassifier(early_stopping=False, random_state=seed).fit(X, y)
     total, n_stages = np.zeros(len(y)), 0
     for scores in model.staged_decision_function(X):
@@ -212,77 +203,46 @@ def margin_of_label(scores, y):
 # -- the models of the study of wrong labels: untuned ones, tuned ones, and detectors of labels
 
 
-def _searched(make, space, seed, y):
-    return searched(make(seed, y), space, seed, y)
+SPACES = {"Logistic": LOGISTIC, "SVC": SVC, "Forest": FOREST, "LightGBM": LIGHTGBM}
 
 
-def _cut(make, seed, y):
-    return with_tuned_cut(make(seed, y), seed, y)
+def _tuned(name, label, short, tune, factor):
+    """Return a known model whose parameters or threshold ``tune`` chooses."""
+    base = MODELS[name]
+    make, seconds = partial(tune, base.make), factor * base.seconds
+    return Model(label, short, make, seconds, base.package, extra=base.extra, several=False)
 
 
 # Four peers tuned, and every quick peer with its threshold tuned.
 TUNED = {
-    f"tuned_{name}": Model(
-        f"{label}, tuned",
-        f"{label}, tuned",
-        partial(_searched, MODELS[name].make, space),
-        20 * MODELS[name].seconds,
-        MODELS[name].package,
-        several=False,
+    f"tuned_{label.lower()}": _tuned(
+        label.lower(), f"{label}, tuned", f"{label}, tuned", partial(searched, space=space), 20
     )
-    for name, label, space in (
-        ("logistic", "Logistic", LOGISTIC),
-        ("svc", "SVC", SVC),
-        ("forest", "Forest", FOREST),
-        ("lightgbm", "LightGBM", LIGHTGBM),
-    )
+    for label, space in SPACES.items()
 } | {
-    f"cut_{name}": Model(
-        f"{MODELS[name].label}, tuned cut",
-        f"{MODELS[name].short}, cut",
-        partial(_cut, MODELS[name].make),
-        6 * MODELS[name].seconds,
-        MODELS[name].package,
-        extra=MODELS[name].extra,
-        several=False,
+    f"cut_{name}": _tuned(
+        name, f"{MODELS[name].label}, tuned cut", f"{MODELS[name].short}, cut", with_tuned_cut, 6
     )
     for name in USUAL
     if name != OURS
 }
-
-
-def _by_cleanlab(make, X, y, seed):
-    return by_cleanlab(make(seed, y), X, y, seed)
-
-
 # Peers that look for wrong labels: (rows, labels, seed) -> {name of a score: quality of labels}.
 DETECTORS = {
-    "cleanlab_logistic": Model(
-        "cleanlab, logistic regression",
-        "cleanlab logistic",
-        partial(_by_cleanlab, peers.plain_logistic),
-        0.1,
+    f"cleanlab_{name}": Model(
+        f"cleanlab, {label}",
+        f"cleanlab {short}",
+        partial(by_cleanlab, make),
+        seconds,
         "cleanlab",
-    ),
-    "cleanlab_forest": Model(
-        "cleanlab, random forest",
-        "cleanlab forest",
-        partial(_by_cleanlab, peers.forest),
-        1.2,
-        "cleanlab",
-    ),
-    "cleanlab_lightgbm": Model(
-        "cleanlab, LightGBM",
-        "cleanlab LightGBM",
-        partial(_by_cleanlab, peers.lightgbm),
-        0.5,
-        "cleanlab",
-    ),
+    )
+    for name, label, short, make, seconds in (
+        ("logistic", "logistic regression", "logistic", plain_logistic, 0.1),
+        ("forest", "random forest", "forest", MODELS["forest"].make, 1.2),
+        ("lightgbm", "LightGBM", "LightGBM", MODELS["lightgbm"].make, 0.5),
+    )
+} | {
     "aum_softmax": Model(
-        "Area under the margin, softmax regression",
-        "AUM softmax",
-        by_softmax_margins,
-        0.1,
+        "Area under the margin, softmax regression", "AUM softmax", by_softmax_margins, 0.1
     ),
     "aum_boosting": Model(
         "Area under the margin, boosting", "AUM boosting", by_boosting_margins, 0.4
