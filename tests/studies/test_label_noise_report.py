@@ -14,7 +14,7 @@ from robell.comparison.peers import MODELS, OURS, TIME_REFERENCE, USUAL
 from robell.comparison.scores import METRICS
 from robell.comparison.store import Store
 from robell.comparison.study_page import (
-    ModelTable,
+    Table,
     cell_table,
     dataset_table,
     every_score,
@@ -321,10 +321,10 @@ def test_the_best_of_every_column_is_marked(results):
 
 def test_missing_cells_are_never_the_best():
     rows = (("a", None), ("b", 0.5), ("c", float("nan")))
-    table = ModelTable("t", "T", ("Model", "F1"), rows, column_best=(None, "max"))
+    table = Table("t", "T", ("Model", "F1"), rows, column_best=(None, "max"))
     assert table.best_cells() == {(1, 1)}
     assert (
-        ModelTable("t", "T", ("Model", "F1"), (), column_best=(None, "max")).best_cells() == set()
+        Table("t", "T", ("Model", "F1"), (), column_best=(None, "max")).best_cells() == set()
     )
 
 

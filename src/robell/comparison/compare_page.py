@@ -11,25 +11,27 @@ from robell.comparison.scores import (
     chance_scores,
 )
 from robell.comparison.study_page import (
+    WORDS,
     against_table,
     cell_table,
-    curves,
+    curve_values,
     dataset_table,
     diagrams,
     every_score,
     failures,
+    first_facts,
+    how_section,
     kept,
-    last_run,
     one_by_one,
-    one_table,
     remarks,
     significance_table,
     time_table,
     unavailable_notes,
     win_tie_loss_table,
 )
-from robell.report.page import Callout, Code, Details, Facts, Paragraph, Section, TableBlock
-from robell.report.tables import Table, to_csv, to_markdown
+from robell.report import plots
+from robell.report.page import Callout, Details, Facts, Section, TableBlock
+from robell.report.tables import to_csv, to_markdown
 
 HEADLINE = "balanced_accuracy"
 
@@ -77,20 +79,13 @@ class OwnResults(ScoreResults):
         return {model: jobs.count(model) for model in self.models}
 
 
-PROTOCOL_TEXTS = {
-    "paper": "one 70:30 split, as the paper's (a permutation of seed 0, not stratified)",
-    "repeated": "stratified 70:30 splits",
-    "holdout": "one stratified 70:30 split",
-}
-
-
 def subtitle(results):
     """Return the line below the title."""
     if not results.models:
         return "Nothing has been measured yet."
     levels = [level for _, level in results.cells if level]
     noise = f", up to {max(levels)} % of the training labels made wrong" if levels else ""
-    splits = PROTOCOL_TEXTS[results.protocol]
+    splits = protocol_text(results.protocol)
     if results.protocol == "repeated":
         splits = counted(len(results.seeds), "stratified 70:30 split")
     return (
@@ -123,9 +118,13 @@ def headline(results):
     return "\n".join(lines)
 
 
-def cell_title(cell):
-    """Return the title of the section of a noise."""
-    return "Labels as given" if cell.kind == CLEAN else f"{cell.level} % of the labels made wrong"
+def protocol_text(protocol):
+    """Say how tables are split under a protocol."""
+    return {
+        "paper": "one 70:30 split, as the paper's (a permutation of seed 0, not stratified)",
+        "repeated": "stratified 70:30 splits",
+        "holdout": "one stratified 70:30 split",
+    }.get(protocol, "")
 
 
 # -- the page of a comparison: what was measured, in words, tables and figures
@@ -139,12 +138,13 @@ SHOWN = ("accuracy", "balanced_accuracy", "roc_auc")
 def all_sections(results, run, figures):
     """Return the sections there is something to say in."""
     cells = results.complete_cells()
+    times = time_table(results, results.reference)
     sections = [
         summary(results, cells, run, figures),
         *[one_noise(cell, figures, results) for cell in cells],
         tests(results, cells),
-        *one_table("times", "Fit time", time_table(results, results.reference)),
-        each_table(cells),
+        WORDS.section("times", TableBlock(times)) if times else None,
+        one_by_one(cells, METRICS, "table") if cells else None,
         data(results, run),
         models(results, run),
         failures(results),
@@ -155,11 +155,7 @@ def all_sections(results, run, figures):
 
 def summary(results, cells, run, figures):
     """Say what came out, first."""
-    facts = [
-        ("Tables", str(len(results.datasets)), f"{counted(len(results.seeds), 'split')} of each"),
-        ("Models", str(len(results.models)), ""),
-        ("Jobs", f"{len(results.records):,}", f"{len(results.failed)} failed"),
-    ]
+    facts = first_facts(results, len(results.models))
     for cell in cells:
         where = f"{METRICS[HEADLINE]}, {cell.name}"
         means, ranks = cell.means(HEADLINE), cell.ranks(HEADLINE)
@@ -171,53 +167,48 @@ def summary(results, cells, run, figures):
             facts.append(("Best average rank", f"{ranks.min():.2f}", hint))
     blocks = [Facts(tuple(facts)), *remarks(results), *unavailable_notes(run, "tables")]
     if reused := kept(run.get("summary") or {}):
-        blocks.append(
-            Callout("note", f"{reused}: tables, parameters and your own code are the same.")
-        )
+        blocks.append(Callout("note", WORDS.text("kept", reused=reused)))
     blocks += [Callout("note", text) for text in not_computed(results)]
-    names = {model: results.labels[model] for model in results.models}
-    order = list(names.values())
-    if order:
-        blocks += curves(cells, NOISE, figures, names, order, order[0])
-    return Section("summary", "Summary", tuple(blocks))
+    if results.models and len(cells) > 1:
+        names = {model: results.labels[model] for model in results.models}
+        order = list(names.values())
+        figure = plots.curve_panels(
+            [cell.level for cell in cells],
+            curve_values(cells, names),
+            f"wrong training labels (%), {NOISE}",
+            order=order,
+            emphasised=order[0],
+        )
+        words = WORDS.figure("curves", kind=NOISE)
+        blocks.append(figures.block(f"curves_{NOISE}", figure, *words))
+    return WORDS.section("summary", *blocks)
 
 
 def not_computed(results):
     """Yield what cannot be computed of so few tables or models."""
     n_tables, n_models = len(results.datasets), len(results.models)
     if n_models < 2:
-        yield "One model alone: there is nothing to rank it against, and no test."
+        yield WORDS.text("one_model")
     elif n_tables < 2:
-        yield (
-            "One table alone: ranks are those on this table, and no test over tables can be "
-            "computed (Friedman, Nemenyi and Wilcoxon need at least two, and say little below "
-            "six)."
-        )
+        yield WORDS.text("one_table")
     elif n_models < 3:
-        yield (
-            "Two models: Friedman's test and the diagrams need three; "
-            "wins and Wilcoxon's test are there."
-        )
+        yield WORDS.text("two_models")
     if n_models > 1 and 1 < n_tables < 6:
-        yield (
-            f"{n_tables} tables: with fewer than six, Wilcoxon's test cannot reach 5 %, "
-            "whatever the scores."
-        )
+        yield WORDS.text("few_tables", n=n_tables)
 
 
 def one_noise(cell, figures, results):
     """Means, ranks and diagrams under one noise."""
+    title = "Labels as given" if cell.kind == CLEAN else f"{cell.level} % of the labels made wrong"
     blocks = [TableBlock(cell_table(cell)), *diagrams(cell, figures, SHOWN, results.labels)]
-    return Section(cell.stem.replace("_", "-"), cell_title(cell), tuple(blocks))
+    return Section(cell.stem.replace("_", "-"), title, tuple(blocks))
 
 
 def tests(results, cells):
     """Friedman and Nemenyi, then the first model against each other."""
     own = results.reference
-    blocks = []
     found = significance_table(cells, own, results.labels.get(own, ""))
-    if found.rows:
-        blocks.append(TableBlock(found))
+    blocks = [TableBlock(found)] if found.rows else []
     for cell in cells:
         if len(cell.models) < 2 or len(cell.datasets) < 2:
             continue
@@ -225,21 +216,7 @@ def tests(results, cells):
             tables = against_table(cell, metric, own), win_tie_loss_table(cell, metric)
             title = f"{METRICS[metric]}, {cell.name}: the first model against each other"
             blocks.append(Details(title, tuple(TableBlock(table) for table in tables)))
-    if not blocks:
-        return None
-    text = (
-        "Tests over tables take the tables as independent draws. Tables that share rows are not. "
-        "Models under one bar of a diagram, and p-values above 5 %, mean that no difference was "
-        "shown, not that there is none."
-    )
-    return Section("tests", "Statistical tests", (*blocks, Paragraph(text)))
-
-
-def each_table(cells):
-    """Every table by itself, in the metrics that are shown."""
-    if not cells:
-        return None
-    return one_by_one(cells, METRICS, "table")
+    return WORDS.section("tests", *blocks) if blocks else None
 
 
 def data(results, run):
@@ -254,19 +231,7 @@ def data(results, run):
         rows.append((name, *sizes, shown + more, about["source"], about["note"]))
     for name, why in run.get("unavailable", {}).items():
         rows.append((name, None, None, None, "", "left out", why))
-    columns = ("Table", "Rows", "Columns", "Classes", "Rows by class", "From", "Note")
-    text = (
-        "Columns are counted as the models see them: categories spread out, dates as days. Medians "
-        "for missing numbers, scales and categories are taken from the whole table without its "
-        "labels, before it is split; arrays are taken as they are. Of two classes, F1 and average "
-        "precision are those of the smaller; of more, F1, ROC AUC and average precision are means "
-        "over classes, and G-mean is the geometric mean of all recalls."
-    )
-    return Section(
-        "tables",
-        "Tables",
-        (TableBlock(Table("tables", "Tables", columns, tuple(rows))), Paragraph(text)),
-    )
+    return WORDS.section("tables", TableBlock(WORDS.table("tables", rows)))
 
 
 def models(results, run):
@@ -274,27 +239,18 @@ def models(results, run):
     about = run.get("about", {})
     failed = results.failures_by_model()
     jobs = [record["job"]["model"] for record in results.records]
-    rows = tuple(
+    rows = [
         (results.labels[model], about.get(model, ""), jobs.count(model), failed[model])
         for model in results.models
-    )
-    table = Table("models", "Models", ("Model", "Made", "Jobs", "Failed"), rows)
-    return Section("models", "Models", (TableBlock(table),)) if rows else None
+    ]
+    return WORDS.section("models", TableBlock(WORDS.table("models", rows))) if rows else None
 
 
 def how(results, run):
     """How to get these numbers again, and how they were made."""
-    texts = [
-        f"Protocol {results.protocol}: {PROTOCOL_TEXTS.get(results.protocol, '')}. All seeds come "
-        "from the names of tables and the number of the split, so that every model sees the same "
-        "rows, and the same wrong labels; a higher level adds wrong labels to those of a lower "
-        "one. Test labels are as given. A model with a grid is tuned on stratified folds of the "
-        "training rows. The score of a table is the mean over its splits; models with equal "
-        "scores share their rank, 1 being the best. Each fit has one thread.",
-        last_run(run),
-    ]
-    blocks = [Code(run.get("command") or "robell.compare(...)")]
-    return Section("how", "How to reproduce", (*blocks, *map(Paragraph, filter(None, texts))))
+    splits = protocol_text(results.protocol)
+    text = WORDS.text("protocol", protocol=results.protocol, splits=splits)
+    return how_section(run, "robell.compare(...)", text)
 
 
 def more_files(results):

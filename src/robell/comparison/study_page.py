@@ -3,48 +3,30 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from robell._tools.files import write_atomically
 from robell._tools.text import counted, literal
-from robell.comparison.scores import CLEAN, DECIMALS, METRICS, SHORT_METRICS
+from robell.comparison.scores import DECIMALS, METRICS
 from robell.comparison.statistics import friedman, holm, wilcoxon_p_values, win_tie_loss
 from robell.comparison.store import StudyError, all_have_checksums, read_records
 from robell.report import plots
-from robell.report.page import Callout, Details, FigureBlock, Paragraph, Section, TableBlock, render
-from robell.report.tables import Table, is_missing, write
+from robell.report.page import (
+    Callout,
+    Code,
+    Details,
+    FigureBlock,
+    Paragraph,
+    Section,
+    TableBlock,
+    render,
+)
+from robell.report.tables import write
+from robell.report.words import Words
 
-
-@dataclass(frozen=True)
-class ModelTable(Table):
-    """A table whose rows are models: the best of every column is set bold.
-
-    ``column_best`` says of each column whether its largest ("max") or smallest ("min") value is
-    the best; None for neither.
-    """
-
-    column_best: tuple = ()
-
-    def best_cells(self):
-        """Return the places (row, column) of the cells to set bold."""
-        found = set()
-        for column, direction in enumerate(self.column_best):
-            if direction is None:
-                continue
-            form = self.format_of(column)
-            shown = {
-                place: float(format(row[column], form))  # what looks alike is treated alike
-                for place, row in enumerate(self.body_rows)
-                if not is_missing(row[column])
-            }
-            if shown:
-                best = (max if direction == "max" else min)(shown.values())
-                found |= {(place, column) for place, value in shown.items() if value == best}
-        return found
-
+WORDS = Words("robell.comparison")
 
 # A group names some of the sets ("fresh"); tables of all sets have none.
 
@@ -59,56 +41,58 @@ def of_group(group):
     return f", {group} sets" if group else ""
 
 
+def span(numbers, what):
+    """Return "3 splits", or "2 to 3 splits" where they differ."""
+    low, high = min(numbers), max(numbers)
+    return f"{low} to {high} {what}s" if low < high else counted(low, what)
+
+
 def cell_table(cell, group=""):
     """Return mean and average rank of every model in every metric under one noise."""
-    names = SHORT_METRICS.values()
-    means = np.column_stack([cell.means(metric) for metric in METRICS])
-    ranks = np.column_stack([cell.ranks(metric) for metric in METRICS])
+    columns = [cell.means(metric) for metric in METRICS] + [cell.ranks(m) for m in METRICS]
     rows = [
-        (label, *means[place].tolist(), *ranks[place].tolist())
-        for place, label in enumerate(cell.labels)
+        (label, *row.tolist())
+        for label, row in zip(cell.labels, np.column_stack(columns), strict=True)
     ]
-    n = len(METRICS)
-    low, high = min(cell.n_seeds), max(cell.n_seeds)
-    splits = f"{low} to {high} splits" if low < high else counted(low, "split")
-    return ModelTable(
-        stem_of(group, cell.stem),
-        f"{cell.name[0].upper()}{cell.name[1:]}{of_group(group)}: means and average ranks",
-        ("Model", *names, *(f"{name} rank" for name in names)),
-        tuple(rows),
-        caption=f"Over {counted(len(cell.datasets), 'set')}, {splits} of each; 1 is the best rank.",
-        digits=(0, *[3] * n, *[2] * n),
-        column_best=(None, *["max"] * n, *["min"] * n),
+    return WORDS.table(
+        "means",
+        rows,
+        name=stem_of(group, cell.stem),
+        noise=f"{cell.name[0].upper()}{cell.name[1:]}",
+        group=of_group(group),
+        sets=counted(len(cell.datasets), "set"),
+        splits=span(cell.n_seeds, "split"),
     )
+
+
+def _of_metric(cell, metric):
+    """Return the values that tables of one metric under one noise have in their words."""
+    sets = counted(len(cell.datasets), "set")
+    names = {"metric": metric, "label": METRICS[metric], "noise": cell.name}
+    return names | {"stem": cell.stem, "sets": sets}
 
 
 def dataset_table(cell, metric):
     """Return one metric under one noise: sets in rows, models in columns, means and ranks below."""
     values = cell.values[metric]
     rows = [(name, *row.tolist()) for name, row in zip(cell.datasets, values, strict=True)]
-    rows += [("Mean", *cell.means(metric).tolist()), ("Average rank", *cell.ranks(metric).tolist())]
-    return Table(
-        f"sets_{metric}_{cell.stem}",
-        f"{METRICS[metric]} of every set, {cell.name}",
-        ("Set", *cell.labels),
-        tuple(rows),
-        digits=3,
-        best="max",
-        footer=2,
-        footer_best=("max", "min"),
-    )
+    footer = [
+        ("Mean", *cell.means(metric).tolist()),
+        ("Average rank", *cell.ranks(metric).tolist()),
+    ]
+    return WORDS.table("sets", rows, cell.labels, footer, **_of_metric(cell, metric))
 
 
 def every_score(cells):
     """Return every score there is, one row a set, noise and model: for a file, not for a page."""
-    rows = []
-    for cell in cells:
-        for i, name in enumerate(cell.datasets):
-            for j, model in enumerate(cell.models):
-                scores = [float(cell.values[metric][i, j]) for metric in METRICS]
-                rows.append((name, cell.kind, cell.level, model, cell.n_seeds[i], *scores))
-    columns = ("dataset", "kind", "level", "model", "n_seeds", *METRICS)
-    return Table("every_score", "Every score", columns, tuple(rows), digits=4)
+    rows = [
+        (name, cell.kind, cell.level, model, cell.n_seeds[i], *map(float, values[i, j]))
+        for cell in cells
+        for values in [np.stack([cell.values[metric] for metric in METRICS], axis=-1)]
+        for i, name in enumerate(cell.datasets)
+        for j, model in enumerate(cell.models)
+    ]
+    return WORDS.table("every_score", rows)
 
 
 def time_table(results, reference=None):
@@ -123,16 +107,8 @@ def time_table(results, reference=None):
         low, median, high = (1000 * np.quantile(times, q) for q in (0.25, 0.5, 0.75))
         ratio = None if theirs is None else float(np.median(times) / np.median(theirs))
         rows.append((results.labels[model], median, low, high, ratio))
-    ratio = f"Median / {results.labels.get(reference, 'reference')}'s"
-    return ModelTable(
-        "fit_time",
-        "CPU milliseconds of one fit",
-        ("Model", "Median", "Lower quartile", "Upper quartile", ratio),
-        tuple(rows),
-        caption=f"One thread each; over the {n_jobs:,} jobs that every model has finished.",
-        digits=(0, 1, 1, 1, 2),
-        column_best=(None, "min", None, None, None),
-    )
+    label = results.labels.get(reference, "reference")
+    return WORDS.table("fit_time", rows, reference=label, n_jobs=n_jobs)
 
 
 def significance_table(cells, own, label):
@@ -144,31 +120,15 @@ def significance_table(cells, own, label):
         for metric, name in METRICS.items():
             test = friedman(cell.values[metric], decimals=DECIMALS)
             pairs = cell.nemenyi(metric)
-            sizes = (test.n_datasets, test.n_models)
+            differing = (None, None)
+            if own in cell.models:
+                differing = (
+                    "; ".join(cell.labels[place] for place in places) or "none"
+                    for places in pairs.differing(cell.models.index(own))
+                )
             statistics = (test.chi2_ties, test.f_ties, test.f_ties_p, pairs.critical_difference)
-            rows.append((cell.name, name, *sizes, *statistics, *_differs_from(cell, pairs, own)))
-    columns = ("Noise", "Metric", "Sets", "Models", "χ²", "F", "p of F", "Critical difference")
-    columns += (f"{label} better than", f"{label} worse than")
-    return Table(
-        "tests",
-        "Friedman and Nemenyi tests",
-        columns,
-        tuple(rows),
-        caption="Friedman's statistics are corrected for ties, F is Iman and Davenport's; the last "
-        "columns name the models whose average rank differs by the critical difference or more, "
-        "at 5 %.",
-        digits=(0, 0, 0, 0, 1, 1, ".1e", 2, 0, 0),
-    )
-
-
-def _differs_from(cell, pairs, own):
-    """Return the models that one is significantly better and worse than, as text."""
-    if own not in cell.models:
-        return None, None
-    return [
-        "; ".join(cell.labels[place] for place in places) or "none"
-        for places in pairs.differing(cell.models.index(own))
-    ]
+            rows.append((cell.name, name, test.n_datasets, test.n_models, *statistics, *differing))
+    return WORDS.table("tests", rows, label=label)
 
 
 def against_table(cell, metric, own):
@@ -187,15 +147,8 @@ def against_table(cell, metric, own):
         for j, (other, adjusted) in enumerate(zip(cell.labels, holm(p_values), strict=True))
         if j != place
     ]
-    return Table(
-        f"against_{metric}_{cell.stem}",
-        f"{cell.labels[place]} against each other model: {METRICS[metric]}, {cell.name}",
-        ("Against", "Wins-ties-losses", "Mean difference", "Wilcoxon p", "p by Holm"),
-        tuple(rows),
-        caption=f"Over {counted(len(cell.datasets), 'set')}; Holm's method corrects for "
-        f"{counted(len(rows), 'comparison')}.",
-        digits=(0, 0, 3, ".2g", ".2g"),
-    )
+    words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
+    return WORDS.table("against", rows, own=cell.labels[place], **words)
 
 
 def win_tie_loss_table(cell, metric):
@@ -205,22 +158,10 @@ def win_tie_loss_table(cell, metric):
         (label, *("" if i == j else "-".join(map(str, counts[i, j])) for j in range(len(counts))))
         for i, label in enumerate(cell.labels)
     ]
-    return Table(
-        f"wins_{metric}_{cell.stem}",
-        f"Wins-ties-losses of the row against the column: {METRICS[metric]}, {cell.name}",
-        ("Model", *cell.labels),
-        tuple(rows),
-        caption=f"Over {counted(len(cell.datasets), 'set')}.",
-    )
+    return WORDS.table("wins", rows, cell.labels, **_of_metric(cell, metric))
 
 
 # -- parts of a page that any study of models on sets has: curves, diagrams, remarks, failures
-
-
-def one_table(name, title, table):
-    """Yield a section of one table, where there is such a table."""
-    if table is not None:
-        yield Section(name, title, (TableBlock(table),))
 
 
 def remarks(results):
@@ -229,65 +170,46 @@ def remarks(results):
     unfinished = [cell for cell in cells if cell.left_out]
     if unfinished:
         names = ", ".join(sorted({name for cell in unfinished for name in cell.left_out}))
-        yield Callout(
-            "caution",
-            f"Some models have not run on all sets yet. In {len(unfinished)} of "
-            f"{len(cells)} noises these sets are left out for all models: "
-            f"`{literal(names)}`.",
-        )
-    n_failed = len(results.failed)
-    if n_failed:
-        verb = "is" if n_failed == 1 else "are"
-        text = (
-            f"{counted(n_failed, 'job')} failed and {verb} scored as chance ([which](#failures))."
-        )
-        yield Callout("caution", text)
+        words = {"n": len(unfinished), "n_cells": len(cells), "names": literal(names)}
+        yield Callout("caution", WORDS.text("unfinished", **words))
+    if n := len(results.failed):
+        verb = "is" if n == 1 else "are"
+        yield Callout("caution", WORDS.text("failed", jobs=counted(n, "job"), verb=verb))
 
 
-def curves(cells, kind, figures, names, order, emphasised):
-    """Yield the figure of all metrics against the level; ``names`` are the models' in it."""
-    cells = [cell for cell in cells if cell.kind in (CLEAN, kind)]
-    if len(cells) < 2:
-        return
+def first_facts(results, n_models, hint=""):
+    """Return the tiles that every page begins with: tables, models, jobs."""
+    return [
+        ("Tables", str(len(results.datasets)), f"{counted(len(results.seeds), 'split')} of each"),
+        ("Models", str(n_models), hint),
+        ("Jobs", f"{len(results.records):,}", f"{len(results.failed)} failed"),
+    ]
 
-    def line(metric, model):
-        return [
-            float(cell.means(metric)[cell.models.index(model)])
-            if model in cell.models
-            else float("nan")
-            for cell in cells
-        ]
 
-    values = {
-        title: {name: line(metric, model) for model, name in names.items()}
+def curve_values(cells, names):
+    """Return the means of every metric by level, {metric: {name: [one a cell]}}; NaN for gaps."""
+    return {
+        title: {
+            name: [
+                float(cell.means(metric)[cell.models.index(model)])
+                if model in cell.models
+                else float("nan")
+                for cell in cells
+            ]
+            for model, name in names.items()
+        }
         for metric, title in METRICS.items()
     }
-    yield figures.block(
-        f"curves_{kind}",
-        plots.curve_panels(
-            [cell.level for cell in cells],
-            values,
-            f"wrong training labels (%), {kind}",
-            order=order,
-            emphasised=emphasised,
-        ),
-        "Means over sets; test labels are left as they are.",
-        f"Curves of six metrics against the level of {kind} noise, one line a model",
-    )
 
 
 def diagrams(cell, figures, metrics, names):
     """Yield the critical-difference diagrams of one cell, where it can be tested."""
-    if not cell.testable:
-        return
-    for metric in metrics:
+    for metric in metrics if cell.testable else ():
         yield figures.diagram(
             f"critical_difference_{metric}_{cell.stem}",
             [names[model] for model in cell.models],
             cell.nemenyi(metric),
             f"{METRICS[metric]}, {cell.name}, {len(cell.datasets)} sets",
-            "Average ranks, 1 = best. Models under one bar do not differ by the Nemenyi test at "
-            "5 %.",
         )
 
 
@@ -300,28 +222,19 @@ def one_by_one(cells, metrics, what):
         )
         for metric in metrics
     ]
-    text = f"All metrics of all {what}s at all levels are in `tables/every_score.csv`."
-    title = f"{what.capitalize()} by {what}"
+    title, text = f"{what.capitalize()} by {what}", WORDS.text("each", what=what)
     return Section(f"each-{what}", title, (*groups, Paragraph(text)))
 
 
 def failures(results):
     """Jobs that failed, and what models complained about."""
-    caption = (
-        "Scored as a model that always predicts the largest class: of two classes, balanced "
-        "accuracy and area 0.5, G-mean and F1 0, average precision the share of the smaller."
-    )
-    blocks = [*failed_blocks(results, caption)]
-    counts = results.warnings()
-    if counts:
-        rows = tuple(
-            (results.labels[model], text, n) for (model, text), n in sorted(counts.items())
-        )
-        columns = ("Model", "Warning", "Jobs")
-        blocks.append(TableBlock(Table("warnings", "Warnings", columns, rows)))
+    blocks = [*failed_blocks(results, WORDS.text("scored_as_chance"))]
+    if counts := results.warnings():
+        rows = [(results.labels[model], text, n) for (model, text), n in sorted(counts.items())]
+        blocks.append(TableBlock(WORDS.table("warnings", rows)))
     if not blocks:
         blocks.append(Paragraph("No job failed, and no model gave a warning."))
-    return Section("failures", "Failures and warnings", tuple(blocks))
+    return WORDS.section("failures", *blocks)
 
 
 # -- the report of any study, from its records alone; and the blocks that every study's page has
@@ -410,26 +323,27 @@ class FigureFolder:
         plots.write(figure, self.folder, name)
         return FigureBlock(plots.inline_svg(figure), caption, alt)
 
-    def diagram(self, name, models, test, title, caption):
+    def diagram(self, name, models, test, title, caption=None):
         """Draw the critical-difference diagram of a Nemenyi test."""
         figure = plots.critical_difference(
             models, test.average_ranks, test.critical_difference, test.cliques, title
         )
-        return self.block(name, figure, caption, f"Critical-difference diagram: {title}")
+        usual, alt = WORDS.figure("diagram", title=title)
+        return self.block(name, figure, caption or usual, alt)
 
 
 def unavailable_notes(run, section):
     """Yield a remark on the sets that could not be had, which a section of the page explains."""
     if run.get("unavailable"):
         names = ", ".join(f"`{literal(name)}`" for name in run["unavailable"])
-        yield Callout("note", f"Not available, and left out: {names}. [Why](#{section}).")
+        yield Callout("note", WORDS.text("unavailable", names=names, section=section))
 
 
 def failed_blocks(results, caption=""):
     """Yield the table of the jobs that failed, where there are any."""
     if results.failed:
-        rows = tuple((r["key"], r.get("error", "")) for r in results.failed)
-        yield TableBlock(Table("failed", "Jobs that failed", ("Job", "Why"), rows, caption))
+        rows = [(r["key"], r.get("error", "")) for r in results.failed]
+        yield TableBlock(WORDS.table("failed", rows, caption=caption))
 
 
 def kept(summary):
@@ -445,11 +359,16 @@ def last_run(run):
     summary = run.get("summary") or {}
     if not summary.get("done"):
         return ""
-    text = (
-        f"The last run finished {counted(summary['done'], 'job')} in {summary['seconds']:.0f} s "
-        f"with {counted(run['workers'], 'worker process', 'worker processes')}"
-    )
+    jobs = counted(summary["done"], "job")
+    workers = counted(run["workers"], "worker process", "worker processes")
+    text = WORDS.text("last_run", jobs=jobs, seconds=summary["seconds"], workers=workers)
     if summary.get("worker_seconds"):
         idle = 1 - summary["job_seconds"] / summary["worker_seconds"]
-        text += f"; the workers spent {idle:.1%} of the time outside of jobs"
+        text += WORDS.text("idle", idle=idle)
     return text + "."
+
+
+def how_section(run, command, *texts):
+    """Return the section on how to get the numbers again: the command, and how they were made."""
+    blocks = [Code(run.get("command") or command)]
+    return WORDS.section("how", *blocks, *map(Paragraph, filter(None, [*texts, last_run(run)])))

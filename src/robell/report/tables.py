@@ -44,9 +44,10 @@ class Table:
     The first column names the rows. None and NaN are missing values. ``digits`` are the decimals
     of floats or a format such as ".2g"; a tuple has one for each column. ``best`` says whether the
     largest ("max") or the smallest ("min") of each row, among ``best_columns`` (all but the first
-    when empty), is set bold; values that look alike as shown are treated alike. The last ``footer``
-    rows summarise the others: they are ruled off and never sorted, and ``footer_best`` is their
-    own ``best``. ``name`` is the stem of the files.
+    when empty), is set bold; ``column_best`` says the same of each column, None where neither is.
+    Values that look alike as shown are treated alike. The last ``footer`` rows summarise the
+    others: they are ruled off and never sorted, and ``footer_best`` is their own ``best``. ``name``
+    is the stem of the files.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Table:
     digits: int | str | tuple[int | str, ...] = 2
     best: str | None = None
     best_columns: tuple[str, ...] = ()
+    column_best: tuple[str | None, ...] = ()
     footer: int = 0
     footer_best: tuple[str | None, ...] = ()
     note: str = ""
@@ -109,21 +111,26 @@ class Table:
         names = self.best_columns or self.columns[1:]
         columns = [place for place, name in enumerate(self.columns) if name in names]
         found = set()
-        for place, (row, direction) in enumerate(zip(self.rows, directions, strict=True)):
+        for place, direction in enumerate(directions):
             if direction:
-                found |= {(place, column) for column in self._best_of(row, columns, direction)}
+                found |= self._best_of([(place, column) for column in columns], direction)
+        for column, direction in enumerate(self.column_best):
+            if direction:
+                found |= self._best_of([(place, column) for place in range(n_body)], direction)
         return found
 
-    def _best_of(self, row, columns, direction):
+    def _best_of(self, places, direction):
+        """Return those of some places whose number is the best as shown."""
         values = {}
-        for column in columns:
-            value = row[column].measured if isinstance(row[column], Compared) else row[column]
+        for place, column in places:
+            cell = self.rows[place][column]
+            value = cell.measured if isinstance(cell, Compared) else cell
             if not isinstance(value, str) and not is_missing(value):
-                values[column] = float(number_text(value, self.format_of(column)))
+                values[place, column] = float(number_text(value, self.format_of(column)))
         if not values:
-            return []
+            return set()
         best = max(values.values()) if direction == "max" else min(values.values())
-        return [column for column, value in values.items() if value == best]
+        return {place for place, value in values.items() if value == best}
 
 
 def is_missing(cell):

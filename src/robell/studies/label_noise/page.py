@@ -6,40 +6,35 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robell._tools.text import counted
 from robell.comparison.peers import OURS, TIME_REFERENCE
 from robell.comparison.scores import CLEAN, DECIMALS, METRICS, noise_name
 from robell.comparison.study_page import (
-    ModelTable,
     cell_table,
+    counted,
+    curve_values,
     diagrams,
     every_score,
     failures,
-    last_run,
+    first_facts,
+    how_section,
     of_group,
     one_by_one,
-    one_table,
     remarks,
     significance_table,
+    span,
     stem_of,
     time_table,
     unavailable_notes,
 )
 from robell.report import plots
-from robell.report.page import (
-    Bullets,
-    Code,
-    Details,
-    Facts,
-    Paragraph,
-    Section,
-    TableBlock,
-)
-from robell.report.tables import MINUS, Table, to_csv, to_markdown
+from robell.report.page import Bullets, Details, Facts, TableBlock
+from robell.report.tables import MINUS, to_csv, to_markdown
+from robell.report.words import Words
 from robell.studies.label_noise.models import EVERY_MODEL
 from robell.studies.label_noise.results import has_several, is_tuned
 from robell.studies.label_noise.sets import CHOOSING, CHOOSING_CLASSES, REPORTING, REPORTING_CLASSES
 
+WORDS = Words("robell.studies.label_noise")
 OUR_LABEL = EVERY_MODEL[OURS].label
 FAR_BELOW = 0.05
 
@@ -127,22 +122,12 @@ def _place(values, own, peers):
 
 def margin_tables(found, group="", peers="the best peer"):
     """Return two tables, noises by metrics: our mean less the best peer's, and our places."""
-    columns = ("Noise", "Sets", *METRICS.values())
-    differences = Table(
-        stem_of(group, "margins"),
-        f"{OUR_LABEL} less {peers}{of_group(group)}",
-        columns,
-        _wide(found, str),
-        caption="Difference of means ± its standard error over tables (which peer); each cell has "
-        "its own best peer. Within one standard error the two are level.",
+    words = {"own": OUR_LABEL, "group": of_group(group)}
+    shown = {"margins": str, "places": lambda margin: f"{margin.place} / {margin.rank_place}"}
+    return tuple(
+        WORDS.table(key, _wide(found, show), name=stem_of(group, key), peers=peers, **words)
+        for key, show in shown.items()
     )
-    places = Table(
-        stem_of(group, "places"),
-        f"Place of {OUR_LABEL} by mean / by average rank{of_group(group)}",
-        columns,
-        _wide(found, lambda margin: f"{margin.place} / {margin.rank_place}"),
-    )
-    return differences, places
 
 
 def _wide(found, show):
@@ -173,12 +158,8 @@ def margin_details(found, group=""):
         )
         for margin in found
     ]
-    columns = ("Noise", "Metric", "Ours", "Best peer", "Its mean", "Difference", "Standard error")
-    columns += ("Verdict", "Tables .05 below", "Place")
-    columns += ("Our rank", "Best peer's rank", "Place by rank")
-    digits = (0, 0, 3, 0, 3, 3, 3, 0, 0, 0, 2, 2, 0)
-    title = f"{OUR_LABEL} beside the best peer{of_group(group)}"
-    return Table(stem_of(group, "margins_in_full"), title, columns, tuple(rows), digits=digits)
+    name, words = "margins_in_full", {"own": OUR_LABEL, "group": of_group(group)}
+    return WORDS.table(name, rows, name=stem_of(group, name), **words)
 
 
 # -- probabilities -------------------------------------------------------------------------
@@ -203,18 +184,21 @@ def probability_table(results, score, group=""):
             for here, values in found.values()
         ]
         rows.append((EVERY_MODEL[model].label, *means))
-    sizes = sorted({len(values) for _, values in found.values()})
-    n_tables = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
-    return ModelTable(
-        stem_of(group, score),
-        f"{PROBABILITY_SCORES[score]}{of_group(group)}",
-        ("Model", *(noise_name(*place) for place in found)),
-        tuple(rows),
-        caption=f"Means over {n_tables} tables; smaller is better. Models without probabilities "
-        "are left out.",
-        digits=(0, *[3] * len(found)),
-        column_best=(None, *["min"] * len(found)),
+    words = {"name": stem_of(group, score), "score": PROBABILITY_SCORES[score]}
+    return WORDS.table(
+        "probabilities",
+        rows,
+        [noise_name(*place) for place in found],
+        group=of_group(group),
+        n_tables=_sizes(len(values) for _, values in found.values()),
+        **words,
     )
+
+
+def _sizes(numbers):
+    """Return "3", or "3 to 5" where numbers differ."""
+    ends = dict.fromkeys((min(numbers := list(numbers)), max(numbers)))
+    return " to ".join(map(str, ends))
 
 
 # -- how well wrong labels are found: our model beside peers that look for nothing else
@@ -314,68 +298,34 @@ def detection_tables(found):
     found = [one for one in found if len(one.judges) > 1] or found
     if not found:
         return []
-    tables = [
-        _judge_table(
-            found,
-            [one.precision for one in found],
-            [one.share for one in found],
-            "max",
-            "found_precision",
-            "Wrong labels found: average precision",
-        ),
-        _judge_table(
-            found,
-            [one.missed for one in found],
-            [1 - one.share for one in found],
-            "min",
-            "found_missed",
-            "Wrong labels missed when as many rows are looked at as are wrong",
-        ),
-    ]
-    leads = _lead_table(found)
-    return [*tables, leads] if leads.rows else tables
-
-
-def _judge_table(found, measured, chance, best, name, title):
-    """Return a table of one measure: judges in rows, noises in columns, chance in the last row."""
     judges = list(dict.fromkeys(judge for one in found for judge in one.judges))
-    rows = [
-        (
-            judge_label(judge),
-            *(_mean_of(judge, one, values) for one, values in zip(found, measured, strict=True)),
-        )
-        for judge in judges
-    ]
-    sizes = sorted({len(one.precision) for one in found})
-    return ModelTable(
-        name,
-        title,
-        ("Judge", *(one.name for one in found)),
-        (*rows, ("(a random order)", *chance)),
-        caption=f"Over {' to '.join(map(str, sizes))} tables of two classes; the training rows "
-        "are ranked by the quality of their labels, the worst first.",
-        digits=(0, *[3] * len(found)),
-        column_best=(None, *[best] * len(found)),
-    )
-
-
-def _mean_of(judge, one, values):
-    """Return a judge's mean over the tables of one noise; None where it has not judged."""
-    if judge not in one.judges:
-        return None
-    return float(values[:, one.judges.index(judge)].mean())
-
-
-def _lead_table(found):
-    """Return our average precision less that of the best cleanlab variant, noises in rows."""
-    rows = []
+    tables = []
+    for name, measured, chance in (
+        ("found_precision", [o.precision for o in found], [o.share for o in found]),
+        ("found_missed", [o.missed for o in found], [1 - o.share for o in found]),
+    ):
+        rows = [
+            (
+                judge_label(judge),
+                *(
+                    float(values[:, one.judges.index(judge)].mean())
+                    if judge in one.judges
+                    else None
+                    for one, values in zip(found, measured, strict=True)
+                ),
+            )
+            for judge in judges
+        ]
+        rows.append(("(a random order)", *chance))
+        sizes = _sizes(len(one.precision) for one in found)
+        tables.append(WORDS.table(name, rows, [one.name for one in found], n_tables=sizes))
+    leads = []
     for one in found:
         if lead := one.against_cleanlab():
             gap, error, which = lead
             spread = "" if np.isnan(error) else f" ± {error:.3f}"
-            rows.append((one.name, f"{MINUS if gap < 0 else '+'}{abs(gap):.3f}{spread}", which))
-    title = f"{EVERY_MODEL[OURS].label} less the best cleanlab variant: average precision"
-    return Table("found_leads", title, ("Noise", "Difference", "Which"), tuple(rows))
+            leads.append((one.name, f"{MINUS if gap < 0 else '+'}{abs(gap):.3f}{spread}", which))
+    return [*tables, WORDS.table("found_leads", leads, own=OUR_LABEL)] if leads else tables
 
 
 # -- what came out, in short: the page's subtitle, lines for a terminal, tables to be pasted
@@ -390,9 +340,9 @@ def cells_on(cells, names):
     return [cell for cell in (cell.on(names) for cell in cells) if cell.datasets]
 
 
-def reporting_cells(results, cells):
-    """Return the cells over the reporting tables alone; none where all tables are such."""
-    return cells_on(cells, REPORTING) if set(results.datasets) - set(REPORTING) else []
+def reporting_names(results):
+    """Return the tables that report; none where all tables do."""
+    return REPORTING if set(results.datasets) - set(REPORTING) else ()
 
 
 def subtitle(results):
@@ -405,9 +355,13 @@ def subtitle(results):
         noises.append(f"{kind} noise of {levels} %")
     n_tuned = sum(map(is_tuned, results.models))
     with_tuned = f", {n_tuned} of them tuned," if n_tuned else " without tuning"
-    return (
-        f"{len(results.models)} models{with_tuned} on {len(results.datasets)} tables, up to "
-        f"{counted(len(results.seeds), 'split')} of each: {'; '.join(noises)}."
+    return WORDS.text(
+        "subtitle",
+        n_models=len(results.models),
+        with_tuned=with_tuned,
+        n_tables=len(results.datasets),
+        splits=counted(len(results.seeds), "split"),
+        noises="; ".join(noises),
     )
 
 
@@ -428,10 +382,7 @@ def headline(results):
 
 
 def _headline_table(title, kind, shown, models):
-    n_sets = sorted({len(cell.datasets) for cell in shown})
-    sizes = counted(n_sets[0], "set")
-    if len(n_sets) > 1:
-        sizes = f"{n_sets[0]} to {n_sets[-1]} sets"
+    sizes = span([len(cell.datasets) for cell in shown], "set")
     noise = "clean labels" if kind == CLEAN else f"{kind} noise"
     lines = [f"{METRICS[HEADLINE]}, {title}{noise}, mean over {sizes} (average rank)"]
     lines.append(" " * 40 + "".join(f"{f'{cell.level} %':>14}" for cell in shown))
@@ -465,7 +416,7 @@ def _markdown(results):
     two, several, tuned = results.two_classes(), results.several_classes(), results.tuned()
     cells, tuned_cells = two.complete_cells(), tuned.complete_cells()
     tables = _leads(cells)
-    tables += _leads(reporting_cells(two, cells), "reporting")
+    tables += _leads(cells_on(cells, reporting_names(two)), "reporting")
     tables += _leads(cells_on(cells, two.wide()), "wide")
     tables += _leads(tuned_cells, "tuned", is_tuned)
     tables += _leads(tuned_cells, "same", lambda model: not is_tuned(model))
@@ -483,7 +434,7 @@ def _markdown(results):
     parts += [to_markdown(table) for table in tables if table]
     if results.failed:
         failed = [f"- `{record['key']}`: {record['error']}" for record in results.failed]
-        parts.append("## Jobs that failed, scored as chance\n\n" + "\n".join(failed) + "\n")
+        parts.append(WORDS.text("failed", jobs="\n".join(failed)))
     return "\n".join(parts)
 
 
@@ -502,42 +453,24 @@ COUNTING = tuple(metric for metric in METRICS if metric != "accuracy")
 # Those with a diagram and tables of their own.
 DIAGRAM_METRICS = ("balanced_accuracy", "roc_auc")
 DIAGRAM_LEVELS = (0, 20, 40)
-_NEAR = (
-    "Rows of all classes have wrong labels, those near the other class more often: the probability "
-    "falls as exp(−4 r / n), where r is the rank of a row by "
-)
-KIND_TEXTS = {
-    "symmetric": "All training rows are equally likely to have a wrong label. Where the minority "
-    "is small, most of the rows labelled as minority are then majority rows.",
-    "asymmetric": "Only rows of the minority have wrong labels: they are labelled as majority, "
-    "like frauds that nobody noticed. The level is a share of the minority.",
-    "boundary": _NEAR + "its distance, after scaling, to the nearest row of the other class.",
-    "boundary-logistic": _NEAR + "its distance to the boundary of a logistic regression of the "
-    "right labels, which favours logistic regression.",
-    "boundary-forest": _NEAR + "its out-of-bag margin in a forest of the right labels, which "
-    "favours forests.",
-    "group": "Rows come from three suppliers, whose goods differ but overlap, and one of them "
-    "errs. The level is a share of its labels. Which supplier a row is from is not known.",
-    "group-column": "The same suppliers, and columns that say which one a row is from, in the "
-    "test rows too.",
-}
 
 
 def all_sections(results, run, figures):
     """Return the sections there is something to say in."""
     two = results.two_classes()
     cells = two.complete_cells()
+    times = time_table(two, TIME_REFERENCE)
     sections = [
         summary(results, cells, run),
         *clean_and_kinds(two, cells, figures),
-        wide_sets(two, cells),
+        some_sets(two, cells, two.wide(), "wide"),
         tuned(results.tuned()),
         several_classes(results.several_classes(), figures),
         detection(results),
         probabilities(two, results.several_classes()),
-        reporting_sets(two, cells),
+        some_sets(two, cells, reporting_names(two), "reporting"),
         tests(cells),
-        *one_table("times", "Fit time", time_table(two, TIME_REFERENCE)),
+        WORDS.section("times", TableBlock(times)) if times else None,
         each_set(cells),
         data(results, run),
         failures(results),
@@ -553,11 +486,7 @@ def summary(results, cells, run):
     """Say what came out, first."""
     found = margins(cells)
     n_models = sum(not is_tuned(model) for model in results.models)
-    facts = [
-        ("Tables", str(len(results.datasets)), f"{counted(len(results.seeds), 'split')} of each"),
-        ("Models", str(n_models), f"and {len(results.models) - n_models} tuned ones"),
-        ("Jobs", f"{len(results.records):,}", f"{len(results.failed)} failed"),
-    ]
+    facts = first_facts(results, n_models, f"and {len(results.models) - n_models} tuned ones")
     if found:
         counting = [margin for margin in found if margin.metric in COUNTING]
         where = f"{OUR_LABEL}, without accuracy"
@@ -569,7 +498,7 @@ def summary(results, cells, run):
     if found:
         blocks += [Bullets(tuple(_findings(found))), *_margin_blocks(found)]
     blocks += [*remarks(results.two_classes()), *unavailable_notes(run, "sets")]
-    return Section("summary", "Summary", tuple(blocks))
+    return WORDS.section("summary", *blocks)
 
 
 def _findings(found):
@@ -577,44 +506,40 @@ def _findings(found):
     for kind in dict.fromkeys(margin.kind for margin in found):
         own = [margin for margin in found if margin.kind == kind and margin.metric in COUNTING]
         verdicts = [margin.verdict for margin in own]
-        ahead, level, behind = map(verdicts.count, ("ahead", "level", "behind"))
         spans = ", ".join(
             str(margin) + (f" at {margin.level}\u00a0%" if margin.level else "")
             for margin in own
             if margin.metric == "balanced_accuracy"
         )
         name = "clean labels" if kind == CLEAN else f"{kind} noise"
-        yield (
-            f"**{name.capitalize()}**: of {len(own)} comparisons with the best peer (levels and "
-            f"metrics, accuracy not counted), {OUR_LABEL} is ahead in {ahead}, level in {level} "
-            f"and behind in {behind}. Balanced accuracy: {spans}."
-        )
+        counts = {verdict: verdicts.count(verdict) for verdict in ("ahead", "level", "behind")}
+        words = {"noise": name.capitalize(), "n": len(own), "own": OUR_LABEL, "spans": spans}
+        yield WORDS.text("finding", **words, **counts)
 
 
 def _margin_blocks(found, group="", peers="the best peer"):
+    """Return the tables of our model beside the best peer; nothing where it met no peer."""
+    if not found:
+        return []
     tables = [TableBlock(table) for table in margin_tables(found, group, peers)]
     full = TableBlock(margin_details(found, group))
     return [*tables, Details("The same in full: means, best peers, errors, ranks", (full,))]
 
 
-# -- one kind of noise ---------------------------------------------------------------------
+# -- the parts -----------------------------------------------------------------------------
 
 
 def clean_and_kinds(results, cells, figures):
     """Yield a section of clean labels, and one of each kind of noise at all its levels."""
     for kind in (CLEAN, *results.kinds):
         own = [cell for cell in cells if cell.kind == kind]
-        if not own:
-            continue
-        blocks, title = [], "Clean labels"
-        if kind != CLEAN:
-            blocks, title = [Paragraph(KIND_TEXTS[kind])], f"{kind.capitalize()} noise"
-            blocks += _curves(cells, kind, figures)
-        blocks += [TableBlock(cell_table(cell)) for cell in own]
-        for cell in own:
-            if cell.level in DIAGRAM_LEVELS:
-                blocks += diagrams(cell, figures, DIAGRAM_METRICS, SHORTS)
-        yield Section(kind, title, tuple(blocks))
+        if own:
+            blocks = [] if kind == CLEAN else [*_curves(cells, kind, figures)]
+            blocks += [TableBlock(cell_table(cell)) for cell in own]
+            for cell in own:
+                if cell.level in DIAGRAM_LEVELS:
+                    blocks += diagrams(cell, figures, DIAGRAM_METRICS, SHORTS)
+            yield WORDS.section(kind, *blocks)
 
 
 def _curves(cells, kind, figures, group=""):
@@ -622,44 +547,28 @@ def _curves(cells, kind, figures, group=""):
     cells = [cell for cell in cells if cell.kind in (CLEAN, kind)]
     if len(cells) < 2:
         return
-    models = [m for m in cells[0].models if all(m in cell.models for cell in cells)]
-    values = {
-        title: {
-            SHORTS[model]: [float(cell.means(metric)[cell.models.index(model)]) for cell in cells]
-            for model in models
-        }
-        for metric, title in METRICS.items()
-    }
-    yield figures.block(
-        f"{group}curves_{kind}",
-        plots.named_curves(
-            [cell.level for cell in cells],
-            values,
-            f"wrong training labels (%), {kind}",
-            own=SHORTS[OURS],
-        ),
-        "Means over tables; test labels are left as they are. Named are our model and the three "
-        "best peers of each panel.",
-        f"Curves of six metrics against the level of {kind} noise, one line a model",
+    names = {m: SHORTS[m] for m in cells[0].models if all(m in cell.models for cell in cells)}
+    figure = plots.named_curves(
+        [cell.level for cell in cells],
+        curve_values(cells, names),
+        f"wrong training labels (%), {kind}",
+        own=SHORTS[OURS],
     )
+    yield figures.block(f"{group}curves_{kind}", figure, *WORDS.figure("curves", kind=kind))
 
 
-# -- parts ---------------------------------------------------------------------------------
-
-
-def wide_sets(results, cells):
-    """Show the tables of many columns by themselves."""
-    names = results.wide()
-    wide = cells_on(cells, names)
-    if not wide:
+def some_sets(results, cells, names, group):
+    """Show some of the tables by themselves; None where there are none of them."""
+    cells = cells_on(cells, names)
+    if not cells:
         return None
+    tables = tuple(TableBlock(cell_table(cell, group)) for cell in cells)
+    blocks = [
+        *_margin_blocks(margins(cells), group),
+        Details("Means and average ranks of every model", tables),
+    ]
     shown = ", ".join(f"`{name}`" for name in results.datasets if name in names)
-    blocks = [Paragraph(f"Tables of 40 columns or more, nominal ones as indicators: {shown}.")]
-    found = margins(wide)
-    blocks += _margin_blocks(found, "wide") if found else []
-    tables = tuple(TableBlock(cell_table(cell, "wide")) for cell in wide)
-    blocks.append(Details("Means and average ranks of every model", tables))
-    return Section("wide", "Wide tables", tuple(blocks))
+    return WORDS.section(group, *blocks, own=OUR_LABEL, names=shown)
 
 
 def tuned(results):
@@ -667,23 +576,13 @@ def tuned(results):
     cells = results.complete_cells()
     if not cells:
         return None
-    text = (
-        "Logistic regression, SVC, forest and LightGBM tuned over 12 candidates in three inner "
-        "folds, and every quick peer with its threshold tuned in five, by the balanced accuracy of "
-        f"the noisy labels; one split. {OUR_LABEL} is not tuned. CatBoost, EasyEnsemble and "
-        "explainable boosting (4 bags), too slow for the whole study, are measured here."
-    )
-    blocks = [Paragraph(text)]
-    for among, group, peers in (
-        (is_tuned, "tuned", "the best tuned peer"),
-        (lambda model: not is_tuned(model), "same", "the best peer that is not tuned"),
-    ):
-        found = margins(cells, among)
-        blocks += _margin_blocks(found, group, peers) if found else []
+    blocks = _margin_blocks(margins(cells, is_tuned), "tuned", "the best tuned peer")
+    untuned = margins(cells, lambda model: not is_tuned(model))
+    blocks += _margin_blocks(untuned, "same", "the best peer that is not tuned")
     blocks += [TableBlock(cell_table(cell, "tuned")) for cell in cells]
     if times := time_table(results, TIME_REFERENCE):
         blocks.append(TableBlock(replace(times, name="tuned_fit_time")))
-    return Section("tuned", "Tuned peers", tuple(blocks))
+    return WORDS.section("tuned", *blocks, own=OUR_LABEL)
 
 
 def several_classes(results, figures):
@@ -691,28 +590,16 @@ def several_classes(results, figures):
     cells = results.complete_cells()
     if not cells:
         return None
-    text = (
-        "Tables as they are, of 3 to 15 classes. F1 is the macro F1, ROC AUC and average precision "
-        "are means over classes, each against the others."
-    )
-    blocks = [Paragraph(text), *_curves(cells, "symmetric", figures, "classes_")]
-    found = margins(cells)
-    blocks += _margin_blocks(found, "classes") if found else []
+    blocks = [*_curves(cells, "symmetric", figures, "classes_")]
+    blocks += _margin_blocks(margins(cells), "classes")
     blocks += [TableBlock(cell_table(cell, "classes")) for cell in cells]
-    return Section("classes", "Several classes", tuple(blocks))
+    return WORDS.section("classes", *blocks)
 
 
 def detection(results):
     """Show who finds the wrong labels."""
     tables = detection_tables(detections(results))
-    if not tables:
-        return None
-    text = (
-        f"The noisy training rows are judged as a whole: by {OUR_LABEL} with the fit that the "
-        "other sections score, by cleanlab with out-of-fold probabilities (five folds), and by the "
-        "area under the margin. Of two classes cleanlab's three scores rank nearly alike."
-    )
-    return Section("detection", "Wrong labels found", (Paragraph(text), *map(TableBlock, tables)))
+    return WORDS.section("detection", *map(TableBlock, tables), own=OUR_LABEL) if tables else None
 
 
 def probabilities(two, several):
@@ -723,54 +610,19 @@ def probabilities(two, several):
         for score in PROBABILITY_SCORES
         if (table := probability_table(results, score, group))
     ]
-    if not blocks:
-        return None
-    text = (
-        "Expected calibration error: in ten equal ranges of the probability of the minority (of "
-        "several classes: of the predicted one), the distance of its mean from the share of rows, "
-        "weighted by rows. Models that balance classes give probabilities as if classes were "
-        "equally frequent, and are far off by design."
-    )
-    return Section("probabilities", "Probabilities", (Paragraph(text), *blocks))
-
-
-def reporting_sets(results, cells):
-    """Show the tables that were not used in making our model, by themselves."""
-    reporting = reporting_cells(results, cells)
-    if not reporting:
-        return None
-    names = ", ".join(f"`{name}`" for name in REPORTING if name in results.datasets)
-    text = (
-        f"Variants of {OUR_LABEL} were compared on some tables while it was made. These come from "
-        f"other origins: {names}. Here they are by themselves."
-    )
-    blocks = [Paragraph(text)]
-    found = margins(reporting)
-    if found:
-        blocks += _margin_blocks(found, "reporting")
-    tables = tuple(TableBlock(cell_table(cell, "reporting")) for cell in reporting)
-    blocks.append(Details("Means and average ranks of every model", tables))
-    return Section("reporting", "Reporting tables", tuple(blocks))
+    return WORDS.section("probabilities", *blocks) if blocks else None
 
 
 def tests(cells):
     """Friedman and Nemenyi in every cell."""
     table = significance_table(cells, OURS, OUR_LABEL)
-    if not table.rows:
-        return None
-    text = (
-        "Several of the sets are made of the same rows with another class as the minority. The "
-        "tests treat them as independent, which they are not."
-    )
-    return Section("tests", "Statistical tests", (TableBlock(table), Paragraph(text)))
+    return WORDS.section("tests", TableBlock(table)) if table.rows else None
 
 
 def each_set(cells):
     """Every set by itself, in the metrics that have diagrams."""
     shown = [cell for cell in cells if cell.level in DIAGRAM_LEVELS]
-    if not shown:
-        return None
-    return one_by_one(shown, DIAGRAM_METRICS, "set")
+    return one_by_one(shown, DIAGRAM_METRICS, "set") if shown else None
 
 
 def _side(name):
@@ -790,28 +642,19 @@ def data(results, run):
         rows.append((name, *size, _side(name), about.get("source", ""), about.get("note", "")))
     for name, why in run.get("unavailable", {}).items():
         rows.append((name, None, None, None, None, "", "none", why))
-    columns = ("Set", "Rows", "Columns", "Classes", "Smallest", "Side", "From", "Note")
-    return Section("sets", "Sets", (TableBlock(Table("sets", "Sets", columns, tuple(rows))),))
+    return WORDS.section("sets", TableBlock(WORDS.table("sets", rows)))
 
 
 def how(results, run):
     """How to get these numbers again, and how they were made."""
-    seeds = ", ".join(map(str, results.seeds))
     records = [*results.records, *results.detections]
     total = sum(r["seconds"].get("total", 0.0) for r in records if "seconds" in r)
     texts = [
-        f"Each set (2,000 rows at most) is split 70:30, stratified, with the seeds {seeds}. A seed "
-        "decides the split and the model's random state and, together with the set's name, which "
-        "labels are wrong. Only training rows get wrong labels, the same ones for all models; a "
-        "higher level adds wrong labels to those of a lower one. The score of a set is the mean "
-        "over seeds. Ranks are averaged over sets; models with equal scores share their rank. "
-        "Each model uses one thread.",
-        f"{len(records):,} jobs, {total:.0f} s in all.",
+        WORDS.text("protocol", seeds=", ".join(map(str, results.seeds))),
+        WORDS.text("total", n=len(records), total=total),
     ]
     if results.revisions:
         named = [(*name.partition("/"), r) for name, r in results.revisions.items()]
         revisions = [f"{EVERY_MODEL[m].label} {r}{' for ' * bool(of)}{of}" for m, _, of, r in named]
         texts.append(f"Revisions: {', '.join(revisions)}.")
-    texts += [text for text in [last_run(run)] if text]
-    blocks = [Code(run.get("command") or "robell robustness"), *map(Paragraph, texts)]
-    return Section("how", "How to reproduce", tuple(blocks))
+    return how_section(run, "robell robustness", *texts)
