@@ -24,8 +24,8 @@ class Words:
     def __init__(self, package: str) -> None:
         self._parts = tomllib.loads(read_resource(package, "words.toml"))
 
-    def text(self, name: str, /, **values: Any) -> str:
-        """Return a text."""
+    def text(self, name: str, /, **values: Any) -> Any:
+        """Return a text, or a list of them."""
         return _filled(self._parts["texts"][name], values)
 
     def figure(self, name: str, /, **values: Any) -> tuple[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from robell._tools.text import literal
 from robell.comparison.family import MODELS, labels
 from robell.comparison.scores import ordered
 from robell.comparison.statistics import (
@@ -17,7 +16,7 @@ from robell.comparison.statistics import (
     wilcoxon_p_values,
     win_tie_loss,
 )
-from robell.comparison.study_page import failed_blocks, last_run, unavailable_notes
+from robell.comparison.study_page import failed_blocks, last_run, literal, unavailable_notes
 from robell.datasets import info
 from robell.report import plots
 from robell.report.page import (
@@ -27,10 +26,10 @@ from robell.report.page import (
     Details,
     Facts,
     Paragraph,
-    Section,
     TableBlock,
 )
-from robell.report.tables import Compared, Table
+from robell.report.tables import Compared
+from robell.report.words import Words
 from robell.studies.paper import printed
 from robell.studies.paper.printed import (
     DATASETS,
@@ -47,10 +46,7 @@ from robell.studies.paper.printed import (
 )
 from robell.studies.paper.results import SCORES, scores_of
 
-OTHER_ROWS = (
-    "* These rows differ from the paper's in values or order, so the test rows are not the paper's."
-)
-FLAWED_PRINT = "The printed row of monk3 belongs to another file (181 test rows: MONK-2)."
+WORDS = Words("robell.studies.paper")
 
 
 def _compared(measured, print_):
@@ -61,7 +57,7 @@ def _compared(measured, print_):
 
 
 def _note(rows):
-    return OTHER_ROWS if any(row[0].endswith(" *") for row in rows) else ""
+    return WORDS.text("other_rows") if any(row[0].endswith(" *") for row in rows) else ""
 
 
 def table_one(comparison):
@@ -75,34 +71,16 @@ def table_one(comparison):
             cells.datasets, stand_ins, cells.mean, print_, strict=True
         )
     ]
-    footer = _averages(comparison)
-    note = _note(rows) + (" Stand-ins are in no average, rank or test." if any(stand_ins) else "")
-    return Table(
-        "table_1",
-        "Table I: test accuracy (%)",
-        ("Dataset", *labels(cells.models)),
-        (*rows, *footer),
-        caption="Measured; beside it the printed value and the difference.",
-        best="max",
-        footer=len(footer),
-        footer_best=("max", "min")[: len(footer)],
-        note=note.strip(),
-    )
-
-
-def _averages(comparison):
-    """Return the rows of averages and ranks over the sets that count, print over the same sets."""
-    if not comparison.datasets:
-        return []
-    n, print_ = len(comparison.datasets), comparison.printed
-    means = _compared(
-        comparison.values.mean(axis=0), None if print_ is None else print_.mean(axis=0)
-    )
-    rows = [(f"Average accuracy ({n} sets)", *means)]
-    if len(comparison.models) > 1:
-        ranks = _compared(comparison.ranks, None if print_ is None else average_ranks(print_))
-        rows.append((f"Average rank ({n} sets)", *ranks))
-    return rows
+    note = _note(rows) + (WORDS.text("stand_ins") if any(stand_ins) else "")
+    footer = []
+    if n := len(comparison.datasets):
+        print_, values = comparison.printed, comparison.values
+        means = _compared(values.mean(axis=0), None if print_ is None else print_.mean(axis=0))
+        footer.append((f"Average accuracy ({n} sets)", *means))
+        if len(comparison.models) > 1:
+            ranks = _compared(comparison.ranks, None if print_ is None else average_ranks(print_))
+            footer.append((f"Average rank ({n} sets)", *ranks))
+    return WORDS.table("table_1", rows, labels(cells.models), footer, note=note.strip())
 
 
 def all_scores(results, protocol, tuned_by):
@@ -120,13 +98,7 @@ def all_scores(results, protocol, tuned_by):
         rows.append((name, label, job["repeat"], *numbers, chosen))
     order = labels(MODELS)
     rows.sort(key=lambda row: (row[0].lower(), order.index(row[1]), row[2]))
-    return Table(
-        f"all_scores_{protocol}_tuned_by_{tuned_by}",
-        f"All metrics and chosen parameters (protocol {protocol}, tuned by {tuned_by})",
-        ("Dataset", "Model", "Repeat", *SCORES.values(), "Cross-validated", "Chosen parameters"),
-        tuple(rows),
-        caption="In percent. Sensitivity refers to the class the paper calls positive.",
-    )
+    return WORDS.table("all_scores", rows, protocol=protocol, tuned_by=tuned_by)
 
 
 def _short(value):
@@ -148,17 +120,7 @@ def table_s4(results):
             theirs = _setting(printed.s4_parameters(name))
         cells = _compared([scores[metric] for metric in metrics], print_)
         rows.append((shown(results, name), *cells, _setting(selected["parameters"]), theirs))
-    return Table(
-        "table_s4",
-        "Table S.IV: RoBell-RVFL in all metrics (%), and the parameters chosen",
-        ("Dataset", *(SCORES[metric] for metric in metrics), "Chosen here", "Printed"),
-        tuple(rows),
-        caption=(
-            "Parameters are γ, D, activation, ξ, ρ. The printed recall repeats sensitivity and is "
-            "left out; a printed γ of 0 is read as 10⁻⁵ and ξ of 0.0313 as 1/32."
-        ),
-        note=FLAWED_PRINT,
-    )
+    return WORDS.table("table_s4", rows)
 
 
 def _setting(parameters):
@@ -168,7 +130,7 @@ def _setting(parameters):
 
 def friedman_table(comparison):
     """Return the Friedman test: as printed, recomputed from the print, and measured."""
-    columns = ["Statistic", "Printed", "From the printed Table I"]
+    columns = ["From the printed Table I"]
     sources = [friedman(printed_cells(printed.DATASETS, printed.MODELS))]
     if comparison.testable:
         columns.append("Measured")
@@ -183,7 +145,7 @@ def friedman_table(comparison):
         ("p of that", None, *(f"{s.p_ties:.2g}" for s in sources)),
         ("F corrected for ties", None, *(s.f_ties for s in sources)),
     ]
-    return Table("friedman", "Friedman test", tuple(columns), tuple(rows), digits=4)
+    return WORDS.table("friedman", rows, columns)
 
 
 def win_tie_loss_table(comparison):
@@ -197,13 +159,7 @@ def win_tie_loss_table(comparison):
             text, there = "-".join(map(str, counts[i, j])), _printed_win_tie_loss(model, other)
             cells.append(f"{text} ({there})" if there else text)
         rows.append((MODELS[model].label, *cells, *[""] * (len(models) - 1 - i)))
-    return Table(
-        "table_s1",
-        "Table S.I: wins-ties-losses, measured (printed)",
-        ("Model", *labels(models[:-1])),
-        tuple(rows),
-        caption=f"Over {len(comparison.datasets)} sets; the print counts 26.",
-    )
+    return WORDS.table("table_s1", rows, labels(models[:-1]), n=len(comparison.datasets))
 
 
 def _printed_win_tie_loss(model, other):
@@ -237,16 +193,18 @@ def sign_table(comparison):
             float(wilcoxon[j]),
         )
         rows.append(row)
-    columns = ("Against", "Wins-ties-losses", "Wins, ties shared", "Needed", "Significant")
-    columns += ("Binomial p", "Mean difference", "Wilcoxon p (Holm)")
-    return Table(
-        f"sign_test_{comparison.protocol}_{comparison.tuned_by}_{comparison.score}",
-        f"{MODELS['robell'].label} against each other model ({SCORES[comparison.score]})",
-        columns,
-        tuple(rows),
-        digits=(2, 2, 2, 2, 2, ".2g", 2, ".2g"),
-        caption="Needed at 5 %: ω/2 + 1.96 √ω/2 of ω sets; the printed formula has √(ω/2).",
-    )
+    return WORDS.table("sign_test", rows, **_of_comparison(comparison))
+
+
+def _of_comparison(comparison):
+    """Return the values that tables of one comparison have in their words."""
+    return {
+        "protocol": comparison.protocol,
+        "tuned_by": comparison.tuned_by,
+        "tuned_label": SCORES.get(comparison.tuned_by, comparison.tuned_by),
+        "score": comparison.score,
+        "label": SCORES[comparison.score],
+    }
 
 
 def repeated_table(comparison):
@@ -264,27 +222,15 @@ def repeated_table(comparison):
         if len(comparison.models) > 1:
             footer.append((f"Average rank ({n} sets)", *(f"{v:.2f}" for v in comparison.ranks)))
     repeats = sorted({int(n) for n in cells.n.ravel() if n})
-    return Table(
-        f"repeated_{comparison.score}_tuned_by_{comparison.tuned_by}",
-        f"{SCORES[comparison.score]} (%) over repeated splits, tuned by "
-        f"{SCORES.get(comparison.tuned_by, comparison.tuned_by)}",
-        ("Dataset", *labels(cells.models)),
-        (*rows, *footer),
-        caption=f"Mean ± standard deviation over {_range(repeats)} stratified 70:30 splits.",
-        footer=len(footer),
-    )
+    words = {"repeats": " to ".join(map(str, dict.fromkeys(repeats[:1] + repeats[-1:]))) or "no"}
+    words |= _of_comparison(comparison)
+    return WORDS.table("repeated", rows, labels(cells.models), footer, **words)
 
 
 def _mean_sd(mean, sd):
     if not np.isfinite(mean):
         return None
     return f"{mean:.2f} ± {sd:.2f}" if np.isfinite(sd) else f"{mean:.2f}"
-
-
-def _range(values):
-    if not values:
-        return "no"
-    return str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
 
 
 def probe_table(results):
@@ -297,14 +243,7 @@ def probe_table(results):
         reached = 100 * float((own >= print_ - 1e-4).mean())
         spread = [float(value) for x in (own, plain) for value in (x.mean(), x.std(ddof=1))]
         rows.append((shown(results, name), print_, *spread[:2], reached, *spread[2:]))
-    return Table(
-        "probe",
-        "RoBell-RVFL at the parameters of Table S.IV, 100 seeds (accuracy, %)",
-        ("Dataset", "Printed", "Mean", "sd", "Seeds ≥ printed (%)", "RVFL, same layers", "its sd"),
-        tuple(rows),
-        digits=(2, 2, 2, 2, 0, 2, 2),
-        note=_note(rows),
-    )
+    return WORDS.table("probe", rows, note=_note(rows))
 
 
 def table_s2(results, protocol="paper"):
@@ -325,16 +264,8 @@ def table_s2(results, protocol="paper"):
     if measured and np.isfinite(measured).all():
         row = _compared(np.mean(measured, axis=0), np.mean(print_, axis=0))
         footer = [("Overall average", f"{len(curves)} sets", *row)]
-    return Table(
-        f"table_s2_{protocol}",
-        f"Table S.II: accuracy (%) with flipped training labels (protocol {protocol})",
-        ("Dataset", "Noise", *labels(models)),
-        (*rows, *footer),
-        caption="Models are tuned on the noisy folds; test labels are clean.",
-        best="max",
-        best_columns=tuple(labels(models)),
-        footer=len(footer),
-        note=_note(rows),
+    return WORDS.table(
+        "table_s2", rows, labels(models), footer, protocol=protocol, note=_note(rows)
     )
 
 
@@ -344,19 +275,7 @@ def sensitivity_claims(results):
         (claim.place, shown(results, name), claim.text, measured, verdict)
         for claim, name, measured, verdict in judged(results)
     ]
-    return Table(
-        "sensitivity_claims",
-        "What Section S.VIII says, and what was measured",
-        ("Place", "Dataset", "Says", "Measured", "Verdict"),
-        tuple(rows),
-        caption=(
-            "Points of test accuracy, mean ± standard deviation over the seeds, with γ, D and the "
-            "activation fixed at the chosen ones. A difference counts if it exceeds both that "
-            f"deviation and one test row; a plateau varies by less than {STABLE:g} points, a sharp "
-            f"fall is deeper. With fewer than {FEWEST_SEEDS} seeds, and where nothing varies by "
-            "more than one test row, nothing can be told."
-        ),
-    )
+    return WORDS.table("sensitivity_claims", rows, stable=STABLE, fewest=FEWEST_SEEDS)
 
 
 def surface_table(name, surface):
@@ -365,12 +284,8 @@ def surface_table(name, surface):
         (f"{width:g}", *map(float, row))
         for width, row in zip(surface.widths, surface.cv_accuracy.mean(axis=0), strict=True)
     ]
-    return Table(
-        f"sensitivity_{name.replace('-', '_')}",
-        f"{name}: cross-validated accuracy (%)",
-        ("ξ", *(f"ρ = {rho:g}" for rho in surface.rhos)),
-        tuple(rows),
-    )
+    columns = [f"ρ = {rho:g}" for rho in surface.rhos]
+    return WORDS.table("sensitivity", rows, columns, set=name, stem=name.replace("-", "_"))
 
 
 # -- what came out, first: the summary of the page, its subtitle, and the lines for a terminal
@@ -379,10 +294,7 @@ def surface_table(name, surface):
 def subtitle(results):
     """Return the line below the title."""
     here = results.real([name for name in DATASETS if name in results.data])
-    return (
-        f"Every table, test and figure of the paper, computed again on {len(here)} of its "
-        f"{len(DATASETS)} datasets, beside what is printed."
-    )
+    return WORDS.text("subtitle", n=len(here), n_all=len(DATASETS))
 
 
 def summary_section(results, paper, run):
@@ -392,9 +304,8 @@ def summary_section(results, paper, run):
     stand_ins = [name for name in results.data if results.is_stand_in(name)]
     if stand_ins:
         names = ", ".join(f"`{name}`" for name in stand_ins)
-        text = f"{names}: generated in place of files that were not found. Their rows are shown, "
-        blocks.append(Callout("caution", text + "but are in no average, rank or test."))
-    return Section("summary", "Summary", tuple(blocks))
+        blocks.append(Callout("caution", WORDS.text("stand_ins_named", names=names)))
+    return WORDS.section("summary", *blocks)
 
 
 def _facts(results, paper):
@@ -423,11 +334,7 @@ def findings(results, paper):
     if probe.rows:
         reached = sum(row[4] >= 50 for row in probe.rows)
         never = sum(row[4] == 0 for row in probe.rows)
-        yield (
-            f"With the parameters that the paper prints, RoBell-RVFL reaches its printed accuracy "
-            f"with at least half of 100 random layers on {reached} of {len(probe.rows)} sets, and "
-            f"with none of them on {never} ([printed parameters](#probe))."
-        )
+        yield WORDS.text("probe", reached=reached, n=len(probe.rows), never=never)
     if results.datasets("noise", "paper"):
         yield _noise_finding(results)
     for metric in results.tuned_by("table1", "repeated"):
@@ -444,18 +351,14 @@ def _table_findings(paper):
     yield f"{text}, over {len(paper.datasets)} sets ([Table I](#table-1))."
     if paper.printed is not None:
         off = np.abs(paper.values - paper.printed)
-        yield (
-            f"Of {off.size} cells, {int((off <= 1).sum())} come out within one point of the print "
-            f"and {int((off > 5).sum())} are more than five points away; the median difference is "
-            f"{np.median(off):.1f} points. The printed numbers do not follow from the printed "
-            "equations, and nothing here is tuned towards them ([errata](#errata))."
-        )
+        near, far = int((off <= 1).sum()), int((off > 5).sum())
+        yield WORDS.text("cells", n=off.size, near=near, far=far, median=np.median(off))
     if paper.testable and own is not None:
         better, worse = paper.nemenyi.differing(own)
         apart = [f"better than {name}" for name in labels(paper.models[j] for j in better)]
         apart += [f"worse than {name}" for name in labels(paper.models[j] for j in worse)]
         verdict = " and ".join(apart) if apart else "not significantly different from any model"
-        yield f"By the Nemenyi test at 5 %, RoBell-RVFL is {verdict} ([tests](#tests))."
+        yield WORDS.text("nemenyi", verdict=verdict)
 
 
 def _noise_finding(results):
@@ -464,10 +367,8 @@ def _noise_finding(results):
     means = {model: np.mean([lines[model][1:] for lines in curves.values()]) for model in models}
     order = sorted(means, key=means.get, reverse=True)
     ranking = ", ".join(f"{MODELS[model].label} {means[model]:.2f}" for model in order)
-    return (
-        f"With {levels[1]} to {levels[-1]} % of the training labels flipped, mean accuracy over "
-        f"{len(curves)} sets and all levels: {ranking} ([label noise](#noise))."
-    )
+    words = {"low": levels[1], "high": levels[-1], "n": len(curves), "ranking": ranking}
+    return WORDS.text("noise", **words)
 
 
 def _repeated_finding(comparison):
@@ -475,10 +376,8 @@ def _repeated_finding(comparison):
         return
     order = np.argsort(comparison.ranks)
     best, own = comparison.models[int(order[0])], comparison.own
-    text = (
-        f"Over repeated splits, tuned and scored by {SCORES[comparison.score]}, the best average "
-        f"rank has **{MODELS[best].label}** ({comparison.ranks[order[0]]:.2f})"
-    )
+    words = {"best": MODELS[best].label, "rank": comparison.ranks[order[0]]}
+    text = WORDS.text("repeated", score=SCORES[comparison.score], **words)
     if own is not None and best != "robell":
         place = int(np.flatnonzero(order == own)[0]) + 1
         text += f"; RoBell-RVFL is number {place} ({comparison.ranks[own]:.2f})"
@@ -549,8 +448,8 @@ def all_sections(results, run, figures):
         summary_section(results, paper, run),
         table_one_section(paper, figures),
         tests_section(paper, figures),
-        table_s4_section(results),
-        probe_section(results),
+        one_table_section("table-s4", table_s4(results)),
+        one_table_section("probe", probe_table(results)),
         noise_section(results, figures),
         sensitivity_section(results, figures),
         repeated_section(results, figures),
@@ -568,26 +467,16 @@ def table_one_section(paper, figures):
     """Table I."""
     if not paper.cells.datasets:
         return None
-    text = (
-        "The paper's one split of 70:30 (recovered from its printed counts) and its grids. By five "
-        "stratified folds of the training rows, the candidate with the highest mean accuracy is "
-        "chosen, the first of equal ones. Scaling is fitted to the training rows."
-    )
-    blocks = [Paragraph(text), TableBlock(table_one(paper))]
+    blocks = [TableBlock(table_one(paper))]
     measured, print_ = paper.cells.mean, printed_cells(paper.cells.datasets, paper.models)
     real = [not paper.results.is_stand_in(name) for name in paper.cells.datasets]
     if (np.isfinite(measured) & np.isfinite(print_))[real].any():
-        blocks.append(
-            figures.block(
-                "measured_against_printed",
-                plots.measured_against_printed(measured[real], print_[real], labels(paper.models)),
-                "Every cell of Table I: measured against printed accuracy. On the line they agree.",
-                "Scatter plot of measured against printed accuracies, one mark a cell",
-            )
-        )
+        name = "measured_against_printed"
+        figure = plots.measured_against_printed(measured[real], print_[real], labels(paper.models))
+        blocks.append(figures.block(name, figure, *WORDS.figure(name)))
     table = all_scores(paper.results, "paper", "accuracy")
     blocks.append(Details("All metrics and chosen parameters of every cell", (TableBlock(table),)))
-    return Section("table-1", "Table I: accuracy", tuple(blocks))
+    return WORDS.section("table-1", *blocks)
 
 
 def tests_section(paper, figures):
@@ -599,13 +488,11 @@ def tests_section(paper, figures):
         labels(printed.MODELS),
         nemenyi(printed_cells(DATASETS, printed.MODELS)),
         "Printed Table I (26 datasets)",
-        "Average ranks of the **printed** Table I. Models under one bar do not differ by the "
-        "Nemenyi test at 5 %.",
+        WORDS.text("ranks_printed"),
     )
     blocks = [TableBlock(friedman_table(paper)), diagram]
     if not paper.testable:
-        text = "Tests of the measured accuracies need at least three models on two sets."
-        return Section("tests", "Statistical tests", (*blocks, Paragraph(text)))
+        return WORDS.section("tests", *blocks, Paragraph(WORDS.text("not_testable")))
     blocks.append(
         figures.diagram(
             "critical_difference_measured",
@@ -618,33 +505,12 @@ def tests_section(paper, figures):
     blocks.append(TableBlock(win_tie_loss_table(paper)))
     if paper.own is not None:
         blocks.append(TableBlock(sign_table(paper)))
-    text = (
-        "Three tables stand twice among the sets, under two names each (haberman, ionosphere, "
-        "MONK-3). The tests, in the print and here, treat them as independent, which they are not."
-    )
-    return Section("tests", "Statistical tests", (*blocks, Paragraph(text)))
+    return WORDS.section("tests", *blocks, Paragraph(WORDS.text("not_independent")))
 
 
-def table_s4_section(results):
-    """Table S.IV."""
-    table = table_s4(results)
-    if not table.rows:
-        return None
-    return Section("table-s4", "Table S.IV: all metrics", (TableBlock(table),))
-
-
-def probe_section(results):
-    """Show what the printed parameters give, over seeds."""
-    table = probe_table(results)
-    if not table.rows:
-        return None
-    text = (
-        "No tuning: RoBell-RVFL with the parameters of Table S.IV on the paper's split, with 100 "
-        "different random layers. If none of them reaches the printed accuracy, it was not made by "
-        "these equations with these parameters on these rows. Beside it stands a plain RVFL with "
-        "the same random layers and the same γ."
-    )
-    return Section("probe", "Printed parameters", (Paragraph(text), TableBlock(table)))
+def one_table_section(name, table):
+    """Return a section of one table; None where it has no rows."""
+    return WORDS.section(name, TableBlock(table)) if table.rows else None
 
 
 def noise_section(results, figures):
@@ -661,30 +527,16 @@ def noise_section(results, figures):
         }
         there = _printed_curves(curves, levels) if protocol == "paper" else None
         how = " Dashed: printed." if there else " Means over the repeats."
-        blocks.append(
-            figures.block(
-                f"noise_{protocol}",
-                plots.curve_panels(
-                    levels,
-                    named,
-                    "labels flipped in training (%)",
-                    "accuracy (%)",
-                    order=labels(MODELS),
-                    printed=there,
-                ),
-                f"Accuracy on clean test labels by the share of flipped training labels.{how}",
-                "Curves of accuracy against label noise, one panel a dataset",
-            )
+        figure = plots.curve_panels(
+            levels,
+            named,
+            "labels flipped in training (%)",
+            "accuracy (%)",
+            order=labels(MODELS),
+            printed=there,
         )
-    if not blocks:
-        return None
-    text = (
-        "The same share of the training labels of each class is flipped; a seed made from the "
-        "set's name decides which rows. Models are tuned on the noisy labels. The paper does not "
-        "say how its noise was made. Its overall averages, 78.41, 76.76 and 76.47, are not the "
-        "averages of its own cells, which are 76.26, 72.71 and 70.86."
-    )
-    return Section("noise", "Label noise (Table S.II)", (Paragraph(text), *blocks))
+        blocks.append(figures.block(f"noise_{protocol}", figure, *WORDS.figure("noise", how=how)))
+    return WORDS.section("noise", *blocks) if blocks else None
 
 
 def _printed_curves(curves, levels):
@@ -708,19 +560,13 @@ def sensitivity_section(results, figures):
         return None
     found = {name: found[name] for name in results.datasets("sensitivity", "paper")}
     seeds = sorted({len(surface.accuracy) for surface in found.values()})
-    text = (
-        "Test accuracy of RoBell-RVFL on the paper's split when the kernel width ξ and ρ vary and "
-        "all other parameters stay at the chosen ones: means over "
-        f"{' or '.join(map(str, seeds))} random layers, each tuned anew. The paper does not say "
-        "what it kept fixed, and shows these results as pictures only, without numbers."
-    )
-    blocks = [Paragraph(text), *_sensitivity_lines(found, figures)]
+    blocks = [*_sensitivity_lines(found, figures)]
     for name, surface in found.items():
         blocks += _sensitivity_surfaces(name, surface, figures)
     blocks.append(TableBlock(sensitivity_claims(results)))
     tuned = tuple(TableBlock(surface_table(*item)) for item in found.items())
-    title = "What tuning saw: cross-validated accuracy, the best over all other parameters"
-    return Section("sensitivity", "Sensitivity (S.3, S.4)", (*blocks, Details(title, tuned)))
+    folded = Details(WORDS.text("folded_surfaces"), tuned)
+    return WORDS.section("sensitivity", *blocks, folded, seeds=" or ".join(map(str, seeds)))
 
 
 def _sensitivity_lines(found, figures):
@@ -728,42 +574,27 @@ def _sensitivity_lines(found, figures):
     first, row = next(iter(found.values())), max(surface.row for surface in found.values())
     by_width = {name: surface.by_width.mean(axis=0) for name, surface in found.items()}
     by_rho = {name: surface.by_rho.mean(axis=0) for name, surface in found.items()}
-    limits = accuracy_limits([*by_width.values()], row)
-    yield figures.block(
-        "sensitivity_kernel_width",
-        plots.lines(
-            first.widths, by_width, "kernel width ξ", "accuracy (%)", log2=True, limits=limits
-        ),
-        "Figure S.3 (a): accuracy by ξ, all other parameters fixed at the chosen ones.",
-        "Lines of accuracy against the kernel width",
-    )
-    limits = accuracy_limits([*by_rho.values()], row)
-    yield figures.block(
-        "sensitivity_rho",
-        plots.lines(first.rhos, by_rho, "ρ", "accuracy (%)", limits=limits),
-        "Figure S.3 (b): accuracy by ρ, all other parameters fixed at the chosen ones.",
-        "Lines of accuracy against rho",
-    )
+    for name, x, lines, label, log2 in (
+        ("kernel_width", first.widths, by_width, "kernel width ξ", True),
+        ("rho", first.rhos, by_rho, "ρ", False),
+    ):
+        limits = accuracy_limits([*lines.values()], row)
+        figure = plots.lines(x, lines, label, "accuracy (%)", log2=log2, limits=limits)
+        yield figures.block(f"sensitivity_{name}", figure, *WORDS.figure(name))
 
 
 def _sensitivity_surfaces(name, surface, figures):
     """Yield Figure S.4 of one set as a heat map and as a surface."""
     values = surface.accuracy.mean(axis=0)
-    shown = (surface.widths, surface.rhos, values)
+    axes = (surface.widths, surface.rhos, values)
     looks = {"log2": True, "title": name, "limits": accuracy_limits(values, surface.row)}
-    stem = name.replace("-", "_")
-    yield figures.block(
-        f"heat_map_{stem}",
-        plots.heat_map(*shown, "kernel width ξ", "ρ", **looks),
-        f"Figure S.4, {literal(name)}: test accuracy (%) over ξ and ρ.",
-        f"Heat map of accuracy over kernel width and rho for {name}",
-    )
-    yield figures.block(
-        f"surface_{stem}",
-        plots.surface(*shown, "ξ", "ρ", "accuracy (%)", **looks),
-        f"The same as a surface, {literal(name)}.",
-        f"Surface of accuracy over kernel width and rho for {name}",
-    )
+    drawn = {
+        "heat_map": plots.heat_map(*axes, "kernel width ξ", "ρ", **looks),
+        "surface": plots.surface(*axes, "ξ", "ρ", "accuracy (%)", **looks),
+    }
+    for kind, figure in drawn.items():
+        words = WORDS.figure(kind, shown=literal(name), name=name)
+        yield figures.block(f"{kind}_{name.replace('-', '_')}", figure, *words)
 
 
 def repeated_section(results, figures):
@@ -775,13 +606,7 @@ def repeated_section(results, figures):
             blocks += _repeated_blocks(Comparison(results, "repeated", metric, score), figures)
         table = all_scores(results, "repeated", metric)
         blocks.append(Details(f"All metrics, tuned by {metric}", (TableBlock(table),)))
-    if not blocks:
-        return None
-    text = (
-        "Not the paper's protocol: several stratified splits of 70:30 in place of one, with seeds "
-        "from the names of set and repeat. This is the fairer comparison of the models."
-    )
-    return Section("repeated", "Repeated splits", (Paragraph(text), *blocks))
+    return WORDS.section("repeated", *blocks) if blocks else None
 
 
 def _repeated_blocks(comparison, figures):
@@ -815,34 +640,21 @@ def errata_section():
         for j in range(len(printed.MODELS))
     ]
     names = zip(labels(printed.MODELS), impossible, strict=True)
-    counts = ", ".join(f"{name} {count}" for name, count in names if count)
-    monk3 = printed.implied_counts("monk3")
-    needed = sign_threshold(len(DATASETS), "printed")
-    items = (
-        f"χ² is {test.chi2:.4f}, not {printed.FRIEDMAN['chi2']}, and F {test.f:.4f}, not "
-        f"{printed.FRIEDMAN['F']}: the paper computed them from rounded ranks. With ties "
-        f"corrected they are {test.chi2_ties:.4f} and {test.f_ties:.4f}. The conclusion stands.",
-        f"The printed threshold of the sign test, ω/2 + 1.96 √(ω/2), is {needed:.2f} for "
-        f"{len(DATASETS)} sets; the {printed.SIGN_THRESHOLD} that the paper uses comes from "
-        "ω/2 + 1.96 √ω/2.",
-        f"Table S.I has a cell of C-RVFL against itself, {list(printed.SELF_CELL)}.",
-        f"The overall averages of Table S.II are {', '.join(f'{m:.4f}' for m in means)}, not "
-        f"{', '.join(f'{m:.4f}' for m in printed.TABLE_S2_OVERALL)}.",
-        f"The row monk3 of Table S.IV belongs to another file: it implies {monk3.test_size} test "
-        f"rows and an accuracy of {monk3.accuracy:.2f} %, where Table I prints "
-        f"{printed.TABLE_I['monk3'][-1]:.2f} %.",
-        "These numbers of cells in Table I are not k/n for any whole k, n being the number of test "
-        f"rows, so they cannot be accuracies on one split: {counts}.",
-        "haberman and haberman_survival, iono and ionosphere, monk3 and monks_3 are the same rows. "
-        "checkerboard_Data is Australian credit. congressional_voting keeps only which votes are "
-        "missing. In monk1 and monk3 the attribute a6 was probably predicted in place of the "
-        "class.",
+    items = WORDS.text(
+        "errata",
+        test=test,
+        friedman=printed.FRIEDMAN,
+        needed=sign_threshold(len(DATASETS), "printed"),
+        n_sets=len(DATASETS),
+        sign_threshold=printed.SIGN_THRESHOLD,
+        self_cell=list(printed.SELF_CELL),
+        means=", ".join(f"{m:.4f}" for m in means),
+        printed_means=", ".join(f"{m:.4f}" for m in printed.TABLE_S2_OVERALL),
+        monk3=printed.implied_counts("monk3"),
+        monk3_printed=printed.TABLE_I["monk3"][-1],
+        counts=", ".join(f"{name} {count}" for name, count in names if count),
     )
-    text = (
-        "Computed from the printed tables alone. The full list, with the errata of the equations "
-        "and what was decided on each, is `docs/paper/errata.md`."
-    )
-    return Section("errata", "Errata of the print", (Bullets(items), Paragraph(text)))
+    return WORDS.section("errata", Bullets(tuple(items)))
 
 
 def datasets_section(results, run):
@@ -857,19 +669,13 @@ def datasets_section(results, run):
             rows.append((name, known.title, *size, about.get("source", ""), note))
         elif name in unavailable:
             rows.append((name, known.title, None, None, None, "none", unavailable[name]))
-    columns = ("Dataset", "What it is", "Rows", "Columns", "Minority", "From", "Note")
-    table = Table("datasets", "Datasets", columns, tuple(rows))
-    return Section("datasets", "Datasets", (TableBlock(table),))
+    return WORDS.section("datasets", TableBlock(WORDS.table("datasets", rows)))
 
 
 def how_section(results, run):
     """How to get these numbers again, and what they cost."""
     search, total = (sum(r["seconds"][key] for r in results.done) for key in ("search", "total"))
-    text = (
-        f"{len(results.done)} jobs, {total:.0f} s in all, {search:.0f} s of them in searches. "
-        "Every seed comes from the names of protocol, set, repeat and model, so the numbers depend "
-        "neither on the order of jobs nor on how many run at a time. "
-    )
+    text = WORDS.text("cost", n=len(results.done), total=total, search=search)
     blocks = [Code(run.get("command") or "robell reproduce")]
     blocks += [Paragraph((text + last_run(run)).strip()), *failed_blocks(results)]
-    return Section("how", "How to reproduce", tuple(blocks))
+    return WORDS.section("how", *blocks)
