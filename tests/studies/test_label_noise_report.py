@@ -14,7 +14,6 @@ from robell.comparison.peers import MODELS, OURS, TIME_REFERENCE, USUAL
 from robell.comparison.scores import METRICS
 from robell.comparison.store import Store
 from robell.comparison.study_page import (
-    Table,
     cell_table,
     dataset_table,
     every_score,
@@ -23,6 +22,7 @@ from robell.comparison.study_page import (
     write_report,
 )
 from robell.report.plots import COLOURS, _looks, curve_panels, named_curves
+from robell.report.tables import Table
 from robell.studies.label_noise.models import EVERY_MODEL
 from robell.studies.label_noise.page import (
     OUR_LABEL,
@@ -323,9 +323,7 @@ def test_missing_cells_are_never_the_best():
     rows = (("a", None), ("b", 0.5), ("c", float("nan")))
     table = Table("t", "T", ("Model", "F1"), rows, column_best=(None, "max"))
     assert table.best_cells() == {(1, 1)}
-    assert (
-        Table("t", "T", ("Model", "F1"), (), column_best=(None, "max")).best_cells() == set()
-    )
+    assert Table("t", "T", ("Model", "F1"), (), column_best=(None, "max")).best_cells() == set()
 
 
 def test_times_are_compared_over_the_jobs_all_models_have_finished(results):
