@@ -11,7 +11,7 @@ from robell._core.ridge import sweep
 from robell._core.ridge.solve import normal_equations, solve_ridge
 from robell._core.ridge.sweep import nested_ridge
 from robell.metrics import g_mean_score, sensitivity_score, specificity_score
-from robell.search.metrics import METRICS, doubtful_labels, doubtful_order
+from robell.search.scorers import METRICS, doubtful_labels, doubtful_order
 
 
 @given(seed=st.integers(0, 10_000), n_rows=st.integers(2, 40), levels=st.sampled_from([2, 5, 1000]))
@@ -22,15 +22,17 @@ def test_two_class_metrics_equal_scikit_learns_column_by_column(seed, n_rows, le
     scores = (rng.integers(-levels, levels + 1, (n_rows, 6)) / levels).astype(float)
     for k in range(6):
         predicted = (scores[:, k] > 0).astype(int)
-        for name, expected in {
-            "accuracy": sk.accuracy_score(codes, predicted),
-            "balanced_accuracy": sk.recall_score(codes, predicted, average="macro", labels=[0, 1]),
-            "g_mean": g_mean_score(codes, predicted),
-            "f1": sk.f1_score(codes, predicted, zero_division=0.0),
-            "roc_auc": sk.roc_auc_score(codes, scores[:, k]),
-            "average_precision": sk.average_precision_score(codes, scores[:, k]),
+        for metric, expected in {
+            sk.accuracy_score: sk.accuracy_score(codes, predicted),
+            sk.balanced_accuracy_score: sk.recall_score(
+                codes, predicted, average="macro", labels=[0, 1]
+            ),
+            g_mean_score: g_mean_score(codes, predicted),
+            sk.f1_score: sk.f1_score(codes, predicted, zero_division=0.0),
+            sk.roc_auc_score: sk.roc_auc_score(codes, scores[:, k]),
+            sk.average_precision_score: sk.average_precision_score(codes, scores[:, k]),
         }.items():
-            assert METRICS[name](codes, scores)[k] == expected, name  # to the last bit
+            assert METRICS[metric](codes, scores)[k] == expected, metric  # to the last bit
 
 
 @pytest.mark.parametrize("n_classes", [3, 11])
@@ -40,12 +42,12 @@ def test_multiclass_metrics(rng, n_classes):
     scores[np.arange(150), :, codes] += 1.0
     for k in range(40):
         predicted = scores[:, k].argmax(axis=1)
-        for name, expected in {
-            "accuracy": sk.accuracy_score(codes, predicted),
-            "balanced_accuracy": sk.balanced_accuracy_score(codes, predicted),
-            "g_mean": g_mean_score(codes, predicted),
+        for metric, expected in {
+            sk.accuracy_score: sk.accuracy_score(codes, predicted),
+            sk.balanced_accuracy_score: sk.balanced_accuracy_score(codes, predicted),
+            g_mean_score: g_mean_score(codes, predicted),
         }.items():
-            assert METRICS[name](codes, scores)[k] == expected, name
+            assert METRICS[metric](codes, scores)[k] == expected, metric
 
 
 def test_doubt_is_where_an_error_could_change_something():

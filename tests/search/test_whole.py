@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier, RVFLRegressor
-from robell.search import whole
+from robell.search import solutions
 
 GRID = {"C": [1e-3, 1.0, 1e5], "n_hidden": [3, 20], "activation": ["relu", "sin"]}
 
@@ -16,14 +16,14 @@ GRID = {"C": [1e-3, 1.0, 1e5], "n_hidden": [3, 20], "activation": ["relu", "sin"
 @pytest.fixture
 def solved(monkeypatch):
     """Return a list of what was made of every fold: whether rows were taken off."""
-    found, solve = [], whole.Whole.solve
+    found, solve = [], solutions.Whole.solve
 
     def watched(self, *arguments):
         answer = solve(self, *arguments)
         found.append(answer is not None)
         return answer
 
-    monkeypatch.setattr(whole.Whole, "solve", watched)
+    monkeypatch.setattr(solutions.Whole, "solve", watched)
     return found
 
 
@@ -70,7 +70,7 @@ def test_a_class_that_some_fold_does_not_know(solved):
 @pytest.mark.parametrize("hole", [slice(0, 300), slice(1000, 1700), slice(2700, 3000)])
 def test_rows_around_those_held_out(rng, hole):
     M = rng.normal(size=(3000, 100))  # three blocks
-    design = whole._without(M, hole)
+    design = solutions._without(M, hole)
     found = np.concatenate([block for _, block in design])
     np.testing.assert_array_equal(found, np.delete(M, hole, axis=0))
     assert design.n_rows == len(found)

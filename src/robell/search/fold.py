@@ -1,15 +1,15 @@
-"""One fold of a search: shared features, Gram matrices and factorisations, then scores.
+"""One fold of a search: what candidates share is made once, solved, and scored.
 
-A group of candidates has one design matrix, of its largest network; one Gram matrix for each
-setting of the row weights; and one factorisation for each C.
+Every group of candidates has its largest network made, its rows checked and its features computed;
+:mod:`robell.search.solutions` finds the output weights of all its candidates; here these are
+scored, and left to be fitted one by one where rounding could change a score.
 """
 
 from __future__ import annotations
 
 import time
-from functools import partial
 from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import config_context
@@ -24,20 +24,18 @@ from robell._core.ridge.twins import find_twins
 from robell._tools.pipelines import last_step
 from robell.models._estimator import BaseRVFLRegressor
 from robell.models._validation import draw_seed
-from robell.search.calibrations import Calibrations
 from robell.search.groups import NotShared, Unshared
-from robell.search.scorers import RowScorer
+from robell.search.scorers import RowScorer, TargetScorer
 from robell.search.solutions import (
+    Calibrations,
     Solved,
-    Where,
+    Systems,
     kept,
     reach,
     run_by_fit_too,
-    solutions_of,
-    total_weights,
+    solve,
+    whole_table,
 )
-from robell.search.targets import TargetScorer
-from robell.search.whole import whole_table
 
 SCORE_ELEMENTS = 1 << 22  # scores computed at a time
 BATCH_SCORES = 1 << 17  # so many, which stay in the cache, are worth the calls they take
@@ -58,52 +56,47 @@ class Found(NamedTuple):
     candidates: np.ndarray
     test: dict  # name -> values
     train: dict | None
-    fit_time: float  # of one candidate
-    score_time: float
+    fit_time: float = 0.0  # of one candidate
+    score_time: float = 0.0
 
 
 class FoldTask(NamedTuple):
     """What every fold needs to know."""
 
     base: BaseEstimator
-    X: object
-    y: object
+    X: Any
+    y: Any
     plan: dict
     fit_params: dict
     score_params: dict
     with_train: bool
-    device: object  # a torch device, or None for NumPy and LAPACK
-    features: object  # of all rows, by group, where folds have them in common
+    device: Any  # a torch device, or None for NumPy and LAPACK
+    tests: list  # the rows that each fold holds out
+    all_rows: dict  # features of all rows, by group, where folds have them in common
 
     def run(self, split, groups):
         """Yield what is found for each group and setting of one fold, and what is left."""
-        every = self._steps(split, groups)
-        if self.device is None:
-            for steps in every:
-                yield from _without_waiting(steps)
-            return
-        before = iter(())
-        for steps in every:
-            yield from _until_waiting(steps)  # its rows are ready, while the device works on others
-            yield from _without_waiting(before)
-            yield from _until_waiting(steps)  # its systems are on their way
-            before = steps
-        yield from _without_waiting(before)
-
-    def _steps(self, split, groups):
-        """Yield the steps of each group: what is found, and None where one could wait."""
         fold = None
 
-        def run_one(group):
+        def steps_of(group):
             nonlocal fold
             try:
                 if fold is None or fold.stage != group.stage:
-                    fold = _Fold(self, *split, group)
+                    fold = _Fold(self, split[0], split[1], group)
                 yield from fold.sweep(group)
             except NotShared as reason:
                 yield Unshared(group.candidate.ravel(), str(reason))
 
-        return map(run_one, groups)
+        before = iter(())
+        for group in groups:
+            steps = steps_of(group)
+            if self.device is not None:
+                yield from _until_waiting(steps)  # rows are ready while the device works on others
+                yield from (found for found in before if found is not None)
+                yield from _until_waiting(steps)  # its systems are on their way
+                before, steps = steps, iter(())
+            yield from (found for found in steps if found is not None)
+        yield from (found for found in before if found is not None)
 
 
 def _until_waiting(steps):
@@ -112,11 +105,6 @@ def _until_waiting(steps):
         if found is None:
             return
         yield found
-
-
-def _without_waiting(steps):
-    """Yield all that is found."""
-    return (found for found in steps if found is not None)
 
 
 def run_fold(task, index, split, groups, config):
@@ -129,7 +117,7 @@ class _Fold:
     """Training and test rows of one fold behind the pipeline's first steps."""
 
     def __init__(self, task, train, test, group):
-        self.task, self.stage, self.rows = task, group.stage, (train, test)
+        self.task, self.stage, self.split = task, group.stage, (train, test)
         start = time.perf_counter()
         with run_by_fit_too():
             model = clone(task.base)
@@ -145,14 +133,14 @@ class _Fold:
                 # Scored rows are transformed again: that may be rounded otherwise than in the fit.
                 if task.with_train:
                     X_train = first.transform(given)
+        y = np.asarray(y)
         params = _check_method_params(task.X, params=task.fit_params, indices=train)
-        self.sample_weight = next(iter(params.values()), None)
-        self.train_params, self.test_params = (
-            _check_method_params(task.X, params=task.score_params, indices=rows)
-            for rows in (train, test)
-        )
-        self.X, self.y, self.X_test, self.y_test = X, np.asarray(y), X_test, np.asarray(y_test)
-        self.X_train = X_train  # as it is scored, where that is asked for
+        self.given = X, y, next(iter(params.values()), None)  # with sample weights
+        parts = [(X_test, np.asarray(y_test), test), (X_train, y, train)]
+        self.scored = [
+            (X, y, _check_method_params(task.X, params=task.score_params, indices=rows))
+            for X, y, rows in parts[: 1 + task.with_train]
+        ]
         self.last = last_step(model)
         self.statistics = {}  # of the kernel, shared by all groups
         self.prepared, self.checked = {}, {}  # checked rows, by what they depend on
@@ -165,35 +153,43 @@ class _Fold:
         None is yielded where all is ready for the solutions, and where these are on their way.
         """
         start = time.perf_counter()
-        largest = int(group.nested.max())
+        task, largest = self.task, int(group.nested.max())
         with run_by_fit_too():
             model, prepared, T = self._largest_network(group, largest)
-            whole = whole_table(self.task, model, prepared, T, group, *self.rows)
-            design = kept(model._design(prepared.rows.X)) if whole is None else whole.design()
+            X = prepared.rows.X
+            whole = whole_table(task, model, prepared, T, group, *self.split)
+            design = kept(model._design(X)) if whole is None else whole.design()
         widths = design.n_columns - model._columns_per_node * (largest - group.nested)
-        tables = self._tables(model, whole, group, design)
-        calibrate = self._calibrated(model, prepared, group, widths)
+        centre = None
+        if isinstance(model, BaseRVFLRegressor):
+            centre = sum(M.sum(axis=0) for _, M in design) / design.n_rows
+        tables = []
+        for rows in self.scored:
+            M = whole.test if whole is not None and not tables else None
+            tables.append(_ScoredTable(self, model, group, centre, rows, M, not tables))
         each = group.candidate[0].size
         n_scored = max(1, *(table.rows.n_rows for table in tables))
         step = max(1, BATCH_SCORES // (n_scored * each * T.shape[1]))
-        where = Where(self.statistics, self.task.device, step, whole)
-        sweep = solutions_of(model)(model, prepared, design, T, group, widths, where)
-        noise = _noise(prepared.rows.X, tables, whole)
-        if getattr(model, "normalize", False):
-            noise *= _magnified(prepared.rows.X)
+        systems = Systems(
+            model, prepared, design, T, group, widths, self.statistics, task.device, step, whole
+        )
+        calibrations = None
+        if any(plan.depends_on == "probabilities" for plan in task.plan.values()):
+            calibrations = Calibrations(systems)
+        noise = _noise(model, X, tables, whole)
         elapsed = (self.setup_time + time.perf_counter() - start) / group.candidate.size
         self.setup_time = 0.0
         yield None
         start = time.perf_counter()
-        for solved in sweep:
+        for solved in solve(systems):
             if solved is None:
                 yield None
                 continue
             fitted = time.perf_counter()
             here = group.candidate[solved.places].reshape(len(solved.places), each)
-            found_by, least = calibrate(solved)
-            is_tall = _is_tall(solved, prepared.rows.X, widths)
-            found = _score_solved(solved, here, is_tall, noise, tables, found_by, least)
+            calibrated = None if calibrations is None else calibrations.of(solved)
+            error = noise * _relative_error(solved, X, widths)
+            found = _score_solved(solved, here, error, tables, calibrated)
             spent = (time.perf_counter() - fitted) / here.size
             fit_time = elapsed + (fitted - start) / here.size
             for some in found:
@@ -203,13 +199,33 @@ class _Fold:
             start = time.perf_counter()
 
     def _largest_network(self, group, largest):
-        """Return a group's largest network, its checked rows and their targets."""
-        model = clone(self.last)
-        largest_network = {model._nested_parameter: largest}
-        model.set_params(**(clone(group.others, safe=False) | largest_network))
-        prepared = self._prepare(model, group)
-        self._require_no_near_twins(model, prepared.rows.X, group)
-        T = prepared.T
+        """Return a group's largest network, its checked rows and their targets.
+
+        Rows are checked once for groups with the same ones.
+        """
+        model, key = clone(self.last), group.rows_key
+        others = clone(group.others, safe=False)
+        model.set_params(**(others | {model._nested_parameter: largest}))
+        if key is None:
+            del model.C  # which varies: a slot that asks for it cannot be shared
+            prepared = model._prepare(*self.given)
+        else:
+            if key not in self.prepared:
+                before = set(vars(model))
+                prepared = model._prepare_rows(*self.given)
+                learnt = {name: value for name, value in vars(model).items() if name not in before}
+                self.prepared[key] = prepared, learnt
+            prepared, learnt = self.prepared[key]
+            vars(model).update(learnt)
+            model._fit_features(prepared.rows, draw_seed(model.random_state))
+        X, T = prepared.rows.X, prepared.T
+        if model._leaves_out():
+            if key is None or key not in self.near_twins:
+                twins = find_twins(X)
+                near = twins is not None and bool((X[twins.first][twins.group] != X).any())
+                self.near_twins[key] = near
+            if self.near_twins[key]:
+                raise NotShared("rows that are equal up to rounding are merged in every fit")
         if is_tensor(T):
             raise NotShared("tensors are fitted where they are")
         if not isinstance(model, BaseRVFLRegressor) and len(model.classes_) == 2:
@@ -217,188 +233,101 @@ class _Fold:
             T = T[:, 1:] - T[:, :1]
         return model, prepared, T
 
-    def _require_no_near_twins(self, model, X, group):
-        """Refuse rows that a fit which leaves rows out merges although they are not quite equal."""
-        if not model._leaves_out():
-            return
-        key = group.rows_key
-        if key is None or key not in self.near_twins:
-            twins = find_twins(X)
-            near = twins is not None and bool((X[twins.first][twins.group] != X).any())
-            self.near_twins[key] = near
-        if self.near_twins[key]:
-            raise NotShared("rows that are equal up to rounding are merged in every fit")
-
-    def _prepare(self, model, group):
-        """Let a model check its rows, once for groups with the same ones, and make its layer."""
-        rows = (self.X, self.y, self.sample_weight)
-        if group.rows_key is None:
-            del model.C  # which varies: a slot that asks for it cannot be shared
-            return model._prepare(*rows)
-        if group.rows_key not in self.prepared:
-            before = set(vars(model))
-            prepared = model._prepare_rows(*rows)
-            learnt = {name: value for name, value in vars(model).items() if name not in before}
-            self.prepared[group.rows_key] = prepared, learnt
-        prepared, learnt = self.prepared[group.rows_key]
-        vars(model).update(learnt)
-        model._fit_features(prepared.rows, draw_seed(model.random_state))
-        return prepared
-
-    def _tables(self, model, whole, group, design):
-        """Return the rows to be scored: of the test part, then of the training part if asked.
-
-        ``design`` is that of the rows to be fitted to.
-        """
-        test = None if whole is None else whole.test
-        scored = [(self.X_test, self.y_test, self.test_params, test)]
-        if self.task.with_train:
-            scored.append((self.X_train, self.y, self.train_params))
-        check, centre = partial(self._check_new, model, group), None
-        if isinstance(model, BaseRVFLRegressor):
-            centre = sum(M.sum(axis=0) for _, M in design) / design.n_rows
-        tables = [_ScoredTable(self.task.plan, model, check, centre, *rows) for rows in scored]
-        for of_training in tables[1:]:
-            of_training.scorer.are_ranked = False
-        return tables
-
-    def _check_new(self, model, group, X):
+    def check(self, model, group, X):
         """Let a model check rows to be scored, once for groups with the same ones."""
         key = group.rows_key, id(X)  # the fold keeps X
         if group.rows_key is None or key not in self.checked:
             self.checked[key] = model._validate_new(X)
         return self.checked[key]
 
-    def _calibrated(self, model, prepared, group, widths):
-        """Return what gives the calibrations of settings, and the pivot they can be trusted from.
 
-        None, and any pivot, where no scorer asks for probabilities.
-        """
-        if all(plan.depends_on != "probabilities" for plan in self.task.plan.values()):
-            return lambda solved: (None, 0.0)
-        found = Calibrations(model, prepared, 1.0 / (group.C * model._C_factor), widths)
-
-        def under(solved):
-            # Of equal weights those of one setting are enough.
-            _, first = np.unique(solved.member, return_index=True)
-            settings = [group.settings[place] for place in solved.places[first]]
-            totals = total_weights(model, prepared, settings, self.statistics)
-            return [one for total in totals for one in found.under(total)], TRUSTED_PIVOT
-
-        return under
+# -- how far rounding may have changed output weights ---------------------------------------------
 
 
-def _noise(X, tables, whole):
+def _noise(model, X, tables, whole):
     """Return how much larger than usual the rounding of sums may be.
 
     Features of one network and of a larger one differ by the rounding of their products, and sums
-    over more rows by more; differences of sums by twice that.
+    over more rows by more; differences of sums by twice that. That of columns is larger once they
+    have a deviation of 1.
     """
-    largest = max(1.0, np.sqrt(len(X)) / 10.0)
+    noise = max(1.0, np.sqrt(len(X)) / 10.0)
     if whole is not None:
-        return 2.0 * largest * whole.all.reach
-    return largest * max(reach(rows) for rows in (X, *(table.X for table in tables)))
+        noise = 2.0 * noise * whole.all.reach
+    else:
+        noise *= max(reach(rows) for rows in (X, *(table.X for table in tables)))
+    if getattr(model, "normalize", False):
+        spread, largest = X.std(axis=0), np.abs(X).max(axis=0)
+        varies = spread > 0.0
+        noise *= max(1.0, float((largest[varies] / spread[varies]).max(initial=0.0)) / 8.0)
+    return noise
 
 
-def _magnified(X):
-    """Return how much larger the rounding of columns is once they have a deviation of 1."""
-    spread, largest = X.std(axis=0), np.abs(X).max(axis=0)
-    varies = spread > 0.0
-    return max(1.0, float((largest[varies] / spread[varies]).max(initial=0.0)) / 8.0)
-
-
-def _relative_error(pivot, is_tall):
+def _relative_error(solved, X, widths):
     """Return how far output weights may be from those of a single fit, relative to their size."""
+    pivot, is_tall = solved.trust, np.zeros(len(widths), bool)
+    if solved.n_rows >= len(X) and (pivot < WEAK_PIVOT).any():
+        # Whether a single fit has as many different rows as columns. They are looked for among the
+        # first, four times as many as columns.
+        some = X[: 4 * int(widths.max())]
+        twins = find_twins(some)
+        is_tall = widths <= len(some if twins is None else twins.first)
     plain = ROUNDING / np.maximum(pivot, EPS)
     wide = np.where(pivot < WEAK_PIVOT, plain, REFINED)
     return np.minimum(plain, np.where(is_tall, np.maximum(REFINED, plain * plain), wide))
 
 
-def _is_tall(solved, X, widths):
-    """Say of each width whether a single fit has as many different rows; False where it is all one.
-
-    They are looked for among the first, four times as many as columns.
-    """
-    if solved.n_rows < len(X) or not (solved.trust < WEAK_PIVOT).any():
-        return np.zeros(len(widths), bool)
-    some = X[: 4 * int(widths.max())]
-    twins = find_twins(some)
-    return widths <= len(some if twins is None else twins.first)
+# -- scores ------------------------------------------------------------------------------------
 
 
-def _score_solved(solved, here, is_tall, noise, tables, calibrations, least):
+def _score_solved(solved, here, error, tables, calibrations):
     """Return the scores of candidates that are certain, and why the others' are not known.
 
-    ``here`` are the candidates' numbers, a row a setting; ``is_tall`` says of each width whether a
-    single fit has as many rows as columns; ``least`` is the pivot from which
-    ``calibrations``, one a distinct candidate, can be trusted.
+    ``here`` are the candidates' numbers, a row a setting; ``error`` is that of the output weights,
+    as ``solved.trust``; ``calibrations`` are one a distinct candidate, or None.
     """
-    P, n, *_, K = solved.beta.shape
-    trust, columns = solved.trust.ravel(), solved.beta.reshape(P, -1, K)
-    error = _relative_error(solved.trust, is_tall).ravel() * noise
-    is_solved, each = trust > least, here.shape[1]
-    if calibrations is not None:
-        is_solved &= [calibration is not None for calibration in calibrations]
     try:
-        verdict = _score(columns, error, is_solved, tables, calibrations)
+        return _score(solved, here, error, tables, calibrations)
     except NotShared as reason:
+        n, each = len(solved.trust), here.shape[1]
         if n == 1:
             return [Unshared(here.ravel(), str(reason))]
         found = []
         for k in range(n):  # what concerns one setting leaves the others alone
-            mine = solved.member == k
-            one = Solved(
-                solved.beta[:, k : k + 1],
-                solved.trust[k : k + 1],
-                solved.places[mine],
-                np.zeros(mine.sum(), np.intp),
-            )
+            mine, only = solved.member == k, slice(k, k + 1)
+            member = np.zeros(mine.sum(), np.intp)
+            one = Solved(solved.beta[:, only], solved.trust[only], solved.places[mine], member)
             some = calibrations and calibrations[k * each : (k + 1) * each]
-            found += _score_solved(one, here[mine], is_tall, noise, tables, some, least)
+            found += _score_solved(one, here[mine], error[only], tables, some)
         return found
-    return _report(verdict, here, solved.member)
 
 
-class _Verdict(NamedTuple):
-    """What is known of candidates whose row weights are distinct."""
-
-    is_solved: np.ndarray
-    is_doubtful: np.ndarray
-    values: list  # of every table, name -> values, of those that are solved and not in doubt
-
-
-def _score(columns, error, is_solved, tables, calibrations):
-    """Score the candidates that are solved."""
-    if not is_solved.any():
-        return _Verdict(is_solved, np.zeros(len(is_solved), bool), [])
+def _score(solved, here, error, tables, calibrations):
+    P, *_, K = solved.beta.shape
+    columns, error = solved.beta.reshape(P, -1, K), error.ravel()
+    is_solved = solved.trust.ravel() > (0.0 if calibrations is None else TRUSTED_PIVOT)
+    if calibrations is not None:
+        is_solved &= [calibration is not None for calibration in calibrations]
+    is_certain, scores = is_solved.copy(), []
+    if is_solved.any():
+        if not is_solved.all():
+            columns, error = columns[:, beside(is_solved, columns)], error[is_solved]
+            calibrations = calibrations and list(compress(calibrations, is_solved))
+        results = [table.score(columns, error, calibrations) for table in tables]
+        is_certain[is_solved] = ~np.any([doubts for _, doubts in results], axis=0)
+        scores = [values for values, _ in results]
+    each, found = here.shape[1], []
+    of = (solved.member[:, None] * each + np.arange(each)).ravel()  # the distinct one each is
+    here, certain, doubtful = here.ravel(), is_certain[of], (is_solved & ~is_certain)[of]
     if not is_solved.all():
-        columns, error = columns[:, beside(is_solved, columns)], error[is_solved]
-        if calibrations is not None:
-            calibrations = list(compress(calibrations, is_solved))
-    found = [table.score(columns, error, calibrations) for table in tables]
-    is_doubtful = np.zeros(len(is_solved), bool)
-    is_doubtful[is_solved] = np.any([doubts for _, doubts in found], axis=0)
-    certain = ~is_doubtful[is_solved]
-    kept_values = [{name: v[certain] for name, v in values.items()} for values, _ in found]
-    return _Verdict(is_solved, is_doubtful, kept_values)
-
-
-def _report(verdict, here, member):
-    """Return what is known of candidates, given what is known of the distinct ones."""
-    each = here.shape[1]
-    of = (member[:, None] * each + np.arange(each)).ravel()  # which of the distinct ones each is
-    here, found = here.ravel(), []
-    is_solved, is_doubtful = verdict.is_solved[of], verdict.is_doubtful[of]
-    if not is_solved.all():
-        found.append(Unshared(here[~is_solved], "the system is singular to working precision"))
-    if is_doubtful.any():
-        found.append(Unshared(here[is_doubtful], "a score within rounding of another one decides"))
-    certain = is_solved & ~is_doubtful
+        unsolved = here[~is_solved[of]]
+        found.append(Unshared(unsolved, "the system is singular to working precision"))
+    if doubtful.any():
+        found.append(Unshared(here[doubtful], "a score within rounding of another one decides"))
     if certain.any():
-        row = np.cumsum(verdict.is_solved & ~verdict.is_doubtful) - 1
-        row = row[of[certain]]
-        scores = [{name: v[row] for name, v in values.items()} for values in verdict.values]
-        found.append(Found(here[certain], scores[0], scores[1] if scores[1:] else None, 0.0, 0.0))
+        place = (np.cumsum(is_solved) - 1)[of[certain]]
+        scores = [{name: value[place] for name, value in values.items()} for values in scores]
+        found.append(Found(here[certain], scores[0], scores[1] if scores[1:] else None))
     return found
 
 
@@ -406,19 +335,23 @@ class _ScoredTable:
     """Rows to be scored for many output weights at once.
 
     ``centre`` is the mean row of a regressor's design, None for classifiers: a free constant takes
-    the means off, so that errors of output weights count times a row's distance from it.
+    the means off, so that errors of output weights count times a row's distance from it. ``M`` is
+    the design of the rows where it is known.
     """
 
-    def __init__(self, plan, model, check, centre, X, y, params, M=None):
+    def __init__(self, fold, model, group, centre, rows, M, are_ranked):
+        X, *_ = rows
         self.centre = centre
-        scorer = TargetScorer if isinstance(model, BaseRVFLRegressor) else RowScorer
-        self.scorer = scorer(plan, model, X, y, params)
+        if centre is None:
+            self.scorer = RowScorer(fold.task.plan, model.classes_, *rows)
+        else:
+            self.scorer = TargetScorer(fold.task.plan, *rows, are_ranked)
         with run_by_fit_too():
             if M is None:
-                self.X = check(X)
+                self.X = fold.check(model, group, X)
                 self.rows = kept(model._design(self.X))
             else:
-                self.rows = RowBlocks(lambda some: M[some], *M.shape)
+                self.rows = RowBlocks(lambda some: M[some], len(M), M.shape[1])
             norms = [_row_norms(M if centre is None else M - centre) for _, M in self.rows]
             self.size, self.lost = np.concatenate(norms), None
             if centre is not None:
@@ -453,10 +386,9 @@ class _ScoredTable:
 
     def _scores(self, block):
         """Return the scores of every row, (n, candidates, K), where the output weights are."""
-        flat = block.reshape(len(block), -1)
+        flat, xp = block.reshape(len(block), -1), namespace(block)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             parts = [times_few_columns(beside(M, block), flat).real for _, M in self.rows]
-            xp = namespace(block)
             scores = parts[0] if len(parts) == 1 else xp.concatenate(parts)
             total = scores.ravel() @ scores.ravel()
         # The sum of squares is quick, and finite most often.

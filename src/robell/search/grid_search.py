@@ -12,13 +12,19 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.model_selection._search import _yield_masked_array_for_each_param
 from sklearn.model_selection._validation import (
     _fit_and_score,
     _insert_error_scores,
@@ -34,21 +40,15 @@ from robell._tools.threads import limit_blas
 from robell.models._estimator import BaseRVFLRegressor
 from robell.models._validation import one_line_errors
 from robell.search.fold import FoldTask, run_fold
-from robell.search.groups import (
-    NotShared,
-    Unshared,
-    group_candidates,
-    list_candidates,
-)
-from robell.search.result_table import ResultTable
+from robell.search.groups import NotShared, Unshared, group_candidates, list_candidates
 from robell.search.scorers import plan_scores
-from robell.search.whole import FoldFeatures
 
 # Up to this many rows, one BLAS thread is faster than two: matrices are small, and many.
 SMALL_ROWS = 20_000
 PARTS_A_WORKER = 4  # of the work, where several share it
 # Seconds for which this process fits what is left: others take as long to start.
 ALONE_SECONDS = 1.0
+TIE = 1e-9  # scores that depend on more than labels and order are known to this, relatively
 
 
 class RVFLGridSearchCV(GridSearchCV):
@@ -130,19 +130,19 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: Any,
+        param_grid: Any,
         *,
-        scoring=None,
-        n_jobs=None,
-        refit=True,
-        cv=None,
-        verbose=0,
-        pre_dispatch="2*n_jobs",
-        error_score=np.nan,
-        return_train_score=False,
-        device="cpu",
-    ):
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: bool | str | Callable[..., Any] = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        device: str = "cpu",
+    ) -> None:
         super().__init__(
             estimator=estimator,
             param_grid=param_grid,
@@ -158,7 +158,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         self.device = device
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, **params):
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> Self:
         """Run fit with all sets of parameters.
 
         Parameters
@@ -206,7 +206,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 f"Fitting {len(splits)} folds for each of {len(candidates)} candidates, "
                 f"totalling {len(candidates) * len(splits)} fits"
             )
-        table = ResultTable(len(candidates), len(splits), self.return_train_score)
+        table = _ResultTable(len(candidates), len(splits), self.return_train_score)
         slow = self._evaluate(X, y, candidates, splits, scorers, routed, table, device)
         if slow is not None:  # nothing was shared: scikit-learn's own formatting
             if callable(self.scoring):
@@ -216,15 +216,61 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         else:
             results = table.results(candidates, self.param_grid)
             first = table.first()
-        return self._finish(X, y, first, results, scorers, refit_metric, routed)
+        # Choose, refit and store as GridSearchCV does.
+        self.multimetric_ = isinstance(first, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(first)
+            refit_metric = self.refit
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
+            if not callable(self.refit):
+                self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
+            self.best_params_ = results["params"][self.best_index_]
+        if self.refit:
+            best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+            start = time.time()
+            best.fit(X, *([] if y is None else [y]), **routed.estimator.fit)
+            self.refit_time_ = time.time() - start
+            self.best_estimator_ = best
+            if hasattr(best, "feature_names_in_"):
+                self.feature_names_in_ = best.feature_names_in_
+        self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        self.cv_results_ = results
+        return self
 
     def _evaluate(self, X, y, candidates, splits, scorers, routed, table, device):
         """Fill in the table; or return scikit-learn's records, where all is fitted one by one."""
         base = clone(self.estimator)
-        plan, groups = self._plan(base, y, scorers, routed, table)
-        params = (routed.estimator.fit, routed.scorer.score)
-        shared = FoldFeatures(splits)
-        task = FoldTask(base, X, y, plan, *params, self.return_train_score, device, shared)
+        plan: dict[str, Any] = {}
+        groups: list[Any] = []
+        try:
+            of_targets = isinstance(last_step(base), BaseRVFLRegressor)
+            if np.ndim(y) not in ((1, 2) if of_targets else (1,)):
+                raise NotShared("y is not one column of labels")
+            plan = plan_scores(scorers, routed.scorer.score, of_targets)
+            groups, unshared = group_candidates(base, self.param_grid, routed.estimator.fit)
+        except NotShared as reason:
+            plan, unshared = {}, [Unshared(slice(None), str(reason))]
+        for some in unshared:
+            table.leave(slice(None), some)
+        if surprises := sorted({some.reason for some in unshared if some.surprising}):
+            warnings.warn(
+                f"RVFLGridSearchCV fits candidates one by one: {'; '.join(surprises)}",
+                stacklevel=4,
+            )
+        fit_params, tests = routed.estimator.fit, [test for _, test in splits]
+        task = FoldTask(
+            base,
+            X,
+            y,
+            plan,
+            fit_params,
+            routed.scorer.score,
+            self.return_train_score,
+            device,
+            tests,
+            {},
+        )
         with Progress(table.missing.size, "search") as progress:
             for split, found in self._run_shared(task, groups, splits):
                 if isinstance(found, Unshared):
@@ -241,42 +287,20 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 missing = np.argwhere(table.missing).tolist()
                 if not missing:
                     break
-                found = self._run_one_by_one(
-                    X, y, base, candidates, splits, missing, scorers, routed, progress
-                )
-                slow += found
+                records = self._run_one_by_one(task, candidates, splits, missing, scorers, progress)
+                slow += records
                 if len(missing) == table.missing.size:
                     table.fitted[:] = True
                     break
-                for (candidate, split), record in zip(missing, found, strict=True):
+                for (candidate, split), record in zip(missing, records, strict=True):
                     table.store_record(candidate, split, record)
         self.n_shared_ = int((~table.fitted).sum())
-        self.not_shared_ = table.not_shared()
+        # Reason -> number of scores that it concerns.
+        self.not_shared_ = dict(Counter(table.reason[table.fitted].tolist()))
         if any(record["fit_error"] is not None for record in slow):
             done = [{"fit_error": None}] * self.n_shared_
             _warn_or_raise_about_fit_failures(done + slow, self.error_score)
         return slow if table.missing.any() else None
-
-    def _plan(self, base, y, scorers, routed, table):
-        """Return the scorers' plan and the groups of candidates; the table learns what is left."""
-        try:
-            of_targets = isinstance(last_step(base), BaseRVFLRegressor)
-            if np.ndim(y) not in ((1, 2) if of_targets else (1,)):
-                raise NotShared("y is not one column of labels")
-            plan = plan_scores(scorers, routed.scorer.score, of_targets)
-            groups, unshared = group_candidates(base, self.param_grid, routed.estimator.fit)
-        except NotShared as reason:
-            everything = Unshared(slice(None), str(reason))
-            plan, groups, unshared = {}, [], [everything]
-        for some in unshared:
-            table.leave(slice(None), some)
-        surprises = sorted({some.reason for some in unshared if some.surprising})
-        if surprises:
-            warnings.warn(
-                f"RVFLGridSearchCV fits candidates one by one: {'; '.join(surprises)}",
-                stacklevel=5,
-            )
-        return plan, groups
 
     def _run_shared(self, task, groups, splits):
         """Yield what each fold finds, or leaves to be fitted one by one, as it is found."""
@@ -305,12 +329,15 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 for found in all_found:
                     yield split, found
 
-    def _run_one_by_one(self, X, y, base, candidates, splits, missing, scorers, routed, progress):
-        """Let scikit-learn fit and score what is missing; return its records."""
+    def _run_one_by_one(self, task, candidates, splits, missing, scorers, progress):
+        """Let scikit-learn fit and score what is missing; return its records.
+
+        This process works alone for a while, and then workers do the rest.
+        """
         settings = {
             "scorer": scorers,
-            "fit_params": routed.estimator.fit,
-            "score_params": routed.scorer.score,
+            "fit_params": task.fit_params,
+            "score_params": task.score_params,
             "return_train_score": self.return_train_score,
             "return_n_test_samples": True,
             "return_times": True,
@@ -322,9 +349,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             settings["caller"] = self
         tasks = (
             delayed(_fit_and_score)(
-                clone(base),
-                X,
-                y,
+                clone(task.base),
+                task.X,
+                task.y,
                 train=splits[s][0],
                 test=splits[s][1],
                 parameters=candidates[c],
@@ -334,47 +361,123 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             )
             for c, s in missing
         )
-        finished = []
-        few = ALONE_SECONDS if len(missing) < len(candidates) * len(splits) else 0.0
-        for record in self._run_tasks(tasks, len(missing), few):
-            finished.append(record)
-            progress.advance()
-        return finished
-
-    def _run_tasks(self, tasks, n_tasks, few):
-        """Yield what tasks return, in order: here for a few seconds, and then by workers."""
-        start, alone = time.perf_counter(), 0
-        while alone < n_tasks and time.perf_counter() - start < few:
+        start, records = time.perf_counter(), []
+        alone = ALONE_SECONDS if len(missing) < len(candidates) * len(splits) else 0.0
+        while len(records) < len(missing) and time.perf_counter() - start < alone:
             function, arguments, named = next(tasks)
-            yield function(*arguments, **named)
-            alone += 1
-        if alone < n_tasks:
+            records.append(function(*arguments, **named))
+            progress.advance()
+        if len(records) < len(missing):
             parallel = Parallel(self.n_jobs, pre_dispatch=self.pre_dispatch, return_as="generator")
-            yield from parallel(tasks)
+            for record in parallel(tasks):
+                records.append(record)
+                progress.advance()
+        return records
 
-    def _finish(self, X, y, first, results, scorers, refit_metric, routed):
-        """Choose, refit and store as GridSearchCV does."""
-        self.multimetric_ = isinstance(first, dict)
-        if callable(self.scoring) and self.multimetric_:
-            self._check_refit_for_multimetric(first)
-            refit_metric = self.refit
-        if self.refit or not self.multimetric_:
-            self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
-            if not callable(self.refit):
-                self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
-            self.best_params_ = results["params"][self.best_index_]
-        if self.refit:
-            self.best_estimator_ = clone(self.estimator).set_params(
-                **clone(self.best_params_, safe=False)
+
+class _ResultTable:
+    """Scores and times of every candidate and fold, and cv_results_ made from them."""
+
+    def __init__(self, n_candidates, n_splits, with_train):
+        self.shape = (n_candidates, n_splits)
+        self.missing = np.ones(self.shape, bool)
+        self.fitted = np.zeros(self.shape, bool)  # one by one, by scikit-learn
+        self.reason = np.full(self.shape, "", dtype=object)  # why a score is not shared
+        self.times = {name: np.zeros(self.shape) for name in ("fit_time", "score_time")}
+        self.scores = {}  # "test_score", "train_score", or one of each a metric
+        self.with_train = with_train
+        self.multimetric = False
+
+    def _column(self, kind, name):
+        key = f"{kind}_{name}"
+        if key not in self.scores:
+            self.scores[key] = np.full(self.shape, np.nan)
+        return self.scores[key]
+
+    def store(self, split, found):
+        """Take in what a fold found for some candidates."""
+        self.multimetric = set(found.test) != {"score"}
+        for kind, values in (("test", found.test), ("train", found.train or {})):
+            for name, value in values.items():
+                self._column(kind, name)[found.candidates, split] = value
+        self.times["fit_time"][found.candidates, split] = found.fit_time
+        self.times["score_time"][found.candidates, split] = found.score_time
+        self.missing[found.candidates, split] = False
+
+    def leave(self, splits, unshared):
+        """Take in why some candidates are to be fitted one by one in some folds."""
+        self.reason[unshared.candidates, splits] = unshared.reason
+
+    def leave_ties(self, names):
+        """Leave candidates to scikit-learn whose mean is another's within rounding."""
+        is_whole = ~self.missing.any(axis=1)
+        for name in names:
+            means = np.where(is_whole, self._column("test", name).mean(axis=1), np.nan)
+            order = np.argsort(means)  # NaN last, which is near nothing
+            near = np.diff(means[order]) <= TIE * np.abs(means[order][1:])
+            tied = np.zeros(self.shape, bool)
+            tied[order[1:][near]] = tied[order[:-1][near]] = True
+            tied &= ~self.fitted & is_whole[:, None]
+            self.reason[tied] = "the mean score is another's within rounding"
+            self.missing |= tied
+
+    def store_record(self, candidate, split, record):
+        """Take in one of scikit-learn's records."""
+        self.missing[candidate, split], self.fitted[candidate, split] = False, True
+        for kind in ("test", "train")[: 1 + self.with_train]:
+            values = record[f"{kind}_scores"]
+            for name, value in (values if self.multimetric else {"score": values}).items():
+                self._column(kind, name)[candidate, split] = value
+        for name, values in self.times.items():
+            values[candidate, split] = record[name]
+
+    def first(self):
+        """Return the first candidate's test scores as scikit-learn records them."""
+        names = [name.removeprefix("test_") for name in self.scores if name.startswith("test_")]
+        values = {name: float(self.scores[f"test_{name}"][0, 0]) for name in names}
+        return values if self.multimetric else values["score"]
+
+    def results(self, candidates, param_grid):
+        """Return cv_results_, in scikit-learn's order and types."""
+        results = {}
+        for name, values in self.times.items():
+            results[f"mean_{name}"] = values.mean(axis=1)
+            results[f"std_{name}"] = values.std(axis=1)
+        if isinstance(param_grid, Mapping):
+            # Every column repeats its short list of values, so its types are found on that.
+            names = sorted(param_grid)
+            shape = [len(param_grid[name]) for name in names]
+            places = np.indices(shape).reshape(len(shape), len(candidates))
+            for name, place in zip(names, places, strict=True):
+                values = [{name: value} for value in param_grid[name]]
+                ((key, column),) = _yield_masked_array_for_each_param(values)
+                results[key] = column[place]
+        else:
+            results |= _yield_masked_array_for_each_param(candidates)
+        results["params"] = candidates
+        tests = [name for name in self.scores if name.startswith("test_")]
+        for name in tests:
+            results |= self._statistics(name, rank=True)
+            if self.with_train:
+                results |= self._statistics(name.replace("test_", "train_", 1), rank=False)
+        return results
+
+    def _statistics(self, name, rank):
+        values = self.scores[name]
+        found = {f"split{k}_{name}": values[:, k] for k in range(values.shape[1])}
+        means = np.average(values, axis=1)
+        if not np.isfinite(means).all():
+            kind = name.split("_")[0]
+            warnings.warn(
+                f"One or more of the {kind} scores are non-finite: {means}",
+                category=UserWarning,
+                stacklevel=2,
             )
-            start = time.time()
-            if y is None:
-                self.best_estimator_.fit(X, **routed.estimator.fit)
-            else:
-                self.best_estimator_.fit(X, y, **routed.estimator.fit)
-            self.refit_time_ = time.time() - start
-            if hasattr(self.best_estimator_, "feature_names_in_"):
-                self.feature_names_in_ = self.best_estimator_.feature_names_in_
-        self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
-        self.cv_results_ = results
-        return self
+        found[f"mean_{name}"] = means
+        found[f"std_{name}"] = np.sqrt(np.average((values - means[:, None]) ** 2, axis=1))
+        if rank:
+            # Failed candidates count as tied with the worst.
+            worst = 0.0 if np.isnan(means).all() else np.nanmin(means) - 1
+            ranked = rankdata(-np.where(np.isnan(means), worst, means), method="min")
+            found[f"rank_{name}"] = ranked.astype(np.int32, copy=False)
+        return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -21,8 +21,8 @@ from sklearn.pipeline import Pipeline
 from robell._tools.pipelines import last_step
 from robell.models._estimator import FamilyMember, first_foreign
 
-SHAREABLE = ("C", "n_hidden", "n_layers", "kernel_width", "rho", "graph_weight", "variance_weight")
-SHAREABLE += ("score_power", "threshold", "center", "coupling")
+SHAREABLE = {"C", "n_hidden", "n_layers", "kernel_width", "rho", "graph_weight", "variance_weight"}
+SHAREABLE |= {"score_power", "threshold", "center", "coupling"}
 
 # Beyond these, products of scores or penalties may underflow or overflow: single fits take care.
 SMALLEST_C, LARGEST_C = 1e-100, 1e100
@@ -39,7 +39,7 @@ class Overridden(NotShared):
 class Unshared(NamedTuple):
     """Candidates to be fitted one by one, and why."""
 
-    candidates: np.ndarray
+    candidates: Any  # an index of them
     reason: str
     surprising: bool = False  # whether the caller is told
 
@@ -61,7 +61,7 @@ class Group(NamedTuple):
 
 def list_candidates(grid):
     """Return what a ``ParameterGrid`` lists, several times as quickly."""
-    candidates = []
+    candidates: list[dict[str, Any]] = []
     for values in grid.param_grid:
         *names, last = sorted(values) or [None]
         if last is None:
@@ -84,47 +84,51 @@ def group_candidates(base, param_grid, fit_params):
         raise NotShared("fit is given more than sample_weight of the last step")
     if getattr(base, "transform_input", None):
         raise NotShared("the pipeline transforms what fit is given")
-    groups, unshared, offset, valid = [], [], 0, set()
+    groups, unshared, offset = [], [], 0
+    valid: set[tuple] = set()  # values of shareable parameters that were found to be valid
     grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
     for number, grid in enumerate(grids):
         names = sorted(grid)
-        shape = tuple(len(grid[name]) for name in names)
+        shape = [len(grid[name]) for name in names]
         index = offset + np.arange(int(np.prod(shape))).reshape(shape)
         offset += index.size
-        looped = [k for k, name in enumerate(names) if not _is_shareable(name, prefix)]
-        shared = [k for k in range(len(names)) if k not in looped]
-        index = index.transpose(looped + shared)
-        values = {names[k].removeprefix(prefix): list(grid[names[k]]) for k in shared}
+        shared = [n for n in names if n.startswith(prefix) and n[len(prefix) :] in SHAREABLE]
+        looped = [name for name in names if name not in shared]
+        index = index.transpose([names.index(name) for name in looped + shared])
+        values = {name.removeprefix(prefix): list(grid[name]) for name in shared}
         for place in np.ndindex(index.shape[: len(looped)]):
-            fixed = {names[k]: grid[names[k]][v] for k, v in zip(looped, place, strict=True)}
+            chosen = dict(zip(looped, place, strict=True))
+            fixed = {name: grid[name][k] for name, k in chosen.items()}
             # Compared by place, not by value: 1 and 1.0 are equal, and may mean different things.
-            first = [v for k, v in zip(looped, place, strict=True) if _is_before(names[k], prefix)]
+            before = [k for name, k in chosen.items() if not name.startswith(prefix)]
             found, left = _make_groups(base, prefix, fixed, values, index[place], valid)
-            groups += [group._replace(stage=(number, *first)) for group in found]
+            groups += [group._replace(stage=(number, *before)) for group in found]
             unshared += left
     return groups, unshared
-
-
-def _is_shareable(name, prefix):
-    return name.startswith(prefix) and name.removeprefix(prefix) in SHAREABLE
-
-
-def _is_before(name, prefix):
-    return bool(prefix) and not name.startswith(prefix)
 
 
 def _make_groups(base, prefix, fixed, values, index, valid):
     """Return the groups of some fixed parameters and the product of shareable values, and the rest.
 
-    A value that this model cannot share becomes a fixed one. ``valid`` remembers which values were
-    found to be valid.
+    A value that this model cannot share becomes a fixed one.
     """
     try:
         last = _family_member(base, fixed)
-        own = _shared_parameters(last)
+        own, key = ["C"], None
+        if not first_foreign(last, "called_by_search"):
+            penalty = last._penalty_parameter
+            own = [*(last._weight_parameters if penalty is None else [penalty]), "C"]
+            own += [last._nested_parameter] if last._is_nested else []
+            # By identity, not by value: 1 and 1.0 are equal, and may mean different things.
+            # Features alone depend on the activation.
+            key = tuple(
+                (name, id(value))
+                for name, value in fixed.items()
+                if name.startswith(prefix) and name != f"{prefix}activation"
+            )
         fixable = [name for name in values if name not in own]
         if not fixable:
-            return _make_group(last, prefix, fixed, values, index, own, valid)
+            return _make_group(last, prefix, fixed, values, index, own, key, valid)
     except NotShared as reason:
         return [], [Unshared(index.ravel(), str(reason), isinstance(reason, Overridden))]
     name = fixable[0]
@@ -145,10 +149,10 @@ def _family_member(base, fixed):
         last = last_step(clone(base).set_params(**clone(fixed, safe=False)))
     except (ValueError, AttributeError):
         raise NotShared("the estimator has no such parameters") from None
-    if isinstance(last, FamilyMember) and not last._capabilities.exact_search:
-        raise NotShared(f"candidates of {type(last).__name__} share no work")
     if not isinstance(last, FamilyMember):
         raise NotShared(f"{type(last).__name__} is not a network of this package")
+    if not last._capabilities.exact_search:
+        raise NotShared(f"candidates of {type(last).__name__} share no work")
     if isinstance(base, Pipeline) and type(base) is not Pipeline:
         where = type(base).__module__.partition(".")[0]
         raise Overridden(f"the pipeline is {where}'s, not scikit-learn's own")
@@ -157,16 +161,7 @@ def _family_member(base, fixed):
     return last
 
 
-def _shared_parameters(last):
-    """Return the names of the parameters in which candidates of a model may differ."""
-    if first_foreign(last, "called_by_search"):
-        return ("C",)
-    penalty = last._penalty_parameter
-    own = last._weight_parameters if penalty is None else (penalty,)
-    return (*own, "C", *([last._nested_parameter] if last._is_nested else []))
-
-
-def _make_group(last, prefix, fixed, values, index, shared, valid):
+def _make_group(last, prefix, fixed, values, index, shared, rows_key, valid):
     """Return the group of some fixed parameters and the product of shared values, and the rest."""
     nested = last._nested_parameter
     own = [name for name in shared if name not in ("C", nested)]
@@ -182,32 +177,25 @@ def _make_group(last, prefix, fixed, values, index, shared, valid):
     # Parameters are checked one by one: what was valid beside others is so beside these.
     known = valid if _is_valid(last) else set()
     for d, name in enumerate(order):
-        reasons = [_why_not(last, name, value, known) for value in values[name]]
-        kept.append([k for k, reason in enumerate(reasons) if reason is None])
-        unshared += [
-            Unshared(index.take(k, axis=d).ravel(), reason)
-            for k, reason in enumerate(reasons)
-            if reason is not None
-        ]
+        kept.append([])
+        for k, value in enumerate(values[name]):
+            reason = _why_not(last, name, value, known)
+            if reason is None:
+                kept[d].append(k)
+            else:
+                unshared.append(Unshared(index.take(k, axis=d).ravel(), reason))
     if not all(kept):
         raise NotShared(unshared[0].reason)
     index = index[np.ix_(*kept)]
-    chosen = {name: [values[name][k] for k in kept[d]] for d, name in enumerate(order)}
-    settings = [
-        dict(zip(own, setting, strict=True)) for setting in product(*(chosen[n] for n in own))
+    *of_settings, C, sizes = [
+        [values[name][k] for k in some] for name, some in zip(order, kept, strict=True)
     ]
-    before = {n: v for n, v in fixed.items() if _is_before(n, prefix)}
-    others = {n.removeprefix(prefix): v for n, v in fixed.items() if n not in before}
-    C, sizes = np.array(chosen["C"], dtype=float), np.array(chosen[nested], dtype=int)
+    settings = [dict(zip(own, setting, strict=True)) for setting in product(*of_settings)]
+    before = {name: value for name, value in fixed.items() if not name.startswith(prefix)}
+    others = {name.removeprefix(prefix): v for name, v in fixed.items() if name not in before}
     candidate = index.reshape(len(settings), len(C), len(sizes))
-    key = None if first_foreign(last, "called_by_search") else _rows_key(others)
-    return [Group((), before, others, settings, C, sizes, candidate, key)], unshared
-
-
-def _rows_key(others):
-    """Return a key of all parameters but those that only features depend on."""
-    # By identity, not by value: 1 and 1.0 are equal, and may mean different things.
-    return tuple((name, id(value)) for name, value in others.items() if name != "activation")
+    C, sizes = np.array(C, dtype=float), np.array(sizes, dtype=int)
+    return [Group((), before, others, settings, C, sizes, candidate, rows_key)], unshared
 
 
 def _is_valid(last):
