@@ -217,7 +217,7 @@ def test_C_is_chosen_as_refits_would(rng, kind):
     errors = []
     for C in PAPER_C:
         candidate = clone(model).set_params(C=C)
-        candidate._prepare(X, y)
+        candidate.fit(X, y)
         scores = refits(candidate, X, y, kind, 10.0, np.ones(3))
         errors.append(np.square(scores - np.eye(3)[y]).sum())
     assert PAPER_C[int(np.argmin(errors))] == model.C_

@@ -14,7 +14,7 @@ and a subclass fills the slots it differs in:
     the ridge     ``_fit_ridge``                     how β, C and left-out scores are found
 
 What the targets t_i are is decided by a root (``BaseRVFLClassifier``, ``BaseRVFLRegressor``), which
-fills ``_remember_outcome``, ``_targets``, ``_leaves_out`` and ``_use_left_out``.
+fills ``_check_training``, ``_targets``, ``_leaves_out`` and ``_use_left_out``.
 
 Tensors stay on their device: products are taken there, and only the system of the output weights
 and a few numbers a row come to the host.
@@ -226,6 +226,7 @@ class FamilyMember(BaseEstimator):
     _direct_link: called_by_search = True
     _dtype: called_by_search = np.float64
     _C_factor: called_by_search = 1.0
+    _system = System  # the ridge problem: WithConstant where the constant is not penalised
     # Whether smaller networks are the first columns of larger ones, in which parameter they
     # differ, and how many columns one more of it adds.
     _is_nested: called_by_search = True
@@ -275,14 +276,15 @@ class FamilyMember(BaseEstimator):
     # -- what the roots decide ---------------------------------------------------------
 
     @called_by_search
-    def _remember_outcome(self, given, y):
-        """Set the attributes that say what is predicted."""
+    @bypassed_in_parts
+    def _check_training(self, X, y, sample_weight=None):
+        """Check what fit was given, and set the attributes that say what is predicted."""
         raise NotImplementedError
 
     @called_by_search
     @bypassed_in_parts
-    def _targets(self, rows):
-        """Return the targets of the rows, one column each."""
+    def _targets(self, outcome):
+        """Return what rows are fitted to, labels or numbers, as one column for each target."""
         raise NotImplementedError
 
     @bypassed_by_search
@@ -302,24 +304,15 @@ class FamilyMember(BaseEstimator):
     @called_by_search
     @bypassed_in_parts
     def _prepare(self, X, y, sample_weight=None, privileged=None):
-        """Validate, and fit all that does not depend on C or on row weights."""
-        prepared = self._prepare_rows(X, y, sample_weight, privileged)
-        self._fit_features(prepared.rows, draw_seed(self.random_state))
-        return prepared
-
-    @called_by_search
-    def _prepare_rows(self, X, y, sample_weight=None, privileged=None):
         """Validate, and fit what depends on the rows alone."""
         given = self._check_training(X, y, sample_weight)
-        samples = given.rows()
         if is_tensor(given.X) and callable(self.activation):
             raise ValueError("on a device, activation must be one of the ten by name")
-        self._remember_outcome(given, y)
-        remember_device(self, samples.X)
-        rows = self._fit_rows(samples)
+        remember_device(self, given.X)
+        rows = self._fit_rows(given.rows)
         if privileged is not None:
             rows = self._with_privileged(rows, privileged, given)
-        return Prepared(samples, rows, self._targets(rows), given.present, len(given.X))
+        return Prepared(given.rows, rows, self._targets(rows[1]), given.present, len(given.X))
 
     @bypassed_by_search
     @bypassed_in_parts
@@ -434,7 +427,7 @@ class FamilyMember(BaseEstimator):
     @bypassed_in_parts
     def _solve_system(self, design, T, weights, further_penalty, leave_out):
         """Choose C where that is asked for, and solve the ridge on a design matrix."""
-        system, self.C_ = System(design, T, weights, further_penalty), self.C
+        system, self.C_ = self._system(design, T, weights, further_penalty), self.C
         if self.C == "loo":
             self.C_ = float(PAPER_C[choose_C(system, self._C_factor * PAPER_C)])
         found = system.solve(float(self.C_) * self._C_factor, leave_out)
@@ -471,10 +464,8 @@ class FamilyMember(BaseEstimator):
 class FamilyClassifier(ClassifierMixin, FamilyMember):
     """The root of every classifier of the family."""
 
-    @called_by_search
-    @bypassed_in_parts
     def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given; forget of how many rows an earlier sample was."""
+        """Check what fit was given, and set classes_; forget how many rows an earlier fit saw."""
         for name in ("n_samples_seen_", "n_samples_fitted_"):
             vars(self).pop(name, None)
         on_device = takes_tensor(self, X)
@@ -486,7 +477,9 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
                 y = check_labels_of_tensor(y, X)
             else:
                 X, y = self._validate_training(X, y)
-        return given_classes(type(self).__name__, X, y, sample_weight)
+        given = given_classes(type(self).__name__, X, y, sample_weight)
+        self.classes_ = beside(given.classes, X) if is_tensor(y) else given.classes
+        return given
 
     @called_by_search
     @bypassed_in_parts
@@ -723,14 +716,11 @@ class BaseRVFLClassifier(FamilyClassifier):
         """
         vars(self).pop("_stream", None)  # what partial_fit remembers: fit starts anew
         prepared = self._prepare(X, y, sample_weight)
+        self._fit_features(prepared.rows, draw_seed(self.random_state))
         return self._fit_weighted(prepared, self._fit_weights(prepared))
 
-    def _remember_outcome(self, given, y):
-        on_device = is_tensor(given.X) and is_tensor(y)
-        self.classes_ = beside(given.classes, given.X) if on_device else given.classes
-
-    def _targets(self, rows):
-        return one_hot(rows.labels, len(self.classes_))
+    def _targets(self, outcome):
+        return one_hot(outcome, len(self.classes_))
 
     def _leaves_out(self):
         return self.calibrate and self._capabilities.calibrates_left_out
@@ -789,20 +779,14 @@ class BaseRVFLClassifier(FamilyClassifier):
 
     def _fit_weights(self, prepared):
         """Return the importance of every training row, or None for ones (slot: weights)."""
-        rows = prepared.rows
-        cost = self._class_cost(rows.labels, rows.multiplicity)
-        return None if cost is None else beside(cost, rows.X)[rows.labels]
-
-    @called_by_search
-    @bypassed_in_parts
-    def _class_cost(self, labels, multiplicity):
         if self.class_weight is None:
             return None
+        _, labels, multiplicity = prepared.rows
         sizes = class_sizes(to_host(labels), len(self.classes_), to_host(multiplicity))
-        return self._class_cost_of(sizes)
+        return beside(self._class_cost(sizes), prepared.rows.X)[labels]
 
     @called_by_search
-    def _class_cost_of(self, sizes):
+    def _class_cost(self, sizes):
         """Return the cost of classes of these sizes, or None for ones; 1 for a class of size 0."""
         if self.class_weight is None:
             return None
@@ -875,6 +859,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
     _parameter_constraints = {**FamilyMember._parameter_constraints, "intervals": ["boolean"]}
 
     output_bias = True  # the free constant, first in the design; no parameter
+    _system = WithConstant
 
     def __init__(
         self,
@@ -915,6 +900,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         """
         vars(self).pop("_stream", None)  # what partial_fit remembers: fit starts anew
         prepared = self._prepare(X, y, sample_weight)
+        self._fit_features(prepared.rows, draw_seed(self.random_state))
         return self._fit_weighted(prepared, self._fit_weights(prepared))
 
     def __sklearn_tags__(self):
@@ -922,10 +908,8 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         tags.target_tags.multi_output = True
         return tags
 
-    @called_by_search
-    @bypassed_in_parts
     def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given."""
+        """Check what fit was given, and set n_outputs_."""
         on_device = takes_tensor(self, X)
         with one_line_errors(self, X, y=y):
             if on_device:
@@ -933,7 +917,9 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
                 y = check_targets_of_tensor(y, len(X))
             else:
                 X, y = self._validate_training(X, y)
-        return given_targets(X, y, sample_weight)
+        given = given_targets(X, y, sample_weight)
+        self.n_outputs_ = given.y.shape[1]
+        return given
 
     @called_by_search
     @bypassed_in_parts
@@ -941,11 +927,8 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         """Return X and y as arrays the mathematics may trust."""
         return validate_data(self, X, y, multi_output=True, y_numeric=True, **ARRAY_CHECKS)
 
-    def _remember_outcome(self, given, y):
-        self.n_outputs_ = given.targets.shape[1]
-
-    def _targets(self, rows):
-        return rows.targets
+    def _targets(self, outcome):
+        return outcome
 
     def _leaves_out(self):
         return self.intervals
@@ -956,16 +939,6 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         if self.intervals:
             self.interval_residuals_ = abs(prepared.T - scores)
             self.interval_weights_ = total
-
-    def _solve_system(self, design, T, weights, further_penalty, leave_out):
-        """Choose C where that is asked for, and solve the ridge with a free constant."""
-        system, self.C_ = WithConstant(design, T, weights), self.C
-        if self.C == "loo":
-            self.C_ = float(PAPER_C[choose_C(system, PAPER_C)])
-        found = system.solve(float(self.C_), leave_out)
-        if found.method == "svd":
-            warn_of_lost_columns(self, design)
-        return found
 
     @bypassed_by_search
     def _scores(self, X):

@@ -121,7 +121,7 @@ def take_part(model, X, y, classes, sample_weight):
     given = model
     if uses_device(X):
         raise TypeError("partial_fit takes arrays, not tensors: give X.cpu()")
-    model._require_penalty()
+    require_penalty(model)
     require_own_fit(model, "partial_fit", called=("_fit_features",))
     if "_stream" not in vars(model):
         model = copy(model)  # rows that cannot be used leave nothing behind
@@ -152,7 +152,7 @@ def take_part(model, X, y, classes, sample_weight):
                 X = validate_data(model, X, reset=False, **ARRAY_CHECKS)
     rows = model._rows_of(X, y, sample_weight)
     stream = model._stream
-    remember(model, replace(stream, state=model._updated(stream.state, *rows)))
+    remember(model, replace(stream, state=model._summed(stream.state, *rows)))
     given.__dict__ = vars(model)
     tell_of_drift(given)
     return given
@@ -232,6 +232,15 @@ def needs_sample(model):
     return model._leaves_out() or model.C == "loo"
 
 
+def require_penalty(model):
+    """Raise where C is infinite: sums of products do not hold the solution of smallest norm."""
+    if model.C != "loo" and np.isinf(model.C):
+        raise ValueError(
+            "C=inf needs all rows at once: sums of their products do not hold the solution of "
+            "smallest norm; call fit, or give a large C"
+        )
+
+
 def require_sample(model, state):
     """Raise where a sample of the rows is needed and none was kept."""
     if state.reservoir is None and needs_sample(model):
@@ -296,17 +305,9 @@ class Streaming:
         """Draw the random layer and return the state before any row."""
         raise NotImplementedError
 
-    def _target_columns(self, outcome):
-        """Return what is predicted as targets of the ridge, one column each."""
-        raise NotImplementedError
-
     def _summed(self, state, X, outcome, weight, keys=None):
-        """Return the state after more rows of a pass; ``keys`` are theirs in the reservoir."""
+        """Return the state after more rows; ``keys`` are theirs in the reservoir of a pass."""
         raise NotImplementedError
-
-    def _updated(self, state, X, outcome, weight):
-        """Return the state after more rows of a stream."""
-        return self._summed(state, X, outcome, weight)
 
     def _solve_from_sums(self, state):
         """Return what the sums say: see ``Found``."""
@@ -319,13 +320,6 @@ class Streaming:
     def _solve_from_rows(self, reservoir):
         """Do what ``fit`` does with the rows kept, which are all rows seen."""
         raise NotImplementedError
-
-    def _require_penalty(self):
-        if self.C != "loo" and np.isinf(self.C):
-            raise ValueError(
-                "C=inf needs all rows at once: sums of their products do not hold the solution of "
-                "smallest norm; call fit, or give a large C"
-            )
 
     # -- merge -------------------------------------------------------------------------
 
@@ -476,17 +470,11 @@ class StreamingMixin(Streaming):
             reservoir = empty_reservoir(n_classes, n_features, seed, RESERVOIR)
         return empty(n_classes, n_columns, reservoir)
 
-    def _target_columns(self, labels):
-        return one_hot(labels, len(self.classes_))
-
     def _summed(self, state, X, labels, weight, keys=None):
-        return update(state, X, labels, weight, self._features, keys)
-
-    def _updated(self, state, X, labels, weight):
         if self._capabilities.weighs_by_membership:
             require_squares(X)  # now, not when the memberships are computed
         if not state.warming_up or not len(X):
-            return update(state, X, labels, weight, self._features)
+            return update(state, X, labels, weight, self._features, keys)
         ends = rows_before_freeze(state, X, labels, WARM_UP, WARM_UP_OF_EACH_CLASS, LONGEST_WARM_UP)
         state = update(state, X[:ends], labels[:ends], weight[:ends], self._features)
         if ends is None:
@@ -498,8 +486,8 @@ class StreamingMixin(Streaming):
     # -- the solution of the rows seen --------------------------------------------------
 
     def _solve_from_sums(self, state):
-        self._require_penalty()
-        cost, sample = self._class_cost_of(state.sizes), None
+        require_penalty(self)
+        cost, sample = self._class_cost(state.sizes), None
         if needs_sample(self):
             sample = self._sample(state, cost)
         C = self.C
@@ -672,16 +660,13 @@ class StreamingTargetsMixin(Streaming):
             return X, T, weight
         return X[present], T[present], weight[present]
 
-    def _target_columns(self, targets):
-        return targets
-
     def _summed(self, state, X, targets, weight, keys=None):
         return update_targets(state, X, targets, weight, self._features, keys)
 
     # -- the solution of the rows seen --------------------------------------------------
 
     def _solve_from_sums(self, state):
-        self._require_penalty()
+        require_penalty(self)
         C, sample = self.C, None
         if needs_sample(self):
             sample = self._sample(state)

@@ -34,24 +34,6 @@ class TrainingRows(NamedTuple):
     multiplicity: np.ndarray
 
 
-class Given(NamedTuple):
-    """What fit was given, checked: arrays, except that X may be a tensor."""
-
-    X: np.ndarray
-    y: np.ndarray  # or a tensor of whole numbers
-    multiplicity: np.ndarray
-    present: np.ndarray  # places of the rows of positive weight
-    classes: np.ndarray  # the labels of those rows, sorted
-
-    def rows(self):
-        """Return the rows of positive weight."""
-        X, y, multiplicity, present, classes = self
-        if len(present) < len(X):
-            X, y, multiplicity = X[beside(present, X)], y[present], multiplicity[present]
-        labels = namespace(y).searchsorted(beside(classes, y), y)
-        return TrainingRows(X, beside(labels, X), beside(multiplicity, X))
-
-
 class TargetRows(NamedTuple):
     """Rows that a regressor is fitted to: arrays, or tensors on one device."""
 
@@ -60,27 +42,25 @@ class TargetRows(NamedTuple):
     multiplicity: np.ndarray
 
 
-class GivenTargets(NamedTuple):
-    """What fit of a regressor was given, checked: arrays, except that X may be a tensor."""
+class Given(NamedTuple):
+    """What fit was given, checked: arrays, except that X may be a tensor."""
 
     X: np.ndarray
-    targets: np.ndarray
+    y: np.ndarray  # or a tensor of whole numbers
     multiplicity: np.ndarray
     present: np.ndarray  # places of the rows of positive weight
-
-    def rows(self):
-        """Return the rows of positive weight."""
-        X, targets, multiplicity, present = self
-        if len(present) < len(X):
-            X, targets = X[beside(present, X)], targets[present]
-            multiplicity = multiplicity[present]
-        return TargetRows(X, beside(targets, X), beside(multiplicity, X))
+    rows: TrainingRows | TargetRows  # those rows
+    classes: np.ndarray | None = None  # their labels, sorted; of classifiers
 
 
 def given_targets(X, y, sample_weight):
     """Return checked rows and targets, with their weights, as what fit of a regressor was given."""
-    multiplicity = check_multiplicity(to_host(sample_weight), len(X))
-    return GivenTargets(X, as_columns(y), multiplicity, np.flatnonzero(multiplicity))
+    multiplicity, targets = check_multiplicity(to_host(sample_weight), len(X)), as_columns(y)
+    present = np.flatnonzero(multiplicity)
+    rows = TargetRows(X, beside(targets, X), beside(multiplicity, X))
+    if len(present) < len(X):
+        rows = TargetRows(*(values[beside(present, X)] for values in rows))
+    return Given(X, targets, multiplicity, present, rows)
 
 
 def as_columns(y):
@@ -108,7 +88,11 @@ def given_classes(name, X, y, sample_weight):
         raise ValueError(
             f"{name} needs rows of at least two classes; y has one class, {classes[0]!r}"
         )
-    return Given(X, y, multiplicity, present, classes)
+    labels = namespace(y).searchsorted(beside(classes, y), y)
+    rows = TrainingRows(X, beside(labels, X), beside(multiplicity, X))
+    if len(present) < len(X):
+        rows = TrainingRows(*(values[beside(present, X)] for values in rows))
+    return Given(X, y, multiplicity, present, rows, classes)
 
 
 def require_floats(parameters):

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import LinAlgWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from robell._core.array import one_hot
 from robell._core.balls.granular import Balls, describe_balls, distinct_rows, grow_balls, keep_balls
 from robell._core.balls.graphs import SCATTERS
+from robell._core.membership.equations import class_sizes
 from robell._core.membership.pairs import require_squares
 from robell._core.ridge.calibrate import even_within_classes
 from robell.models._estimator import BaseRVFLClassifier, Capabilities, LeftOutInFolds, WithGraph
@@ -170,7 +170,7 @@ class GranularBallRVFLClassifier(LeftOutInFolds, WithGraph, BaseRVFLClassifier):
         X, labels, weight = distinct_rows(*rows)
         ball = grow_balls(X, labels, n_classes, weight, float(self.purity))
         balls = describe_balls(X, labels, n_classes, weight, ball)
-        cost = self._class_cost(rows.labels, rows.multiplicity)
+        cost = self._class_cost(class_sizes(rows.labels, n_classes, rows.multiplicity))
         importance = np.ones(n_classes) if cost is None else cost / cost.min()
         used = keep_balls(balls, n_classes, self.min_ball_size / importance)
         for c in np.setdiff1d(np.arange(n_classes), balls.label):
@@ -196,9 +196,8 @@ class GranularBallRVFLClassifier(LeftOutInFolds, WithGraph, BaseRVFLClassifier):
         return self
 
     def _counted(self, samples, T, total):
-        T = one_hot(samples.labels, len(self.classes_))  # of the samples: the rows are balls
-        cost = self._class_cost(samples.labels, samples.multiplicity)
-        weight = (
-            samples.multiplicity if cost is None else samples.multiplicity * cost[samples.labels]
-        )
-        return T, even_within_classes(weight, T, samples.multiplicity)
+        T = self._targets(samples.labels)  # of the samples: the rows are balls
+        multiplicity = weight = samples.multiplicity
+        if (cost := self._class_cost(multiplicity @ T)) is not None:
+            weight = multiplicity * cost[samples.labels]
+        return T, even_within_classes(weight, T, multiplicity)

@@ -283,9 +283,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         """
         given = self._check_training(X, y, sample_weight)
         remember_device(self, given.X)
-        on_device = is_tensor(given.X) and is_tensor(y)
-        self.classes_ = beside(given.classes, given.X) if on_device else given.classes
-        rows, seed = given.rows(), draw_seed(self.random_state)
+        rows, seed = given.rows, draw_seed(self.random_state)
         n_threads = 1 if is_tensor(given.X) else effective_n_jobs(self.n_jobs)
         with threads_of(n_threads, one_blas_thread) as threads:
             drawn = draw_keyed(*rows, len(self.classes_), seed, MOST_SAMPLED, threads=threads)

@@ -20,7 +20,7 @@ from robell._core.ridge.solve import (
     solve_kernels,
 )
 from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
-from robell.models._validation import check_privileged
+from robell.models._validation import check_privileged, draw_seed
 
 PENALTIES = np.array([10.0**k for k in range(-2, 6)])  # what privileged_penalty="loo" chooses from
 KERNEL_ROWS = 20_000  # a kernel of all pairs of more rows takes gigabytes, and hours
@@ -62,6 +62,7 @@ class PrivilegedMixin:
         ]:
             delattr(self, name)
         prepared = self._prepare(X, y, sample_weight, privileged)
+        self._fit_features(prepared.rows, draw_seed(self.random_state))
         return self._fit_weighted(prepared, self._fit_weights(prepared))
 
     def _with_privileged(self, rows, privileged, given):

@@ -463,7 +463,7 @@ def pw_gbell_membership(
     with one_line_errors("pw_gbell_membership", X):
         X, y = check_X_y(X, y, **ARRAY_CHECKS)
     given = given_classes("pw_gbell_membership", X, y, sample_weight)
-    rows, n_classes = given.rows(), len(given.classes)
+    rows, n_classes = given.rows, len(given.classes)
     width = resolve_kernel_width(kernel_width, rows.X, rows.multiplicity)
     # Exact memberships draw nothing, and leave a RandomState as it is.
     seed = 0 if membership == "exact" else draw_seed(random_state)

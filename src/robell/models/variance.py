@@ -29,7 +29,7 @@ from robell.models._estimator import (
     Capabilities,
     called_by_search,
 )
-from robell.models._partial_fit import Found, StreamingMixin, needs_sample
+from robell.models._partial_fit import Found, StreamingMixin, needs_sample, require_penalty
 
 
 class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
@@ -199,8 +199,8 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
     def _solve_from_sums(self, state):
         """Solve with the scatter that means and scatters of the classes hold."""
-        self._require_penalty()
-        cost, sample = self._class_cost_of(state.sizes), None
+        require_penalty(self)
+        cost, sample = self._class_cost(state.sizes), None
         if needs_sample(self):
             sample = self._sample(state, cost)
         C = self.C

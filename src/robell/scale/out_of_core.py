@@ -19,7 +19,7 @@ from robell._core.membership.samples import MOST_SAMPLED, as_count
 from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS, SINGULAR_BELOW
 from robell._core.ridge.state import empty
 from robell.models._estimator import FamilyMember, require_own_fit
-from robell.models._partial_fit import LANDMARKS, RESERVOIR
+from robell.models._partial_fit import LANDMARKS, RESERVOIR, require_penalty
 from robell.models._validation import draw_seed
 from robell.scale.passes import (
     Columns,
@@ -81,7 +81,7 @@ class OutOfCoreFit:
         for step in [*self._scalers, self.classifier]:
             step._validate_params()
         if not self.classifier._capabilities.by_sample:
-            self.classifier._require_penalty()
+            require_penalty(self.classifier)
         self._sample_rows = sample_rows
         outcome = n_targets if classes is None else np.unique(classes)
         self._known = Columns(outcome, n_features)

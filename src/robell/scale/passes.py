@@ -291,7 +291,7 @@ class ResidualPass(Pass):
         weight = weight * self._solution.weight_factor
         model, beta = self._reader.model, self._solution.beta
         design = sample_design(model._features, rows, len(beta), self._solution.shift)
-        system = system_of(design, model._target_columns(labels), weight, model._blocks())
+        system = system_of(design, model._targets(labels), weight, model._blocks())
         return system.residual_products(beta, weight)
 
     def reduce(self, a, b):

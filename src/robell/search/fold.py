@@ -212,12 +212,12 @@ class _Fold:
         else:
             if key not in self.prepared:
                 before = set(vars(model))
-                prepared = model._prepare_rows(*self.given)
+                prepared = model._prepare(*self.given)
                 learnt = {name: value for name, value in vars(model).items() if name not in before}
                 self.prepared[key] = prepared, learnt
             prepared, learnt = self.prepared[key]
             vars(model).update(learnt)
-            model._fit_features(prepared.rows, draw_seed(model.random_state))
+        model._fit_features(prepared.rows, draw_seed(model.random_state))
         X, T = prepared.rows.X, prepared.T
         if model._leaves_out():
             if key is None or key not in self.near_twins:

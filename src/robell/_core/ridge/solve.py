@@ -614,7 +614,11 @@ class WithConstant(System):
 
     free = 1
 
-    def __init__(self, design: RowBlocks, T: Any, w: Any | None = None) -> None:
+    def __init__(
+        self, design: RowBlocks, T: Any, w: Any | None = None, further_penalty: None = None
+    ) -> None:
+        if further_penalty is not None:
+            raise TypeError("a ridge with a free constant takes no further penalty")
         self.shift = next(iter(design))[1][:, 1:].mean(0)
         self.mean: Any = mean_of_targets(T, w)
 
