@@ -33,6 +33,7 @@ PLAIN |= {"callable": "Callable[..., Any]", "ndarray": "NDArray[Any]", "dict": "
 PLAIN |= {"Path": "Path", "RandomState instance": "np.random.RandomState", "object": "Any"}
 KNOWN = {"Any", "Self", "ArrayLike", "NDArray", "np", "float64", "object_", "intp", "None", "int"}
 KNOWN |= {"float", "str", "bool", "dict", "list", "tuple", "Path", "Callable", "Iterable"}
+KNOWN |= {"random", "RandomState"}
 METHODS = {"__init__", "__len__", "__repr__", "__iter__"}
 
 

@@ -501,8 +501,8 @@ class NoiseRobustRVFLClassifier:
     mean_: NDArray[Any]
     member_weights_: NDArray[Any]
     n_features_in_: int
-    n_samples_fitted_: int
-    n_samples_seen_: int
+    n_samples_fitted_: float
+    n_samples_seen_: float
     n_suspects_: int
     noise_matrix_: NDArray[Any]
     noise_rate_: float

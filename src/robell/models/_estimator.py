@@ -23,14 +23,16 @@ and a few numbers a row come to the host.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from inspect import get_annotations, isfunction
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgWarning
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -116,7 +118,7 @@ class Capabilities:
 
 
 def _marker(role):
-    """Return what marks a method: ``@role`` on it, or ``name: role = value`` of a plain value."""
+    """Return what marks a method: ``@role`` on it, or ``name: Annotated[Any, role]``."""
 
     def mark(method):
         method._roles = {*getattr(method, "_roles", ()), role}
@@ -138,9 +140,11 @@ bypassed_in_parts = _marker("bypassed_in_parts")
 @cache
 def marked(cls, role):
     """Return the names of a class and its ancestors that bear a mark."""
-    names = {}
+    names: dict[str, None] = {}
     for one in cls.__mro__:
-        names |= {name: None for name, mark in get_annotations(one).items() if mark == role}
+        for name, annotation in get_annotations(one).items():
+            if annotation == f"Annotated[Any, {role}]":
+                names[name] = None
         for name, value in vars(one).items():
             if role in getattr(_function_of(value), "_roles", ()):
                 names[name] = None
@@ -152,7 +156,9 @@ def require_own_fit(estimator, what, called=()):
 
     ``called`` names those of the methods that this one does call.
     """
-    names = [name for name in marked(type(estimator), "bypassed_in_parts") if name not in called]
+    names = [
+        name for name in marked(estimator.__class__, "bypassed_in_parts") if name not in called
+    ]
     if method := first_foreign(estimator, names):
         raise TypeError(
             f"{type(estimator).__name__} has a {method} of its own, which {what} would not call: "
@@ -168,7 +174,7 @@ def first_foreign(estimator, names):
     ``score`` is scikit-learn's.
     """
     if isinstance(names, str):
-        names = marked(type(estimator), names)
+        names = marked(estimator.__class__, names)
     return next((name for name in names if not _is_own(estimator, name)), None)
 
 
@@ -193,8 +199,8 @@ def _function_of(value):
 class Prepared(NamedTuple):
     """A fit up to its row weights and its C."""
 
-    samples: TrainingRows  # those of positive weight
-    rows: TrainingRows  # what the ridge is fitted to
+    samples: Any  # those of positive weight: TrainingRows, or TargetRows of numbers
+    rows: Any  # what the ridge is fitted to, likewise
     T: np.ndarray  # targets of the rows: one-hot of classes
     present: np.ndarray  # places of the samples among the rows given to fit
     n_given: int
@@ -212,9 +218,26 @@ class FamilyMember(BaseEstimator):
     The noise-robust classifier passes the same gate, and has a fit of its own.
     """
 
+    n_hidden: int
+    activation: str | Callable[..., Any]
+    C: float | str
+    output_bias: bool
+    bias_scale: float
+    random_state: int | np.random.RandomState | None
+    C_: Any  # a float, or one for each layer or member
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    hidden_weights_: Any  # an array, or one for each layer or view
+    hidden_bias_: Any
+    coef_: NDArray[Any]
+    intercept_: NDArray[Any]
+    solver_: str
+    device_: str
+    dtype_: str
+
     _capabilities = Capabilities(exact_search=True)
 
-    _parameter_constraints = {
+    _parameter_constraints: dict[str, Any] = {
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS)), callable],
         "C": [Interval(Real, 0, np.inf, closed="right"), StrOptions({"loo"})],
@@ -223,19 +246,19 @@ class FamilyMember(BaseEstimator):
     }
 
     # Whether [x] is among the features, the type of the design matrix, what C is multiplied by.
-    _direct_link: called_by_search = True
-    _dtype: called_by_search = np.float64
-    _C_factor: called_by_search = 1.0
+    _direct_link: Annotated[Any, called_by_search] = True
+    _dtype: Annotated[Any, called_by_search] = np.float64
+    _C_factor: Annotated[Any, called_by_search] = 1.0
     _system = System  # the ridge problem: WithConstant where the constant is not penalised
     # Whether smaller networks are the first columns of larger ones, in which parameter they
     # differ, and how many columns one more of it adds.
-    _is_nested: called_by_search = True
-    _nested_parameter: called_by_search = "n_hidden"
-    _columns_per_node: called_by_search = 1
+    _is_nested: Annotated[Any, called_by_search] = True
+    _nested_parameter: Annotated[Any, called_by_search] = "n_hidden"
+    _columns_per_node: Annotated[Any, called_by_search] = 1
     # Parameters that only the row weights depend on, and the one that multiplies the penalty.
-    _weight_parameters: called_by_search = ()
-    _penalty_parameter: called_by_search = None
-    score: bypassed_by_search  # scikit-learn's
+    _weight_parameters: Annotated[Any, called_by_search] = ()
+    _penalty_parameter: Annotated[Any, called_by_search] = None
+    score: Annotated[Any, bypassed_by_search]  # scikit-learn's
 
     # -- the gate ------------------------------------------------------------------------
 
@@ -441,6 +464,11 @@ class FamilyMember(BaseEstimator):
 
     # -- predict ----------------------------------------------------------------------
 
+    @bypassed_by_search
+    def _scores(self, X):
+        """Return predicted numbers, or scores of the classes; of two classes their difference."""
+        raise NotImplementedError
+
     def _set_output_weights(self, beta):
         """Set coef_ and intercept_: the constant is the first column where there is one."""
         n_bias = int(self.output_bias)
@@ -467,7 +495,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
     def _check_training(self, X, y, sample_weight=None):
         """Check what fit was given, and set classes_; forget how many rows an earlier fit saw."""
         for name in ("n_samples_seen_", "n_samples_fitted_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         on_device = takes_tensor(self, X)
         if not is_tensor(y):
             require_labels(y)
@@ -488,12 +516,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
         return validate_data(self, X, y, **ARRAY_CHECKS)
 
     @bypassed_by_search
-    def _scores(self, X):
-        """Return the scores of the classes, (n, K); for two classes their difference, (n, 1)."""
-        raise NotImplementedError
-
-    @bypassed_by_search
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         """Return the raw scores, linear in the one-hot targets.
 
         Parameters
@@ -511,7 +534,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     @bypassed_by_search
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of the largest score, the first of equal ones.
 
         Parameters
@@ -576,10 +599,9 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
             raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
 
 
-def one_hot_rows(X, labels, weight, n_classes):
-    """Return rows as a fit's slots want them, all of them present."""
-    rows = TrainingRows(X, labels, weight)
-    return Prepared(rows, rows, one_hot(labels, n_classes), np.arange(len(X)), len(X))
+def prepared_of(rows, T):
+    """Return rows with their targets as a fit's slots want them, all of them present."""
+    return Prepared(rows, rows, T, np.arange(len(rows.X)), len(rows.X))
 
 
 def _calibrates(estimator):
@@ -664,6 +686,10 @@ class BaseRVFLClassifier(FamilyClassifier):
     True
     """
 
+    calibration_offsets_: NDArray[Any]
+    calibration_slope_: float
+    classes_: NDArray[Any]
+
     _parameter_constraints = {
         **FamilyMember._parameter_constraints,
         "output_bias": ["boolean"],
@@ -673,16 +699,16 @@ class BaseRVFLClassifier(FamilyClassifier):
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight=None,
-        calibrate=True,
-        random_state=None,
-    ):
+        output_bias: bool = False,
+        bias_scale: float = 0.1,
+        class_weight: str | dict[Any, Any] | None = None,
+        calibrate: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
         self.C = C
@@ -697,7 +723,7 @@ class BaseRVFLClassifier(FamilyClassifier):
     @bypassed_by_search
     @bypassed_in_parts
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the output weights in closed form.
 
         Parameters
@@ -714,7 +740,7 @@ class BaseRVFLClassifier(FamilyClassifier):
         self : object
             The fitted estimator.
         """
-        vars(self).pop("_stream", None)  # what partial_fit remembers: fit starts anew
+        self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
         prepared = self._prepare(X, y, sample_weight)
         self._fit_features(prepared.rows, draw_seed(self.random_state))
         return self._fit_weighted(prepared, self._fit_weights(prepared))
@@ -769,7 +795,9 @@ class BaseRVFLClassifier(FamilyClassifier):
             seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
             twin = of_classes(self, seen)
             rows = twin._fit_rows(part._replace(labels=labels))
-            (importance,) = twin._importances(one_hot_rows(*rows, len(seen)), [setting], {})
+            (importance,) = twin._importances(
+                prepared_of(rows, one_hot(rows.labels, len(seen))), [setting], {}
+            )
             rows = rows._replace(labels=seen[rows.labels])
             penalty = self._fit_penalty(self._design(rows.X), rows)
             total = rows.multiplicity * (1.0 if importance is None else importance)
@@ -811,7 +839,7 @@ class BaseRVFLClassifier(FamilyClassifier):
 
     @available_if(_calibrates)
     @bypassed_by_search
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
         """Return class probabilities, calibrated on leave-one-out scores.
 
         The predicted class is always the likeliest. Without class costs or memberships,
@@ -863,14 +891,14 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        bias_scale=0.1,
-        intervals=False,
-        random_state=None,
-    ):
+        bias_scale: float = 0.1,
+        intervals: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
         self.C = C
@@ -881,7 +909,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
     @bypassed_by_search
     @bypassed_in_parts
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the output weights in closed form.
 
         Parameters
@@ -898,7 +926,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         self : object
             The fitted estimator.
         """
-        vars(self).pop("_stream", None)  # what partial_fit remembers: fit starts anew
+        self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
         prepared = self._prepare(X, y, sample_weight)
         self._fit_features(prepared.rows, draw_seed(self.random_state))
         return self._fit_weighted(prepared, self._fit_weights(prepared))
@@ -935,19 +963,18 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
 
     def _use_left_out(self, prepared, total, scores):
         for name in ("interval_residuals_", "interval_weights_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         if self.intervals:
             self.interval_residuals_ = abs(prepared.T - scores)
             self.interval_weights_ = total
 
-    @bypassed_by_search
     def _scores(self, X):
         scores = self._linear_scores(self._check_new(X), self._output_weights())
         require_finite_scores(scores)
         return scores
 
     @bypassed_by_search
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the predicted targets.
 
         Parameters
@@ -964,7 +991,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         return scores[:, 0] if self.n_outputs_ == 1 else scores
 
     @available_if(_has_intervals)
-    def predict_interval(self, X, coverage=0.9):
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> NDArray[Any]:
         """Return intervals that hold the targets of new rows with a given probability.
 
         The prediction, less and plus a quantile of the absolute leave-one-out residuals of the
@@ -1002,7 +1029,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         return bounds[:, :, 0] if self.n_outputs_ == 1 else bounds
 
 
-class LeftOutInFolds:
+class LeftOutInFolds(BaseRVFLClassifier):
     """Makes a model refit folds where others leave rows out; not for direct use.
 
     For weights, or rows, made of the labels of all rows: what they are without one of them has no
@@ -1017,7 +1044,8 @@ class LeftOutInFolds:
         if self.C != "loo":
             return super()._fit_weighted(prepared, importance)
         folds, chosen = list(self._folds(prepared)), copy(self)
-        chosen._folds = lambda prepared: folds  # made once, for C and for the probabilities
+        # made once, for C and for the probabilities
+        chosen.__dict__["_folds"] = lambda prepared: folds
         rows = prepared.rows
         total = rows.multiplicity if importance is None else rows.multiplicity * importance
         T, weight = self._counted(prepared.samples, prepared.T, total)
@@ -1029,15 +1057,17 @@ class LeftOutInFolds:
         chosen.C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
         found = vars(chosen._fit_weighted(prepared, importance))
         del found["_folds"]
-        vars(self).update(found | {"C": "loo"})
+        self.__dict__.update(found | {"C": "loo"})
         return self
 
 
-class WithGraph:
+class WithGraph(BaseRVFLClassifier):
     """Adds a graph term to a model; not for direct use."""
 
+    graph: str | None
+
     @property
-    def _penalty_parameter(self):
+    def _penalty_parameter(self):  # type: ignore[override]
         return None if self.graph is None else "graph_weight"
 
     @called_by_search
@@ -1045,7 +1075,7 @@ class WithGraph:
         """Return the matrix that ``_penalty_parameter`` multiplies, for a design matrix."""
         require_finite(M)
         require_squares(M)
-        return graph_term(M, rows.labels, self.graph, rows.multiplicity)
+        return graph_term(M, rows.labels, str(self.graph), rows.multiplicity)
 
     def _leaves_out(self):
         # The graph has seen the label left out: without leave-one-out scores, folds are refitted.
@@ -1088,7 +1118,7 @@ def require_finite_scores(scores):
 def remember_device(model, X):
     """Store where the model is fitted; forget it where that is the host."""
     for name in ("device_", "dtype_", "engine_"):
-        vars(model).pop(name, None)
+        model.__dict__.pop(name, None)
     if is_tensor(X):
         model.device_, model.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
 

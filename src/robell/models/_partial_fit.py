@@ -10,9 +10,10 @@ from __future__ import annotations
 import warnings
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgWarning
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.utils import check_array
@@ -48,11 +49,11 @@ from robell._core.ridge.state import (
 from robell._core.ridge.twins import find_twins
 from robell.models._estimator import (
     PAPER_C,
-    Prepared,
+    FamilyMember,
     column_name,
     cost_from_dict,
     of_classes,
-    one_hot_rows,
+    prepared_of,
     remember_device,
     require_own_fit,
 )
@@ -68,8 +69,10 @@ from robell.models._validation import (
 )
 
 # What sums already taken depend on
-FIXED_PARAMETERS = ("n_hidden", "activation", "bias_scale", "output_bias", "direct_link")
-FIXED_PARAMETERS += ("kernel_width", "rho", "views")
+FIXED_PARAMETERS = (
+    *("n_hidden", "activation", "bias_scale", "output_bias", "direct_link"),
+    *("kernel_width", "rho", "views"),
+)
 RESERVOIR = 2048  # distinct rows kept of every class
 LANDMARKS = 512  # of every class
 WARM_UP = 4096  # distinct rows before memberships are frozen
@@ -77,9 +80,10 @@ WARM_UP_OF_EACH_CLASS = 32  # of every class, unless the warm-up becomes too lon
 LONGEST_WARM_UP = 65536
 DRIFT_CHANCE = 1e-6  # warn of what would happen by chance this seldom
 INACCURATE_BELOW = 1e-12  # rcond at which output weights keep about six digits
-SOLVED = ("coef_", "intercept_", "solver_", "C_", "kernel_width_")
-SOLVED += ("calibration_slope_", "calibration_offsets_")
-SOLVED += ("interval_residuals_", "interval_weights_")
+SOLVED = (
+    *("coef_", "intercept_", "solver_", "C_", "kernel_width_"),
+    *("calibration_slope_", "calibration_offsets_", "interval_residuals_", "interval_weights_"),
+)
 
 
 class DriftWarning(UserWarning):
@@ -113,7 +117,7 @@ class Found(NamedTuple):
     solution: GramSolution
     C: float
     cost: np.ndarray | None
-    sample: Sample | None
+    sample: Any  # a Sample; None where none is needed
 
 
 def take_part(model, X, y, classes, sample_weight):
@@ -167,7 +171,7 @@ def remember(model, stream):
 def forget_solution(model):
     """Forget the fitted attributes that are found from sums."""
     for name in SOLVED:
-        vars(model).pop(name, None)
+        model.__dict__.pop(name, None)
 
 
 def ensure_solved(model):
@@ -251,7 +255,7 @@ def require_sample(model, state):
         )
 
 
-class Streaming:
+class Streaming(FamilyMember):
     """What ``partial_fit`` and ``merge`` of classifiers and regressors share; not for direct use.
 
     An ordinary ``fit`` sets plain attributes. A stream forgets those in ``SOLVED`` with every part,
@@ -323,7 +327,7 @@ class Streaming:
 
     # -- merge -------------------------------------------------------------------------
 
-    def merge(self, other):
+    def merge(self, other: Any) -> Self:
         """Add the rows that another model has seen in its own calls of partial_fit.
 
         Parameters
@@ -355,8 +359,9 @@ class Streaming:
         outcome, name = "n_outputs_", "number of targets"
         if is_classifier(self):
             outcome, name = "classes_", "classes"
-        of_both = [vars(model).get(outcome) for model in (self, other)]
-        if type(self) is not type(other) or not np.array_equal(*of_both):
+        if type(self) is not type(other) or not np.array_equal(
+            getattr(self, outcome), getattr(other, outcome)
+        ):
             raise ValueError(f"merge needs two models of the same kind and {name}")
         if (
             differ(mine.parameters, theirs.parameters)
@@ -398,7 +403,13 @@ class StreamingMixin(Streaming):
     """Adds ``partial_fit`` to a classifier of the family; not for direct use."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Fit to some more rows.
 
         After any number of calls the model is that of all rows given so far. The output weights
@@ -487,16 +498,16 @@ class StreamingMixin(Streaming):
 
     def _solve_from_sums(self, state):
         require_penalty(self)
-        cost, sample = self._class_cost(state.sizes), None
-        if needs_sample(self):
-            sample = self._sample(state, cost)
+        cost = self._class_cost(state.sizes)
+        sample: Any = self._sample(state, cost) if needs_sample(self) else None
         C = self.C
         if C == "loo":
             errors = left_out_errors(
                 state, cost, PAPER_C, self._features, sample.merged, self._blocks()
             )
             C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
-        return Found(solve(state, float(C), cost, self._blocks()), C, cost, sample)
+        C = float(C)
+        return Found(solve(state, C, cost, self._blocks()), C, cost, sample)
 
     def _set_solution(self, state, found):
         self.C_ = found.C
@@ -537,12 +548,12 @@ class StreamingMixin(Streaming):
         seen = np.unique(kept.labels)
         twin = of_classes(self, seen)  # memberships and costs are those of the classes seen
         places = np.searchsorted(seen, kept.labels)
-        importance = twin._fit_weights(one_hot_rows(kept.rows, places, kept.weight, len(seen)))
+        rows = TrainingRows(kept.rows, places, kept.weight)
+        importance = twin._fit_weights(prepared_of(rows, one_hot(places, len(seen))))
         twin.classes_ = self.classes_
-        twin._fit_weighted(
-            one_hot_rows(kept.rows, kept.labels, kept.weight, len(self.classes_)), importance
-        )
-        vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
+        rows = rows._replace(labels=kept.labels)
+        twin._fit_weighted(prepared_of(rows, self._targets(kept.labels)), importance)
+        self.__dict__.update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
 
     @property
     def drift_(self):
@@ -569,7 +580,9 @@ class StreamingTargetsMixin(Streaming):
     """Adds ``partial_fit`` to a regressor of the family; not for direct use."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit to some more rows.
 
         After any number of calls the model is that of all rows given so far. The output weights
@@ -667,13 +680,13 @@ class StreamingTargetsMixin(Streaming):
 
     def _solve_from_sums(self, state):
         require_penalty(self)
-        C, sample = self.C, None
-        if needs_sample(self):
-            sample = self._sample(state)
+        C = self.C
+        sample: Any = self._sample(state) if needs_sample(self) else None
         if C == "loo":
             errors = left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
             C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
-        return Found(solve_targets(state, self.n_outputs_, float(C)), C, None, sample)
+        C = float(C)
+        return Found(solve_targets(state, self.n_outputs_, C), C, None, sample)
 
     def _set_solution(self, state, found):
         beta, shift = found.solution.beta, found.solution.shift
@@ -701,9 +714,8 @@ class StreamingTargetsMixin(Streaming):
         rows = TargetRows(*self._rows_kept(reservoir))
         twin = clone(self)
         vars(twin).update({k: v for k, v in vars(self).items() if k != "_stream"})
-        n = len(rows.X)
-        twin._fit_weighted(Prepared(rows, rows, rows.targets, np.arange(n), n), None)
-        vars(self).update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
+        twin._fit_weighted(prepared_of(rows, rows.targets), None)
+        self.__dict__.update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
 
 
 def require_targets(model, n_targets):

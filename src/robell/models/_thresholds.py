@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
-from robell._core.array import to_host
 
 SAME = 1e-12  # by how much of themselves equal values may differ by rounding
 
@@ -18,9 +16,9 @@ class Rule:
     """How a threshold is chosen: the kind, and the number or the two costs that it needs."""
 
     kind: str = "f1"
-    value: float | None = None
-    cost_fn: float | None = None
-    cost_fp: float | None = None
+    value: Any = None  # a float, or None
+    cost_fn: Any = None
+    cost_fp: Any = None
 
     def __str__(self):
         share = f"{100 * self.value:g} %" if self.value else ""
@@ -74,7 +72,7 @@ def rule_of(
         )
     )
     if len(shares) + bool(costs) > 1:
-        raise ValueError(_choice(spelled))
+        raise ValueError(how_to_choose(spelled))
     if len(costs) == 1:
         (given,) = costs
         other = "cost_fp" if given == "cost_fn" else "cost_fn"
@@ -91,50 +89,9 @@ def rule_of(
     return Rule()
 
 
-def _choice(spelled=str):
+def how_to_choose(spelled=str):
     """Say what a threshold may be chosen by."""
     cost_fn, cost_fp, precision, recall, budget = map(
         spelled, ("cost_fn", "cost_fp", "precision", "recall", "budget")
     )
     return f"give {cost_fn} and {cost_fp}, or one of {precision}, {recall} and {budget}"
-
-
-class ThresholdChoice:
-    """What a classifier of two classes with ``operating_points_`` offers."""
-
-    def choose_threshold(
-        self, *, cost_fn=None, cost_fp=None, precision=None, recall=None, budget=None
-    ):
-        """Set ``threshold_`` for given costs, precision, recall or budget, without new rows.
-
-        The second class is the one looked for. What every cut would give is known from left-out
-        scores, with wrong labels counted as what they probably are (``operating_points_``).
-
-        Parameters
-        ----------
-        cost_fn, cost_fp : float, default=None
-            What a missed row of ``classes_[1]`` costs, and a false alarm, in the same money. The
-            cut with the smallest expected cost is taken.
-        precision : float, default=None
-            The least share of the rows predicted ``classes_[1]`` that should be. The lowest such
-            cut is taken; where there is none, nothing is predicted.
-        recall : float, default=None
-            The least share of the rows of ``classes_[1]`` that should be found. The highest such
-            cut is taken.
-        budget : float, default=None
-            The largest share of all rows that may be predicted ``classes_[1]``.
-
-        Returns
-        -------
-        self : object
-            The estimator, whose ``predict`` now cuts there.
-        """
-        check_is_fitted(self)
-        if len(self.classes_) != 2:
-            raise ValueError("choose_threshold is for two classes; of more, set thresholds_")
-        rule = rule_of(cost_fn, cost_fp, precision, recall, budget)
-        if rule.kind == "f1":
-            raise ValueError(_choice())
-        points = to_host(self.operating_points_)
-        self.threshold_ = float(points[rule.point(points), 0])
-        return self

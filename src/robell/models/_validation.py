@@ -6,7 +6,7 @@ import warnings
 from contextlib import contextmanager
 from numbers import Integral
 from textwrap import shorten
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
@@ -49,7 +49,7 @@ class Given(NamedTuple):
     y: np.ndarray  # or a tensor of whole numbers
     multiplicity: np.ndarray
     present: np.ndarray  # places of the rows of positive weight
-    rows: TrainingRows | TargetRows  # those rows
+    rows: Any  # those rows: TrainingRows, or TargetRows of numbers
     classes: np.ndarray | None = None  # their labels, sorted; of classifiers
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
@@ -125,6 +129,11 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
     True
     """
 
+    circular_: NDArray[Any]
+    complex_input_: bool
+    feature_low_: NDArray[Any]
+    feature_span_: NDArray[Any]
+
     _parameter_constraints = {
         **BaseRVFLClassifier._parameter_constraints,
         "activation": [StrOptions({*ACTIVATIONS, *FULLY_COMPLEX}), callable],
@@ -134,18 +143,18 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        encoding="phase",
-        augmented=False,
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight=None,
-        calibrate=True,
-        random_state=None,
-    ):
+        encoding: str = "phase",
+        augmented: bool = False,
+        output_bias: bool = False,
+        bias_scale: float = 0.1,
+        class_weight: str | dict[Any, Any] | None = None,
+        calibrate: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
         self.C = C
@@ -158,7 +167,7 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         self.random_state = random_state
 
     @property
-    def _dtype(self):
+    def _dtype(self):  # type: ignore[override]
         return np.float64 if self.augmented else np.complex128
 
     def _validate_training(self, X, y):
@@ -218,11 +227,11 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         return int(self.output_bias) + (1 + self.augmented) * n_complex
 
     @property
-    def _C_factor(self):
+    def _C_factor(self):  # type: ignore[override]
         return 2.0 if self.augmented else 1.0
 
     @property
-    def _columns_per_node(self):
+    def _columns_per_node(self):  # type: ignore[override]
         return 2 if self.augmented else 1
 
 

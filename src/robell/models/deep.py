@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.array import beside, in_double_precision, is_tensor, namespace, one_hot
@@ -22,14 +25,20 @@ from robell.models._estimator import (
     BaseRVFLClassifier,
     BaseRVFLRegressor,
     Capabilities,
+    FamilyMember,
     require_finite_scores,
 )
 
 SOLVERS = ("primal", "dual", "svd")  # from the usual to what singular systems need
 
 
-class DeepLayers:
+class DeepLayers(FamilyMember):
     """A chain of random layers, with one ridge for all or one for each; not for direct use."""
+
+    n_layers: int
+    combine: str
+    normalize: bool
+    layer_coef_: list[Any]
 
     _nested_parameter = "n_layers"
     _capabilities = Capabilities(tensors=True, exact_search=True)
@@ -39,7 +48,7 @@ class DeepLayers:
     }
 
     @property
-    def _columns_per_node(self):
+    def _columns_per_node(self):  # type: ignore[override]
         return int(self.n_hidden)
 
     # -- slots -------------------------------------------------------------------------
@@ -48,7 +57,7 @@ class DeepLayers:
         """Draw the layers, and normalise them by the rows (slot: features)."""
         sizes = (rows.X.shape[1], int(self.n_hidden), int(self.n_layers))
         layers = draw_chain(*sizes, float(self.bias_scale), seed)
-        vars(self).pop("_outputs", None)
+        self.__dict__.pop("_outputs", None)
         if self.normalize:
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                 layers, kept = normalise(rows.X, rows.multiplicity, layers, self.activation)
@@ -152,11 +161,11 @@ class DeepLayers:
         return scores
 
     def _fit_weighted(self, prepared, importance):
-        vars(self).pop("layer_coef_", None)
+        self.__dict__.pop("layer_coef_", None)
         try:
             return super()._fit_weighted(prepared, importance)
         finally:
-            vars(self).pop("_outputs", None)
+            self.__dict__.pop("_outputs", None)
 
     def _linear_scores(self, X, beta):
         """Return validated rows times output weights, without joining the layers' columns."""
@@ -289,19 +298,19 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
 
     def __init__(
         self,
-        n_hidden=103,
-        n_layers=3,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        n_layers: int = 3,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        combine="mean",
-        normalize=True,
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight=None,
-        calibrate=True,
-        random_state=None,
-    ):
+        combine: str = "mean",
+        normalize: bool = True,
+        output_bias: bool = False,
+        bias_scale: float = 0.1,
+        class_weight: str | dict[Any, Any] | None = None,
+        calibrate: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         super().__init__(
             n_hidden,
             activation,
@@ -412,6 +421,10 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
     (3,)
     """
 
+    interval_residuals_: NDArray[Any]
+    interval_weights_: NDArray[Any]
+    n_outputs_: int
+
     _parameter_constraints = {
         **BaseRVFLRegressor._parameter_constraints,
         **DeepLayers._layer_constraints,
@@ -420,17 +433,17 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
 
     def __init__(
         self,
-        n_hidden=103,
-        n_layers=3,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        n_layers: int = 3,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        combine="mean",
-        normalize=True,
-        bias_scale=0.1,
-        intervals=False,
-        random_state=None,
-    ):
+        combine: str = "mean",
+        normalize: bool = True,
+        bias_scale: float = 0.1,
+        intervals: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         super().__init__(
             n_hidden,
             activation,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.membership.equations import class_medians, distances_to_medians, huber_weights
@@ -129,6 +131,12 @@ class HuberRVFLClassifier(WeighedByKernel, BaseRVFLClassifier):
     True
     """
 
+    class_probability_: NDArray[Any]
+    distance_: NDArray[Any]
+    kernel_width_: float
+    membership_: NDArray[Any]
+    threshold_: NDArray[Any]
+
     _parameter_constraints = {
         **BaseRVFLClassifier._parameter_constraints,
         **KERNEL_CONSTRAINTS,
@@ -138,20 +146,20 @@ class HuberRVFLClassifier(WeighedByKernel, BaseRVFLClassifier):
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        kernel_width="scale",
-        threshold="median",
-        center="mean",
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight=None,
-        calibrate=True,
-        n_jobs=None,
-        random_state=None,
-    ):
+        kernel_width: float | str = "scale",
+        threshold: float | str = "median",
+        center: str = "mean",
+        output_bias: bool = False,
+        bias_scale: float = 0.1,
+        class_weight: str | dict[Any, Any] | None = None,
+        calibrate: bool = True,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
         self.C = C

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.membership.equations import intuitionistic_scores, without_empty_classes
@@ -142,6 +144,11 @@ class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, WithGraph, BaseRVFLClas
     True
     """
 
+    foreign_share_: NDArray[Any]
+    kernel_width_: float
+    radius_: NDArray[Any]
+    score_: NDArray[Any]
+
     _parameter_constraints = {
         **BaseRVFLClassifier._parameter_constraints,
         **KERNEL_CONSTRAINTS,
@@ -152,21 +159,21 @@ class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, WithGraph, BaseRVFLClas
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        kernel_width="scale",
-        score_power=2,
-        graph=None,
-        graph_weight=1e-3,
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight=None,
-        calibrate=True,
-        n_jobs=None,
-        random_state=None,
-    ):
+        kernel_width: float | str = "scale",
+        score_power: float = 2,
+        graph: str | None = None,
+        graph_weight: float = 1e-3,
+        output_bias: bool = False,
+        bias_scale: float = 0.1,
+        class_weight: str | dict[Any, Any] | None = None,
+        calibrate: bool = True,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
         self.C = C

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -134,20 +136,20 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        views=None,
-        coupling=0.5,
-        graph=None,
-        graph_weight=1.0,
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight=None,
-        calibrate=True,
-        random_state=None,
-    ):
+        views: Any = None,
+        coupling: float = 0.5,
+        graph: str | None = None,
+        graph_weight: float = 1.0,
+        output_bias: bool = False,
+        bias_scale: float = 0.1,
+        class_weight: str | dict[Any, Any] | None = None,
+        calibrate: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
         self.C = C

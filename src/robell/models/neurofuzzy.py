@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -112,6 +115,10 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
     (5, 13)
     """
 
+    centers_: NDArray[Any]
+    n_rules_: int
+    rule_weights_: NDArray[Any]
+
     _parameter_constraints = {
         **BaseRVFLClassifier._parameter_constraints,
         "n_rules": [Interval(Integral, 1, None, closed="left")],
@@ -120,18 +127,18 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        n_rules=10,
-        centers="kmeans",
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight=None,
-        calibrate=True,
-        random_state=None,
-    ):
+        n_rules: int = 10,
+        centers: str = "kmeans",
+        output_bias: bool = False,
+        bias_scale: float = 0.1,
+        class_weight: str | dict[Any, Any] | None = None,
+        calibrate: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
         self.C = C

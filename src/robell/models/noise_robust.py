@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit, softmax
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from robell._core.array import (
     beside,
@@ -67,7 +69,7 @@ from robell.models._estimator import (
     remember_device,
     require_finite_scores,
 )
-from robell.models._thresholds import ThresholdChoice
+from robell.models._thresholds import how_to_choose, rule_of
 from robell.models._validation import JOBS, TrainingRows, draw_seed
 
 # From this rate of wrong labels on targets are cleaned in full and the linear member counts in
@@ -83,7 +85,7 @@ MOST_JUDGED = 25_000
 ROWS_AT_ONCE = 1 << 16  # that labels are judged of
 
 
-class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
+class NoiseRobustRVFLClassifier(FamilyClassifier):
     """Random vector functional link network for imbalanced tables with wrong labels.
 
     Five small models of different kinds (two random layers, a kernel, trees, a linear one) are
@@ -235,6 +237,30 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     True
     """
 
+    class_prior_: NDArray[Any]
+    classes_: NDArray[Any]
+    kernel_width_: float
+    label_probability_: NDArray[Any]
+    landmark_weights_: NDArray[Any]
+    landmarks_: NDArray[Any]
+    leaf_values_: NDArray[Any]
+    link_matrix_: NDArray[Any]
+    link_offsets_: NDArray[Any]
+    mean_: NDArray[Any]
+    member_weights_: NDArray[Any]
+    n_samples_fitted_: float
+    n_samples_seen_: float
+    n_suspects_: int
+    noise_matrix_: NDArray[Any]
+    noise_rate_: float
+    operating_points_: NDArray[Any]
+    sample_quality_: NDArray[Any]
+    scale_: NDArray[Any]
+    split_columns_: NDArray[Any]
+    split_thresholds_: NDArray[Any]
+    threshold_: float
+    thresholds_: NDArray[Any]
+
     _capabilities = Capabilities(passes=True, by_sample=True, tensors=True, scales_inputs=True)
 
     _parameter_constraints = {
@@ -247,13 +273,13 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
 
     def __init__(
         self,
-        n_hidden=N_HIDDEN,
+        n_hidden: int = N_HIDDEN,
         *,
-        n_rounds=1,
-        probability="frequency",
-        n_jobs=None,
-        random_state=None,
-    ):
+        n_rounds: int = 1,
+        probability: str = "frequency",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.n_rounds = n_rounds
         self.probability = probability
@@ -264,7 +290,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
 
     @bypassed_in_parts
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to labels of which some may be wrong.
 
         Parameters
@@ -283,7 +309,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         """
         given = self._check_training(X, y, sample_weight)
         remember_device(self, given.X)
-        rows, seed = given.rows, draw_seed(self.random_state)
+        rows: TrainingRows = given.rows
+        seed = draw_seed(self.random_state)
         n_threads = 1 if is_tensor(given.X) else effective_n_jobs(self.n_jobs)
         with threads_of(n_threads, one_blas_thread) as threads:
             drawn = draw_keyed(*rows, len(self.classes_), seed, MOST_SAMPLED, threads=threads)
@@ -292,9 +319,9 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
                 self.n_samples_seen_ = as_count(given.multiplicity.sum())
                 self.n_samples_fitted_ = as_count(rows.multiplicity[drawn.places].sum())
                 fitted = TrainingRows(rows.X[drawn.places], rows.labels[drawn.places], drawn.weight)
-            scores, noise = self._fit_rounds(fitted, seed, threads)
+            scores, N, link = self._fit_rounds(fitted, seed, threads)
             scores = self._left_out_scores(rows.X, drawn, beside(scores, rows.X), threads)
-            self._judge_labels(given, rows, scores, *noise, threads)
+            self._judge_labels(given, rows, scores, N, link, threads)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray) and name != "classes_":
                 setattr(self, name, beside(value, given.X))
@@ -318,7 +345,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         designs = designs_of(X, drawn)
         data = X, designs, drawn, distinct, multiplicity
         fit_balanced = partial(fit_with_equal_classes, *data, threads=threads)
-        places, *known = judged = judged()
+        judged = judged()
+        places, known = judged.places, (judged.labels, judged.weight)
         weights = WEIGHTS / WEIGHTS.sum()
         members, scores = fit_balanced(given, weights)
         rate = common_rate(scores[places], *known)
@@ -333,7 +361,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             link = fit_link(scores[places], *known, N)
         self._store(drawn, members, weights)
         self._fit_decision(scores[places], judged, rate, N, link)
-        return scores, (N, link)
+        return scores, N, link
 
     def _store(self, drawn, members, weights):
         """Store the mean of the members as one model."""
@@ -374,7 +402,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             thresholds = np.full(n_classes, 1.0 / n_classes)
         self.link_matrix_, self.link_offsets_ = link.matrix, link.offsets
         for name in ("threshold_", "thresholds_", "operating_points_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         if n_classes == 2:
             self.threshold_ = float(thresholds[1])
             P = link.probability(scores)[:, 1]
@@ -407,7 +435,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             P, of_absent = self._judge_absent(given, absent, N, link)
             probability = empty_beside((len(given.X), n_classes), rows.X)
             probability[present], probability[absent] = Z, P
-            of_present, quality = quality, empty_beside(len(given.X), rows.X)
+            of_present, quality = quality, empty_beside((len(given.X),), rows.X)
             quality[present], quality[absent] = of_present, of_absent
         self.label_probability_, self.sample_quality_ = probability, quality
         self._assumed_noise = N  # for judges of labels, which turn label_probability_ round by it
@@ -489,7 +517,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             return float(np.copysign(NO_ODDS, self.threshold_ - 0.5))
         return float(logit(min(self.threshold_, LARGEST_THRESHOLD)))
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         """Return by how much the log-odds of the classes exceed those of the thresholds.
 
         Parameters
@@ -506,7 +534,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         """
         return super().decision_function(X)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
         """Return the probabilities of the classes.
 
         By default they are frequencies: of the rows given .3, three in ten should be of the class,
@@ -525,7 +553,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         """
         return softmax_of_rows(self._log_probability(X))
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class whose probability reaches its threshold.
 
         Two classes: ``classes_[1]`` where its probability is at least ``threshold_``. More: the
@@ -544,6 +572,49 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         """
         return super().predict(X)
 
+    def choose_threshold(
+        self,
+        *,
+        cost_fn: float | None = None,
+        cost_fp: float | None = None,
+        precision: float | None = None,
+        recall: float | None = None,
+        budget: float | None = None,
+    ) -> Self:
+        """Set ``threshold_`` for given costs, precision, recall or budget, without new rows.
+
+        The second class is the one looked for. What every cut would give is known from left-out
+        scores, with wrong labels counted as what they probably are (``operating_points_``).
+
+        Parameters
+        ----------
+        cost_fn, cost_fp : float, default=None
+            What a missed row of ``classes_[1]`` costs, and a false alarm, in the same money. The
+            cut with the smallest expected cost is taken.
+        precision : float, default=None
+            The least share of the rows predicted ``classes_[1]`` that should be. The lowest such
+            cut is taken; where there is none, nothing is predicted.
+        recall : float, default=None
+            The least share of the rows of ``classes_[1]`` that should be found. The highest such
+            cut is taken.
+        budget : float, default=None
+            The largest share of all rows that may be predicted ``classes_[1]``.
+
+        Returns
+        -------
+        self : object
+            The estimator, whose ``predict`` now cuts there.
+        """
+        check_is_fitted(self)
+        if len(self.classes_) != 2:
+            raise ValueError("choose_threshold is for two classes; of more, set thresholds_")
+        rule = rule_of(cost_fn, cost_fp, precision, recall, budget)
+        if rule.kind == "f1":
+            raise ValueError(how_to_choose())
+        points = to_host(self.operating_points_)
+        self.threshold_ = float(points[rule.point(points), 0])
+        return self
+
 
 class Judged(NamedTuple):
     """Rows that noise, link and cuts are estimated from, on the host: all, or a keyed sample."""
@@ -555,7 +626,8 @@ class Judged(NamedTuple):
 
 def rows_judged(rows, n_classes, seed):
     """Return the rows that noise, link and cuts are estimated from."""
-    some = draw_keyed(*rows, n_classes, seed, MOST_JUDGED, MOST_EXACT)
+    X, labels, weight = rows
+    some = draw_keyed(X, labels, weight, n_classes, seed, MOST_JUDGED, MOST_EXACT)
     if some is None:
         return Judged(slice(None), to_host(rows.labels), to_host(rows.multiplicity))
     return Judged(*map(to_host, (some.places, rows.labels[some.places], some.weight)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -28,13 +31,21 @@ SMALLEST_WIDTH = 1e-150  # whose square is a number; beyond, all kernel values a
 STUDENT = np.array([1.0, 0.0])  # of the inputs' block and the privileged one, the first predicts
 
 
-class PrivilegedMixin:
+class PrivilegedMixin(BaseRVFLClassifier):
     """Adds ``privileged`` to ``fit``; not for direct use."""
+
+    privileged_penalty: float | str
 
     __metadata_request__fit = {"privileged": True}
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, privileged=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        privileged: ArrayLike | None = None,
+    ) -> Self:
         """Fit the output weights in closed form.
 
         Parameters
@@ -205,6 +216,13 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
     (104, 2)
     """
 
+    privileged_bias_: NDArray[Any]
+    privileged_coef_: NDArray[Any]
+    privileged_mean_: NDArray[Any]
+    privileged_penalty_: float
+    privileged_scale_: NDArray[Any]
+    privileged_weights_: NDArray[Any]
+
     _parameter_constraints = {
         **BaseRVFLClassifier._parameter_constraints,
         "privileged_penalty": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
@@ -213,18 +231,18 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        privileged_penalty=1000.0,
-        privileged_hidden=None,
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight=None,
-        calibrate=True,
-        random_state=None,
-    ):
+        privileged_penalty: float | str = 1000.0,
+        privileged_hidden: int | None = None,
+        output_bias: bool = False,
+        bias_scale: float = 0.1,
+        class_weight: str | dict[Any, Any] | None = None,
+        calibrate: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
         self.C = C
@@ -354,6 +372,13 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
     True
     """
 
+    kernel_width_: float
+    privileged_kernel_width_: float
+    privileged_mean_: NDArray[Any]
+    privileged_penalty_: float
+    privileged_scale_: NDArray[Any]
+    training_rows_: NDArray[Any]
+
     _parameter_constraints = {
         name: BaseRVFLClassifier._parameter_constraints[name]
         for name in ("C", "class_weight", "calibrate")
@@ -364,13 +389,13 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: float | str = 1.0,
         *,
-        kernel_width="scale",
-        privileged_penalty=1000.0,
-        class_weight=None,
-        calibrate=True,
-    ):
+        kernel_width: float | str = "scale",
+        privileged_penalty: float | str = 1000.0,
+        class_weight: str | dict[Any, Any] | None = None,
+        calibrate: bool = True,
+    ) -> None:
         self.C = C
         self.kernel_width = kernel_width
         self.privileged_penalty = privileged_penalty
@@ -414,7 +439,7 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
         own, Z = self._split(X)
         self.training_rows_ = np.array(own, order="C")  # a copy: the caller may change X later
         student, has_privileged = self._features(self.training_rows_), Z.shape[1] > 0
-        teacher = None
+        teacher: Any = None
         if has_privileged:
             teacher = _linear_and_gaussian(Z, Z, self.privileged_kernel_width_)
 

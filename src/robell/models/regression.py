@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from robell.models._estimator import BaseRVFLRegressor, Capabilities
 from robell.models._partial_fit import StreamingTargetsMixin
 
@@ -84,6 +90,11 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
     True
     """
 
+    C_: float
+    interval_residuals_: NDArray[Any]
+    interval_weights_: NDArray[Any]
+    n_outputs_: int
+
     _parameter_constraints = {
         **BaseRVFLRegressor._parameter_constraints,
         "direct_link": ["boolean"],
@@ -92,15 +103,15 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        direct_link=True,
-        bias_scale=0.1,
-        intervals=False,
-        random_state=None,
-    ):
+        direct_link: bool = True,
+        bias_scale: float = 0.1,
+        intervals: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         super().__init__(
             n_hidden,
             activation,
@@ -112,7 +123,7 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
         self.direct_link = direct_link
 
     @property
-    def _direct_link(self):
+    def _direct_link(self):  # type: ignore[override]
         return self.direct_link
 
 
@@ -173,6 +184,11 @@ class ELMRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
     >>> model.predict_interval(scale(X), coverage=0.8).shape
     (442, 2)
     """
+
+    C_: float
+    interval_residuals_: NDArray[Any]
+    interval_weights_: NDArray[Any]
+    n_outputs_: int
 
     _direct_link = False
     _capabilities = EVERYWHERE

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.validation import check_X_y
 
@@ -255,6 +257,13 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     True
     """
 
+    class_probability_: NDArray[Any]
+    kernel_width_: float
+    membership_: NDArray[Any]
+    membership_error_: NDArray[Any]
+    membership_method_: str
+    radius_: NDArray[Any]
+
     _parameter_constraints = {
         **BaseRVFLClassifier._parameter_constraints,
         **_MEMBERSHIP_CONSTRAINTS,
@@ -262,20 +271,20 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        kernel_width=1.0,
-        rho=1.0,
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight="ratio",
-        calibrate=True,
-        membership="exact",
-        n_jobs=None,
-        random_state=None,
-    ):
+        kernel_width: float | str = 1.0,
+        rho: float = 1.0,
+        output_bias: bool = False,
+        bias_scale: float = 0.1,
+        class_weight: str | dict[Any, Any] | None = "ratio",
+        calibrate: bool = True,
+        membership: str = "exact",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
         self.C = C
@@ -352,6 +361,9 @@ class WeighedByKernel(LeftOutInFolds):
     is kept.
     """
 
+    kernel_width: float | str
+    n_jobs: int | None
+
     @called_by_search
     def _weights_of(self, rows, statistics, width, setting):
         """Return what a setting makes of the rows; the row weights are ``importance`` of it."""
@@ -395,17 +407,17 @@ class WeighedByKernel(LeftOutInFolds):
     prefer_skip_nested_validation=True,
 )
 def pw_gbell_membership(
-    X,
-    y,
-    kernel_width=1.0,
-    rho=1.0,
-    sample_weight=None,
+    X: ArrayLike,
+    y: ArrayLike,
+    kernel_width: float | str = 1.0,
+    rho: float = 1.0,
+    sample_weight: ArrayLike | None = None,
     *,
-    membership="exact",
-    n_jobs=None,
-    random_state=None,
-    return_error=False,
-):
+    membership: str = "exact",
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    return_error: bool = False,
+) -> Any:
     """Compute the probability-weighted generalized-bell membership of every row.
 
     Rows of the smallest class get 1; every other row a bell of its distance to its class mean in

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
 from robell.models._estimator import BaseRVFLClassifier, Capabilities
 from robell.models._partial_fit import StreamingMixin
 
@@ -103,17 +108,17 @@ class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        direct_link=True,
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight=None,
-        calibrate=True,
-        random_state=None,
-    ):
+        direct_link: bool = True,
+        output_bias: bool = False,
+        bias_scale: float = 0.1,
+        class_weight: str | dict[Any, Any] | None = None,
+        calibrate: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
         self.C = C
@@ -127,7 +132,7 @@ class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     _capabilities = STREAMS_AND_TENSORS
 
     @property
-    def _direct_link(self):
+    def _direct_link(self):  # type: ignore[override]
         return self.direct_link
 
 

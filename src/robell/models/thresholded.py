@@ -65,7 +65,12 @@ class ThresholdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    classes_: NDArray[Any]
+    feature_names_in_: NDArray[Any]
+    n_features_in_: int
+    threshold_: float
+
+    _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "threshold": [Interval(Real, 0, 1, closed="both")],
         "positive": "no_validation",

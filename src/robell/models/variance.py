@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -135,18 +137,18 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
     def __init__(
         self,
-        n_hidden=103,
-        activation="sigmoid",
-        C=1.0,
+        n_hidden: int = 103,
+        activation: str | Callable[..., Any] = "sigmoid",
+        C: float | str = 1.0,
         *,
-        variance="class",
-        variance_weight=1.0,
-        output_bias=False,
-        bias_scale=0.1,
-        class_weight=None,
-        calibrate=True,
-        random_state=None,
-    ):
+        variance: str = "class",
+        variance_weight: float = 1.0,
+        output_bias: bool = False,
+        bias_scale: float = 0.1,
+        class_weight: str | dict[Any, Any] | None = None,
+        calibrate: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
         self.C = C
@@ -171,7 +173,8 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     @called_by_search
     def _penalty_term(self, M, rows):
         design = RowBlocks(lambda some: M[some], *M.shape)
-        return scatter_of(design, *self._groups(rows), rows.multiplicity).matrix
+        group, n_groups = self._groups(rows)
+        return scatter_of(design, group, n_groups, rows.multiplicity).matrix
 
     def _fit_penalty(self, design, rows):
         group, n_groups = self._groups(rows)
@@ -200,9 +203,8 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     def _solve_from_sums(self, state):
         """Solve with the scatter that means and scatters of the classes hold."""
         require_penalty(self)
-        cost, sample = self._class_cost(state.sizes), None
-        if needs_sample(self):
-            sample = self._sample(state, cost)
+        cost = self._class_cost(state.sizes)
+        sample: Any = self._sample(state, cost) if needs_sample(self) else None
         C = self.C
         if C == "loo":
             left_out = self._left_out(state, cost, sample)
@@ -211,7 +213,7 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         further = penalty.weight * penalty.scatter.matrix
         found = solve(state, float(C), cost, further_penalty=further)
         matrix = found.penalty * (further + np.eye(len(further)))
-        return Found(replace(found, penalty=matrix), C, cost, sample)
+        return Found(replace(found, penalty=matrix), float(C), cost, sample)
 
     def _penalty_of(self, state):
         """Return the penalty of the rows seen."""
