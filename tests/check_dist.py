@@ -30,7 +30,7 @@ from robell.noise import flip_uniformly
 
 assert pathlib.Path(robell.__file__).is_relative_to(sys.prefix), robell.__file__
 assert importlib.metadata.version("robell") == robell.__version__
-for extra in ("matplotlib", "pandas", "pyarrow", "pytest"):
+for extra in ("matplotlib", "pandas", "pytest"):
     assert importlib.util.find_spec(extra) is None, f"{extra} is installed: no clean environment"
 X, y = load_breast_cancer(return_X_y=True)
 noisy, flipped = flip_uniformly(y, 0.2, random_state=0)

@@ -140,10 +140,10 @@ def test_the_architecture_page_points_at_what_exists():
         assert f"def {function}(" in found[0].read_text(encoding="utf-8") or not function, file
 
 
-def test_core_dependencies_are_scikit_learns_and_skops_for_model_files():
+def test_core_dependencies_are_scikit_learns_skops_for_models_and_pyarrow_for_tables():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {re.match(r"[\w-]+", requirement)[0] for requirement in project["dependencies"]}
-    assert names == {"numpy", "scipy", "scikit-learn", "joblib", "skops"}
+    assert names == {"numpy", "scipy", "scikit-learn", "joblib", "skops", "pyarrow"}
 
 
 def test_the_package_is_typed():

@@ -580,7 +580,7 @@ import sys
 
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"pandas", "pyarrow", "matplotlib", "polars"}:
+        if name.partition(".")[0] in {"pandas", "matplotlib", "polars"}:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Refuse())
@@ -590,15 +590,14 @@ sys.exit(10 * main(["audit", "things.csv", "--target", "label", "--quiet"])
 """
 
 
-def test_csv_needs_no_optional_package_and_parquet_asks_for_one(flipped_csv, flipped):
+def test_csv_and_parquet_need_no_optional_package(flipped_csv, flipped):
     folder = flipped_csv.parent
     flipped[0].to_parquet(folder / "t.parquet")
     run = [sys.executable, "-c", WITHOUT_OPTIONAL]
     done = subprocess.run(run, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 1  # the second audit failed, the first did not
+    assert done.returncode == 0, done.stderr
     assert (folder / "things-audit.html").exists()
-    assert done.stderr.count("\n") == 1
-    assert 'pip install "robell[files]"' in done.stderr
+    assert (folder / "t-audit.html").exists()
 
 
 def test_every_word_for_missing_is_in_the_report(flipped_csv, tmp_path):

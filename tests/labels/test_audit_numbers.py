@@ -12,8 +12,8 @@ from robell import NumberAuditResult, apply_review, audit, find_target_issues
 from robell.cli.main import main
 from robell.tables.columns import prepare_column
 from robell.tables.leaks import find_number_leak
-from robell.tables.number_target import holds_numbers, written
 from robell.tables.raw import Column
+from robell.tables.target import holds_numbers, written
 
 WRONG = [12, 40, 77, 101]
 

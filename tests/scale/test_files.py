@@ -22,6 +22,7 @@ pytest.importorskip("skops")
 
 import robell.scale.batches as tables_module
 import robell.scale.memory as memory_module
+import robell.tables.read_csv as csv_module
 from robell import (
     GranularBallRVFLClassifier,
     HuberRVFLClassifier,
@@ -53,7 +54,7 @@ def small_batches(monkeypatch):
     """So that a few thousand rows are many batches and many reads."""
     monkeypatch.setattr(memory_module, "MOST_ROWS", 257)
     monkeypatch.setattr(tables_module, "ARROW_ROWS", 100)
-    monkeypatch.setattr(tables_module, "CSV_BLOCK", 1 << 13)
+    monkeypatch.setattr(csv_module, "BLOCK", 1 << 13)
 
 
 def write(frame, path, **options):
@@ -245,8 +246,8 @@ def test_what_takes_all_rows_at_once_is_fitted_in_memory(tmp_path, kind, frame):
     [
         ("", r"bad\.csv: the file is empty"),
         ("a,y\n", r"bad\.csv: there is no row in it"),
-        ("a,b,y\n1,2,0\n3,1\n", r"bad\.csv: CSV parse error.*Expected 3 columns, got 2"),
-        ("a,b,y\n1,2,0\n3,x,1\n", r"bad\.csv: column 'b' is not numeric: .*'x'"),
+        ("a,b,y\n1,2,0\n3,1\n", r"bad\.csv: line 3 has 2 cells, the header 3"),
+        ("a,b,y\n1,2,0\n3,x,1\n", r"bad\.csv: column 'b' is not numeric: row 2 holds 'x'"),
         ("a,b,y\n1,2,0\n3,,1\n", r"bad\.csv: row 2 has no value in column 'b'"),
         ("a,b,y\n1,2,0\n3,inf,1\n", r"bad\.csv: row 2 has an infinite value in column 'b'"),
         ("a,b,y\n1,2,0\n3,4,\n", r"bad\.csv: row 2 has no label in column 'y'"),
@@ -254,9 +255,10 @@ def test_what_takes_all_rows_at_once_is_fitted_in_memory(tmp_path, kind, frame):
         ("y\n1\n0\n", r"bad\.csv: there is no column except the target"),
         ("a,a,y\n1,2,0\n3,4,1\n", r"bad\.csv: there are two columns 'a'"),
         ("a,y\n1,0\n3,0\n", "column 'y' holds one class only, 0"),
-        ("\n\n", r"bad\.csv: there is no header in it"),
-        ("a,y", r"bad\.csv: there is a header and no row below it"),
-        ('a,"y\n1,0\n', r"bad\.csv: a quotation mark in the header is opened and not closed"),
+        ("\n\n", r"bad\.csv: the file is empty"),
+        ("a,y", r"bad\.csv: there is no row in it"),
+        ('a,"y\n1,0\n', r"bad\.csv: line 1 .*: a quotation mark is opened and not closed"),
+        ('a,y\n1,0\n2,"1\n', r"bad\.csv: line 3 .*: a quotation mark is opened and not closed"),
     ],
 )
 def test_one_line_for_a_bad_csv_file(tmp_path, text, message):

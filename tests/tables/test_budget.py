@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 
 from robell._tools.files import FileError
@@ -11,8 +12,8 @@ from robell.cli import main
 from robell.comparison.compare import compare
 from robell.comparison.store import StudyError
 from robell.labels.audit import audit
-from robell.tables.budget import Budget
 from robell.tables.read import read_table
+from robell.tables.sample import Budget
 
 RNG = np.random.default_rng(0)
 FRAMES = {
@@ -25,16 +26,18 @@ FRAMES = {
 
 
 def peak_of(source):
-    """Read a table; return the most memory it took, and the estimate."""
-    budget = Budget()
+    """Read a table and all its cells; return the most memory it took, and the estimate."""
+    budget, pool = Budget(), pyarrow.default_memory_pool()
     read_table(source)  # imports, and what is made once
+    before = pool.bytes_allocated()
     tracemalloc.start()
     try:
         table = read_table(source, budget=budget)
-        peak = tracemalloc.get_traced_memory()[1]
+        arrays = pool.bytes_allocated() - before
+        assert all(len(column.cells) == len(table.rows) for column in table.columns)
+        peak = tracemalloc.get_traced_memory()[1] + arrays
     finally:
         tracemalloc.stop()
-    assert len(table.rows)
     return peak, budget.held
 
 

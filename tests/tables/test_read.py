@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import robell.tables.read as read_module
@@ -74,19 +74,72 @@ def test_the_same_rows_are_drawn_whatever_holds_the_table(tmp_path, monkeypatch)
         assert table.columns[-1].cells == expected
 
 
+@given(parts=st.lists(st.integers(0, 12), max_size=12), seed=st.integers(0, 2**32))
+def test_a_sample_does_not_depend_on_how_the_rows_come(parts, seed):
+    whole, parted = Sample(10, seed), Sample(10, seed)
+    drawn = set((whole.draw(sum(parts))).tolist())
+    for part in parts:
+        start = parted.seen
+        assert set((parted.draw(part) + start).tolist()) <= drawn
+    np.testing.assert_array_equal(whole.places, parted.places)
+
+
 def test_a_sample_is_uniform_and_keeps_its_order():
     counts = np.zeros(40)
     for seed in range(2000):
-        sample = Sample(10, 1, seed)
-        for line in range(40):
-            sample.offer(line + 2, [str(line)])
-        rows, lines, (cells,) = sample.sorted()
+        sample = Sample(10, seed)
+        for _ in range(8):
+            sample.draw(5)
         assert sample.seen == 40
-        assert rows.tolist() == sorted(set(rows.tolist()))
-        assert [int(cell) + 1 for cell in cells] == rows.tolist() == (lines - 1).tolist()
-        counts[rows - 1] += 1
+        assert sample.places.tolist() == sorted(set(sample.places.tolist()))
+        counts[sample.places] += 1
     # Each row is drawn with probability 1/4: 500 of 2000 times, five standard deviations allowed.
     assert np.abs(counts - 500).max() < 5 * np.sqrt(2000 * 0.25 * 0.75)
+
+
+@given(
+    text=st.text(st.sampled_from('ab,"\n\r\0é '), max_size=40),
+    encoding=st.sampled_from(["utf-8", "utf-16", "latin-1"]),
+    block=st.sampled_from([64, 1 << 22]),
+)
+@example(text='1,"2', encoding="utf-8", block=64)
+@example(text='"a"b,2\n', encoding="utf-8", block=64)
+@example(text='1,a"b\n2,"x', encoding="utf-8", block=64)
+@example(text='1,"a\r\n\r\n"\r\n\r\n3,4', encoding="utf-8", block=64)
+@settings(max_examples=300)
+def test_rows_are_those_of_the_csv_module_whatever_the_text(
+    tmp_path_factory, text, encoding, block
+):
+    """Also with blank lines, line breaks in cells and quotation marks where none should be."""
+    path = tmp_path_factory.mktemp("any") / "t.csv"
+    path.write_text("x,y\n" + text, encoding=encoding, newline="")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_module, "BLOCK", block)
+        results = []
+        for read in (_by_arrow, _by_csv):
+            try:
+                results.append(read(path, encoding))
+            except FileError as error:
+                results.append(str(error))
+    assert results[0] == results[1]
+
+
+def _by_arrow(path, encoding):
+    rows = []
+    for batch, lines in csv_module.text_batches(path, encoding, ",", 2):
+        rows += zip(lines.tolist(), *(column.to_pylist() for column in batch.columns))
+    return rows
+
+
+def _by_csv(path, encoding):
+    _, *rows = csv_module.records_of(path, encoding, ",")
+    return [(row.line, *row.cells) for row in rows]
+
+
+def test_a_delimiter_of_several_bytes(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a§y\n1§x\n")
+    assert [column.cells for column in read_table(path, delimiter="§").columns] == [["1"], ["x"]]
 
 
 def test_the_place_of_a_bad_byte_is_exact(tmp_path):

@@ -23,7 +23,7 @@ from robell.labels.judge import (
 )
 from robell.labels.unseen import fitted_to_other_folds, random_folds
 from robell.models._validation import check_multiplicity, one_line_errors
-from robell.tables.number_target import problem_of, written
+from robell.tables.target import problem_of, written
 
 SHOWN = 10  # rows of a printed list
 N_FOLDS = 5

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import glob
-import itertools
 import os
-import re
 import shutil
 import tempfile
 import weakref
+import zlib
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from robell._tools.files import FileError, copy_pipe
 from robell._tools.names import did_you_mean
-from robell._tools.optional import require
-from robell.tables.numerals import plain_number
+from robell.tables.numerals import number, plain_number
+from robell.tables.raw import one_line
+from robell.tables.read_csv import records_of, text_batches
 
 LONGEST_LABEL = 1_000  # characters; labels are kept side by side, each as wide as the longest
 
@@ -87,7 +90,7 @@ def typed_labels(counts, target, from_text):
     labels = dict(zip(raw, raw, strict=True))
     if kinds == {str} and from_text:
         labels = _read_labels(raw)
-    totals = {}
+    totals: dict[Any, int] = {}
     for value, label in labels.items():
         totals[label] = totals.get(label, 0) + counts[value]
     return labels, dict(sorted(totals.items()))
@@ -99,11 +102,8 @@ def typed_labels(counts, target, from_text):
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq")
 MOST_CLASSES = 10_000  # a target with more distinct values is no class label
 LONGEST_ERROR = 300  # characters; Arrow quotes the whole cell
-CSV_BLOCK = 1 << 22  # bytes of a CSV file parsed at a time
-HEADER_LINES = 100  # of a header whose names hold line breaks, and blank ones before it
 PARQUET_BUFFER = 1 << 16  # bytes of a Parquet column read at a time
 ARROW_ROWS = 1 << 13  # rows of a Parquet file decoded at a time
-_LINE_END = re.compile(rb"\r\n?|\n")
 
 
 def find_files(paths):
@@ -145,7 +145,6 @@ class Tables:
     """
 
     def __init__(self, paths, target=None, columns=None):
-        require("pyarrow.parquet", "files")
         self.target = target
         self.files = [_open(path) for path in find_files(paths)]
         first = self.files[0]
@@ -176,7 +175,7 @@ class Tables:
 
     def labels(self):
         """Read the target alone: return its distinct values and how often each occurs."""
-        counts = {}
+        counts: dict[Any, int] = {}
         for file in self.files:
             start = 0
             for batch in file.arrow_batches([], self.target):
@@ -294,12 +293,15 @@ def _open_copy(path):
 class _File:
     """One file: its columns, and its rows in batches; ``content`` is where they are read from."""
 
-    n_rows = None
+    n_rows: int | None = None
+    _read_columns: Callable[[], list[str]]
+    _batches: Callable[..., Iterator[Any]]
 
     def __init__(self, path, content):
         self.path, self.content = path, content
         self._stamp = self._now()
-        self.columns = self._guarded(self._read_columns)
+        with self._guarded():
+            self.columns = self._read_columns()
         twice = [name for name, count in Counter(self.columns).items() if count > 1]
         if twice:
             raise FileError(f"{path}: there are two columns {twice[0]!r}")
@@ -317,56 +319,40 @@ class _File:
         if changed:
             raise FileError(f"{self.path}: the file was changed while it was read")
 
-    def _guarded(self, function, *arguments):
+    @contextmanager
+    def _guarded(self):
+        """Turn what may go wrong while the file is read into one line that names it."""
         import pyarrow
 
         try:
-            return function(*arguments)
-        except (pyarrow.ArrowException, UnicodeDecodeError) as error:
-            raise FileError(f"{self.path}: {self._explained(error)}") from error
-        except OSError as error:
-            if isinstance(error, FileNotFoundError):
-                raise FileError(f"{self.path}: the file has gone") from error
-            raise FileError(f"{self.path}: {_first_line(error)}") from error
-
-    def _explained(self, error):
-        """Return the first line of an error, a column called by its name."""
-        text = _first_line(error)
-        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in text:
-            row = re.search(r"Row #(\d+)", text)
-            where = f" (line {row[1]})" if row else " (in its header)"
-            return f"is not UTF-8 text{where}: write it as UTF-8 first"
-        if "straddling object straddles two block boundaries" in text:
-            return f"a line has more than {CSV_BLOCK >> 20} MiB: this is no table of text"
-        number = re.search(r"In CSV column #(\d+): ", text)
-        if number is None or not hasattr(self, "columns"):
-            return text
-        return text.replace(number[0], f"column {self.columns[int(number[1])]!r} is not numeric: ")
+            yield
+        except FileNotFoundError as error:
+            raise FileError(f"{self.path}: the file has gone") from error
+        except (pyarrow.ArrowException, OSError, EOFError, zlib.error) as error:
+            raise FileError(f"{self.path}: {one_line(error)[:LONGEST_ERROR]}") from error
 
     def arrow_batches(self, columns, target=None):
         """Yield Arrow record batches of some columns, in their order, and of the target."""
-        batches = self._batches(columns, target)
-        while (batch := self._guarded(next, batches, None)) is not None:
-            yield batch
+        with self._guarded():
+            yield from self._batches(columns, target)
 
 
 class _CsvFile(_File):
     def _read_columns(self):
-        with self._stream() as stream:
-            block = stream.read(CSV_BLOCK)
-        # Arrow gets the header alone: it would guess a type of every column from the rows below.
-        # A name in quotation marks may hold line breaks, so the first line may not be all of it.
-        ends = itertools.islice(_LINE_END.finditer(block), HEADER_LINES)
-        for size in (*(end.end() for end in ends), len(block)):
-            names = _header(block[:size])
-            if names is not None:
-                return names
-        raise FileError(f"{self.path}: {_why_no_header(block)}")
+        with self._as_utf8():
+            return next(records_of(self.content, "utf-8", ",")).cells
 
-    def _stream(self):
-        import pyarrow
-
-        return pyarrow.input_stream(str(self.content), compression="detect", buffer_size=CSV_BLOCK)
+    @contextmanager
+    def _as_utf8(self):
+        """Say what to do with text of another encoding; a file that came by a pipe has its name."""
+        try:
+            yield
+        except FileError as error:
+            text, parameter, _ = error.parts
+            text = text.replace(str(self.content), str(self.path), 1)
+            if parameter == "encoding":
+                text = f"{text.partition(';')[0]}: write it as UTF-8 first"
+            raise FileError(text) from error
 
     def require_numbers(self, columns):
         """Do nothing: whether all of a column is numeric only reading it tells."""
@@ -376,41 +362,43 @@ class _CsvFile(_File):
 
     def _batches(self, columns, target):
         import pyarrow
-        from pyarrow import csv
+        from pyarrow import compute, csv
 
-        types = dict.fromkeys(columns, pyarrow.float64())
-        if target is not None:
-            types[target] = pyarrow.string()
-        convert = csv.ConvertOptions(
-            column_types=types, include_columns=list(types), strings_can_be_null=True
-        )
-        reading = csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False)
-        with self._stream() as stream:
-            yield from csv.open_csv(stream, reading, None, convert)
+        gone = pyarrow.array(csv.ConvertOptions().null_values)
+        wanted = [*columns] if target is None else [*columns, target]
+        places = [self.columns.index(name) for name in wanted]
+        start = 0
+        with self._as_utf8():
+            for batch, _ in text_batches(self.content, "utf-8", ",", len(self.columns), places):
+                arrays = [
+                    self._numbers(array, name, gone, start)
+                    for name, array in zip(columns, batch.columns, strict=False)
+                ]
+                if target is not None:
+                    labels = batch.columns[-1]
+                    is_gone = compute.is_in(labels, value_set=gone)
+                    arrays.append(compute.if_else(is_gone, None, labels))
+                yield pyarrow.record_batch(arrays, wanted)
+                start += batch.num_rows
 
+    def _numbers(self, array, name, gone, start):
+        """Return texts as numbers, null for none; raise where one spells no number."""
+        import pyarrow
+        from pyarrow import compute
 
-def _why_no_header(block):
-    """Say what is wrong with a CSV text whose header cannot be read."""
-    if not block.strip():
-        return "there is no header in it"
-    if len(block) == CSV_BLOCK:
-        size = f"{CSV_BLOCK >> 20} MiB"
-        return f"the header has more than {size}, or a quotation mark in it is not closed"
-    if _header(block + b"\n") is not None:
-        return "there is a header and no row below it"
-    return "a quotation mark in the header is opened and not closed"
-
-
-def _header(text):
-    """Return the names in the header of a CSV text, None if it is not complete."""
-    import pyarrow
-    from pyarrow import csv
-
-    reading = csv.ReadOptions(block_size=len(text), use_threads=False)
-    try:
-        return list(csv.open_csv(pyarrow.BufferReader(text), reading).schema.names)
-    except pyarrow.ArrowInvalid:
-        return None
+        try:
+            return array.cast(pyarrow.float64())
+        except pyarrow.ArrowInvalid:
+            array = compute.utf8_trim_whitespace(array)
+            array = compute.if_else(compute.is_in(array, value_set=gone), None, array)
+        try:
+            return array.cast(pyarrow.float64())
+        except pyarrow.ArrowInvalid as error:
+            texts = enumerate(array.to_pylist(), start + 1)
+            row, text = next((k, t) for k, t in texts if t is not None and number(t) is None)
+            raise FileError(
+                f"{self.path}: column {name!r} is not numeric: row {row} holds {text[:80]!r}"
+            ) from error
 
 
 class _ParquetFile(_File):
@@ -457,8 +445,3 @@ class _ParquetFile(_File):
         with parquet.ParquetFile(self.content, **options) as file:
             for batch in file.iter_batches(ARROW_ROWS, columns=wanted, use_threads=False):
                 yield batch.select(wanted)
-
-
-def _first_line(error):
-    text = (str(error).splitlines() or [type(error).__name__])[0]
-    return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]}…"

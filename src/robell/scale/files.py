@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from robell._tools.files import FileError, check_output, parse_bytes, written_whole
 from robell._tools.names import did_you_mean
-from robell._tools.optional import require
 from robell._tools.pipelines import last_step
 from robell._tools.progress import Progress
 from robell._tools.text import spreadsheet_safe
@@ -353,8 +352,8 @@ def _csv_cell(value):
 @contextmanager
 def _parquet_writer(path, names, model):
     """Give a function that appends columns, arrays of doubles and lists, to a Parquet file."""
-    parquet = require("pyarrow.parquet", "files")
     import pyarrow
+    from pyarrow import parquet
 
     kind = pyarrow.float64()
     if not is_regressor(model):  # beyond 2**63 the kind cannot be told from the values
@@ -398,8 +397,8 @@ def is_prediction_file(path):
         beginning = file.read(14)
     if not beginning.startswith(b"PAR1"):
         return beginning[:12] == b'"prediction"' or beginning == b'"prediction_1"'
-    parquet = require("pyarrow.parquet", "files")
     import pyarrow
+    from pyarrow import parquet
 
     try:
         return parquet.read_schema(path).names[0] in ("prediction", "prediction_1")

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,7 +19,7 @@ from scipy.sparse import csr_array
 from robell._tools.text import counted, number_text, percent, said
 from robell.tables.dates import ISO, read_date, read_dates
 from robell.tables.numerals import floats_written, plain_floats, read_numbers, spells_number
-from robell.tables.raw import number_cell
+from robell.tables.raw import Column, number_cell
 
 MISSING_WORDS = "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "NaT", "?"
 _NO_TEXT, _NO_VALUE = {None, ""}, {None, "", *MISSING_WORDS}
@@ -57,14 +58,19 @@ class Used:
 
     name: str
     kind: str
-    cells: list
+    column: Column
     values: np.ndarray
     levels: tuple[str, ...]
     matrix: np.ndarray
     unknown: int = 0
 
     @property
-    def is_number(self):
+    def cells(self) -> list:
+        """The cells as they were read."""
+        return self.column.cells
+
+    @property
+    def is_number(self) -> bool:
         """Whether the values are numbers."""
         return self.kind in ("number", "date")
 
@@ -78,8 +84,32 @@ def missing_cells(column):
     """Return which cells of a column are missing."""
     if column.values is not None:
         return np.isnan(column.values)
-    gone = _NO_TEXT if column.kind == "text" else _NO_VALUE
-    return np.fromiter(map(gone.__contains__, column.cells), bool, len(column.cells))
+    return _cells_among(column, _NO_TEXT if column.kind == "text" else _NO_VALUE)
+
+
+def _cells_among(column, texts):
+    """Return which cells of a column are among some texts, of which None is one."""
+    if column.array is not None:
+        from pyarrow import array, compute, string
+
+        return np.asarray(compute.is_in(column.array, value_set=array(list(texts), string())))
+    return np.fromiter(map(texts.__contains__, column.cells), bool, len(column))
+
+
+def _plain_numbers(column, missing):
+    """Return the numbers of the cells that are not missing; None if not all are written plainly."""
+    if column.array is not None:
+        import pyarrow
+
+        try:
+            texts = column.array.filter(pyarrow.array(~missing)) if missing.any() else column.array
+            found = texts.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
+        except pyarrow.ArrowInvalid:
+            return None
+        return found if np.isfinite(found).all() else None  # nan and inf are words
+    if missing.any():
+        return plain_floats([c for c, gone in zip(column.cells, missing, strict=True) if not gone])
+    return plain_floats(column.cells)
 
 
 def missing_texts(plan):
@@ -114,6 +144,9 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
         if not n_missing and (present == present[0]).all():
             return left_out(f"every row has the same value, {said(number_cell(present[0]), 30)}")
         return learn_numbers(column, missing, rows, present, "number")
+    plain = None if column.kind == "text" else _plain_numbers(column, missing)
+    if plain is not None and (n_missing or (plain != plain[0]).any()):
+        return learn_numbers(column, missing, rows, plain, "number")
     present = [cell for cell, gone in zip(column.cells, missing, strict=True) if not gone]
     distinct = len(set(present))
     if distinct == 1 and not n_missing:
@@ -136,7 +169,8 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
 def _learn_without(column, strange, present, rows, delimiter):
     """Learn a column of numbers in which a few cells are none, and say which."""
     known = set(strange)
-    rest = replace(column, cells=[None if c in known else c for c in column.cells])
+    cells = [None if cell in known else cell for cell in column.cells]
+    rest = Column(column.name, cells, column.kind)
     plan, note = learn_column(rest, rows, delimiter=delimiter)
     count = sum(cell in known for cell in present)
     named = ", ".join(said(cell, 20) for cell in strange[:3])
@@ -153,7 +187,7 @@ def apply_plan(plan, column):
     else:
         values, matrix, unknown = apply_categories(plan, found)
     levels = tuple(plan.get("levels", ()))
-    return Used(plan["name"], plan["kind"], column.cells, values, levels, matrix, unknown)
+    return Used(plan["name"], plan["kind"], column, values, levels, matrix, unknown)
 
 
 def read_cells(plan, column):
@@ -163,21 +197,19 @@ def read_cells(plan, column):
     """
     gone = {None, *missing_texts(plan)}
     if plan["kind"] not in ("number", "date"):
-        if column.cells is not None:
-            return [None if cell in gone else cell for cell in column.cells], 0
-        return [None if v != v else number_cell(v) for v in column.values.tolist()], 0
-    if column.values is not None and plan["kind"] == "number":
-        return column.values, 0
-    is_plain = plan["kind"] == "number" and (column.kind == "number" or plan["how"] == "number")
-    if is_plain and column.cells and None not in column.cells:
-        found = plain_floats(column.cells)  # the usual case, and the quickest
-        if found is not None:
-            return found, 0
+        return [None if cell in gone else cell for cell in column.cells], 0
     values = np.full(len(column), np.nan)
-    if column.cells is None:  # numbers where the fit had dates
-        return values, int((~np.isnan(column.values)).sum())
-    missing = np.fromiter(map(gone.__contains__, column.cells), bool, len(column))
-    present = [cell for cell in column.cells if cell not in gone]
+    if column.values is not None:
+        if plan["kind"] == "number":
+            return column.values, 0
+        return values, int((~np.isnan(column.values)).sum())  # numbers where the fit had dates
+    missing = _cells_among(column, gone)
+    if plan["kind"] == "number" and (column.kind == "number" or plan["how"] == "number"):
+        plain = _plain_numbers(column, missing)  # the usual case, and the quickest
+        if plain is not None:
+            values[~missing] = plain
+            return values, 0
+    present = [cell for cell, is_gone in zip(column.cells, missing, strict=True) if not is_gone]
     if plan["kind"] == "date":
         way = plan["how"].removeprefix("date, ")
         table = {cell: _day(cell, way) for cell in set(present)}
@@ -520,14 +552,15 @@ def learn_words(counts, n_rows, most):
     """
     most = max(1, min(most, n_rows // ROWS_A_COLUMN))
     of_text = {text: tokens_of(text) for text in counts}
-    frequency = Counter()
+    frequency: Counter[str] = Counter()
     for text, tokens in of_text.items():
         for token in tokens:
             frequency[token] += counts[text]
     least, largest = max(LEAST_COUNT, LEAST_WORD_SHARE * n_rows), MOST_SHARE * sum(counts.values())
     kept = [(-n, token) for token, n in frequency.items() if least <= n <= largest]
     tokens = [token for _, token in sorted(kept)[:MOST_TOKENS]]
-    plan = {"tokens": np.array(tokens, dtype=str), "hashes": None, "logs": None, "axes": None}
+    plan: dict[str, Any] = {"tokens": np.array(tokens, dtype=str)}
+    plan |= {"hashes": None, "logs": None, "axes": None}
     plan["rarity"] = np.array([np.log(n_rows / frequency[token]) for token in tokens])
     if tokens:
         _learn_axes(plan, list(counts), np.array(list(counts.values()), float), n_rows, most)

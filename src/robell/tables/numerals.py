@@ -110,13 +110,13 @@ def read_numbers(cells, delimiter=","):
     file decides between two readings of a comma.
     """
     cells = set(cells)
-    shares = {cell: _PERCENT.fullmatch(cell) for cell in cells}
-    if cells and all(shares.values()):
-        table, how = _read_plain({share[1] for share in shares.values()}, delimiter)
+    shares = {cell: share[1] for cell in cells if (share := _PERCENT.fullmatch(cell))}
+    if cells and len(shares) == len(cells):
+        table, how = _read_plain(set(shares.values()), delimiter)
         if table is None:
             return None, ""
         name = how.replace("number", "percentage", 1)
-        return {cell: table[share[1]] for cell, share in shares.items()}, name
+        return {cell: table[share] for cell, share in shares.items()}, name
     return _read_plain(cells, delimiter)
 
 

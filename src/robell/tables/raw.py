@@ -2,37 +2,62 @@
 
 from __future__ import annotations
 
+import datetime
 import numbers
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from robell._core.array import is_no_value
 from robell._tools.files import FileError
-from robell._tools.text import said
+from robell._tools.text import NAME, said
 
 
-@dataclass(frozen=True)
 class Column:
-    """Cells of one column; a cell is None where the source has no value.
+    """Cells of one column, as text; a cell is None where the source has no value.
 
     `kind` is what the source says the column holds ("number", "text", "date" or "other"), or
-    None where the source does not say, as in CSV files. `values`, where given, are the numbers of
-    a source that holds numbers, NaN where there is none; `cells` may then be None.
+    None where the source does not say, as in CSV files. `values`, where not None, are the numbers
+    of a source that holds numbers, NaN where there is none. `array` is the Arrow array of a column
+    that came from a file: its cells become Python's texts when somebody asks for them.
     """
 
-    name: str
-    cells: list | None
-    kind: str | None = None
-    values: np.ndarray | None = None
+    def __init__(
+        self,
+        name: str,
+        cells: list | None = None,
+        kind: str | None = None,
+        values: NDArray[np.float64] | None = None,
+        array: Any = None,
+    ) -> None:
+        self.name, self.kind, self.values, self.array = name, kind, values, array
+        self._cells = cells
 
-    def __len__(self):
-        return len(self.values if self.cells is None else self.cells)
+    def __len__(self) -> int:
+        for one in (self._cells, self.values, self.array):
+            if one is not None:
+                return len(one)
+        return 0
 
-    def take(self, places):
+    @property
+    def cells(self) -> list:
+        """The cells as text; equal texts of a file are one object."""
+        if self._cells is None and self.array is not None:
+            self._cells, self.array = array_cells(self.array), None
+        elif self._cells is None:
+            values = [] if self.values is None else self.values.tolist()
+            self._cells = [None if value != value else number_cell(value) for value in values]
+        return self._cells
+
+    def take(self, places: NDArray[np.intp]) -> Column:
         """Return the cells at these places."""
-        cells = None if self.cells is None else [self.cells[place] for place in places]
         values = None if self.values is None else self.values[places]
-        return replace(self, cells=cells, values=values)
+        array = None if self.array is None else self.array.take(places)
+        cells = None if self._cells is None else [self._cells[place] for place in places]
+        return Column(self.name, cells, self.kind, values, array)
 
 
 @dataclass(frozen=True)
@@ -44,29 +69,29 @@ class RawTable:
 
     name: str
     columns: tuple[Column, ...]
-    rows: np.ndarray
-    lines: np.ndarray | None
+    rows: NDArray[np.intp]
+    lines: NDArray[np.intp] | None
     n_rows: int
     how: str
     delimiter: str = ","
 
-    def take(self, places):
+    def take(self, places: NDArray[np.intp]) -> RawTable:
         """Return the table of the rows at these places."""
         columns = tuple(column.take(places) for column in self.columns)
         lines = None if self.lines is None else self.lines[places]
         return replace(self, columns=columns, rows=self.rows[places], lines=lines)
 
-    def where(self, place):
+    def where(self, place: int) -> str:
         """Say where a row stands in its source, such as "line 12"."""
         if self.lines is None:
             return f"row {self.rows[place]:,}"
         return f"line {self.lines[place]:,}"
 
 
-def require_names(where, names):
+def require_names(where: Any, names: Iterable[str]) -> list[str]:
     """Return the names of the columns, unnamed ones numbered; raise where a name occurs twice."""
     names = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
-    seen = {}
+    seen: dict[str, int] = {}
     for place, name in enumerate(names, 1):
         if name in seen:
             raise FileError(
@@ -76,13 +101,106 @@ def require_names(where, names):
     return names
 
 
-def one_line(error):
+def one_line(error: object) -> str:
     """Return the text of an error as one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def number_cell(value):
+# -- values of typed sources as cells --------------------------------------------------
+
+
+def typed_column(name: str, values: Sequence[Any], is_category: bool = False) -> Column:
+    """Return the column of some values as text, with the kind that they have in common.
+
+    Texts are read as the cells of a CSV file are: what they spell decides.
+    """
+    cells, kinds = [], set()
+    for value in values:
+        kind, text = cell_of(value)
+        cells.append(text)
+        if kind:
+            kinds.add(kind)
+    if "other" in kinds:
+        return Column(name, cells, "other")
+    if is_category:
+        return Column(name, cells, "text")
+    if "cell" in kinds:
+        return Column(name, cells, None)
+    return Column(name, cells, kinds.pop() if len(kinds) == 1 else "text")
+
+
+def cell_of(value: Any) -> tuple[str | None, str | None]:
+    """Return the kind and the text of one value; None twice where it is missing."""
+    if is_no_value(value):
+        return None, None
+    if isinstance(value, str):
+        return "cell", value.strip()
+    if isinstance(value, bool | np.bool_):
+        return "text", str(bool(value))
+    if isinstance(value, numbers.Number) and not isinstance(value, complex):
+        return "number", number_cell(value)
+    if isinstance(value, datetime.date):  # a datetime is one too
+        return "date", value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return "number", repr(value.total_seconds())
+    if isinstance(value, datetime.time):
+        return "text", value.isoformat()
+    return "other", str(value)[: 4 * NAME]
+
+
+def number_cell(value: Any) -> str:
     """Return a number as text, whole ones without a decimal point."""
     if isinstance(value, numbers.Integral):
         return str(int(value))
     return repr(float(value)).removesuffix(".0")
+
+
+def arrow_column(name: str, array: Any) -> Column:
+    """Return a column of a file; its cells become Python's texts only when somebody asks for them.
+
+    Texts lose the blanks around them, and are read as the cells of a CSV file are.
+    """
+    import pyarrow
+    from pyarrow import compute, types
+
+    if isinstance(array, pyarrow.ChunkedArray):
+        array = array.combine_chunks()
+    if types.is_integer(array.type) or types.is_floating(array.type):
+        values = array.to_numpy(zero_copy_only=False).astype(np.float64)
+        return Column(name, None, "number", values, array)
+    if types.is_string(array.type):
+        return Column(name, array=compute.utf8_trim_whitespace(array))
+    return typed_column(name, arrow_values(array))
+
+
+def arrow_values(array: Any) -> list:
+    """Return the values of an Arrow array; times that Python cannot hold as text."""
+    try:
+        return array.to_pylist()
+    except (OverflowError, ValueError):  # the year 10000, or nanoseconds
+        import pyarrow
+
+        return array.cast(pyarrow.string()).to_pylist()
+
+
+def array_cells(array: Any) -> list:
+    """Return the values of an Arrow array as text; where many are equal, equal ones as one object.
+
+    Texts lose the blanks around them.
+    """
+    from pyarrow import compute, types
+
+    if not types.is_string(array.type):
+        return [cell_of(value)[1] for value in arrow_values(array)]
+    array = compute.utf8_trim_whitespace(array)
+    if not has_many_equal(array):
+        return array.to_pylist()
+    encoded = array.dictionary_encode()
+    texts = np.array([*encoded.dictionary.to_pylist(), None], object)
+    return texts[encoded.indices.fill_null(len(texts) - 1)].tolist()
+
+
+def has_many_equal(array: Any) -> bool:
+    """Say whether at least half of the first cells of an array are repeated."""
+    beginning = array.slice(0, 1000)
+    return 2 * len(beginning.unique()) < len(beginning)

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import codecs
-import datetime
 import gzip
-import numbers
 import os
 import tempfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from robell._core.array import is_no_value
 from robell._tools.files import FileError, copy_pipe
-from robell._tools.optional import require
-from robell._tools.text import NAME, said
-from robell.tables.budget import EACH_VALUE, Budget
-from robell.tables.raw import Column, RawTable, number_cell, one_line, require_names
-from robell.tables.read_csv import csv_parts, read_csv
-from robell.tables.sample import MAX_ROWS, row_limit, sample_places
+from robell._tools.text import said
+from robell.tables.raw import (
+    Column,
+    RawTable,
+    arrow_column,
+    one_line,
+    require_names,
+    typed_column,
+)
+from robell.tables.read_csv import BLOCK, called, find_delimiter, records_of, text_batches
+from robell.tables.sample import (
+    EACH_VALUE,
+    MAX_ROWS,
+    Budget,
+    Sample,
+    memory_of_texts,
+    row_limit,
+    sample_places,
+)
 
 ARROW_ROWS = 1 << 14
 PART_ROWS = 1 << 15
@@ -60,9 +71,7 @@ def read_table(
             how = {"encoding": encoding, "delimiter": delimiter, "budget": budget}
             return read_table(copy, target, **how, max_rows=max_rows, seed=seed)
     with readable(path):
-        if is_parquet(path, encoding, delimiter):
-            return _read_parquet(path, max_rows, seed, budget)
-        return read_csv(path, target, encoding, delimiter, max_rows, seed, budget)
+        return _read_file(path, target, encoding, delimiter, max_rows, seed, budget)
 
 
 @contextmanager
@@ -116,39 +125,100 @@ def _refuse_other_formats(path, magic, encoding):
         raise FileError(f"{path}: is no Parquet file, or a damaged one")
 
 
-def _read_parquet(path, max_rows, seed, budget):
-    parquet = require("pyarrow.parquet", "files")
+def _open_table(path, target, encoding, delimiter, n_rows):
+    """Return the names of a file's columns, its batches of rows, and what is known of it.
+
+    The batches are Arrow's, of about so many rows, each with the lines of its rows or None. What is
+    known are the number of rows, or None, how the file is written, and its delimiter.
+    """
+    if is_parquet(path, encoding, delimiter):
+        import pyarrow.parquet
+
+        with arrow_errors(path):
+            metadata = pyarrow.parquet.read_metadata(path)
+            names = require_names(path, metadata.schema.to_arrow_schema().names)
+        return names, _parquet_batches(path, n_rows), (metadata.num_rows, "Parquet", ",")
+    delimiter = find_delimiter(path, target, encoding, delimiter)
+    names = require_names(path, next(records_of(path, encoding, delimiter)).cells)
+    how = f"text, its cells set apart by {called(delimiter)}"
+    return names, text_batches(path, encoding, delimiter, len(names)), (None, how, delimiter)
+
+
+def _not_empty(path, batches, how):
+    """Yield batches with rows in them; raise where there is none."""
+    is_empty = True
+    for batch, lines in batches:
+        if batch.num_rows:
+            is_empty = False
+            yield batch, lines
+    if is_empty and how == "Parquet":
+        raise FileError(f"{path}: there is no row in it")
+    if is_empty:
+        raise FileError(f"{path}: there is a header and no row below it")
+
+
+def _parquet_batches(path, n_rows):
+    import pyarrow.parquet
+
+    with (
+        arrow_errors(path),
+        pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file,  # all that is read would stay
+    ):
+        for batch in file.iter_batches(n_rows, use_threads=False):
+            yield batch, None
+
+
+@contextmanager
+def arrow_errors(path):
+    """Turn an error of Arrow into one line that names the file."""
     import pyarrow
 
     try:
-        with parquet.ParquetFile(path, pre_buffer=False) as file:  # all that is read would stay
-            names = require_names(path, file.schema_arrow.names)
-            n_rows = file.metadata.num_rows
-            places = sample_places(n_rows, row_limit(max_rows, len(names)), seed)
-            budget.hold(path.name, EACH_VALUE * len(places) * len(names))
-            values, start = [[] for _ in names], 0
-            for batch in file.iter_batches(ARROW_ROWS, use_threads=False):
-                inside = places[(places >= start) & (places < start + batch.num_rows)] - start
-                taken = batch.take(pyarrow.array(inside))
-                for column, array in zip(values, taken.columns, strict=True):
-                    column.extend(arrow_values(array))
-                start += batch.num_rows
+        yield
     except pyarrow.ArrowException as error:
         raise FileError(f"{path}: {one_line(error)}") from error
-    if not n_rows:
-        raise FileError(f"{path}: there is no row in it")
-    columns = tuple(typed_column(name, column) for name, column in zip(names, values, strict=True))
-    return RawTable(path.name, columns, places + 1, None, n_rows, "Parquet")
 
 
-def arrow_values(array):
-    """Return the values of an Arrow array; times that Python cannot hold as text."""
-    try:
-        return array.to_pylist()
-    except (OverflowError, ValueError):  # the year 10000, or nanoseconds
-        import pyarrow
+def _read_file(path, target, encoding, delimiter, max_rows, seed, budget):
+    """Read a file; of one too large, a uniform sample of its rows."""
+    import pyarrow
 
-        return array.cast(pyarrow.string()).to_pylist()
+    names, batches, (n_rows, how, delimiter) = _open_table(
+        path, target, encoding, delimiter, ARROW_ROWS
+    )
+    sample = Sample(row_limit(max_rows, len(names)), seed)
+    if n_rows is not None:
+        budget.hold(path.name, EACH_VALUE * min(n_rows, sample.size) * len(names))
+    places = lines = np.empty(0, np.intp)
+    parts: list[Any] = []
+    n_bytes = 0
+
+    def merged():
+        """Return what was drawn without the rows that later ones have replaced."""
+        kept = np.isin(places, sample.places)
+        table = pyarrow.Table.from_batches(parts)
+        table = table if kept.all() else table.filter(pyarrow.array(kept))
+        return table, places[kept], lines[kept] if len(lines) else lines
+
+    for batch, batch_lines in _not_empty(path, batches, how):
+        drawn = sample.draw(batch.num_rows)
+        parts.append(batch if len(drawn) == batch.num_rows else batch.take(pyarrow.array(drawn)))
+        places = np.append(places, drawn + sample.seen - batch.num_rows)
+        if batch_lines is not None:
+            lines = np.append(lines, batch_lines[drawn])
+        if len(places) > 2 * sample.size:
+            table, places, lines = merged()
+            parts, n_bytes = table.to_batches(), table.nbytes
+        n_bytes += parts[-1].nbytes
+        if n_rows is None and n_bytes > budget.limit:
+            break
+    table, places, lines = merged()
+    columns = tuple(map(arrow_column, names, table.columns))
+    if n_rows is None:
+        block = min(4 * path.stat().st_size, BLOCK)  # as it is read, decoded and watched
+        budget.hold(path.name, block + sum(memory_of_texts(one.array) for one in columns))
+    has_lines = lines if n_rows is None else None
+    return RawTable(path.name, columns, places + 1, has_lines, sample.seen, how, delimiter)
 
 
 def _read_frame(frame, max_rows, seed, budget):
@@ -162,7 +232,7 @@ def _read_frame(frame, max_rows, seed, budget):
     places = sample_places(len(frame), row_limit(max_rows, len(names)), seed)
     budget.hold("the frame", EACH_VALUE * len(places) * len(names))
     if hasattr(frame, "iloc"):
-        several = (frame.iloc[places, k] for k in range(len(names)))
+        several: Any = (frame.iloc[places, k] for k in range(len(names)))
     else:
         several = (one.gather(places) for one in frame.iter_columns())
     columns = [series_column(one, name) for name, one in zip(names, several, strict=True)]
@@ -206,45 +276,6 @@ def series_column(series, name):
     return typed_column(name, values, is_category)
 
 
-def typed_column(name, values, is_category=False):
-    """Return the column of some values as text, with the kind that they have in common.
-
-    Texts are read as the cells of a CSV file are: what they spell decides.
-    """
-    cells, kinds = [], set()
-    for value in values:
-        kind, text = _cell(value)
-        cells.append(text)
-        if kind:
-            kinds.add(kind)
-    if "other" in kinds:
-        return Column(name, cells, "other")
-    if is_category:
-        return Column(name, cells, "text")
-    if "cell" in kinds:
-        return Column(name, cells, None)
-    return Column(name, cells, kinds.pop() if len(kinds) == 1 else "text")
-
-
-def _cell(value):
-    """Return the kind and the text of one value; None twice where it is missing."""
-    if is_no_value(value):
-        return None, None
-    if isinstance(value, str):
-        return "cell", value.strip()
-    if isinstance(value, bool | np.bool_):
-        return "text", str(bool(value))
-    if isinstance(value, numbers.Number) and not isinstance(value, complex):
-        return "number", number_cell(value)
-    if isinstance(value, datetime.date):  # a datetime is one too
-        return "date", value.isoformat()
-    if isinstance(value, datetime.timedelta):
-        return "number", repr(value.total_seconds())
-    if isinstance(value, datetime.time):
-        return "text", value.isoformat()
-    return "other", str(value)[: 4 * NAME]
-
-
 # -- several files, and tables in parts -----------------------------------------------
 
 
@@ -262,12 +293,10 @@ def read_tables(paths, target, *, encoding, delimiter, max_rows, seed):
     if sum(sizes) > limit:  # as many rows of each as a sample of all would have
         rng = np.random.default_rng(seed)
         shares = rng.multivariate_hypergeometric(sizes, limit, method="marginals")
-        shares = [min(share, len(table.rows)) for share, table in zip(shares, tables, strict=True)]
-        chosen = [
-            np.sort(rng.choice(len(table.rows), share, replace=False))
-            for share, table in zip(shares, tables, strict=True)
-        ]
-        tables = [table.take(places) for table, places in zip(tables, chosen, strict=True)]
+        for k, (table, share) in enumerate(zip(tables, shares, strict=True)):
+            n_held = len(table.rows)
+            chosen = rng.choice(n_held, min(share, n_held), replace=False)
+            tables[k] = table.take(np.sort(chosen))
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     columns = tuple(_joined([table.columns[k] for table in tables]) for k in range(len(names)))
     rows = np.concatenate([t.rows + start for t, start in zip(tables, starts, strict=True)])
@@ -294,42 +323,38 @@ def _joined(columns):
 
 
 def table_parts(path, target=None, *, encoding="utf-8", delimiter=None, n_rows=PART_ROWS):
-    """Yield the rows of a file in their order as RawTables of at most so many rows."""
-    path = Path(path)
+    """Yield the rows of a file in their order as RawTables of so many rows, the last of fewer."""
+    path, start = Path(path), 1
     with readable(path):
-        if is_parquet(path, encoding, delimiter):
-            yield from _parquet_parts(path, n_rows)
-        else:
-            yield from csv_parts(path, target, encoding, delimiter, n_rows)
+        names, batches, (_, how, delimiter) = _open_table(path, target, encoding, delimiter, n_rows)
+        for batch, lines in _equally_large(_not_empty(path, batches, how), n_rows):
+            columns = tuple(map(arrow_column, names, batch.columns))
+            rows = np.arange(batch.num_rows) + start
+            yield RawTable(path.name, columns, rows, lines, batch.num_rows, how, delimiter)
+            start += batch.num_rows
 
 
-def _parquet_parts(path, n_rows):
-    parquet = require("pyarrow.parquet", "files")
+def _equally_large(batches, n_rows):
+    """Yield the rows of batches, and their lines, anew as tables of so many rows."""
     import pyarrow
 
-    start = 0
-    try:
-        with parquet.ParquetFile(path, pre_buffer=False) as file:  # all that is read would stay
-            names = require_names(path, file.schema_arrow.names)
-            for batch in file.iter_batches(n_rows, use_threads=False):
-                columns = tuple(
-                    _arrow_column(name, array)
-                    for name, array in zip(names, batch.columns, strict=True)
-                )
-                rows = np.arange(batch.num_rows) + start + 1
-                yield RawTable(path.name, columns, rows, None, batch.num_rows, "Parquet")
-                start += batch.num_rows
-    except pyarrow.ArrowException as error:
-        raise FileError(f"{path}: {one_line(error)}") from error
-    if not start:
-        raise FileError(f"{path}: there is no row in it")
+    parts: list[Any] = []
+    lines: list[Any] = []
+    size = 0
 
+    def merged():
+        table = pyarrow.Table.from_batches(parts)
+        return table, None if lines[0] is None else np.concatenate(lines)
 
-def _arrow_column(name, array):
-    """Return a column of Arrow's, one of numbers without a detour through text."""
-    from pyarrow import types
-
-    if types.is_integer(array.type) or types.is_floating(array.type):
-        numbers = array.to_numpy(zero_copy_only=False).astype(np.float64)
-        return Column(name, None, "number", numbers)
-    return typed_column(name, arrow_values(array))
+    for batch, batch_lines in batches:
+        at = 0
+        while at < batch.num_rows:
+            parts.append(batch.slice(at, n_rows - size))
+            stop = at + parts[-1].num_rows
+            lines.append(None if batch_lines is None else batch_lines[at:stop])
+            at, size = stop, size + parts[-1].num_rows
+            if size == n_rows:
+                yield merged()
+                parts, lines, size = [], [], 0
+    if parts:
+        yield merged()

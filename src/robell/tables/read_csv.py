@@ -1,4 +1,9 @@
-"""Text files as tables: the encoding checked, the delimiter found, every row with its line."""
+"""Text files as tables: the encoding checked, the delimiter found, every row with its line.
+
+Arrow parses the rows, a block of the file at a time, every cell as text. It counts no lines and is
+lenient with quotation marks. What it refuses, and what it would read otherwise than it is meant,
+Python's slower :mod:`csv` reads from there on, or says what is wrong in which line.
+"""
 
 from __future__ import annotations
 
@@ -6,65 +11,222 @@ import codecs
 import csv
 import gzip
 import io
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robell._tools.files import FileError
 from robell._tools.progress import Progress
 from robell._tools.text import said
-from robell.tables.raw import Column, RawTable, one_line, require_names
-from robell.tables.sample import Sample, row_limit
+from robell.tables.raw import one_line
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 SNIFFED = 1 << 16  # characters from which the delimiter is found
 LONGEST_LINE = 1 << 24  # characters; a longer line means that the file is not a table
+BLOCK = 1 << 22  # bytes that Arrow parses at a time, at most; a quarter of it is read
 
 
-def read_csv(path, target, encoding, delimiter, max_rows, seed, budget):
-    """Read a text file, gzipped or not; None as delimiter: find it from the first lines."""
-    delimiter = find_delimiter(path, target, encoding, delimiter)
-    sample = None
-    for line, record in records_of(path, encoding, delimiter):
-        if sample is None:
-            names = require_names(path, record)
-            sample = Sample(row_limit(max_rows, len(names)), len(names), seed)
-        else:
-            sample.offer(line, record)
-            if sample.n_bytes > budget.limit:
-                break
-    budget.hold(path.name, sample.n_bytes)
-    rows, lines, cells = sample.sorted()
-    columns = tuple(Column(name, column) for name, column in zip(names, cells, strict=True))
-    how = f"text, its cells set apart by {_called(delimiter)}"
-    return RawTable(path.name, columns, rows, lines, sample.seen, how, delimiter)
+class TextRow(NamedTuple):
+    """A row of a text file: the line it begins at, its cells, and the text it was read from."""
+
+    line: int
+    cells: list[str]
+    text: str
 
 
-def csv_parts(path, target, encoding, delimiter, n_rows):
-    """Yield the rows of a text file in their order, at most so many at a time, as RawTables."""
-    delimiter = find_delimiter(path, target, encoding, delimiter)
-    records = records_of(path, encoding, delimiter)
-    names = require_names(path, next(records)[1])
-    how = f"text, its cells set apart by {_called(delimiter)}"
-    start = 0
-    while part := list(islice(records, n_rows)):
-        cells = zip(*(record for _, record in part), strict=True)
-        columns = tuple(
-            Column(name, list(map(str.strip, column)))
-            for name, column in zip(names, cells, strict=True)
-        )
-        rows, lines = np.arange(len(part)) + start + 1, np.array([line for line, _ in part])
-        yield RawTable(path.name, columns, rows, lines, len(part), how, delimiter)
-        start += len(part)
+# -- rows by Arrow, many at a time -----------------------------------------------------
 
 
-def records_of(path, encoding, delimiter):
-    """Yield the header and every row of a text file, each with the line it begins at."""
+def text_batches(
+    path: Path, encoding: str, delimiter: str, n_columns: int, wanted: Sequence[int] | None = None
+) -> Iterator[tuple[Any, NDArray[np.intp]]]:
+    """Yield the rows below the header: Arrow batches of texts, and the rows' lines.
+
+    ``wanted`` are the places of some columns, if not all of them are.
+    """
+    import pyarrow
+
+    wanted = range(n_columns) if wanted is None else wanted
+    names, n_rows = [str(place) for place in wanted], 0
+    try:
+        for batch, lines in _parsed(path, encoding, delimiter, n_columns, names):
+            n_rows += len(lines)
+            yield batch, lines
+    except (pyarrow.ArrowInvalid, UnicodeError):
+        records = islice(records_of(path, encoding, delimiter), 1 + n_rows, None)
+        while part := list(islice(records, 1 << 14)):
+            cells = list(zip(*(row.cells for row in part), strict=True))
+            arrays = [pyarrow.array(cells[place], pyarrow.string()) for place in wanted]
+            n_rows += len(part)
+            yield pyarrow.record_batch(arrays, names), np.array([row.line for row in part])
+
+
+def _parsed(path, encoding, delimiter, n_columns, names):
+    """Yield the rows as Arrow parses them, with their lines; raise ArrowInvalid where in doubt."""
+    import pyarrow
+    from pyarrow import compute
+    from pyarrow import csv as arrow_csv
+
+    if not delimiter.isascii():
+        raise pyarrow.ArrowInvalid("Arrow splits rows at one byte")
+    options = (
+        arrow_csv.ReadOptions(
+            block_size=BLOCK, use_threads=False, column_names=list(map(str, range(n_columns)))
+        ),
+        arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pyarrow.string()), include_columns=names
+        ),
+    )
+    first = 1  # the header comes as a row
     progress = Progress(max(1, path.stat().st_size), "reading")
-    with _decodable(path, encoding), _open_text(path, encoding) as stream, progress:
-        reader = csv.reader(_lines(path, stream, progress), delimiter=delimiter, strict=True)
-        yield from _equally_long(path, _numbered(path, reader), delimiter)
+    with _open_bytes(path) as file, progress:
+        stream = _Utf8Stream(file, encoding, delimiter, progress)
+        for batch in arrow_csv.open_csv(pyarrow.PythonFile(stream, "r"), *options):
+            lines = stream.take_lines(batch.num_rows)
+            sizes = [compute.max(compute.binary_length(one)).as_py() or 0 for one in batch.columns]
+            if stream.is_odd or len(lines) < batch.num_rows or max(sizes) > csv.field_size_limit():
+                raise pyarrow.ArrowInvalid("odd quotation marks, a zero byte or a very long cell")
+            yield batch.slice(first), lines[first:]
+            first = 0
+        if stream.is_quoting or len(stream.take_lines(1)):
+            raise pyarrow.ArrowInvalid("a quotation mark is opened and not closed")
+
+
+class _Utf8Stream:
+    """The bytes of a text file in UTF-8, and at which lines its rows begin.
+
+    Where quotation marks are used as they should, a byte with an even number of them before it is
+    outside of quotations; a first one follows, and a second one is followed by, a delimiter, the
+    end of a line or another one. `is_odd` says that this is not so, or that there is a zero byte.
+    """
+
+    closed = False
+
+    def __init__(self, file: IO[bytes], encoding: str, delimiter: str, progress: Progress) -> None:
+        self._file, self._progress = file, progress
+        self._decoder = codecs.getincrementaldecoder(_codec(encoding))()
+        self._apart = np.frombuffer(f'"\r\n{delimiter}'.encode(), np.uint8)
+        self._last = b"\n"  # the byte before
+        self._n_quotes = self._n_breaks = 0
+        self._lines = np.empty(0, np.intp)
+        self.is_odd = False
+
+    @property
+    def is_quoting(self) -> bool:
+        """Whether the last byte is within a quotation."""
+        return self._n_quotes % 2 == 1
+
+    def take_lines(self, n_rows: int) -> NDArray[np.intp]:
+        """Return the lines of the next rows."""
+        lines, self._lines = self._lines[:n_rows], self._lines[n_rows:]
+        return lines
+
+    def read(self, size: int) -> bytes:
+        """Return at most so many bytes."""
+        raw = self._file.read(size // 4)  # no encoding takes a quarter of the bytes of UTF-8
+        data = self._decoder.decode(raw, final=not raw).encode()
+        left = self._progress.total - self._progress.done
+        self._progress.advance(min(len(raw), left))
+        if data:
+            self._watch(data)
+        return data
+
+    def _watch(self, data: bytes) -> None:
+        signs = np.frombuffer(self._last + data, np.uint8)
+        quotes = np.flatnonzero(signs[1:] == ord('"')) + 1
+        if len(quotes) or self._last == b'"':
+            closing = quotes[1 - self._n_quotes % 2 :: 2]
+            opening = quotes[self._n_quotes % 2 :: 2]
+            if self._last == b'"' and not self.is_quoting:
+                closing = np.append(0, closing)
+            beside = [signs[opening - 1], signs[closing[closing < len(data)] + 1]]
+            self.is_odd |= not np.isin(np.concatenate(beside), self._apart).all()
+        self.is_odd |= b"\0" in data
+        before, after = signs[:-1], signs[1:]
+        ends = np.flatnonzero((before == ord("\n")) | (before == ord("\r")))
+        is_end = (before[ends] == ord("\n")) | (after[ends] != ord("\n"))  # \r\n is one
+        lines = self._n_breaks + np.cumsum(is_end)
+        outside = (self._n_quotes + np.searchsorted(quotes, ends)) % 2 == 0
+        begins = outside & (after[ends] != ord("\n")) & (after[ends] != ord("\r"))
+        self._lines = np.append(self._lines, lines[begins])
+        self._n_breaks += int(is_end.sum())
+        self._n_quotes += len(quotes)
+        self._last = data[-1:]
+
+
+# -- rows by csv, one by one -----------------------------------------------------------
+
+
+def records_of(path: Path, encoding: str, delimiter: str) -> Iterator[TextRow]:
+    """Yield the header and every row of a text file; raise where one is not as it should be.
+
+    Blank lines are passed over, and belong to the text of what follows them.
+    """
+    n_cells, end = 0, 0
+    seen: list[str] = []
+    with _decodable(path, encoding), _open_text(path, encoding) as stream:
+        reader = csv.reader(_lines(path, stream, seen), delimiter=delimiter, strict=True)
+        while True:
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                raise FileError(
+                    f"{path}: line {end + 1:,} cannot be read: {_explained(error)}"
+                ) from error
+            if cells is None:
+                break
+            start, end = end + 1, reader.line_num
+            if not cells:
+                continue
+            if n_cells and len(cells) != n_cells:
+                raise FileError(
+                    f"{path}: line {start:,} has {len(cells)} cells, the header {n_cells}"
+                    f" (cells are taken to be set apart by {called(delimiter)})"
+                )
+            n_cells = len(cells)
+            yield TextRow(start, cells, "".join(seen))
+            seen.clear()
+    if not n_cells:
+        raise FileError(f"{path}: the file is empty")
+
+
+def _explained(error: csv.Error) -> str:
+    text = one_line(error)
+    if "end of data" in text:
+        return "a quotation mark is opened and not closed"
+    if "field limit" in text:
+        return (
+            f"a cell has more than {csv.field_size_limit():,} characters, or a quotation mark is "
+            "opened and not closed"
+        )
+    return text
+
+
+def _lines(path: Path, stream: IO[str], seen: list[str]) -> Iterator[str]:
+    """Yield the lines of a text, also added to ``seen``; refuse endless ones and zero bytes."""
+    number = 0
+    while line := stream.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE:
+            raise FileError(
+                f"{path}: line {number:,} has more than {LONGEST_LINE:,} characters: "
+                "this is no table of text"
+            )
+        if "\0" in line:
+            raise FileError(
+                f"{path}: line {number:,} holds a zero byte: the file is damaged, or is no text"
+            )
+        seen.append(line)
+        yield line
+
+
+# -- encodings and delimiters ----------------------------------------------------------
 
 
 @contextmanager
@@ -80,25 +242,6 @@ def _decodable(path, encoding):
         raise FileError(f"there is no text encoding {encoding!r}") from None
 
 
-def _equally_long(path, records, delimiter):
-    """Yield the records; raise where one has another number of cells, or there is no row."""
-    line, header = next(records, (0, []))
-    if not header:
-        raise FileError(f"{path}: the file is empty")
-    yield line, header
-    n_cells, n_rows = len(header), 0
-    for line, record in records:
-        if len(record) != n_cells:
-            raise FileError(
-                f"{path}: line {line:,} has {len(record)} cells, the header {n_cells}"
-                f" (cells are taken to be set apart by {_called(delimiter)})"
-            )
-        n_rows += 1
-        yield line, record
-    if not n_rows:
-        raise FileError(f"{path}: there is a header and no row below it")
-
-
 def _require_delimiter(delimiter):
     if len(delimiter) != 1 or delimiter.isalnum() or delimiter in '"\r\n\0.+-':
         raise FileError(
@@ -107,27 +250,36 @@ def _require_delimiter(delimiter):
         )
 
 
-def _called(delimiter):
+def called(delimiter: str) -> str:
+    """Return what a delimiter is called in a sentence."""
     return f"a {DELIMITERS[delimiter]}" if delimiter in DELIMITERS else f"the sign {delimiter!r}"
 
 
-def _open_bytes(path):
+def _open_bytes(path: Path) -> Any:
     with path.open("rb") as file:
         is_gzip = file.read(2) == b"\x1f\x8b"
     return gzip.open(path, "rb") if is_gzip else path.open("rb")
 
 
-def _open_text(path, encoding):
+def _open_text(path: Path, encoding: str) -> io.TextIOWrapper:
     codec = _codec(encoding)  # before the file is opened: there may be no such encoding
     return io.TextIOWrapper(_open_bytes(path), encoding=codec, newline="")
 
 
-def _codec(encoding):
+def _codec(encoding: str) -> str:
     """Return the codec; that of UTF-8 also accepts a byte-order mark at the start."""
     found = codecs.lookup(encoding)
     if not getattr(found, "_is_text_encoding", True):
         raise LookupError(encoding)
     return "utf-8-sig" if found.name == "utf-8" else found.name
+
+
+def codec_to_write(path: Path, encoding: str) -> str:
+    """Return what a file's text is to be written in, a byte-order mark where there was one."""
+    codec = _codec(encoding)
+    with _open_bytes(path) as file:
+        has_mark = file.read(3) == codecs.BOM_UTF8
+    return "utf-8" if codec == "utf-8-sig" and not has_mark else codec
 
 
 def _undecodable(path, encoding):
@@ -152,7 +304,9 @@ def _undecodable(path, encoding):
     )
 
 
-def find_delimiter(path, target, encoding, delimiter=None):
+def find_delimiter(
+    path: Path, target: str | None, encoding: str, delimiter: str | None = None
+) -> str:
     """Return the delimiter given, or what splits the first lines into equally many cells.
 
     A sign by which the target is one of the columns is preferred.
@@ -178,48 +332,4 @@ def find_delimiter(path, target, encoding, delimiter=None):
         if sizes and sizes[0] > 1:
             found = any(name.strip() == target for name in records[0])
             scores[delimiter] = (found, sizes.count(sizes[0]) / len(sizes), sizes[0])
-    return max(scores, key=scores.get) if scores else ","
-
-
-def _lines(path, stream, progress):
-    """Yield the lines of a text; refuse endless lines and zero bytes."""
-    number = pending = 0
-    while line := stream.readline(LONGEST_LINE):
-        number += 1
-        if len(line) == LONGEST_LINE:
-            raise FileError(
-                f"{path}: line {number:,} has more than {LONGEST_LINE:,} characters: "
-                "this is no table of text"
-            )
-        if "\0" in line:
-            raise FileError(
-                f"{path}: line {number:,} holds a zero byte: the file is damaged, or is no text"
-            )
-        pending += len(line)
-        if pending > 1 << 20:
-            progress.advance(min(pending, progress.total - progress.done))
-            pending = 0
-        yield line
-
-
-def _numbered(path, reader):
-    """Yield each record with the line it begins at; blank lines are passed over."""
-    end = 0
-    while True:
-        try:
-            record = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            text = one_line(error)
-            if "end of data" in text:
-                text = "a quotation mark is opened and not closed"
-            if "field limit" in text:
-                text = (
-                    f"a cell has more than {csv.field_size_limit():,} characters, or a quotation "
-                    "mark is opened and not closed"
-                )
-            raise FileError(f"{path}: line {end + 1:,} cannot be read: {text}") from error
-        start, end = end + 1, reader.line_num
-        if record:
-            yield start, record
+    return max(scores, key=scores.__getitem__) if scores else ","

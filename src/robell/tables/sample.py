@@ -1,100 +1,109 @@
-"""A uniform sample of the rows of a table that is too large, drawn while the table is read."""
+"""How much of a table is held: a uniform sample of its rows, and the memory that they may take."""
 
 from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from robell.tables.budget import EACH_CACHED, EACH_CELL, EACH_ROW, EACH_TEXT
+from robell._tools.files import FileError, parse_bytes
+from robell.tables.raw import has_many_equal
 
 MAX_ROWS = 200_000
 MAX_CELLS = 10_000_000  # rows x columns kept in memory
 LEAST_SAMPLE = 1_000  # rows kept, however many columns there are
-CACHED = 4_096  # distinct cells of a column that are stored once for all rows
+
+# -- rows ------------------------------------------------------------------------------
 
 
-def row_limit(max_rows, n_columns):
+def row_limit(max_rows: int, n_columns: int) -> int:
     """Return how many rows are kept of a table with so many columns."""
     return min(max_rows, max(LEAST_SAMPLE, MAX_CELLS // max(1, n_columns)))
 
 
-def sample_places(n_rows, limit, seed):
-    """Return the sorted places of the rows that :class:`Sample` would keep of so many."""
-    places = np.arange(min(n_rows, limit))
-    reservoir = _Reservoir(limit, seed)
-    while reservoir.following < n_rows:
-        place = reservoir.following
-        places[reservoir.seat()] = place
-    return np.sort(places)
+def sample_places(n_rows: int, limit: int, seed: int) -> NDArray[np.intp]:
+    """Return the sorted places of the rows that a :class:`Sample` keeps of so many."""
+    sample = Sample(limit, seed)
+    sample.draw(n_rows)
+    return sample.places
 
 
-class _Reservoir:
+class Sample:
     """Which rows of a stream make up a uniform sample of a given size (Li's algorithm L).
 
-    The first rows fill it; then the row at the place `following` replaces one of them.
+    The first rows fill it; then each row that is drawn replaces one of them.
     """
 
-    def __init__(self, size, seed):
-        self.size, self.following = size, size
+    def __init__(self, size: int, seed: int) -> None:
+        self.size, self.seen = size, 0
+        self._kept: list[int] = []  # the place of each row that is kept
+        self._next = size  # the place of the next row that is drawn
         self._random = random.Random(seed)
         self._weight = 1.0
         self._skip()
 
-    def _skip(self):
+    def _skip(self) -> None:
         """Draw how many rows are passed over before the next one is taken."""
         self._weight *= math.exp(math.log(1.0 - self._random.random()) / self.size)
         self._weight = min(self._weight, 1.0 - 1e-15)
         passed = math.log(1.0 - self._random.random()) / math.log1p(-self._weight)
-        self.following += math.floor(passed)
+        self._next += math.floor(passed)
 
-    def seat(self):
-        """Return which kept row the row at `following` replaces, and go on to the next one."""
-        seat = self._random.randrange(self.size)
-        self.following += 1
-        self._skip()
-        return seat
+    def draw(self, n_rows: int) -> NDArray[np.intp]:
+        """Draw from the next rows of the stream; return which of them, from 0 on, are drawn."""
+        start, self.seen = self.seen, self.seen + n_rows
+        drawn = list(range(start, min(self.seen, self.size)))
+        self._kept += drawn
+        while self._next < self.seen:
+            drawn.append(self._next)
+            self._kept[self._random.randrange(self.size)] = self._next
+            self._next += 1
+            self._skip()
+        return np.array(drawn, np.intp) - start
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The sorted places, from 0 on, of the rows that are kept."""
+        return np.sort(np.array(self._kept, np.intp))
 
 
-class Sample:
-    """A uniform sample, of a given size, of rows of text that come one after the other."""
+# -- memory ----------------------------------------------------------------------------
+# Bytes, as measured; a little more rather than less.
 
-    def __init__(self, size, n_columns, seed):
-        self.seen = self.n_bytes = 0  # bytes by estimate
-        self._reservoir = _Reservoir(size, seed)
-        self._kept = []
-        self._caches = [{} for _ in range(n_columns)]
+EACH_CELL = 24  # where a cell is kept
+EACH_TEXT = 60  # a distinct text of its own, and its characters
+EACH_VALUE = 180  # a cell of a Parquet file or a data frame, as a value and as text
 
-    def offer(self, line, record):
-        """Take the next row, which begins at a line, or pass it over."""
-        place, self.seen = self.seen, self.seen + 1
-        if place < self._reservoir.size:
-            self._kept.append((self.seen, line, self._compact(record)))
-        elif place == self._reservoir.following:
-            self._kept[self._reservoir.seat()] = (self.seen, line, self._compact(record))
 
-    def _compact(self, record):
-        """Return the cells without spaces around them, equal cells of a column as one object."""
-        cells, size = [], EACH_ROW + EACH_CELL * len(record)
-        for cell, cache in zip(record, self._caches, strict=True):
-            cell = cell.strip()
-            known = cache.get(cell)
-            if known is None:
-                known = cell
-                size += EACH_TEXT + len(cell)
-                if len(cache) < CACHED:
-                    cache[cell] = cell
-                    size += EACH_CACHED
-            cells.append(known)
-        # Rows that later ones replace are counted once: those are about as large.
-        if len(self._kept) < self._reservoir.size:
-            self.n_bytes += size
-        return cells
+def memory_of_texts(array: Any) -> int:
+    """Return the memory of an Arrow array of texts and of the cells that may be made of it."""
+    n_distinct = len(array.unique()) if has_many_equal(array) else len(array)
+    share = n_distinct / max(1, len(array))
+    own = array.nbytes * (2 + share)  # once more while its parts are put together
+    return int(own + EACH_CELL * len(array) + EACH_TEXT * n_distinct)
 
-    def sorted(self):
-        """Return the numbers of the rows, their lines, and their cells column by column."""
-        self._kept.sort(key=lambda kept: kept[0])
-        rows = np.array([kept[0] for kept in self._kept])
-        lines = np.array([kept[1] for kept in self._kept])
-        return rows, lines, [list(cells) for cells in zip(*(k[2] for k in self._kept), strict=True)]
+
+class Budget:
+    """Memory for one table after the other; ``held`` is what the present one takes as text."""
+
+    def __init__(self, limit: int | str | None = None) -> None:
+        self.limit = math.inf if limit is None else parse_bytes(limit)
+        self.held = 0
+
+    def hold(self, name: str, n_bytes: int) -> None:
+        """Take note of what a table takes as text; raise where that is too much."""
+        self.held = n_bytes
+        self.require(name, 0)
+
+    def require(self, name: str, more: int) -> None:
+        """Raise where a table and what is made of it take more than there is."""
+        if self.held + more > self.limit:
+            raise FileError(
+                f"{name}: needs {(self.held + more) / 2**20:,.0f} MiB at least, by estimate, and "
+                f"the memory limit leaves {self.limit / 2**20:,.0f} MiB: take fewer rows or "
+                "columns, or allow more with",
+                parameter="memory_limit",
+            )

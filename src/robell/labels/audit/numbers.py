@@ -26,7 +26,7 @@ from robell.labels.trust import NUMBER_WORTH, expected_wrong, measure_number_tru
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
 from robell.tables.leaks import find_number_leak
-from robell.tables.number_target import read_number_target, written
+from robell.tables.target import read_number_target, written
 
 SCORES_A_ROW = 60  # numbers that are held for every row while it is judged
 OVERVIEW = 25  # rows of the table above them

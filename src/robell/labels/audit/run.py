@@ -22,12 +22,10 @@ from robell.labels.audit.prepare import dropped_columns, prepare_columns
 from robell.labels.audit.reasons import MOST_SUSPECTS
 from robell.labels.audit.result import Evidence, Groups, JudgedAudit, output_paths, require_whole
 from robell.labels.review.review import fingerprints, read_reviews
-from robell.tables.budget import Budget
 from robell.tables.columns import ColumnNote, missing_cells
-from robell.tables.number_target import KINDS, holds_numbers
 from robell.tables.read import read_table
-from robell.tables.sample import MAX_ROWS
-from robell.tables.target import LEAST_ROWS, find_column
+from robell.tables.sample import MAX_ROWS, Budget
+from robell.tables.target import KINDS, LEAST_ROWS, find_column, holds_numbers
 
 SEEDS = 1 << 32  # as many as scikit-learn knows
 PREPARED_CELLS = 40_000_000  # rows x columns of numbers

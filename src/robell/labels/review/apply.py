@@ -27,8 +27,8 @@ from robell.labels.review.review import (
     same_label,
 )
 from robell.labels.review.sources import open_source
-from robell.tables.number_target import holds_numbers
 from robell.tables.numerals import spells_number
+from robell.tables.target import holds_numbers
 
 
 @dataclass(frozen=True)
