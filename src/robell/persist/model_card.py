@@ -28,16 +28,35 @@ def is_card(path):
 
 def model_card(name, info):
     """Return the card as Markdown."""
-    parts = [MARK, f"# Model card of {_text(name)}", _made(info)]
-    parts += ["## What it predicts", *_classes(info)]
-    if info["about"]:
-        parts += ["## About", _about(info["about"])]
-    parts += ["## Columns", *_columns(info), "## Limits", *_limits(info), "## How to use it"]
-    parts.append(
-        f"```\nrobell predict {_plain(name)} new.csv --out predictions.csv\n```\n\nor in Python "
-        f'`robell.files.load_model("{_plain(name)}")`. Nothing in the file is run when it is '
-        "loaded."
-    )
+    versions = ", ".join(f"{_text(name)} {_text(v)}" for name, v in info["versions"].items())
+    rows = "" if info["n_rows"] is None else f" Trained with {info['n_rows']:,} rows."
+    steps = " → ".join(_text(step) for step in info["model"])
+    parameters = ", ".join(f"{_text(k)}={_text(v)}" for k, v in info["parameters"].items())
+    plain = writable(name).replace("`", "'").replace("\n", " ")
+    parts = [
+        MARK,
+        f"# Model card of {_text(name)}",
+        f"Saved {_text(info['saved'])} with robell {_text(info['robell'])} ({versions}).{rows}",
+        f"Model: {steps} ({parameters}).",
+        "## What it predicts",
+        *_classes(info),
+        *(["## About", _about(info["about"])] if info["about"] else []),
+        "## Columns",
+        *_columns(info),
+        "## Limits",
+        "Probabilities hold for rows like those of the training. `robell predict` says which "
+        "columns of a table have moved, and predicts all the same.",
+    ]
+    if info["columns"] and all(one["kind"] == "unknown" for one in info["columns"]):
+        parts.append(
+            "The training table was not given when the model was saved: drift cannot be told."
+        )
+    parts += [
+        "## How to use it",
+        f"```\nrobell predict {plain} new.csv --out predictions.csv\n```",
+        f'or in Python `robell.files.load_model("{plain}")`. Nothing in the file is run when it is '
+        "loaded.",
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -45,22 +64,8 @@ def _text(value):
     return escape_markdown(visible(str(value)))
 
 
-def _plain(name):
-    return writable(name).replace("`", "'").replace("\n", " ")
-
-
-def _made(info):
-    versions = ", ".join(f"{_text(name)} {_text(v)}" for name, v in info["versions"].items())
-    rows = "" if info["n_rows"] is None else f" Trained with {info['n_rows']:,} rows."
-    steps = " → ".join(_text(step) for step in info["model"])
-    parameters = ", ".join(f"{_text(k)}={_text(v)}" for k, v in info["parameters"].items())
-    return (
-        f"Saved {_text(info['saved'])} with robell {_text(info['robell'])} ({versions})."
-        f"{rows}\n\nModel: {steps} ({parameters})."
-    )
-
-
 def _classes(info):
+    """Yield what the card says about classes, threshold and wrong labels."""
     counts = info["class_counts"]
     if not info["classes"]:
         yield "Predicts a number."
@@ -68,11 +73,9 @@ def _classes(info):
     if counts is None:
         yield "Classes: " + ", ".join(_text(label) for label in info["classes"]) + "."
     else:
-        total = max(1, sum(counts))
-        shares = [percent(count / total) for count in counts]
         rows = tuple(
-            (visible(str(label)), count, share)
-            for label, count, share in zip(info["classes"], counts, shares, strict=True)
+            (visible(str(label)), count, percent(count / max(1, sum(counts))))
+            for label, count in zip(info["classes"], counts, strict=True)
         )
         yield _table("Rows of each class", ("Class", "Rows", "Share"), rows)
     if info["threshold"] is not None:
@@ -134,12 +137,3 @@ def _day(days):
 
 def _table(title, columns, rows):
     return to_markdown(Table("card", title, columns, rows)).strip()
-
-
-def _limits(info):
-    yield (
-        "Probabilities hold for rows like those of the training. `robell predict` says which "
-        "columns of a table have moved, and predicts all the same."
-    )
-    if info["columns"] and all(one["kind"] == "unknown" for one in info["columns"]):
-        yield "The training table was not given when the model was saved: drift cannot be told."

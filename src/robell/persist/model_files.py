@@ -12,10 +12,14 @@ import math
 import tempfile
 import warnings
 import zipfile
+from contextlib import contextmanager
 from importlib.util import find_spec
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
@@ -24,13 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from robell import __version__
 from robell._core.ridge.state import OtherSums
-from robell._tools.files import (
-    FileError,
-    check_output,
-    copy_pipe,
-    parse_bytes,
-    write_together,
-)
+from robell._tools.files import FileError, check_output, copy_pipe, parse_bytes, write_together
 from robell._tools.optional import require
 from robell._tools.pipelines import innermost, last_step
 from robell.models import CLASSIFIERS, REGRESSORS
@@ -60,8 +58,6 @@ def other_versions(info):
     saved = dict(info["versions"]) | {"robell": info["robell"]}
     names = ("robell", *PACKAGES[:3])
     other = [name for name in names if name in saved and saved[name] != here[name]]
-    if not other:
-        return ""
     return "; ".join(f"{name} {saved[name]}, here is {here[name]}" for name in other)
 
 
@@ -106,13 +102,13 @@ def _check_tree(tree):
 
 def checked_info(info):
     """Return what a file says about its model; raise a ValueError where it makes no sense."""
-    if not isinstance(info, dict) or not isinstance(info.get("versions"), dict):
-        raise ValueError("no description of a model")
-    texts = [info.get("robell"), info.get("saved"), *info["versions"].values()]
-    lists = [info.get("classes"), info.get("columns"), info.get("model")]
-    if not all(isinstance(text, str) and len(text) < 200 for text in texts):
-        raise ValueError("no description of a model")
-    if not all(isinstance(one, list) for one in lists):
+    fits = isinstance(info, dict) and isinstance(info.get("versions"), dict)
+    if fits:
+        texts = [info.get("robell"), info.get("saved"), *info["versions"].values()]
+        lists = [info.get("classes"), info.get("columns"), info.get("model")]
+        fits = all(isinstance(text, str) and len(text) < 200 for text in texts)
+        fits = fits and all(isinstance(one, list) for one in lists)
+    if not fits:
         raise ValueError("no description of a model")
     for column in info["columns"]:
         _check_column(column)
@@ -147,21 +143,19 @@ def _is_share(value):
     return _is_number(value) and 0 <= value <= 1
 
 
-# -- files that hold models: skops files, data and never code, which may come from anybody
+# -- files -------------------------------------------------------------------------------
 # What a file would take is found out before it is unpacked, its types are looked at before it is
 # loaded, and the model has to answer for one row before it is given out.
 
-
 # Of foreign types a model file may hold scikit-learn's own, which skops knows, and these.
-OWN_TYPES = [f"{home}.{name}" for name, home in (CLASSIFIERS | REGRESSORS).items()]
-OWN_TYPES += ["robell.tables.encoder.TableEncoder"]
-OWN_TYPES += ["robell.models.thresholded.ThresholdClassifier"]
-# Functions and types of scikit-learn's transformers that are data, or only compute with data.
-OWN_TYPES += [
+OWN_TYPES = [f"{home}.{name}" for name, home in (CLASSIFIERS | REGRESSORS).items()] + [
+    "robell.models.thresholded.ThresholdClassifier",
+    "robell.tables.encoder.TableEncoder",
+    # Functions and types of scikit-learn's transformers that are data, or only compute with data.
     "numpy.dtype",
     "numpy.mean",
-    "scipy.interpolate._bsplines.BSpline",
     "scipy._lib.array_api_compat.numpy._aliases.asarray",
+    "scipy.interpolate._bsplines.BSpline",
     "scipy.sparse._csr.csr_matrix",
     "sklearn.cluster._bisect_k_means._BisectingTree",
     "sklearn.cluster._kmeans._kmeans_single_elkan",
@@ -181,7 +175,14 @@ MOST_INFO = 64 << 20  # bytes of what a file says about its model
 OBJECTS = 32  # bytes of memory for a byte of it, at most
 
 
-def save_model(estimator, path, *, X=None, y=None, about=None):
+def save_model(
+    estimator: Any,
+    path: str | PathLike[str],
+    *,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    about: dict[str, Any] | None = None,
+) -> None:
     """Write a fitted model to a skops file, and beside it a model card.
 
     The file also holds the versions of the packages, the date, the classes and their shares, the
@@ -230,10 +231,9 @@ def save_model(estimator, path, *, X=None, y=None, about=None):
         data = skops.dumps(estimator)
     except Exception as error:  # a type that skops does not know
         raise ValueError(f"the model cannot be saved: {' '.join(str(error).split())}") from error
-    foreign = _foreign_types(data)
-    if foreign:
+    if foreign := ", ".join(_foreign_types(data)):
         raise ValueError(
-            f"the model holds {', '.join(foreign)}: model files hold no functions or classes of "
+            f"the model holds {foreign}: model files hold no functions or classes of "
             "others, and no search trees; use an activation by its name"
         )
     info = describe_model(estimator, X, y, about)
@@ -241,24 +241,20 @@ def save_model(estimator, path, *, X=None, y=None, about=None):
     with zipfile.ZipFile(packed, "a") as file:
         file.writestr(MEMBER, json.dumps(info, allow_nan=False))
     path = Path(path)
-    contents = {path: lambda half: _write_bytes(half, packed.getvalue())}
-    if not (path.exists() and not path.is_file()):  # what goes to the null device has no card
+    contents: dict[Path, Any] = {path: lambda half: half.write_bytes(packed.getvalue())}
+    if path.is_file() or not path.exists():  # what goes to the null device has no card
         contents[card_path(path)] = model_card(path.name, info)
     write_together(contents)
-
-
-def _write_bytes(path, data):
-    path.write_bytes(data)
 
 
 def check_model_output(path, inputs=(), force=True):
     """Raise, before any work is done, where a model or its card could not be written."""
     check_output(path, inputs, None if force else is_model_file)
-    if not (Path(path).exists() and not Path(path).is_file()):
+    if Path(path).is_file() or not Path(path).exists():
         check_output(card_path(path), [*inputs, path], None if force else is_card)
 
 
-def model_info(path):
+def model_info(path: str | PathLike[str]) -> dict[str, Any]:
     """Read what a model file says about its model, without loading the model.
 
     Parameters
@@ -284,19 +280,14 @@ def model_info(path):
     path = Path(path)
     if not path.exists():
         raise FileError(f"{path}: there is no such file")
-    try:
-        with zipfile.ZipFile(path) as packed:
-            if MEMBER not in packed.namelist():
-                return {}
-            _require_less(path, packed.getinfo(MEMBER).file_size, MOST_INFO)
-            return checked_info(json.loads(packed.read(MEMBER)))
-    except FileError:
-        raise
-    except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
-        raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
+    with _unless_damaged(path), zipfile.ZipFile(path) as packed:
+        if MEMBER not in packed.namelist():
+            return {}
+        _require_less(path, packed.getinfo(MEMBER).file_size, MOST_INFO)
+        return checked_info(json.loads(packed.read(MEMBER)))
 
 
-def load_model(path, memory_limit="2GiB"):
+def load_model(path: str | PathLike[str], memory_limit: int | str = "2GiB") -> Any:
     """Read a model that :func:`save_model` has written.
 
     Where the file was saved with other versions of the packages, a warning says which. Nothing in
@@ -335,45 +326,52 @@ def load_model(path, memory_limit="2GiB"):
     limit = parse_bytes(memory_limit)
     _require_size(path, limit)
     data = path.read_bytes()
-    try:
-        foreign = _foreign_types(data)
-        if foreign:
+    with _unless_damaged(path):
+        if foreign := ", ".join(_foreign_types(data)):
             raise FileError(
-                f"{path}: refused, because it holds types that are not trusted: "
-                f"{', '.join(foreign)}"
+                f"{path}: refused, because it holds types that are not trusted: {foreign}"
             )
         model = skops.loads(data, trusted=OWN_TYPES)
         _require_own(model, path)
         check_parts(model)
         _require_answer(model, path, limit)
-    except FileError:
-        raise
-    except OtherSums as error:
-        raise FileError(f"{path}: {error}") from error
-    except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
-        raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
     if (info := model_info(path)) and (other := other_versions(info)):
         warnings.warn(f"{path}: saved with {other}", ModelVersionWarning, stacklevel=2)
     return model
 
 
-def _require_size(path, limit):
-    """Raise, before anything is unpacked, where a file would take more than may be used."""
+@contextmanager
+def _unless_damaged(path):
+    """Turn whatever a damaged or forged file makes its reader stumble over into one line."""
     try:
-        with zipfile.ZipFile(path) as packed:
-            sizes = {member.filename: member.file_size for member in packed.infolist()}
-            total = sum(member.file_size for member in packed.infolist())
-            _require_less(path, total, limit // 2)  # it is held twice while it is read
-            _require_less(path, sizes[SCHEMA] * OBJECTS, limit)
-            # A forged file may hold an array once and ask for it a thousand times.
-            named = _files_named(json.loads(packed.read(SCHEMA)))
-            _require_less(path, sum(sizes[name] for name in named), limit // 2)
-            for name in {name for name in named if name.endswith(".npy")}:
-                _require_array(packed, name, sizes[name])
+        yield
     except FileError:
         raise
-    except Exception as error:  # whatever a damaged or forged file makes the reader stumble over
+    except OtherSums as error:
+        raise FileError(f"{path}: {error}") from error
+    except Exception as error:
         raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
+
+
+def _require_size(path, limit):
+    """Raise, before anything is unpacked, where a file would take more than may be used."""
+    with _unless_damaged(path), zipfile.ZipFile(path) as packed:
+        sizes = {member.filename: member.file_size for member in packed.infolist()}
+        total = sum(member.file_size for member in packed.infolist())
+        _require_less(path, total, limit // 2)  # it is held twice while it is read
+        _require_less(path, sizes[SCHEMA] * OBJECTS, limit)
+        # A forged file may hold an array once and ask for it a thousand times.
+        named = _files_named(json.loads(packed.read(SCHEMA)))
+        _require_less(path, sum(sizes[name] for name in named), limit // 2)
+        for name in {name for name in named if name.endswith(".npy")}:
+            with packed.open(name) as file:  # is its shape that of its bytes?
+                is_first = np.lib.format.read_magic(file) == (1, 0)
+                form = np.lib.format
+                read = form.read_array_header_1_0 if is_first else form.read_array_header_2_0
+                shape, _, dtype = read(file)
+                n_bytes = math.prod(shape) * dtype.itemsize
+                if not dtype.itemsize or n_bytes != sizes[name] - file.tell():
+                    raise ValueError(f"{name} claims to be {shape}")
 
 
 def _require_less(path, size, limit):
@@ -398,17 +396,6 @@ def _files_named(schema):
     return names
 
 
-def _require_array(packed, name, size):
-    """Raise where the shape that an array claims is not that of its bytes."""
-    with packed.open(name) as file:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0
-        read = read if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(file)
-        if not dtype.itemsize or math.prod(shape) * dtype.itemsize != size - file.tell():
-            raise ValueError(f"{name} claims to be {shape}")
-
-
 def _require_answer(model, path, limit):
     """Raise where a model cannot predict two rows: its parts were changed and do not fit.
 
@@ -418,9 +405,20 @@ def _require_answer(model, path, limit):
     _require_less(path, 64 * int(model.n_features_in_), limit)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if isinstance(model, Pipeline) and not _can_transform(model):
-            model = last_step(model)
-        fits = _answers(model, _made_up(model))
+        if isinstance(model, Pipeline):
+            try:
+                model[:-1].transform(_made_up(model))
+            except (ValueError, TypeError):
+                model = last_step(model)
+        rows, fits = _made_up(model), True
+        answers = [model.predict(rows)]
+        if not isinstance(innermost(model), BaseRVFLRegressor):
+            fits = all(label in model.classes_ for label in answers[0])
+            answers = [model.decision_function(rows)]
+            if hasattr(model, "predict_proba"):
+                answers.append(model.predict_proba(rows))
+                fits = fits and answers[1].shape == (2, len(model.classes_))
+        fits = fits and all(np.isfinite(answer).all() for answer in answers)
     if not fits:
         raise FileError(f"{path}: damaged: the parts of the model do not fit together")
 
@@ -429,26 +427,6 @@ def _made_up(model):
     """Return two rows with the names that a model knows, as far as pandas is there to hold them."""
     rows, names = np.zeros((2, model.n_features_in_)), names_of(model)
     return rows if names is None or find_spec("pandas") is None else named_rows(rows, names)
-
-
-def _can_transform(pipeline):
-    try:
-        pipeline[:-1].transform(_made_up(pipeline))
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
-def _answers(model, rows):
-    """Say whether predictions of rows are classes and finite numbers."""
-    if isinstance(innermost(model), BaseRVFLRegressor):
-        return np.isfinite(model.predict(rows)).all()
-    fits = all(label in model.classes_ for label in model.predict(rows))
-    fits = fits and np.isfinite(model.decision_function(rows)).all()
-    if fits and hasattr(model, "predict_proba"):
-        probability = model.predict_proba(rows)
-        fits = probability.shape == (2, len(model.classes_)) and np.isfinite(probability).all()
-    return fits
 
 
 def _foreign_types(data):

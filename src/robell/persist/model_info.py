@@ -13,13 +13,14 @@ import math
 import platform
 from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import numpy as np
 
 from robell import __version__
 from robell._tools.pipelines import innermost, steps_of
 from robell.tables.columns import learn_column, missing_cells
-from robell.tables.drift import DriftMeter, column_profile
+from robell.tables.drift import Drift, DriftMeter, column_profile
 from robell.tables.encoder import TableEncoder
 from robell.tables.read import columns_of
 
@@ -38,6 +39,10 @@ def describe_model(estimator, X=None, y=None, about=None):
     columns = [] if X is None else describe_columns(X, steps_of(estimator)[0])
     if not columns and (names := getattr(estimator, "feature_names_in_", None)) is not None:
         columns = [{"name": str(name), "kind": "unknown"} for name in names]
+    noise = getattr(classifier, "noise_matrix_", None)
+    is_odd = np.ndim(noise) != 2 or len(noise) > MOST_CLASSES or not np.isfinite(noise).all()
+    counted = None if y is None else Counter(np.asarray(y).ravel().tolist())
+    counts = counted and [int(counted.get(label, 0)) for label in classes.tolist()]
     info = {
         "format": FORMAT,
         "robell": __version__,
@@ -46,14 +51,14 @@ def describe_model(estimator, X=None, y=None, about=None):
         "model": [type(step).__name__ for step in steps_of(estimator)],
         "parameters": {name: _plain(v) for name, v in classifier.get_params(deep=False).items()},
         "classes": [_plain(label) for label in classes.tolist()],
-        "class_counts": None if y is None or not len(classes) else _counts(classes, y),
+        "class_counts": counts or None,
         "n_rows": None if y is None else len(y),
         "n_features": int(estimator.n_features_in_),
         "columns": columns,
         "columns_fingerprint": columns_fingerprint(columns),
         "threshold": _threshold(estimator),
         "noise_rate": _number(getattr(classifier, "noise_rate_", None)),
-        "noise_matrix": _matrix(getattr(classifier, "noise_matrix_", None)),
+        "noise_matrix": None if is_odd else np.asarray(noise, float).tolist(),
         "about": {str(name): _plain(value) for name, value in (about or {}).items()},
     }
     return json.loads(json.dumps(info, allow_nan=False))
@@ -102,7 +107,7 @@ def _plan(column):
     return learn_column(column, np.arange(len(column)) + 1)[0]
 
 
-def describe_drift(info, X):
+def describe_drift(info: dict[str, Any], X: Any) -> Drift:
     """Say what is different about a table that a model is to be applied to.
 
     Parameters
@@ -148,11 +153,6 @@ def columns_fingerprint(columns):
     return digest.hexdigest().translate(_LETTERS)
 
 
-def _counts(classes, y):
-    found = Counter(np.asarray(y).ravel().tolist())
-    return [int(found.get(label, 0)) for label in classes.tolist()]
-
-
 def _threshold(estimator):
     """Return the threshold on the probability of one class, None where the likeliest counts."""
     for step in steps_of(estimator):
@@ -164,17 +164,8 @@ def _threshold(estimator):
 
 
 def _number(value):
-    return float(value) if np.ndim(value) == 0 and _is_finite(value) else None
-
-
-def _is_finite(value):
-    return isinstance(value, float | int | np.number) and math.isfinite(value)
-
-
-def _matrix(value):
-    if value is None or np.ndim(value) != 2 or not np.isfinite(value).all():
-        return None
-    return np.asarray(value, float).tolist() if len(value) <= MOST_CLASSES else None
+    is_finite = isinstance(value, float | int | np.number) and math.isfinite(value)
+    return float(value) if is_finite else None
 
 
 def _plain(value):

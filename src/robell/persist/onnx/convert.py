@@ -7,6 +7,7 @@ onnxruntime without Python.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -18,25 +19,24 @@ from sklearn.utils.validation import check_is_fitted
 from robell import __version__
 from robell._tools.optional import require
 from robell.models import CLASSIFIERS, REGRESSORS
+from robell.models._estimator import BaseRVFLClassifier
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 from robell.models.thresholded import ThresholdClassifier
 from robell.persist.onnx.networks import (
     calibrated,
-    is_network,
     network_scores,
-    of_both,
+    noise_robust_parts,
     require_own,
 )
 from robell.persist.onnx.nodes import Graph, NotConvertible
-from robell.persist.onnx.noise_robust import noise_robust_parts
 from robell.persist.onnx.tables import encoded_columns, encoder_inputs
 from robell.tables.encoder import TableEncoder
 
 OPSET = 20  # of ONNX, the first with patterns of text; newer ones add nothing that is needed
-_registered = []
+_registered: list[bool] = []
 
 
-def register_converters():
+def register_converters() -> None:
     """Teach skl2onnx all models of this package and the table encoder.
 
     Afterwards ``skl2onnx.convert_sklearn`` and ``skl2onnx.to_onnx`` take pipelines that hold them.
@@ -52,19 +52,15 @@ def register_converters():
     options = {"zipmap": [True, False, "columns"], "nocl": [True, False]}
     options |= {"output_class_labels": [True, False]}
     wrapper = {"ThresholdClassifier": "robell.models.thresholded"}
-    for name, home in (CLASSIFIERS | wrapper).items():
-        kind = getattr(import_module(home), name)
-        skl2onnx.update_registered_converter(
-            kind, f"Robell{name}", _classifier_shapes, _convert_classifier, options=options
-        )
-    for name, home in REGRESSORS.items():
-        kind = getattr(import_module(home), name)
-        skl2onnx.update_registered_converter(
-            kind, f"Robell{name}", _regressor_shapes, _convert_regressor
-        )
-    skl2onnx.update_registered_converter(
-        TableEncoder, "RobellTableEncoder", _encoder_shapes, _convert_encoder
-    )
+    encoder = {"TableEncoder": "robell.tables.encoder"}
+    for homes, shapes, convert, more in (
+        (CLASSIFIERS | wrapper, _classifier_shapes, _convert_classifier, {"options": options}),
+        (REGRESSORS, _matrix_shape, _convert_regressor, {}),
+        (encoder, _matrix_shape, _convert_encoder, {}),
+    ):
+        for name, home in homes.items():
+            kind = getattr(import_module(home), name)
+            skl2onnx.update_registered_converter(kind, f"Robell{name}", shapes, convert, **more)
     _registered.append(True)
 
 
@@ -77,30 +73,21 @@ def _classifier_shapes(operator):
     from skl2onnx.common import data_types
 
     model = operator.raw_operator
-    kinds = {
-        "b": data_types.BooleanTensorType,
-        "i": data_types.Int64TensorType,
-        "u": data_types.Int64TensorType,
-        "f": data_types.DoubleTensorType,
-        "U": data_types.StringTensorType,
-        "O": data_types.StringTensorType,
-    }
+    kinds = {"b": data_types.BooleanTensorType, "f": data_types.DoubleTensorType}
+    kinds |= dict.fromkeys("iu", data_types.Int64TensorType)
+    kinds |= dict.fromkeys("UO", data_types.StringTensorType)
     n = _n_rows(operator)
     operator.outputs[0].type = kinds[np.asarray(model.classes_).dtype.kind]([n])
     operator.outputs[1].type = data_types.DoubleTensorType([n, len(model.classes_)])
 
 
-def _regressor_shapes(operator):
+def _matrix_shape(operator):
+    """Set the type of the only output: doubles, a column for each number that a row becomes."""
     from skl2onnx.common.data_types import DoubleTensorType
 
-    width = operator.raw_operator.n_outputs_
-    operator.outputs[0].type = DoubleTensorType([_n_rows(operator), width])
-
-
-def _encoder_shapes(operator):
-    from skl2onnx.common.data_types import DoubleTensorType
-
-    width = len(operator.raw_operator.get_feature_names_out())
+    model = operator.raw_operator
+    is_encoder = isinstance(model, TableEncoder)
+    width = len(model.get_feature_names_out()) if is_encoder else model.n_outputs_
     operator.outputs[0].type = DoubleTensorType([_n_rows(operator), width])
 
 
@@ -172,9 +159,12 @@ def class_scores(graph, model, X):
     require_own(model)
     if isinstance(model, NoiseRobustRVFLClassifier):
         return noise_robust_parts(graph, model, X)[0]
-    if not is_network(model):
+    if not isinstance(model, BaseRVFLClassifier):
         raise NotConvertible(f"{type(model).__name__} has no ONNX form")
-    return of_both(graph, network_scores(graph, model, X), len(model.classes_))
+    scores = network_scores(graph, model, X)
+    if len(model.classes_) > 2:
+        return scores
+    return graph.beside(graph.node("Mul", scores, 0.0), scores)
 
 
 def _by_threshold(graph, model, X):
@@ -193,11 +183,11 @@ def _by_threshold(graph, model, X):
         return graph.node("ArgMax", probability, axis=1, keepdims=0), probability
     place = int(model.positive_ == model.classes_[-1])
     chance = graph.node("Gather", probability, np.array(place), axis=1)
-    flagged = graph.node("GreaterOrEqual", chance, np.float64(model.threshold_))
+    flagged = graph.node("GreaterOrEqual", chance, model.threshold_)
     return graph.node("Where", flagged, np.array(place), np.array(1 - place)), probability
 
 
-def to_onnx(model):
+def to_onnx(model: Any) -> Any:
     """Return a fitted model or pipeline as an ONNX graph, in double precision.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The networks as graphs: their features, scores and calibrated probabilities.
+"""The models as graphs: features, scores and calibrated probabilities; the noise-robust ensemble.
 
 Features are recognised by the method that makes them, so that every model on the shell of the
 family is covered, whatever its rows, weights or penalty were.
@@ -9,17 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from robell._core.array import to_host
+from robell._core.ensemble.members import ACTIVATIONS as MEMBERS
 from robell._core.ridge.calibrate import BEFORE_TIE
-from robell.models._estimator import (
-    BaseRVFLClassifier,
-    BaseRVFLRegressor,
-    FamilyMember,
-    first_foreign,
-)
+from robell.models._estimator import BaseRVFLClassifier, FamilyMember, first_foreign
 from robell.persist.onnx.nodes import NotConvertible
 
-METHODS = ("_features", "_scores", "_class_scores", "_linear_scores", "_output_weights")
-METHODS += ("predict", "predict_proba", "decision_function")
+METHODS = (
+    *("_features", "_scores", "_class_scores", "_linear_scores", "_output_weights"),
+    *("predict", "predict_proba", "decision_function"),
+)
 
 
 def require_own(model):
@@ -122,13 +120,17 @@ def _kernel(graph, model, X, beta):
     """(xx'ᵀ + exp(-|x - x'|²/ξ²)) β over the training rows x'."""
     Y = model.training_rows_
     shift = Y.mean(axis=0)
-    centred, other = graph.node("Sub", X, shift), Y - shift
-    norms = graph.over("ReduceSum", graph.node("Mul", centred, centred))
-    D2 = graph.linear(centred, -2.0 * other.T, (other**2).sum(axis=1))
-    D2 = graph.node("Max", graph.node("Add", D2, norms), np.float64(0.0))
     width = max(float(model.kernel_width_) ** 2, np.finfo(float).tiny)
-    K = graph.node("Exp", graph.node("Div", D2, np.float64(-width)))
+    K = _radial(graph, graph.node("Sub", X, shift), Y - shift, width)
     return graph.linear(graph.node("Add", K, graph.linear(X, Y.T)), beta)
+
+
+def _radial(graph, X, centres, width):
+    """exp(-|x - c|²/width) for every centre c."""
+    norms = graph.over("ReduceSum", graph.node("Mul", X, X))
+    D2 = graph.linear(X, -2.0 * centres.T, (centres**2).sum(axis=1))
+    D2 = graph.node("Max", graph.node("Add", D2, norms), 0.0)
+    return graph.node("Exp", graph.node("Div", D2, -float(width)))
 
 
 def _chain(graph, model, X):
@@ -190,7 +192,7 @@ def _encoded(graph, model, X):
     """Return both parts of the encoded rows."""
     width = model.n_features_in_
     if model.encoding == "cartesian":
-        return X, graph.node("Mul", X, np.float64(0.0))
+        return X, graph.node("Mul", X, 0.0)
     if model.encoding == "pair":
         even, odd = np.zeros((2, width, (width + 1) // 2))
         even[np.arange(0, width, 2), np.arange((width + 1) // 2)] = 1.0
@@ -199,29 +201,18 @@ def _encoded(graph, model, X):
     span = model.feature_span_
     scale = np.divide(1.0, span, out=np.zeros_like(span), where=span > 0)
     u = graph.node("Mul", graph.node("Sub", X, model.feature_low_), scale)
-    u = graph.node("Min", graph.node("Max", u, np.float64(0.0)), np.float64(1.0))
+    u = graph.node("Min", graph.node("Max", u, 0.0), 1.0)
     if model.encoding == "phase":
-        angle = graph.node("Mul", u, np.float64(np.pi))
+        angle = graph.node("Mul", u, np.pi)
         return graph.cos(angle), graph.node("Sin", angle)
     # sin(a + ib) = sin a cosh b + i cos a sinh b
     rate, shift = model.circular_
     a = graph.node("Add", graph.node("Mul", u, rate.real), shift.real)
     b = graph.node("Add", graph.node("Mul", u, rate.imag), shift.imag)
     up, down = graph.node("Exp", b), graph.node("Exp", graph.node("Neg", b))
-    half = np.float64(0.5)
-    cosh = graph.node("Mul", graph.node("Add", up, down), half)
-    sinh = graph.node("Mul", graph.node("Sub", up, down), half)
-    return (
-        graph.node("Mul", graph.node("Sin", a), cosh),
-        graph.node("Mul", graph.cos(a), sinh),
-    )
-
-
-def of_both(graph, scores, n_classes):
-    """Return scores of every class, where those of two are given by their difference."""
-    if n_classes > 2:
-        return scores
-    return graph.beside(graph.node("Mul", scores, np.float64(0.0)), scores)
+    cosh = graph.node("Mul", graph.node("Add", up, down), 0.5)
+    sinh = graph.node("Mul", graph.node("Sub", up, down), 0.5)
+    return graph.node("Mul", graph.node("Sin", a), cosh), graph.node("Mul", graph.cos(a), sinh)
 
 
 def calibrated(graph, scores, model):
@@ -232,16 +223,65 @@ def calibrated(graph, scores, model):
     lead = graph.node("Sub", graph.over("ReduceMax", scores), scores)
     lead = graph.node("Mul", lead, slope)
     push = graph.node("Sub", offsets[None, :], graph.node("Gather", offsets, best, axis=0))
-    overtakes = graph.node("Greater", push, np.float64(0.0))
-    safe = graph.node("Where", overtakes, push, np.float64(1.0))
-    tie = graph.node("Where", overtakes, graph.node("Div", lead, safe), np.float64(1e300))
-    tie = graph.node("Mul", graph.over("ReduceMin", tie), np.float64(BEFORE_TIE))
-    t = graph.node("Min", tie, np.float64(1.0))
+    overtakes = graph.node("Greater", push, 0.0)
+    safe = graph.node("Where", overtakes, push, 1.0)
+    tie = graph.node("Where", overtakes, graph.node("Div", lead, safe), 1e300)
+    tie = graph.node("Mul", graph.over("ReduceMin", tie), BEFORE_TIE)
+    t = graph.node("Min", tie, 1.0)
     logits = graph.node("Mul", scores, slope)
     logits = graph.node("Add", logits, graph.node("Mul", t, offsets[None, :]))
     return graph.node("Softmax", logits, axis=1)
 
 
-def is_network(model):
-    """Say whether a model is one network on the family's shell."""
-    return isinstance(model, BaseRVFLClassifier | BaseRVFLRegressor)
+# -- the classifier for wrong labels: random layers, a kernel, trees and a linear model -----
+
+
+def noise_robust_parts(graph, model, X):
+    """Return the scores of ``decision_function``, the places of the classes, and probabilities."""
+    X = graph.node("Div", graph.node("Sub", X, model.mean_), model.scale_)
+    near = _radial(graph, X, model.landmarks_, model.kernel_width_)
+    near = graph.linear(near, model.landmark_weights_)
+    parts = [*_networks(graph, model, X), near, _trees(graph, model, X)]
+    scores = graph.node("Add", graph.sum(*parts), model.intercept_[None, :])
+    logits = graph.linear(scores, model.link_matrix_, model.link_offsets_[None, :])
+    probability = graph.node("Softmax", logits, axis=1)
+    if len(model.classes_) > 2:
+        odds = graph.node("Sub", logits, np.log(model.thresholds_)[None, :])
+        return odds, graph.node("ArgMax", odds, axis=1, keepdims=0), probability
+    cut = model._odds_at_threshold()
+    odds = graph.linear(logits, np.array([[0.0, -1.0], [0.0, 1.0]]), np.array([[0.0, -cut]]))
+    second = graph.node("Gather", probability, np.array(1), axis=1)
+    flagged = graph.node("GreaterOrEqual", second, model.threshold_)
+    return odds, graph.node("Where", flagged, np.array(1), np.array(0)), probability
+
+
+def _networks(graph, model, X):
+    """Yield [x h] β, one random layer after the other."""
+    n_inputs, size = len(model.mean_), len(model.hidden_bias_) // len(MEMBERS)
+    yield graph.linear(X, model.coef_[:n_inputs])
+    for place, activation in enumerate(MEMBERS):
+        nodes = slice(place * size, (place + 1) * size)
+        Z = graph.linear(X, model.hidden_weights_[:, nodes], model.hidden_bias_[nodes])
+        of_nodes = model.coef_[n_inputs + place * size : n_inputs + (place + 1) * size]
+        yield graph.linear(graph.activation(activation, Z), of_nodes)
+
+
+def _trees(graph, model, X):
+    """Return the mean of the leaves: of every tree the one that its splits lead to.
+
+    The place of a leaf is a binary number, of which the first level is the highest digit.
+    """
+    n_trees, depth = model.split_columns_.shape
+    n_leaves, n_classes = model.leaf_values_.shape[1:]
+    from onnx import TensorProto
+
+    seen = graph.columns(X, model.split_columns_.ravel())
+    right = graph.node("Greater", seen, model.split_thresholds_.reshape(1, -1))
+    right = graph.node("Cast", right, to=TensorProto.INT64)
+    right = graph.node("Reshape", right, np.array([-1, n_trees, depth]))
+    digits = 2 ** np.arange(depth - 1, -1, -1, dtype=np.int64)
+    place = graph.node("ReduceSum", graph.node("Mul", right, digits), np.array([2]), keepdims=0)
+    place = graph.node("Add", place, n_leaves * np.arange(n_trees, dtype=np.int64))
+    values = model.leaf_values_.reshape(-1, n_classes) / n_trees
+    leaves = graph.node("Gather", values, place, axis=0)  # (n, trees, classes)
+    return graph.node("ReduceSum", leaves, np.array([1]), keepdims=0)

@@ -6,7 +6,11 @@ would make one operation of the two, and keep the constant in single precision.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+
+from robell._core.layers.features import LEAKY_SLOPE, SELU_ALPHA, SELU_LAMBDA
 
 
 class NotConvertible(ValueError):
@@ -87,7 +91,7 @@ class Graph:
 
     def cos(self, angle):
         """Return cos a = sin(a + π/2): not every onnxruntime has a cosine of doubles."""
-        return self.node("Sin", self.node("Add", angle, np.float64(0.5 * np.pi)))
+        return self.node("Sin", self.node("Add", angle, 0.5 * np.pi))
 
     def beside(self, *values):
         """Return columns side by side."""
@@ -118,51 +122,26 @@ class Graph:
 
 
 def _selu(graph, Z):
-    from robell._core.layers.features import SELU_ALPHA, SELU_LAMBDA
-
-    low = graph.node("Exp", graph.node("Min", Z, np.float64(0.0)))
-    low = graph.node("Sub", low, np.float64(1.0))
-    low = graph.node("Mul", low, np.float64(SELU_ALPHA * SELU_LAMBDA))
-    high = graph.node("Mul", Z, np.float64(SELU_LAMBDA))
-    return graph.node("Where", graph.node("Greater", Z, np.float64(0.0)), high, low)
+    low = graph.node("Sub", graph.node("Exp", graph.node("Min", Z, 0.0)), 1.0)
+    low = graph.node("Mul", low, SELU_ALPHA * SELU_LAMBDA)
+    return graph.node(
+        "Where", graph.node("Greater", Z, 0.0), graph.node("Mul", Z, SELU_LAMBDA), low
+    )
 
 
 def _sigmoid(graph, Z):
-    below = graph.node("Add", graph.node("Exp", graph.node("Neg", Z)), np.float64(1.0))
-    return graph.node("Reciprocal", below)
+    return graph.node("Reciprocal", graph.node("Add", graph.node("Exp", graph.node("Neg", Z)), 1.0))
 
 
-def _hardlim(graph, Z):
-    return graph.to_double(graph.node("GreaterOrEqual", Z, np.float64(0.0)))
-
-
-def _tribas(graph, Z):
-    return _relu(graph, graph.node("Sub", np.float64(1.0), graph.node("Abs", Z)))
-
-
-def _relu(graph, Z):
-    return graph.node("Max", Z, np.float64(0.0))
-
-
-def _radbas(graph, Z):
-    return graph.node("Exp", graph.node("Neg", graph.node("Mul", Z, Z)))
-
-
-def _leaky_relu(graph, Z):
-    from robell._core.layers.features import LEAKY_SLOPE
-
-    return graph.node("Max", Z, graph.node("Mul", Z, np.float64(LEAKY_SLOPE)))
-
-
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[Graph, str], str]] = {
     "selu": _selu,
-    "relu": _relu,
+    "relu": lambda graph, Z: graph.node("Max", Z, 0.0),
     "sigmoid": _sigmoid,
     "sin": lambda graph, Z: graph.node("Sin", Z),
-    "hardlim": _hardlim,
-    "tribas": _tribas,
-    "radbas": _radbas,
+    "hardlim": lambda graph, Z: graph.to_double(graph.node("GreaterOrEqual", Z, 0.0)),
+    "tribas": lambda graph, Z: graph.node("Max", graph.node("Sub", 1.0, graph.node("Abs", Z)), 0.0),
+    "radbas": lambda graph, Z: graph.node("Exp", graph.node("Neg", graph.node("Mul", Z, Z))),
     "sign": lambda graph, Z: graph.node("Sign", Z),
-    "leaky_relu": _leaky_relu,
+    "leaky_relu": lambda graph, Z: graph.node("Max", Z, graph.node("Mul", Z, LEAKY_SLOPE)),
     "tansig": lambda graph, Z: graph.node("Tanh", Z),
 }

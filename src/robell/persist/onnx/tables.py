@@ -37,7 +37,9 @@ def encoded_columns(graph, encoder, columns):
     if not encoder.plans_:
         raise NotConvertible("the encoder uses no column")
     starts = np.cumsum([0, *(len(plan["names"]) for plan in encoder.plans_)])
-    parts, order, numeric = [], [], []
+    parts: list[str] = []
+    order: list[int] = []
+    numeric: list[int] = []
     for place, plan in enumerate(encoder.plans_):
         if plan["kind"] in ("number", "date"):
             numeric.append(place)
@@ -60,7 +62,8 @@ def _numbers(graph, plans, values, starts):
     gone = graph.node("Or", graph.node("IsNaN", values), graph.node("IsInf", values))
     medians = np.array([[plan["median"] for plan in plans]])
     filled = graph.node("Where", gone, medians, values)
-    parts, places = [], []
+    parts: list[str] = []
+    places: list[int] = []
     ends = starts.copy()  # where the next column of each plan stands
 
     def take(having, part):
@@ -86,7 +89,7 @@ def _numbers(graph, plans, values, starts):
         part = graph.node("Sub", days, graph.node("Floor", days))
         angle = graph.node("Mul", part, np.full((1, len(having)), 2.0 * np.pi))
         for found in (graph.node("Sin", angle), graph.cos(angle)):
-            take(having, graph.node("Where", absent, np.float64(0.0), found))
+            take(having, graph.node("Where", absent, 0.0, found))
     return parts, places
 
 
@@ -99,13 +102,13 @@ def _drawn_in(graph, values, plans, having):
     """Return asinh((v - centre) / width): log(|x| + √(x² + 1)) of its size, log 2|x| far out."""
     centre, width = np.array([plans[k]["tails"] for k in having]).T[:, None, :]
     scaled = graph.node("Sub", graph.node("Div", values, width), centre / width)
-    size = graph.node("Min", graph.node("Abs", scaled), np.float64(1e300))
-    near = graph.node("Min", size, np.float64(FAR_OUT))
+    size = graph.node("Min", graph.node("Abs", scaled), 1e300)
+    near = graph.node("Min", size, FAR_OUT)
     root = graph.node("Mul", near, near)
-    root = graph.node("Sqrt", graph.node("Add", root, np.float64(1.0)))
+    root = graph.node("Sqrt", graph.node("Add", root, 1.0))
     inner = graph.node("Log", graph.node("Add", near, root))
-    outer = graph.node("Add", graph.node("Log", size), np.float64(np.log(2.0)))
-    is_far = graph.node("Greater", size, np.float64(FAR_OUT))
+    outer = graph.node("Add", graph.node("Log", size), float(np.log(2.0)))
+    is_far = graph.node("Greater", size, FAR_OUT)
     found = graph.node("Where", is_far, outer, inner)
     return graph.node("Mul", found, graph.node("Sign", scaled))
 
@@ -115,8 +118,8 @@ def _scaled(graph, values, plans, having):
     for kind, name in (("Sub", "shift"), ("Div", "largest"), ("Sub", "mean"), ("Div", "deviation")):
         constants = np.array([[plans[k]["value"][name] for k in having]])
         values = graph.node(kind, values, constants)
-    values = graph.node("Max", values, np.float64(-LARGEST))
-    return graph.node("Min", values, np.float64(LARGEST))
+    values = graph.node("Max", values, -LARGEST)
+    return graph.node("Min", values, LARGEST)
 
 
 def _categories(graph, plan, cells):
