@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robell._core.array import is_no_value
 from robell._core.labels.annotators import (
@@ -103,7 +104,9 @@ class Consensus:
             )
         return "\n".join(lines)
 
-    def next_labels(self, n=10, *, new_only=True):
+    def next_labels(
+        self, n: int = 10, *, new_only: bool = True
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Say which rows to have labelled next, and by whom.
 
         Each suggestion is the row and annotator whose label is expected to make the consensus
@@ -141,7 +144,7 @@ class Consensus:
         order = order[gain[order] >= 0.0]
         return self.row[order], self.annotator[best[order]], gain[order]
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """Return one row a label as a pandas data frame, the least likely labels first.
 
         Returns
@@ -170,7 +173,14 @@ class Consensus:
         return frame.sort_values("quality", kind="stable", ignore_index=True)
 
 
-def find_consensus(labels, X=None, *, row=None, annotator=None, random_state=None):
+def find_consensus(
+    labels: ArrayLike,
+    X: ArrayLike | None = None,
+    *,
+    row: ArrayLike | None = None,
+    annotator: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Consensus:
     """Find the likeliest class of every row from the labels of several annotators.
 
     How often each annotator takes one class for another is estimated together with the true

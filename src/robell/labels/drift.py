@@ -1,4 +1,4 @@
-"""Whether labels of a new table are given as those of an old one were, the columns being equal."""
+"""Test whether P(y given x), the labels of rows of the same values, changed between two tables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from robell._core.array import one_hot, require_labels
@@ -109,7 +110,14 @@ class LabelDrift:
         return "\n".join(lines)
 
 
-def find_label_drift(X_old, y_old, X_new, y_new, *, random_state=None):
+def find_label_drift(
+    X_old: ArrayLike,
+    y_old: ArrayLike,
+    X_new: ArrayLike,
+    y_new: ArrayLike,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+) -> LabelDrift:
     """Find out whether labels are given differently in a new table than in an old one.
 
     Rows of the same values are compared: where only the mix of the rows has changed, the labelling
@@ -142,11 +150,11 @@ def find_label_drift(X_old, y_old, X_new, y_new, *, random_state=None):
     >>> find_label_drift(X[::2], y[::2], X[1::2], y[1::2], random_state=0).changed
     False
     """
-    X_old, X_new = _columns(X_old, "X_old"), _columns(X_new, "X_new")
-    if X_old.shape[1] != X_new.shape[1]:
-        raise ValueError(f"X_old has {X_old.shape[1]} columns, X_new has {X_new.shape[1]}")
+    old, new = _columns(X_old, "X_old"), _columns(X_new, "X_new")
+    if old.shape[1] != new.shape[1]:
+        raise ValueError(f"X_old has {old.shape[1]} columns, X_new has {new.shape[1]}")
     labels = []
-    for y, X, name in ((y_old, X_old, "old"), (y_new, X_new, "new")):
+    for y, X, name in ((y_old, old, "old"), (y_new, new, "new")):
         require_labels(y)
         labels.append(np.asarray(y).ravel())
         if len(labels[-1]) != len(X):
@@ -157,8 +165,8 @@ def find_label_drift(X_old, y_old, X_new, y_new, *, random_state=None):
         raise ValueError("the labels of both tables must be all text or all numbers") from None
     if len(classes) < 2:
         raise ValueError(f"labels of at least two classes are needed; all are {classes[0]!s}")
-    is_new = np.repeat([False, True], [len(X_old), len(X_new)])
-    X = np.concatenate([X_old, X_new])
+    is_new = np.repeat([False, True], [len(old), len(new)])
+    X = np.concatenate([old, new])
     regions = [
         region
         for j in range(min(X.shape[1], MOST_REGIONS // 2))
@@ -213,27 +221,28 @@ def compare_labels(X, codes, classes, is_new, regions, random_state):
     families = [by_class, list(regions)[:MOST_REGIONS]]
     found = [_family(family, R, S, codes, is_new, classes, rng) for family in families]
     p_value = min([1.0, *(2.0 * one.p_value for one in found[0] + found[1])])
-    whole = [one for one in found[0] if one.where == "all rows"]
     changed = None if overlap < LEAST_OVERLAP else bool(p_value < LEVEL)
     # Two classes change alike: p-values that differ by rounding are equal, and the class that lost
     # rows comes first.
     surest = sorted(found[0] + found[1], key=lambda one: (float(f"{one.p_value:.9e}"), one.change))
-    surest = tuple(one._replace(p_value=min(1.0, 2.0 * one.p_value)) for one in surest)
-    values = {str(one.label): one for one in whole}
+    corrected = [one._replace(p_value=min(1.0, 2.0 * one.p_value)) for one in surest]
+    values = {one.label: one for one in corrected if one.where == "all rows"}
     of_class = [values[str(name)] for name in classes]
+    change, low, high, p_values = np.array([one[2:6] for one in of_class]).T
     critical = norm.isf(LEVEL / 2 / max(len(found[0]), 1) / 2)
-    errors = [(one.high - one.low) / (2 * HALF) for one in of_class]
     return LabelDrift(
-        changed,
-        float(p_value),
-        classes,
-        *(np.array([getattr(one, name) for one in of_class]) for name in ("change", "low", "high")),
-        np.array([min(1.0, 2.0 * one.p_value) for one in of_class]),
-        tuple(one for one in surest if changed and one.p_value < LEVEL),
-        n_old,
-        n_new,
-        overlap,
-        float(min(1.0, critical * max(errors))),
+        changed=changed,
+        p_value=float(p_value),
+        classes=classes,
+        change=change,
+        low=low,
+        high=high,
+        class_p_value=p_values,
+        regions=tuple(one for one in corrected if changed and one.p_value < LEVEL),
+        n_old=n_old,
+        n_new=n_new,
+        overlap=overlap,
+        detectable=float(min(1.0, critical * ((high - low) / (2 * HALF)).max())),
     )
 
 
@@ -257,17 +266,14 @@ def _family(regions, R, S, codes, is_new, classes, rng):
     found = judge_changes(columns, sizes, rng)
     result = []
     for place, (where, rows) in enumerate(kept):
-        n = int(rows.sum())
+        n_old, n_new = int((rows & ~is_new).sum()), int((rows & is_new).sum())
         for k, label in enumerate(classes):
             at = place * len(classes) + k
             count = int((codes[rows] == k).sum())
-            if where != "all rows" and min(count, n - count) < LEAST_OF_CLASS:
+            if where != "all rows" and min(count, n_old + n_new - count) < LEAST_OF_CLASS:
                 continue
-            change, error = float(found.change[at]), float(found.error[at])
-            low, high = change - HALF * error, change + HALF * error
-            sizes_of = int((rows & ~is_new).sum()), int((rows & is_new).sum())
-            one = RegionChange(
-                where, str(label), change, low, high, float(found.p_value[at]), *sizes_of
-            )
-            result.append(one)
+            change, half = float(found.change[at]), HALF * float(found.error[at])
+            p_value = float(found.p_value[at])
+            one = (change, change - half, change + half, p_value, n_old, n_new)
+            result.append(RegionChange(where, str(label), *one))
     return result

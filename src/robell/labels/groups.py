@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ class GroupNoise:
     p_value: np.ndarray
     differs: np.ndarray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.group)
 
     def __str__(self):
@@ -85,7 +86,7 @@ class GroupNoise:
             )
         return "\n".join(lines)
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """Return one row a group as a pandas data frame.
 
         Returns

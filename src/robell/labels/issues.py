@@ -418,40 +418,40 @@ def find_target_issues(
     """
     if y is None:
         raise ValueError("find_target_issues needs the targets y")
-    y = _check_targets(y)
+    targets = _check_targets(y)
     if predictions is not None or estimator is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight cannot be used with predictions or estimator")
-        judgement = _judge_by_regressor(X, y, predictions, estimator, random_state)
-        places = np.arange(len(y))
+        judgement = _judge_by_regressor(X, targets, predictions, estimator, random_state)
+        places = np.arange(len(targets))
     elif X is None:
         raise ValueError("find_target_issues needs the rows X, or predictions")
     else:
         with one_line_errors("find_target_issues", X):
-            X = check_array(X, dtype=np.float64, input_name="X")
-        if len(X) != len(y):
-            raise ValueError(f"X has {len(X)} rows, y has {len(y)}")
-        weight = check_multiplicity(sample_weight, len(y))
-        _require_numbers(y, weight)
+            rows = check_array(X, dtype=np.float64, input_name="X")
+        if len(rows) != len(targets):
+            raise ValueError(f"X has {len(rows)} rows, y has {len(targets)}")
+        weight = check_multiplicity(sample_weight, len(targets))
+        _require_numbers(targets, weight)
         places = np.flatnonzero(weight)
-        judgement = judge_numbers(X[places], y[places], weight[places], random_state)
-    n = len(y)
+        judgement = judge_numbers(rows[places], targets[places], weight[places], random_state)
+    n = len(targets)
     quality, predicted, interval = np.empty(n), np.empty(n), np.empty((n, 2))
     suspect, absent = np.zeros(n, bool), np.ones(n, bool)
     quality[places], predicted[places] = judgement.quality, judgement.predicted
     interval[places], suspect[places] = judgement.intervals(coverage), judgement.suspect
     absent[places] = False
     if absent.any():  # rows of weight 0 are judged by the others
-        of_absent = judgement.model(X[absent])
-        quality[absent] = judgement.right(y[absent], *of_absent)
+        of_absent = judgement.model(rows[absent])
+        quality[absent] = judgement.right(targets[absent], *of_absent)
         predicted[absent] = judgement.measure.back(of_absent[0])
         interval[absent] = judgement.intervals(coverage, *of_absent)
-    _warn_of_odd(y, predicted, from_outside=predictions is not None)
+    _warn_of_odd(targets, predicted, from_outside=predictions is not None)
     index = np.flatnonzero(suspect)
     index = index[np.argsort(quality[index], kind="stable")]
     return TargetIssues(
         index,
-        y[index],
+        targets[index],
         predicted[index],
         interval[index, 0],
         interval[index, 1],

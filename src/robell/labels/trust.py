@@ -84,14 +84,13 @@ def clarity_of(misfits, rate, n_classes):
 
 
 def _word(judgement, separation, misfits, clarity, shape):
+    """Return the word of trust where there is any."""
     n_rows, n_columns = shape
+    is_explained = misfits <= FEW_MISFITS
     if judgement.suspect.any():
         is_explained = judgement.noise_rate >= EXPLAINED * misfits
         is_explained = is_explained and separation >= GOOD_SEPARATION
-    else:
-        is_explained = misfits <= FEW_MISFITS
-    is_narrow = n_columns <= MOST_COLUMNS_A_ROW * n_rows
-    if clarity >= CLEAR and is_explained and is_narrow:
+    if clarity >= CLEAR and is_explained and n_columns <= MOST_COLUMNS_A_ROW * n_rows:
         return "good"
     if clarity >= RATHER_CLEAR:
         return "fair"

@@ -43,15 +43,10 @@ def predict_unseen(X, codes, n_classes, random_state):
     for hidden, rows, fitted in fitted_to_other_folds(model, X, codes, folds, n_folds, 2):
         if fitted is not None:  # else its rows keep equal scores, which count as guessing
             likely[np.ix_(hidden, fitted.classes_)] = fitted.predict_proba(rows)
-    misfits = float((likely.argmax(axis=1) != codes).mean())
-    return Unseen(*areas_of(likely, codes), misfits)
-
-
-def areas_of(likely, codes):
-    """Return each class's area under the ROC curve, and its standard error under chance."""
-    n, counts = len(codes), np.bincount(codes, minlength=likely.shape[1])
-    areas = [roc_auc_score(codes == k, likely[:, k]) for k in range(likely.shape[1])]
-    return np.array(areas), np.sqrt((n + 1) / (12.0 * counts * (n - counts)))
+    n, counts = len(codes), np.bincount(codes, minlength=n_classes)
+    areas = np.array([roc_auc_score(codes == k, likely[:, k]) for k in range(n_classes)])
+    errors = np.sqrt((n + 1) / (12.0 * counts * (n - counts)))
+    return Unseen(areas, errors, float((likely.argmax(axis=1) != codes).mean()))
 
 
 def stratified_sample(codes, most, rng):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,9 +31,9 @@ from robell.labels.audit.result import Audit
 from robell.report.escape import writable
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.tables.columns import ColumnNote, missing_cells
-from robell.tables.leaks import find_leak
-from robell.tables.raw import Column, RawTable
+from robell.tables.columns import ColumnNote, Used, missing_cells
+from robell.tables.leaks import Leak, find_leak
+from robell.tables.raw import RawTable
 from robell.tables.target import (
     LEAST_OF_CLASS,
     LEAST_ROWS,
@@ -143,7 +143,7 @@ class AnnotatorAudit(Audit):
         columns["ask next"], columns["gain"] = ask[order], gain[order]
         return columns
 
-    def summary(self):
+    def summary(self) -> dict[str, Any]:
         """Return what was found in few numbers: a dictionary that can be written as JSON.
 
         Returns
@@ -211,12 +211,8 @@ class AnnotatorAudit(Audit):
         return cautions(self)
 
     @property
-    def _used(self):
-        return self.used
-
-    @property
-    def _seed(self):
-        return self.random_state
+    def _made_of(self):
+        return len(self.used), self.random_state
 
     def _subtitle(self):
         found = self.consensus
@@ -279,7 +275,9 @@ class AnnotatorAudit(Audit):
 def judge_annotators(table, crowd, drop, random_state, budget):
     """Find the consensus of a crowd's labels, by what the columns but those dropped say too."""
     features = [column for column in crowd.table.columns if column.name not in drop]
-    used, notes, leaks = (), (), ()
+    used: tuple[Used, ...] = ()
+    notes: tuple[ColumnNote, ...] = ()
+    leaks: tuple[Leak, ...] = ()
     if features:
         judges = [(slice(None), _majority(crowd)), *_largest(crowd)]
 
@@ -583,7 +581,8 @@ def _with_columns(table, columns):
 
 def _codes(cells):
     """Return the different cells in the order in which they come, where first, and all places."""
-    place, first, codes = {}, [], np.empty(len(cells), np.intp)
+    place: dict[str, int] = {}
+    first, codes = [], np.empty(len(cells), np.intp)
     for k, cell in enumerate(cells):
         if cell not in place:
             place[cell] = len(place)
@@ -594,7 +593,8 @@ def _codes(cells):
 
 def _once(table, lines, of_row, of_annotator, cells, keys, names):
     """Return the entries without repeats; two labels of one annotator for a row are an error."""
-    seen, kept = {}, []
+    seen: dict[tuple[int, int], int] = {}
+    kept = []
     for k, pair in enumerate(zip(of_row.tolist(), of_annotator.tolist(), strict=True)):
         before = seen.setdefault(pair, k)
         if before == k:
@@ -608,7 +608,7 @@ def _once(table, lines, of_row, of_annotator, cells, keys, names):
     return np.array(kept)
 
 
-def _contradiction(column: Column, lines, first, of_row, keys):
+def _contradiction(column, lines, first, of_row, keys):
     """Say where a column differs between lines of one row; "" where it nowhere does."""
     cells = [column.cells[k] for k in lines]
     for k, row in enumerate(of_row.tolist()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -216,7 +216,13 @@ class AuditResult(JudgedAudit):
     def _of(cls, evidence, common):
         """Return the result of what was found."""
         judgement, trust, labels = evidence.judgement, evidence.trust, evidence.target
-        conflicts = contradictions(evidence.used, labels.codes)
+        # Groups of rows that agree in every used column and differ in the label.
+        groups: dict[tuple, list[int]] = {}
+        for place, row in enumerate(zip(*(one.cells for one in evidence.used), strict=True)):
+            groups.setdefault(row, []).append(place)
+        several = [places for places in groups.values() if len(places) > 1]
+        conflicts = [places for places in several if len(np.unique(labels.codes[places])) > 1]
+        conflicts.sort(key=lambda places: (-len(places), places[0]))
         return cls(
             **common,
             classes=labels.classes,
@@ -273,9 +279,16 @@ class AuditResult(JudgedAudit):
         )
 
     def _headline(self):
-        """Return the result in one sentence of plain text, or two where a class is hit hardest."""
-        hit, text = hardest_hit(self), super()._headline()
-        return f"{noise_words(self, hit, said)}. {text}" if hit else text
+        """Return the result in one sentence of plain text, or two where a class is hit hardest.
+
+        In a table of few positives, 1 % of wrong labels may be a quarter of the positives.
+        """
+        text, known = super()._headline(), self.trust in ("good", "fair")
+        ways = [way for way in directions(self) if known and way.suspects and way.stands_out]
+        hit = max(ways, key=lambda way: way.share, default=None)
+        if hit is None or hit.share < FAR_MORE * float(self.suspect.mean()):
+            return text
+        return f"{noise_words(self, hit, said)}. {text}"
 
     def _how_good(self):
         """Say in plain words what the trust was measured by."""
@@ -434,8 +447,8 @@ class AuditResult(JudgedAudit):
 
     def _names(self):
         """Return the names that stand on the page, perhaps shortened."""
-        first, target, *columns = super()._names()
-        return [first, target, *self.classes, *self.set_aside, *columns]
+        columns = (note.name for note in self.columns)
+        return [self.name, self.target, *self.classes, *self.set_aside, *columns]
 
 
 @dataclass(frozen=True)
@@ -443,7 +456,8 @@ class Direction:
     """One kind of mistake: rows of class `true` that are labelled `given`, as places of classes.
 
     `share` estimates how many of the rows that really belong to `true` carry the label `given`,
-    `rows` their number, and `suspects` counts the rows that were located.
+    `rows` their number, and `suspects` counts the rows that were located. An estimate that
+    `stands_out` is worth a sentence.
     """
 
     true: int
@@ -451,6 +465,7 @@ class Direction:
     share: float
     rows: float
     suspects: int
+    stands_out: bool
 
 
 def directions(result):
@@ -464,29 +479,11 @@ def directions(result):
         for given in range(len(sizes)):
             share = float(result.noise_matrix[true, given])
             rows = share * float(sizes[true])
-            way = Direction(true, given, share, rows, int(count[true, given]))
-            if true != given and (stands_out(way) or way.suspects):
-                ways.append(way)
+            suspects, stands_out = int(count[true, given]), rows >= LEAST_ROWS
+            stands_out = stands_out and share >= LEAST_SHARE
+            if true != given and (stands_out or suspects):
+                ways.append(Direction(true, given, share, rows, suspects, stands_out))
     return sorted(ways, key=lambda way: (-way.suspects, -way.rows, way.true, way.given))
-
-
-def stands_out(way):
-    """Say whether an estimated kind of mistake is worth a sentence."""
-    return way.rows >= LEAST_ROWS and way.share >= LEAST_SHARE
-
-
-def hardest_hit(result):
-    """Return the kind of mistake that hits one class far more than the table, or None.
-
-    In a table of few positives, 1 % of wrong labels may be a quarter of the positives.
-    """
-    if result.trust not in ("good", "fair"):
-        return None
-    ways = [way for way in directions(result) if way.suspects and stands_out(way)]
-    worst = max(ways, key=lambda way: way.share, default=None)
-    if worst is None or worst.share < FAR_MORE * float(result.suspect.mean()):
-        return None
-    return worst
 
 
 def noise_words(result, way, quote):
@@ -546,14 +543,14 @@ def noise_section(result):
     """Say which labels are mixed up, in words and as a matrix."""
     if not result._has_estimates:
         return None
-    ways = [way for way in directions(result) if stands_out(way)]
+    ways = [way for way in directions(result) if way.stands_out]
     ways.sort(key=lambda way: (-way.rows, way.true, way.given))
     words = tuple(
         f"{noise_words(result, way, quoted)} (about {counted(max(1, round(way.rows)), 'row')})."
         for way in ways[:MOST_WORDS]
     )
     common = Bullets(words) if words else Paragraph("No kind of mistake stands out.")
-    blocks = [Paragraph(result._share_wrong()), common]
+    blocks: list[Any] = [Paragraph(result._share_wrong()), common]
     if len(result.classes) <= MATRIX_CLASSES:
         names = [in_cell(name) for name in result.classes]
         table = Table(
@@ -636,19 +633,6 @@ def contradictions_section(result):
         caption=f"The {len(rows)} largest groups." if len(groups) > len(rows) else "",
     )
     return Section("contradictions", "Contradictions", (Paragraph(text), TableBlock(table)))
-
-
-def contradictions(used, codes):
-    """Return groups of places whose rows agree in every used column and differ in the label."""
-    groups = {}
-    for place, row in enumerate(zip(*(column.cells for column in used), strict=True)):
-        groups.setdefault(row, []).append(place)
-    found = [
-        np.array(places)
-        for places in groups.values()
-        if len(places) > 1 and len(set(codes[places].tolist())) > 1
-    ]
-    return tuple(sorted(found, key=lambda places: (-len(places), int(places[0]))))
 
 
 class Usual:

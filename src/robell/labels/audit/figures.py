@@ -138,7 +138,11 @@ def annotator_bars(names, quality, n_labels, chance):
 def class_map(names, codes, plane, suspect, seed):
     """Draw the rows as dots in a plane, suspect ones as crosses; also return how many are drawn."""
     chosen = thinned(suspect, seed)
-    spots = _spread(_placed(plane[chosen]), seed)
+    # The outermost hundredth of the rows stands at the edge.
+    low, high = np.percentile(plane[chosen], [0.5, 99.5], axis=0)
+    middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-9)
+    unit = np.clip((plane[chosen] - middle) / half, -1.06, 1.06) * [1, -1]
+    spots = _spread((unit / 1.06 * 0.5 + 0.5) * (WIDTH - 20) + 10, seed)
     codes, suspect = codes[chosen], suspect[chosen]
     order = np.argsort(-np.bincount(codes, minlength=len(names)), kind="stable")
     legend = [(KINDS[min(p, len(KINDS) - 1)], int(k)) for p, k in enumerate(order)]
@@ -174,14 +178,6 @@ def thinned(suspect, seed):
     if len(others) > room:
         others = rng.choice(others, room, replace=False)
     return np.sort(np.concatenate([marked, others]))
-
-
-def _placed(plane):
-    """Return where the rows stand in the picture, the outermost hundredth at its edge."""
-    low, high = np.percentile(plane, [0.5, 99.5], axis=0)
-    middle, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-9)
-    unit = np.clip((plane - middle) / half, -1.06, 1.06) * [1, -1]
-    return (unit / 1.06 * 0.5 + 0.5) * (WIDTH - 20) + 10
 
 
 def _spread(spots, seed):

@@ -263,6 +263,10 @@ class NumberAuditResult(JudgedAudit):
                 (Paragraph(literal(f"{why[0].upper()}{why[1:]}.")),) if why else (),
             )
 
+    def _names(self):
+        """Return the names that stand on the page, perhaps shortened."""
+        return [self.name, self.target, *(note.name for note in self.columns)]
+
     def _how(self):
         """Say how the numbers were computed."""
         explained = percent(max(0.0, self.explained))

@@ -44,7 +44,7 @@ SHOWN_VALUES = 10  # columns of a suspect row
 
 def audit_page(result, *, top, csv_name, command=""):
     """Return the whole HTML page, with the ``top`` most suspect rows and a link to the CSV file."""
-    words = result._words
+    words, (n_used, seed) = result._words, result._made_of
     found = (
         Paragraph(f"**{literal(result._headline())}**"),
         Facts(tuple(result._facts())),
@@ -59,7 +59,6 @@ def audit_page(result, *, top, csv_name, command=""):
         cells = ((in_cell(n.name), n.kind, n.missing, n.done) for n in result.columns)
         heads = ("Column", "Used as", "Missing", "What was done")
         table = TableBlock(Table("columns", words["columns"], heads, tuple(cells)))
-        n_used = len(result._used)
         text = result._say(
             "columns_used",
             used=n_used,
@@ -69,35 +68,29 @@ def audit_page(result, *, top, csv_name, command=""):
             where=" in columns that are not text" if result.line is None else "",
         )
         sections.append(Section("columns", "Columns", (Paragraph(literal(text)), table)))
-    used = counted(len(result._used), "column")
+    used = counted(n_used, "column")
     limits = tuple(item.format(used=used) for item in words["limits"])
     sections.append(Section("limits", "What this cannot tell", (Bullets(limits),)))
     made_by = (
         f"robell {__version__}, numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn "
-        f"{sklearn.__version__}, Python {platform.python_version()}; random state {result._seed}."
+        f"{sklearn.__version__}, Python {platform.python_version()}; random state {seed}."
     )
     how = [Code(visible(command))] if command else []
     sections.append(Section("how", "How it was made", (*how, *result._how(), Paragraph(made_by))))
-    sections.append(_names_section(result._names()))
+    long = [name for name in dict.fromkeys(result._names()) if len(visible(name)) > NAME]
+    if long:
+        text = "Names and labels that are shortened above, in full. Cells are in full in your file."
+        in_full = [
+            Details(
+                f"{quoted(name, 40)}: {counted(len(name), 'character')}", (Code(visible(name)),)
+            )
+            for name in long
+        ]
+        names = Section("names", "Long names", (Paragraph(literal(text)), *in_full))
+        sections.append(names)
     title = f"{words['title']} {shortened(result.name)}"
     shown = [section for section in sections if section is not None]
     return render(title, result._subtitle(), shown, footer=f"robell {__version__}")
-
-
-def _names_section(names):
-    """List in full the names that the page has shortened."""
-    long = [name for name in dict.fromkeys(names) if len(visible(name)) > NAME]
-    if not long:
-        return None
-    details = [
-        Details(
-            f"{quoted(name, 40)}: {counted(len(name), 'character')}",
-            (Code(visible(name)),),
-        )
-        for name in long
-    ]
-    text = "Names and labels that are shortened above, in full. Cells are in full in your file."
-    return Section("names", "Long names", (Paragraph(literal(text)), *details))
 
 
 def number_of(result, place):

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -90,6 +91,8 @@ class Audit:
     """
 
     _kind: ClassVar[str]
+    _headline: ClassVar[Callable[..., Any]]
+    _table: ClassVar[Callable[..., Any]]
     name: str
     n_rows: int
     row: np.ndarray
@@ -103,7 +106,7 @@ class Audit:
         """Say in one line what was found."""
         return f"<{type(self).__name__} of {self.name}: {self._headline()}>"
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """Return all rows as a pandas frame, the least probable ones first.
 
         Returns
@@ -118,7 +121,14 @@ class Audit:
         """
         return require("pandas", "files").DataFrame(self._table())
 
-    def write(self, out=None, *, top=25, command="", also=None) -> Self:
+    def write(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        top: int = 25,
+        command: str = "",
+        also: dict[Path, str] | None = None,
+    ) -> Self:
         """Write the page and the table, both of them whole or neither.
 
         Parameters
@@ -167,6 +177,13 @@ class JudgedAudit(Audit):
     turn.
     """
 
+    _compared_lines: ClassVar[Callable[..., Any]]
+    _how_good: ClassVar[Callable[..., Any]]
+    _kind_words: ClassVar[Callable[..., Any]]
+    _of: ClassVar[Callable[..., Any]]
+    _settle: ClassVar[Callable[..., Any]]
+    _summary_parts: ClassVar[Callable[..., Any]]
+    _suspect_blocks: ClassVar[Callable[..., Any]]
     target: str
     given: np.ndarray
     suggested: np.ndarray
@@ -186,13 +203,13 @@ class JudgedAudit(Audit):
         return f"{super().__repr__()[:-1]} Trust: {self.trust}.>"
 
     @property
-    def order(self):
+    def order(self) -> np.ndarray:
         """Places of the rows, the least probable ones first; in file order without any trust."""
         if self.trust == "none":
             return np.arange(len(self.row))
         return np.lexsort((self.row, self.quality))
 
-    def summary(self):
+    def summary(self) -> dict[str, Any]:
         """Return what was found in few numbers: a dictionary that can be written as JSON.
 
         Returns
@@ -223,7 +240,7 @@ class JudgedAudit(Audit):
             "columns_that_repeat_the_target": list(self.leaks),
             "suspect_rows": self.row[self.order[self.suspect[self.order]]].tolist(),
             **suspects,
-            "random_state": self._seed,
+            "random_state": self.evidence.random_state,
             "robell": __version__,
         }
 
@@ -250,12 +267,9 @@ class JudgedAudit(Audit):
         return columns
 
     @property
-    def _used(self):
-        return self.evidence.used
-
-    @property
-    def _seed(self):
-        return self.evidence.random_state
+    def _made_of(self):
+        """The number of columns that were used, and the seed."""
+        return len(self.evidence.used), self.evidence.random_state
 
     @property
     def _really_wrong(self) -> int:
@@ -418,10 +432,6 @@ class JudgedAudit(Audit):
         intro = f"{some}, the least likely first; all rows are in the CSV file."
         text = Paragraph(f"{intro} {self._words['suspects']}")
         return Section("suspects", "Rows to check", (text, *self._suspect_blocks(shown)))
-
-    def _names(self):
-        """Return the names that stand on the page, perhaps shortened."""
-        return [self.name, self.target, *(note.name for note in self.columns)]
 
     def _terminal_lines(self):
         """Return what was found in a few lines."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from robell._tools.files import FileError
 from robell._tools.text import said
 from robell.labels.audit.annotators import (
+    AnnotatorAudit,
     judge_annotators,
     read_one_a_line,
     read_side_by_side,
@@ -32,22 +35,22 @@ PREPARED_CELLS = 40_000_000  # rows x columns of numbers
 
 
 def audit(
-    data,
-    target,
+    data: Any,
+    target: str,
     *,
-    out=None,
-    kind="auto",
-    drop=(),
-    group=None,
-    against=None,
-    top=25,
-    max_rows=MAX_ROWS,
-    encoding="utf-8",
-    delimiter=None,
-    reviewed=(),
-    random_state=0,
-    memory_limit=None,
-):
+    out: str | os.PathLike[str] | None = None,
+    kind: str = "auto",
+    drop: Iterable[str] = (),
+    group: str | None = None,
+    against: Any = None,
+    top: int = 25,
+    max_rows: int = MAX_ROWS,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    reviewed: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+    random_state: int = 0,
+    memory_limit: int | str | None = None,
+) -> AuditResult | NumberAuditResult:
     r"""Find the rows of a table whose labels, classes or numbers, are probably wrong.
 
     Columns are turned into numbers in the usual way: medians for missing numbers, one column for
@@ -111,6 +114,7 @@ def audit(
     --------
     >>> import tempfile
     >>> from pathlib import Path
+    from typing import Any
     >>> from robell import audit
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "plants.csv"
@@ -122,78 +126,76 @@ def audit(
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
-
-    def judge(table, read, budget):
-        place = find_column(table, target)
-        review = read_reviews(reviewed, target)
-        left_out = dropped_columns(table, drop)
-        if target in left_out:
-            raise FileError(f"{said(target)} is the target: it cannot be dropped")
-        group_place = None if group is None else find_column(table, group)
-        if group_place == place:
-            raise FileError(f"{said(group)} is the target: it cannot name groups too")
-        column = table.columns[place]
-        numeric = kind == "numbers"
-        if kind == "auto":
-            numeric = holds_numbers(column.cells, column.kind, table.delimiter)
-        if numeric and (group is not None or against is not None):
-            what = "groups" if group is not None else "tables"
-            raise FileError(f"{said(target)} holds numbers: {what} are compared for classes only")
-        result_kind: type[JudgedAudit] = NumberAuditResult if numeric else AuditResult
-        evidence, notes = _judge_target(
-            result_kind, table, place, left_out, group_place, random_state, budget, kind != "auto"
-        )
-        audited = evidence.table
-        prints = fingerprints(table, place)[np.searchsorted(table.rows, audited.rows)]
-        settled = review.settles(prints, evidence.given)
-        if settled.any():
-            evidence = result_kind._settle(evidence, settled)
-        result = result_kind._of(
-            evidence,
-            {
-                "name": table.name,
-                "target": evidence.name,
-                "n_rows": table.n_rows,
-                "row": audited.rows,
-                "line": audited.lines,
-                "leaks": tuple(leak.name for leak in evidence.leaks),
-                "columns": notes,
-                "trust": evidence.trust.word,
-                "expected_wrong": evidence.trust.expected_wrong,
-                "n_unlabelled": sum(evidence.target.unlabelled.values()),
-                "reviewed": settled,
-                "fingerprint": prints,
-                "evidence": evidence,
-            },
-        )
-        suspects = result.order[result.suspect[result.order]][:MOST_SUSPECTS]
-        found = result._reasons_of(evidence, suspects) if len(suspects) else {}
-        by_row = {int(result.row[at]): reasons for at, reasons in found.items()}
-        result = replace(result, reasons=by_row)
-        if against is not None:
-            unused = {*left_out, result.group_column}
-            compared = compare_with(read(against), table, target, unused, random_state, budget)
-            result = replace(result, against=compared)
-        return result
-
-    text = {"encoding": encoding, "delimiter": delimiter}
-    return _run(data, target, judge, out, top, max_rows, text, random_state, memory_limit)
+    table, read, budget = _start(
+        data, target, out, max_rows, encoding, delimiter, random_state, memory_limit
+    )
+    place = find_column(table, target)
+    review = read_reviews(reviewed, target)
+    left_out = dropped_columns(table, drop)
+    if target in left_out:
+        raise FileError(f"{said(target)} is the target: it cannot be dropped")
+    group_place = None if group is None else find_column(table, group)
+    if group_place == place:
+        raise FileError(f"{said(group)} is the target: it cannot name groups too")
+    column = table.columns[place]
+    numeric = kind == "numbers"
+    if kind == "auto":
+        numeric = holds_numbers(column.cells, column.kind, table.delimiter)
+    if numeric and (group is not None or against is not None):
+        what = "groups" if group is not None else "tables"
+        raise FileError(f"{said(target)} holds numbers: {what} are compared for classes only")
+    result_kind: type[JudgedAudit] = NumberAuditResult if numeric else AuditResult
+    evidence, notes = _judge_target(
+        result_kind, table, place, left_out, group_place, random_state, budget, kind != "auto"
+    )
+    audited = evidence.table
+    prints = fingerprints(table, place)[np.searchsorted(table.rows, audited.rows)]
+    settled = review.settles(prints, evidence.given)
+    if settled.any():
+        evidence = result_kind._settle(evidence, settled)
+    result = result_kind._of(
+        evidence,
+        {
+            "name": table.name,
+            "target": evidence.name,
+            "n_rows": table.n_rows,
+            "row": audited.rows,
+            "line": audited.lines,
+            "leaks": tuple(leak.name for leak in evidence.leaks),
+            "columns": notes,
+            "trust": evidence.trust.word,
+            "expected_wrong": evidence.trust.expected_wrong,
+            "n_unlabelled": sum(evidence.target.unlabelled.values()),
+            "reviewed": settled,
+            "fingerprint": prints,
+            "evidence": evidence,
+        },
+    )
+    suspects = result.order[result.suspect[result.order]][:MOST_SUSPECTS]
+    found = result._reasons_of(evidence, suspects) if len(suspects) else {}
+    by_row = {int(result.row[at]): reasons for at, reasons in found.items()}
+    result = replace(result, reasons=by_row)
+    if against is not None:
+        unused = {*left_out, result.group_column}
+        compared = compare_with(read(against), table, target, unused, random_state, budget)
+        result = replace(result, against=compared)
+    return result if out is None else result.write(out, top=top)
 
 
 def audit_annotators(
-    data,
-    annotators=None,
+    data: Any,
+    annotators: Iterable[str] | None = None,
     *,
-    long_form=None,
-    out=None,
-    drop=(),
-    top=25,
-    max_rows=MAX_ROWS,
-    encoding="utf-8",
-    delimiter=None,
-    random_state=0,
-    memory_limit=None,
-):
+    long_form: Sequence[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    drop: Iterable[str] = (),
+    top: int = 25,
+    max_rows: int = MAX_ROWS,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    random_state: int = 0,
+    memory_limit: int | str | None = None,
+) -> AnnotatorAudit:
     r"""Find the likeliest class of every row of a table that several annotators have labelled.
 
     The other columns are turned into numbers as :func:`audit` does it, and have their say about
@@ -201,8 +203,8 @@ def audit_annotators(
 
     Parameters
     ----------
-    data : path-like or data frame
-        CSV, also gzipped, Parquet (extra ``files``), or a frame of pandas or polars.
+    data, drop, encoding, delimiter, random_state, memory_limit
+        As :func:`audit` takes them.
     annotators : iterable of str, default=None
         A column of labels for each annotator; missing labels are empty cells.
     long_form : tuple of three str, default=None
@@ -210,20 +212,10 @@ def audit_annotators(
         columns describe the row and must be the same in all its lines, or are left out.
     out : path-like, default=None
         Where to write page and table; by default nothing is written.
-    drop : iterable of str, default=()
-        Columns that are to have no say.
     top : int, default=25
         How many rows the lists of the page show.
     max_rows : int, default=200000
         Of a larger table, a random sample of so many rows; in the long form it is refused.
-    encoding : str, default="utf-8"
-        Encoding of a text file.
-    delimiter : str, default=None
-        The sign between the cells of a text file; found from its first lines when None.
-    random_state : int, default=0
-        Seed of the classifier's layers.
-    memory_limit : int or str, default=None
-        As for :func:`audit`.
 
     Returns
     -------
@@ -251,39 +243,37 @@ def audit_annotators(
     """
     if (annotators is None) == (long_form is None):
         raise ValueError("give the columns of the annotators, or long_form, one of the two")
+    given = [annotators] if isinstance(annotators, str) else annotators or long_form or ()
+    names = list(given)  # of the columns that hold labels, and whose
+    hint = names[-1 if annotators is None else 0] if names else None
+    table, _, budget = _start(
+        data, hint, out, max_rows, encoding, delimiter, random_state, memory_limit
+    )
+    left_out = dropped_columns(table, drop)
+    for name in left_out:
+        if name in names:
+            raise FileError(f"{said(name)} holds labels to be compared: it cannot be dropped")
     if annotators is not None:
-        annotators = [annotators] if isinstance(annotators, str) else list(annotators)
-    hint = annotators[0] if annotators else (long_form or [None])[-1]
-
-    def judge(table, read, budget):
-        left_out = dropped_columns(table, drop)
-        for name in left_out:
-            if name in (annotators or long_form):
-                raise FileError(f"{said(name)} holds labels to be compared: it cannot be dropped")
-        if annotators is not None:
-            crowd = read_side_by_side(table, annotators)
-        elif len(long_form) != 3:
-            raise ValueError("long_form names three columns: row, annotator and label")
-        elif len(table.rows) < table.n_rows:
-            raise FileError(
-                f"{table.name}: has {table.n_rows:,} lines, of which a sample would tear rows "
-                "apart: give",
-                parameter="max_rows",
-                value=str(table.n_rows),
-            )
-        else:
-            crowd = read_one_a_line(table, *long_form)
-        return judge_annotators(table, crowd, left_out, random_state, budget)
-
-    text = {"encoding": encoding, "delimiter": delimiter}
-    return _run(data, hint, judge, out, top, max_rows, text, random_state, memory_limit)
+        crowd = read_side_by_side(table, names)
+    elif len(names) != 3:
+        raise ValueError("long_form names three columns: row, annotator and label")
+    elif len(table.rows) < table.n_rows:
+        raise FileError(
+            f"{table.name}: has {table.n_rows:,} lines, of which a sample would tear rows "
+            "apart: give",
+            parameter="max_rows",
+            value=str(table.n_rows),
+        )
+    else:
+        crowd = read_one_a_line(table, *names)
+    result = judge_annotators(table, crowd, left_out, random_state, budget)
+    return result if out is None else result.write(out, top=top)
 
 
-def _run(data, hint, judge, out, top, max_rows, text, random_state, memory_limit):
-    """Read a table, have it judged, and write what was found, if it is to be written.
+def _start(data, hint, out, max_rows, encoding, delimiter, random_state, memory_limit):
+    """Check what was asked for; return the table, how to read a further one, and the budget.
 
-    ``judge(table, read, budget)`` returns the result of a kind of audit; ``read`` reads a further
-    table in the same way. ``hint`` is a column that the table must have.
+    ``hint`` is a column that the tables must have.
     """
     require_whole("max_rows", max_rows, LEAST_ROWS)
     require_whole("random_state", random_state, 0, SEEDS - 1)
@@ -293,11 +283,10 @@ def _run(data, hint, judge, out, top, max_rows, text, random_state, memory_limit
     budget = Budget(memory_limit)
 
     def read(source):
-        how = {**text, "budget": budget, "max_rows": max_rows, "seed": random_state}
-        return read_table(source, hint, **how)
+        how = {"encoding": encoding, "delimiter": delimiter, "max_rows": max_rows}
+        return read_table(source, hint, budget=budget, seed=random_state, **how)
 
-    result = judge(read(data), read, budget)
-    return result if out is None else result.write(out, top=top)
+    return read(data), read, budget
 
 
 def _judge_target(kind, table, place, drop, group, random_state, budget, asked_for):
@@ -348,6 +337,6 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
         n_read=len(table.rows),
         random_state=random_state,
         asked_for=asked_for,
-        groups=noise and Groups(audited.columns[group].name, grouping[1], noise),
+        groups=grouping and Groups(column.name, grouping[1], noise),
     )
     return evidence, notes

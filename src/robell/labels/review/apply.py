@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,15 @@ class AppliedReview:
     was_applied: bool
 
 
-def apply_review(table, reviewed, out, *, encoding="utf-8", delimiter=None, replace=True):
+def apply_review(
+    table: str | os.PathLike[str],
+    reviewed: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    replace: bool = True,
+) -> AppliedReview:
     r"""Apply the decisions of a reviewed audit to the table that was audited.
 
     Every row of the review must be found in the table as it was audited; a table that has changed

@@ -209,7 +209,8 @@ class Spellings:
     """The labels of a table, found by what a review, perhaps saved by a spreadsheet, calls them."""
 
     def __init__(self, cells):
-        self._exact, self._folded = {}, {}
+        self._exact: dict[str, str] = {}
+        self._folded: dict[str | float, str] = {}
         common = [cell for cell, _ in Counter(cells).most_common() if cell]
         # As the table of an audit writes it, and as a data frame holds it.
         for shown in (lambda cell: spreadsheet_safe(writable(cell)).strip(), str):
