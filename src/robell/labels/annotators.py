@@ -147,18 +147,7 @@ class Consensus:
     def to_frame(self) -> Any:
         """Return one row a label as a pandas data frame, the least likely labels first.
 
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``row``, ``annotator``, ``label``, ``quality``, ``consensus``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from robell import find_consensus
-        >>> labels = np.array([["a", "a", "a"], ["b", "b", "b"], ["a", "a", "b"]] * 5)
-        >>> find_consensus(labels).to_frame().iloc[0]["annotator"].item()
-        2
+        Its columns are ``row``, ``annotator``, ``label``, ``quality`` and ``consensus``.
         """
         pandas = require("pandas", extra="files")
         frame = pandas.DataFrame(

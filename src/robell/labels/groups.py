@@ -87,22 +87,7 @@ class GroupNoise:
         return "\n".join(lines)
 
     def to_frame(self) -> Any:
-        """Return one row a group as a pandas data frame.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            The attributes as columns.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_wine
-        >>> from robell import find_label_issues
-        >>> X, y = load_wine(return_X_y=True)
-        >>> found = find_label_issues(X, y, groups=[k % 4 for k in range(178)], random_state=0)
-        >>> found.groups.to_frame().shape
-        (4, 8)
-        """
+        """Return one row a group as a pandas data frame, the attributes as its columns."""
         pandas = require("pandas", extra="files")
         return pandas.DataFrame(dict(vars(self)))
 

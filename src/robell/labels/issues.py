@@ -61,23 +61,7 @@ class SuspectRows:
         return "\n".join(lines)
 
     def to_frame(self) -> Any:
-        """Return the suspect rows as a pandas data frame.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            A column for each of the arrays that have one entry for each suspect row, from
-            ``index`` to ``quality``.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_wine
-        >>> from robell import find_label_issues
-        >>> X, y = load_wine(return_X_y=True)
-        >>> y[5] = 2
-        >>> find_label_issues(X, y, random_state=0).to_frame()["index"].tolist()[:1]
-        [5]
-        """
+        """Return the suspect rows as a pandas data frame, a column for each of their arrays."""
         pandas = require("pandas", extra="files")
         return pandas.DataFrame({name: getattr(self, name) for name in self._columns})
 
@@ -370,8 +354,7 @@ def find_target_issues(
     y : array-like of shape (n_samples,)
         Targets as given: finite numbers, twenty at least, no more than half of them equal.
     predictions : array-like of shape (n_samples,), default=None
-        Predictions by a model that has not seen the row, such as those of scikit-learn's
-        ``cross_val_predict``.
+        Predictions by a model that has not seen the row, as ``cross_val_predict`` makes them.
     estimator : regressor, default=None
         Its predictions are made on five folds, equal rows in one fold.
     coverage : float, default=0.9

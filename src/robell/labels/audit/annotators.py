@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from robell import __version__
-from robell._core.labels.annotators import Votes
+from robell._core.labels.annotators import Votes, count_votes
 from robell._tools.files import FileError
 from robell._tools.text import (
     counted,
@@ -31,8 +31,8 @@ from robell.labels.audit.result import Audit
 from robell.report.escape import writable
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.tables.columns import ColumnNote, Used, missing_cells
-from robell.tables.leaks import Leak, find_leak
+from robell.tables.columns import ColumnNote, missing_cells
+from robell.tables.leaks import find_leak
 from robell.tables.raw import RawTable
 from robell.tables.target import (
     LEAST_OF_CLASS,
@@ -208,7 +208,23 @@ class AnnotatorAudit(Audit):
 
     def _remarks(self):
         """Yield what a reader must know before trusting the consensus."""
-        return cautions(self)
+        found, share = self.consensus, overlap(self)
+        if share < LITTLE_OVERLAP:
+            key = "little_overlap" if self.used else "cannot_compare"
+            yield self._say(key, overlap=percent(share))
+        few = [
+            str(name)
+            for name, n in zip(found.annotator, found.n_labels, strict=True)
+            if n < FEW_LABELS
+        ]
+        if few:
+            names = ", ".join(quoted(name, 20) for name in few[:5])
+            more = f" and {len(few) - 5} more" if len(few) > 5 else ""
+            yield self._say("few_labels", few=FEW_LABELS, names=f"{names}{more}")
+        for name in self.leaks[:3]:
+            yield f"Column {quoted(name)} repeats the labels and was left out."
+        if self.n_read < self.n_rows:
+            yield f"A random sample of {self.n_read:,} of {self.n_rows:,} rows was read."
 
     @property
     def _made_of(self):
@@ -233,7 +249,7 @@ class AnnotatorAudit(Audit):
 
     def _findings(self):
         """Yield what a reader must know before trusting the consensus."""
-        return [Callout("caution", text) for text in cautions(self)]
+        return [Callout("caution", text) for text in self._remarks()]
 
     def _next_steps(self, top, csv_name):
         """Yield what to do about it."""
@@ -274,33 +290,34 @@ class AnnotatorAudit(Audit):
 
 def judge_annotators(table, crowd, drop, random_state, budget):
     """Find the consensus of a crowd's labels, by what the columns but those dropped say too."""
+    votes, n_classes = crowd.votes, len(crowd.classes)
+    # No column may repeat what most annotators say, or, where they know every class, one of those
+    # with most labels. Rows without a label count as the commonest class.
+    counts = count_votes(votes)
+    judges: list[Any] = [(slice(None), (counts + 1e-3 * counts.mean(axis=0)).argmax(axis=1))]
+    given = np.bincount(votes.annotator, minlength=votes.n_annotators)
+    for j in np.argsort(-given, kind="stable")[:MOST_COMPARED]:
+        own = votes.annotator == j
+        if given[j] >= LEAST_ROWS and len(np.unique(votes.label[own])) == n_classes:
+            judges.append((votes.row[own], votes.label[own]))
+
+    def leak_of(prepared):
+        for rows, codes in judges:
+            part = replace(prepared, values=prepared.values[rows])
+            if leak := find_leak(part, codes, n_classes):
+                return leak
+        return None
+
     features = [column for column in crowd.table.columns if column.name not in drop]
-    used: tuple[Used, ...] = ()
-    notes: tuple[ColumnNote, ...] = ()
-    leaks: tuple[Leak, ...] = ()
-    if features:
-        judges = [(slice(None), _majority(crowd)), *_largest(crowd)]
-
-        def leak_of(prepared):
-            """Return how a column repeats the majority's labels, or those of one annotator."""
-            for rows, codes in judges:
-                part = replace(prepared, values=prepared.values[rows])
-                if leak := find_leak(part, codes, len(crowd.classes)):
-                    return leak
-            return None
-
-        used, notes, leaks = prepare_columns(crowd.table, features, leak_of, budget)
+    used, notes, leaks = prepare_columns(crowd.table, features, leak_of, budget)
     notes += crowd.notes
     notes += tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in drop)
     X = np.column_stack([column.matrix for column in used]) if used else None
-    sizes = len(crowd.table.rows), len(crowd.annotators), len(crowd.classes)
-    votes = Votes(crowd.row, crowd.annotator, crowd.label, *sizes)
     classes, names = np.array(crowd.classes, object), np.array(crowd.annotators, object)
-    read = ReadVotes(votes, classes, np.arange(sizes[0]), names, X)
-    consensus = consensus_of(read, random_state)
+    read = ReadVotes(votes, classes, np.arange(votes.n_rows), names, X)
     return AnnotatorAudit(
         name=table.name,
-        consensus=consensus,
+        consensus=consensus_of(read, random_state),
         row=crowd.table.rows,
         line=crowd.table.lines,
         key=crowd.keys,
@@ -315,25 +332,6 @@ def judge_annotators(table, crowd, drop, random_state, budget):
     )
 
 
-def _largest(crowd):
-    """Yield rows and labels of the annotators with most labels, if they know every class."""
-    counts = np.bincount(crowd.annotator, minlength=len(crowd.annotators))
-    for j in np.argsort(-counts, kind="stable")[:MOST_COMPARED]:
-        own = crowd.annotator == j
-        codes = crowd.label[own]
-        if counts[j] >= LEAST_ROWS and len(np.unique(codes)) == len(crowd.classes):
-            yield crowd.row[own], codes
-
-
-def _majority(crowd):
-    """Return the label most annotators gave each row, the commonest for rows without any."""
-    n_classes = len(crowd.classes)
-    counts = np.zeros((len(crowd.table.rows), n_classes))
-    np.add.at(counts, (crowd.row, crowd.label), 1.0)
-    counts += 1e-3 * counts.mean(axis=0)
-    return counts.argmax(axis=1)
-
-
 def sureness(result):
     """Return the mean quality of the consensus, over the rows that have one."""
     return float(result.consensus.quality[result.known].mean())
@@ -342,25 +340,6 @@ def sureness(result):
 def overlap(result):
     """Return the share of labelled rows that two annotators or more have labelled."""
     return float((result.votes > 1).sum() / max((result.votes > 0).sum(), 1))
-
-
-def cautions(result):
-    """Yield what a reader must know before trusting the consensus."""
-    found, share = result.consensus, overlap(result)
-    if share < LITTLE_OVERLAP:
-        key = "little_overlap" if result.used else "cannot_compare"
-        yield result._say(key, overlap=percent(share))
-    few = [
-        str(name) for name, n in zip(found.annotator, found.n_labels, strict=True) if n < FEW_LABELS
-    ]
-    if few:
-        names = ", ".join(quoted(name, 20) for name in few[:5])
-        more = f" and {len(few) - 5} more" if len(few) > 5 else ""
-        yield result._say("few_labels", few=FEW_LABELS, names=f"{names}{more}")
-    for name in result.leaks[:3]:
-        yield f"Column {quoted(name)} repeats the labels and was left out."
-    if result.n_read < result.n_rows:
-        yield f"A random sample of {result.n_read:,} of {result.n_rows:,} rows was read."
 
 
 def annotators_section(result):
@@ -504,7 +483,7 @@ def classes_section(result):
 
 
 class Crowd(NamedTuple):
-    """A table of rows, and the labels they were given: three arrays of one entry a label.
+    """A table of rows, and the labels they were given.
 
     `table` holds the columns that describe the rows, `keys` what the rows are called in the long
     form. `set_aside` are labels given too rarely to be classes, `notes` on columns not to use.
@@ -514,9 +493,7 @@ class Crowd(NamedTuple):
     keys: tuple[str, ...] | None
     annotators: tuple[str, ...]
     classes: tuple[str, ...]
-    row: np.ndarray
-    annotator: np.ndarray
-    label: np.ndarray
+    votes: Votes
     set_aside: dict[str, int]
     notes: tuple[ColumnNote, ...]
 
@@ -537,7 +514,7 @@ def read_side_by_side(table, names):
         cells += [column.cells[place] for place in present]
     others = tuple(column for column in table.columns if column.name not in set(names))
     found = np.concatenate(rows), np.concatenate(who), cells
-    return _crowd(_with_columns(table, others), None, names, found, ())
+    return _crowd(replace(table, columns=others), None, names, found, ())
 
 
 def read_one_a_line(table, row, annotator, label):
@@ -567,16 +544,9 @@ def read_one_a_line(table, row, annotator, label):
             notes.append(ColumnNote(column.name, "left out", 0, why))
         else:
             own.append(column)
-    rows = _with_columns(table, tuple(own)).take(lines[first])
+    rows = replace(table, columns=tuple(own)).take(lines[first])
     found = of_row[kept], of_annotator[kept], cells
     return _crowd(rows, keys, names, found, tuple(notes))
-
-
-def _with_columns(table, columns):
-    """Return the table with these columns; with none of them it still has its rows."""
-    return RawTable(
-        table.name, columns, table.rows, table.lines, table.n_rows, table.how, table.delimiter
-    )
 
 
 def _codes(cells):
@@ -644,4 +614,5 @@ def _crowd(table, keys, names, found, notes):
         raise FileError(
             f"{where}: only {len(np.unique(row)):,} rows have one; at least {LEAST_ROWS} are needed"
         )
-    return Crowd(table, keys, names, classes, row, who, codes, small, notes)
+    votes = Votes(row, who, codes, len(table.rows), len(names), len(classes))
+    return Crowd(table, keys, names, classes, votes, small, notes)

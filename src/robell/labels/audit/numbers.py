@@ -36,16 +36,10 @@ OVERVIEW = 25  # rows of the table above them
 class NumberAuditResult(JudgedAudit):
     """Every number of a target column judged, with how far to trust the judgement.
 
+    What is not listed here is as in :class:`AuditResult`.
+
     Attributes
     ----------
-    name, target : str
-        The file's name (``"table"`` for a data frame), and the column of numbers.
-    n_rows, n_unlabelled : int
-        Rows of the file, and those without a usable number among the rows that were read.
-    row : array of shape (n,)
-        The audited rows, counted from 1; ``row - 1`` is the position in a data frame.
-    line : array of shape (n,) or None
-        The line of a text file at which each begins.
     given, suggested : arrays of shape (n,)
         The number each row has, and the one that is predicted without looking at the row.
     lower, upper : arrays of shape (n,)
@@ -55,31 +49,9 @@ class NumberAuditResult(JudgedAudit):
         ``sample_quality`` of :func:`find_target_issues`.
     suspect : array of bool of shape (n,)
         Rows whose number is more probably wrong than right; none where `trust` is ``"none"``.
-    noise_rate : float
-        Estimated share of wrong numbers: the mean of ``1 - quality``.
-    expected_wrong : float
-        Estimated number of suspects that are really wrong.
     explained : float
         How well the columns predict the numbers of rows left out: the share of the squared
         differences between them that is predicted. 0 is guessing, 1 is perfect.
-    trust : {"good", "fair", "weak", "none"}
-        How far to trust the list of suspects, also an empty one; ``"none"``: the columns say too
-        little to call any row suspect.
-    leaks : tuple of str
-        Columns that repeat the target and were therefore left out.
-    columns : tuple of ColumnNote
-        What was done to each column.
-    reviewed : array of bool of shape (n,)
-        Rows whose number a person has confirmed or corrected; they are not suspect.
-    fingerprint : array of str of shape (n,)
-        By which a review finds the row again.
-    html, csv : Path or None
-        The files that were written.
-    reasons : dict of int to tuple of Reason
-        For up to a hundred suspects, by their number in `row`: the columns that speak against the
-        number, each with `column`, `value`, `weight` and `text`, the same in words.
-    evidence : Evidence
-        What the report is made of.
 
     Examples
     --------
