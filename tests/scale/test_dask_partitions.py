@@ -13,8 +13,8 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 import robell.dask  # noqa: E402
-from robell.scale import partitions as bundles  # noqa: E402
-from robell.scale.partitions import match_parts  # noqa: E402
+from robell.scale import cluster as bundles  # noqa: E402
+from robell.scale.cluster import match_parts  # noqa: E402
 
 N_PARTS, BAD, ROWS = 20, 7, 30
 RNG = np.random.default_rng(0)
@@ -133,8 +133,9 @@ def test_partitions_on_a_cluster_are_bundled_unless_it_holds_them(monkeypatch):
             robell.dask.fit(RVFLClassifier(5, random_state=0), rows, y, client)
             for rows in (frame, client.persist(frame))
         ]
-        assert bundles.bundles_of(match_parts(frame, y, None), 1) is not None
-        assert bundles.bundles_of(match_parts(client.persist(frame), y, None), 1) is None
+        assert len(bundles.bundles_of(match_parts(frame, y, None), 1)[0].keys) > 1
+        held = bundles.bundles_of(match_parts(client.persist(frame), y, None), 1)
+        assert [len(bundle.keys) for bundle in held] == [1] * frame.npartitions
     np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-8)
 
 

@@ -21,7 +21,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("skops")
 
 import robell.scale.batches as tables_module
-import robell.scale.memory as memory_module
+import robell.scale.files as memory_module
 import robell.tables.read_csv as csv_module
 from robell import (
     GranularBallRVFLClassifier,
@@ -32,8 +32,7 @@ from robell import (
 from robell._tools.files import FileError, parse_bytes
 from robell.files import fit_files, load_model, predict_files, save_model
 from robell.scale.batches import Tables
-from robell.scale.out_of_core import OutOfCoreFit
-from robell.scale.passes import set_moments
+from robell.scale.out_of_core import OutOfCoreFit, set_moments
 
 FEATURES = ["a", "b", "c", "d"]
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from streams import batches, in_passes
 
-import robell.scale.memory as memory_module
+import robell.scale.files as memory_module
 import robell.scale.out_of_core as out_of_core
 from robell import NoiseRobustRVFLClassifier
 from robell.cli import main

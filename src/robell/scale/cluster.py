@@ -1,7 +1,7 @@
 """Fits and predictions on Dask: tables larger than memory, on one machine or on many.
 
-A fit is a few map-reduce passes over the partitions (:mod:`robell.scale.passes`). Every task is
-a pure function of a partition, so what a lost worker had done is simply done again, and results
+A fit is a few map-reduce passes over the partitions (:mod:`robell.scale.out_of_core`). Every task
+is a pure function of a partition, so what a lost worker had done is simply done again, and results
 are reduced in the order of the partitions, so the model does not depend on who finished first.
 """
 
@@ -13,8 +13,9 @@ import secrets
 import sys
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -29,15 +30,6 @@ from robell._tools.pipelines import last_step
 from robell._tools.progress import Progress
 from robell.models._validation import ARRAY_CHECKS, one_line_errors
 from robell.scale.out_of_core import OutOfCoreFit
-from robell.scale.partitions import (
-    bundles_of,
-    can_be_joined,
-    is_array,
-    joined,
-    match_parts,
-    require_dask,
-    values_of,
-)
 
 FAN_IN = 8  # results reduced by one task
 PING_AFTER = 5.0  # seconds without news after which the scheduler is asked whether it is there
@@ -59,7 +51,7 @@ class ClusterError(RuntimeError):
     """
 
 
-def fit(estimator, X, y, client=None, sample_weight=None):
+def fit(estimator: Any, X: Any, y: Any, client: Any = None, sample_weight: Any = None) -> Any:
     """Fit an estimator to a Dask array or data frame of any size.
 
     Memory on each worker is that of a few partitions; what travels are small sums. The model is
@@ -119,23 +111,23 @@ RVFLRegressor, ELMRegressor or Pipeline
     require("dask.array", "dask")
     job = OutOfCoreFit(estimator)
     parts = match_parts(X, y, sample_weight, is_regressor(job.classifier))
-    client = _current_client() if client is None else client
+    if client is None and "distributed" in sys.modules:
+        from distributed import default_client
+
+        with suppress(ValueError):  # there is none
+            client = default_client()
     if client is not None and client.asynchronous:
         raise TypeError("robell.dask.fit needs a synchronous client (asynchronous=False)")
-    bundles = bundles_of(parts, _n_threads(client))
+    n_threads = effective_n_jobs(-1)  # how many tasks run at a time
+    if client is not None:
+        n_threads = sum(worker["nthreads"] for worker in _Watch(client).check().values())
+    bundles = bundles_of(parts, n_threads)
     for step in job.passes():
         step.finish(_run_pass(client, step, parts, bundles, job.classifier))
     return job.estimator(parts.names)
 
 
 # -- tasks, which run on workers -------------------------------------------------------
-
-
-def _map_part(step, *part, number, names, classifier):
-    """Return a pass's result of one partition; errors say which."""
-    part = part[0] if len(part) == 1 else part
-    with _errors_of(number):
-        return step.map(*_rows_of(part, names, classifier))
 
 
 @contextmanager
@@ -161,7 +153,8 @@ def _rows_of(part, names, classifier):
 
 def _map_bundle(step, *given, bundle, names, classifier):
     """Return a pass's result of several partitions, small ones joined; errors say of which."""
-    total, waiting, empty = None, [], None
+    total, empty = None, []
+    waiting: list = []
     values, last = values_of(bundle, given), bundle.first + len(bundle.keys) - 1
     for number in range(bundle.first, last + 1):
         with _errors_of(number):
@@ -273,17 +266,10 @@ def _graph(step, parts, bundles, classifier):
     graph = {**parts.graph, shared: step}
     common = {"names": parts.names, "classifier": classifier}
     # Bound rather than passed: Dask would look for keys in the arguments of a task.
-    size = 1
-    if bundles is None:
-        mapped = [(name, number) for number in range(len(parts.keys))]
-        for key, part in zip(mapped, parts.keys, strict=True):
-            graph[key] = (partial(_map_part, number=key[1], **common), shared, *part)
-    else:
-        size = len(bundles[0].keys)
-        mapped = [(name, bundle.first) for bundle in bundles]
-        for key, bundle in zip(mapped, bundles, strict=True):
-            graph[key] = (partial(_map_bundle, bundle=bundle, **common), shared, *bundle.given)
-    level, results = 0, mapped
+    mapped = [(name, bundle.first) for bundle in bundles]
+    for key, bundle in zip(mapped, bundles, strict=True):
+        graph[key] = (partial(_map_bundle, bundle=bundle, **common), shared, *bundle.given)
+    size, level, results = len(bundles[0].keys), 0, mapped
     while len(results) > 1:
         level += 1
         groups = [results[i : i + FAN_IN] for i in range(0, len(results), FAN_IN)]
@@ -300,7 +286,8 @@ def _run_here(graph, mapped, total, bar):
     import dask.threaded
     from dask.callbacks import Callback
 
-    keys, running = set(mapped), set()
+    keys: set = set(mapped)
+    running: set = set()
 
     def count(key, *_):
         if key in keys:
@@ -329,7 +316,7 @@ def _failed_part(graph, mapped, running):
     from dask.core import get_dependencies
     from dask.local import get_sync
 
-    makers = {}  # the partition that needs a task; None where several do
+    makers: dict = {}  # the partition that needs a task; None where several do
     for key in mapped:
         number, waiting = key[1], [key]
         while waiting:
@@ -345,34 +332,18 @@ def _failed_part(graph, mapped, running):
     return None
 
 
-def _current_client():
-    """Return the client in use, or None."""
-    if "distributed" not in sys.modules:
-        return None
-    from distributed import default_client
-
-    try:
-        return default_client()
-    except ValueError:
-        return None
-
-
-def _n_threads(client):
-    """Return how many tasks run at a time: threads of the cluster, or cores of this machine."""
-    if client is None:
-        return effective_n_jobs(-1)
-    workers = _Watch(client).check()
-    return sum(worker["nthreads"] for worker in workers.values())
-
-
 def _run_on(client, graph, mapped, total, bar):
     """Return the result of a cluster, or raise what kept it from coming."""
     numbers = {key: key[1] for key in mapped}  # of a task's first partition
     watch = _Watch(client)
     # One graph for both: a partition's result is dropped once it is reduced and counted.
-    *waiting, last = _submitted(client, graph, [*mapped, total])
-    waiting = {future.key: future for future in [*waiting, last]}
-    arrived = queue.SimpleQueue()
+    with warnings.catch_warnings():
+        # A pass of a wide network is larger than Dask likes, and is sent once.
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        futures = client.get(graph, [*mapped, total], sync=False)
+    waiting, last = {future.key: future for future in futures}, futures[-1]
+    del futures
+    arrived: queue.SimpleQueue = queue.SimpleQueue()
     for future in waiting.values():
         future.add_done_callback(arrived.put)
     try:
@@ -392,13 +363,6 @@ def _run_on(client, graph, mapped, total, bar):
         return client.gather(last)
     finally:
         waiting.clear()
-
-
-def _submitted(client, graph, keys):
-    with warnings.catch_warnings():
-        # A pass of a wide network is larger than Dask likes, and is sent once.
-        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        return client.get(graph, keys, sync=False)
 
 
 def _raise_failure(futures, numbers):
@@ -449,10 +413,228 @@ class _Watch:
         return found["workers"]
 
 
+# -- partitions: rows, labels and weights matched ------------------------------------------------
+
+
+class Parts(NamedTuple):
+    """Tasks that make the partitions, and the keys of X, y and weights in each of them."""
+
+    graph: dict
+    keys: list
+    names: list | None  # of the columns
+
+
+def match_parts(X, y, sample_weight, several_targets=False):
+    """Match the partitions of X, y and weights; y may have several columns where that is said."""
+    targets = [y] if isinstance(y, str) else y
+    if isinstance(y, str) or (several_targets and isinstance(y, list)):
+        require_dask("X", X)
+        columns = [str(name) for name in getattr(X, "columns", [])]
+        for target in targets:
+            if target not in columns:
+                raise ValueError(f"X has no column {target!r} to take the labels from")
+        X, y = X[[name for name in X.columns if name not in targets]], X[y]
+    given = {"X": X, "y": y}
+    if sample_weight is not None:
+        given["sample_weight"] = sample_weight
+    for name, collection in given.items():
+        require_dask(name, collection)
+    names = None  # of a frame's columns as scikit-learn knows them: strings or nothing
+    if not is_array(X):
+        kinds = {isinstance(name, str) for name in X.columns}
+        if kinds == {True, False}:
+            raise TypeError("the columns of X must all be named by strings, or none of them")
+        names = list(X.columns) if kinds == {True} else None
+    if any(is_array(collection) for collection in given.values()):
+        graph, keys = _parts_of_blocks(given, several_targets)
+    else:
+        graph, keys = _parts_of_frames(given)
+    return Parts(graph, keys, names)
+
+
+def is_array(collection):
+    """Return whether this is a dask array."""
+    import dask.array
+
+    return isinstance(collection, dask.array.Array)
+
+
+def require_dask(name, collection):
+    """Raise for what is neither a dask array nor a dask data frame."""
+    is_frame = hasattr(collection, "to_delayed") and hasattr(collection, "map_partitions")
+    if not (is_array(collection) or (is_frame and hasattr(collection, "npartitions"))):
+        raise TypeError(
+            f"{name} must be a dask array or data frame; got {type(collection).__name__}, for "
+            "which the estimator's own fit and predict are made"
+        )
+    n_dimensions = getattr(collection, "ndim", None)
+    if name == "X" and n_dimensions != 2:
+        raise ValueError(f"X must have two dimensions; it has {n_dimensions}")
+
+
+def _parts_of_frames(given):
+    from dask.dataframe import map_partitions
+
+    _require_equal_counts({name: frame.npartitions for name, frame in given.items()})
+    together = map_partitions(
+        _together, *given.values(), align_dataframes=False, meta=(None, object)
+    )
+    graph, keys = _tasks_of_frame(together)
+    return graph, [(key,) for key in keys]
+
+
+def _tasks_of_frame(frame):
+    """Return the tasks that make a frame's partitions, and their keys."""
+    # Simplified, so that only the columns needed are read, and read once; not fully optimised,
+    # because that joins small partitions, of X and y not always the same ones.
+    expression = frame.simplify().expr.lower_completely()
+    with suppress(ImportError):  # not public; without it there are only more tasks
+        from dask.dataframe.dask_expr._expr import optimize_blockwise_fusion
+
+        expression = optimize_blockwise_fusion(expression)
+    return dict(expression.__dask_graph__()), expression.__dask_keys__()
+
+
+def _parts_of_blocks(given, several_targets):
+    import dask
+
+    arrays = {
+        name: _as_blocks(name, x, given["X"], several_targets and name == "y")
+        for name, x in given.items()
+        if is_array(x)
+    }
+    arrays = dict(zip(arrays, dask.optimize(*arrays.values()), strict=True))
+    graph, keys = {}, {}
+    for name, collection in given.items():
+        if name in arrays:
+            tasks = dict(arrays[name].__dask_graph__())
+            keys[name] = list(dask.core.flatten(arrays[name].__dask_keys__()))
+        else:
+            tasks, keys[name] = _tasks_of_frame(collection)
+        graph.update(tasks)
+    _require_equal_counts({name: len(several) for name, several in keys.items()})
+    return graph, list(zip(*keys.values(), strict=True))
+
+
+def _as_blocks(name, array, X, may_be_table):
+    """Return an array cut along its rows only, and where X is, as far as that is known."""
+    if name == "X":
+        return array.rechunk({1: -1}) if array.numblocks[1] > 1 else array
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim == 2 and may_be_table:
+        array = array.rechunk({1: -1})
+    elif array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension; its shape is {array.shape}")
+    if not is_array(X) or np.isnan(X.shape[0]) or np.isnan(array.shape[0]):
+        return array
+    if array.shape[0] != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and {name} {array.shape[0]}")
+    return array.rechunk({0: X.chunks[0]})
+
+
+def _require_equal_counts(counts):
+    if len(set(counts.values())) > 1:
+        text = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise ValueError(
+            f"partitions cannot be matched: {text}; take X and y from one data frame, or "
+            "repartition them alike"
+        )
+
+
+def _together(*several):
+    return several
+
+
+# -- many small partitions made few tasks: a task reads several, joins their rows and maps these
+# A task costs Dask about a millisecond, and a pass over a few rows about as much, whatever they do.
+
+
+ENOUGH_TASKS = 60  # with fewer, nothing is gained
+TASKS_A_THREAD = 16  # so that threads finish together, and little is done again for a lost one
+FEWEST_BUNDLED = 4  # partitions; for fewer it is not worth while
+JOINED_ROWS = 16_384  # of small partitions, mapped together
+SHARED = -1
+
+
+class Bundle(NamedTuple):
+    """The partitions of one task."""
+
+    first: int  # number of its first partition
+    keys: list  # of X, y and weights in every partition
+    tasks: dict  # that no other bundle needs; they run inside the bundle's own task
+    given: list  # keys of what others need too
+
+
+def bundles_of(parts, n_threads):
+    """Return the partitions in bundles, each in its own where they are few.
+
+    Partitions that a cluster already holds would have to be sent around, and stay alone too.
+    """
+    from dask.core import get_dependencies
+
+    graph, n_parts = parts.graph, len(parts.keys)
+    size = -(-n_parts // max(ENOUGH_TASKS, TASKS_A_THREAD * n_threads))
+    if size < FEWEST_BUNDLED or any(type(task).__name__ == "Future" for task in graph.values()):
+        return [Bundle(place, [keys], {}, list(keys)) for place, keys in enumerate(parts.keys)]
+    groups = [parts.keys[i : i + size] for i in range(0, n_parts, size)]
+    needs = {key: get_dependencies(graph, key) for key in graph}
+    users: dict = {}  # the bundle that needs a task, or SHARED
+    for place, group in enumerate(groups):
+        waiting = [key for keys in group for key in keys]
+        while waiting:
+            key = waiting.pop()
+            user = users.get(key)
+            if user not in (place, SHARED):
+                users[key] = place if user is None else SHARED
+                waiting.extend(needs[key])
+    tasks: list[dict] = [{} for _ in groups]
+    for key, user in users.items():
+        if user != SHARED:
+            tasks[user][key] = graph[key]
+    bundles = []
+    for place, (group, own) in enumerate(zip(groups, tasks, strict=True)):
+        wanted = {key for keys in group for key in keys}.union(*(needs[key] for key in own))
+        given = sorted(wanted - own.keys(), key=str)
+        bundles.append(Bundle(place * size, group, own, given))
+    return bundles
+
+
+def values_of(bundle, given):
+    """Yield X, y and weights of every partition, each made when it is asked for."""
+    from dask.local import get_sync
+    from dask.optimization import cull
+
+    graph = dict(bundle.tasks)
+    for key, value in zip(bundle.given, given, strict=True):
+        graph[key] = (partial(_value, value),)  # bound, so that Dask does not look into it
+    for keys in bundle.keys:
+        yield get_sync(cull(graph, list(keys))[0], list(keys))
+
+
+def _value(value):
+    return value
+
+
+def can_be_joined(several, more):
+    """Say whether more rows, with labels and weights, can be joined to those of partitions."""
+    if sum(len(rows[0]) for rows in several) + len(more[0]) > JOINED_ROWS:
+        return False
+    kinds = ([(x.dtype, x.shape[1:]) for x in rows] for rows in (several[-1], more))
+    return next(kinds) == next(kinds)
+
+
+def joined(several):
+    """Return the rows, labels and weights of several partitions, one after the other."""
+    if len(several) == 1:
+        return several[0]
+    return [np.concatenate(arrays) for arrays in zip(*several, strict=True)]
+
+
 # -- predictions on Dask: lazy, of a collection of any size, by any fitted model
 
 
-def predict(estimator, X):
+def predict(estimator: Any, X: Any) -> Any:
     """Return predicted classes or targets, lazily.
 
     Parameters
@@ -483,7 +665,7 @@ def predict(estimator, X):
     return _lazily(estimator, X, "predict")
 
 
-def predict_proba(estimator, X):
+def predict_proba(estimator: Any, X: Any) -> Any:
     """Return class probabilities, lazily.
 
     Parameters
@@ -510,7 +692,7 @@ def predict_proba(estimator, X):
     return _lazily(estimator, X, "predict_proba")
 
 
-def decision_function(estimator, X):
+def decision_function(estimator: Any, X: Any) -> Any:
     """Return raw scores, lazily.
 
     Parameters
@@ -543,12 +725,22 @@ def _lazily(estimator, X, method):
     getattr(estimator, method)  # raises now, and says why, where there is none
     require("dask.array", "dask")
     require_dask("X", X)
-    dtype, columns = _result_of(estimator, method)
-    one_column = columns is None
-    meta = np.empty((0,) if one_column else (0, len(columns)), dtype)
+    dtype, columns = np.dtype(float), None  # names of the columns; None for one
+    if is_regressor(estimator):
+        n_targets = last_step(estimator).n_outputs_
+        columns = None if n_targets == 1 else list(range(n_targets))
+    elif method == "predict":
+        dtype = estimator.classes_.dtype
+    elif method == "predict_proba" or len(estimator.classes_) > 2:
+        columns = estimator.classes_
+    meta = np.empty((0,) if columns is None else (0, len(columns)), dtype)
     if not is_array(X):
+        names = getattr(estimator, "feature_names_in_", None)
+        if names is not None:
+            if missing := [name for name in names if name not in X.columns]:
+                raise ValueError(f"X has no column {missing[0]!r}, which the model was fitted to")
+            X = X[list(names)]
         meta = _as_frame(meta, columns)
-        X = _columns_of_fit(estimator, X)
         return X.map_partitions(_predict_frame, estimator, method, meta, meta=meta)
     if X.shape[1] != estimator.n_features_in_:
         raise ValueError(
@@ -556,30 +748,8 @@ def _lazily(estimator, X, method):
         )
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    shape = {"drop_axis": 1} if one_column else {"chunks": (X.chunks[0], (len(columns),))}
+    shape = {"drop_axis": 1} if columns is None else {"chunks": (X.chunks[0], (len(columns),))}
     return X.map_blocks(_predict_block, estimator, method, meta, dtype=dtype, meta=meta, **shape)
-
-
-def _result_of(estimator, method):
-    """Return the type of a method's results, and the names of their columns; None for one."""
-    if is_regressor(estimator):
-        n_targets = last_step(estimator).n_outputs_
-        return np.dtype(float), None if n_targets == 1 else list(range(n_targets))
-    classes = estimator.classes_
-    if method == "predict":
-        return classes.dtype, None
-    one_column = method == "decision_function" and len(classes) == 2
-    return np.dtype(float), None if one_column else classes
-
-
-def _columns_of_fit(estimator, X):
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return X
-    missing = [name for name in names if name not in X.columns]
-    if missing:
-        raise ValueError(f"X has no column {missing[0]!r}, which the model was fitted to")
-    return X[list(names)]
 
 
 def _as_frame(values, columns, index=None):

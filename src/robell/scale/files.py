@@ -7,14 +7,20 @@ times over, a batch of rows at a time.
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from robell._core.ensemble.members import KEPT_NUMBERS, N_LANDMARKS
+from robell._core.layers.deep import KEPT_ELEMENTS
 from robell._tools.files import FileError, check_output, parse_bytes, written_whole
 from robell._tools.names import did_you_mean
 from robell._tools.pipelines import last_step
@@ -24,19 +30,23 @@ from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.models.privileged import PrivilegedMixin
 from robell.persist.model_files import named_rows, names_of
 from robell.scale.batches import Tables
-from robell.scale.memory import (
-    MOST_ROWS,
-    batch_rows,
-    memory_of_fit,
-    require_memory,
-    sizes_of_sample,
-)
-from robell.scale.out_of_core import OutOfCoreFit
+from robell.scale.out_of_core import OutOfCoreFit, sampled_rows
+
+FEWEST_ROWS, MOST_ROWS = 1024, 65536  # of a batch
+FEWEST_SAMPLED = 2_000  # rows of a sample, or all there are
+READERS = 48 << 20  # bytes that the readers of files keep beside a batch
+Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
 # -- fit -------------------------------------------------------------------------------
 
 
-def fit_files(estimator, paths, target, memory_limit="1GiB", privileged=()):
+def fit_files(
+    estimator: Any,
+    paths: Paths,
+    target: str | Sequence[str],
+    memory_limit: int | str = "1GiB",
+    privileged: Sequence[str] = (),
+) -> Any:
     """Fit an estimator to CSV or Parquet files of any size.
 
     Parameters
@@ -95,14 +105,31 @@ def fit_tables(estimator, tables, memory_limit, privileged=()):
             f"column {tables.target!r} holds one class only, {next(iter(sizes))!r}: "
             "at least two are needed"
         )
-    if in_passes and _by_sample(estimator):
-        shape = sum(sizes.values()), len(tables.columns), len(sizes)
-        needed = memory_of_fit(last_step(estimator), *shape)
-        if needed > parse_bytes(memory_limit):
-            return _fit_by_sample(estimator, tables, labels, sizes, memory_limit), sizes
+    model, n_features, n_rows = last_step(estimator), len(tables.columns), sum(sizes.values())
+    shape = n_rows, n_features, len(sizes)
+    sampled = None
+    if in_passes and _by_sample(model):
+        in_passes = memory_of_fit(model, *shape) > parse_bytes(memory_limit)
+        if in_passes:
+            sampled, rows = sizes_of_sample(memory_limit, model, *shape)
     elif in_passes:
-        return _fit_in_passes(estimator, tables, labels, sizes, memory_limit), sizes
-    return _fit_in_memory(estimator, tables, labels, sizes, memory_limit, privileged), sizes
+        n_views = len(getattr(model, "views", None) or [None])
+        n_columns = n_views * (1 + n_features + int(model.n_hidden))
+        rows = batch_rows(memory_limit, n_features, len(sizes), n_columns)
+    if in_passes:
+        job = OutOfCoreFit(estimator, list(sizes), n_features, sample_rows=sampled)
+        _run_passes(job, lambda: tables.batches(rows, labels), n_rows)
+        return job.estimator(tables.columns), sizes
+    require_memory(memory_limit, model, *shape)
+    ((X, y),) = tables.batches(n_rows, labels)
+    own, given = list(tables.columns), {}
+    if privileged:
+        own = [name for name in own if name not in privileged]
+        places = [tables.columns.index(name) for name in dict.fromkeys(privileged)]
+        steps = estimator.steps if isinstance(estimator, Pipeline) else []
+        given = {f"{steps[-1][0]}__privileged" if steps else "privileged": X[:, places]}
+        X = X[:, [tables.columns.index(name) for name in own]]
+    return clone(estimator).fit(named_rows(X, own), y, **given), sizes
 
 
 def _require_privileged(estimator, tables, privileged):
@@ -123,9 +150,8 @@ def _require_privileged(estimator, tables, privileged):
         raise FileError("all columns are privileged: none is left to predict from")
 
 
-def _by_sample(estimator):
+def _by_sample(model):
     """Say whether a model that does not fit in memory is fitted to a sample of the rows."""
-    model = last_step(estimator)
     return isinstance(model, FamilyMember) and model._capabilities.by_sample
 
 
@@ -133,28 +159,9 @@ def _require_fit_in_parts(estimator):
     """Say whether a model is fitted in passes; raise for what cannot be, before files are read."""
     model = last_step(estimator)
     in_passes = not isinstance(model, FamilyMember) or model._takes_parts()
-    if in_passes and not _by_sample(estimator):
+    if in_passes and not _by_sample(model):
         OutOfCoreFit(estimator)
     return in_passes
-
-
-def _fit_in_passes(estimator, tables, labels, sizes, memory_limit):
-    n_features = len(tables.columns)
-    job = OutOfCoreFit(estimator, list(sizes), n_features)
-    n_views = len(getattr(job.classifier, "views", None) or [None])
-    n_columns = n_views * (1 + n_features + int(job.classifier.n_hidden))
-    rows = batch_rows(memory_limit, n_features, len(sizes), n_columns)
-    _run_passes(job, lambda: tables.batches(rows, labels), sum(sizes.values()))
-    return job.estimator(tables.columns)
-
-
-def _fit_by_sample(estimator, tables, labels, sizes, memory_limit):
-    n_features, n_rows = len(tables.columns), sum(sizes.values())
-    shape = last_step(estimator), n_rows, n_features, len(sizes)
-    sampled, batch = sizes_of_sample(memory_limit, *shape)
-    job = OutOfCoreFit(estimator, list(sizes), n_features, sample_rows=sampled)
-    _run_passes(job, lambda: tables.batches(batch, labels), n_rows)
-    return job.estimator(tables.columns)
 
 
 def _run_passes(job, batches, n_rows):
@@ -170,21 +177,6 @@ def _run_passes(job, batches, n_rows):
         step.finish(total)
 
 
-def _fit_in_memory(estimator, tables, labels, sizes, memory_limit, privileged=()):
-    n_rows = sum(sizes.values())
-    classifier = last_step(estimator)
-    require_memory(memory_limit, classifier, n_rows, len(tables.columns), len(sizes))
-    ((X, y),) = tables.batches(n_rows, labels)
-    if not privileged:
-        return clone(estimator).fit(named_rows(X, tables.columns), y)
-    own = [name for name in tables.columns if name not in privileged]
-    places = [tables.columns.index(name) for name in dict.fromkeys(privileged)]
-    steps = estimator.steps if isinstance(estimator, Pipeline) else []
-    given = {f"{steps[-1][0]}__privileged" if steps else "privileged": X[:, places]}
-    X = X[:, [tables.columns.index(name) for name in own]]
-    return clone(estimator).fit(named_rows(X, own), y, **given)
-
-
 def fit_targets(estimator, paths, target, memory_limit):
     """Do what :func:`fit_files` does for a regressor: the columns of its targets hold numbers."""
     in_passes = _require_fit_in_parts(estimator)
@@ -196,35 +188,111 @@ def fit_targets(estimator, paths, target, memory_limit):
     if not features:
         raise FileError(f"{first.files[0].path}: there is no column except the target")
     tables = Tables(paths, None, [*features, *targets])
+
+    def batches(n_rows):
+        for X, _ in tables.batches(n_rows):
+            T = X[:, len(features) :]  # one dimension for one target
+            T = np.ascontiguousarray(T[:, 0] if len(targets) == 1 else T)
+            yield np.ascontiguousarray(X[:, : len(features)]), T
+
     if not in_passes:
         n_rows = tables.count() or sum(len(X) for X, _ in tables.batches(MOST_ROWS))
         require_memory(memory_limit, last_step(estimator), n_rows, len(features), 1)
-        ((X, _),) = tables.batches(n_rows)
-        return clone(estimator).fit(
-            named_rows(X[:, : len(features)], features), _split(X, features)
-        )
+        ((X, T),) = batches(n_rows)
+        return clone(estimator).fit(named_rows(X, features), T)
     job = OutOfCoreFit(estimator, n_features=len(features), n_targets=len(targets))
     n_columns = 1 + len(features) + int(job.classifier.n_hidden)
     rows = batch_rows(memory_limit, len(tables.columns), 1, n_columns)
-
-    def batches():
-        for X, _ in tables.batches(rows):
-            yield np.ascontiguousarray(X[:, : len(features)]), _split(X, features)
-
-    _run_passes(job, batches, tables.count())
+    _run_passes(job, lambda: batches(rows), tables.count())
     return job.estimator(features)
 
 
-def _split(X, features):
-    """Return the targets of rows read with them: one dimension for one target."""
-    T = X[:, len(features) :]
-    return np.ascontiguousarray(T[:, 0] if T.shape[1] == 1 else T)
+# -- memory ----------------------------------------------------------------------------
+
+
+def batch_rows(memory_limit, n_features, n_classes, n_columns):
+    """Return how many rows may be read at a time, or raise if the limit is too small for any."""
+    limit = parse_bytes(memory_limit)
+    gram = n_columns**2 * (4 * n_classes + 6)  # of the classes, as they are added; the solution
+    sample = n_classes * 2048 * (4 * n_features + 3 * n_columns)  # reservoirs, their features
+    landmarks = 3 * n_classes * 512**2
+    fixed = 8 * (gram + sample + landmarks) + (64 << 20)  # and blocks, tiles and read buffers
+    each = 8 * (6 * n_features + 16)  # the row, scaled, split by class, and its hash
+    rows = (limit - fixed) // each
+    if rows < FEWEST_ROWS:
+        needed = (fixed + FEWEST_ROWS * each) / 2**20
+        raise ValueError(
+            f"memory limit too small: {n_features} features, {n_classes} classes and "
+            f"{n_columns} columns of the design matrix need {needed:.0f} MiB at least"
+        )
+    return int(min(rows, MOST_ROWS))
+
+
+def memory_of_fit(classifier, n_rows, n_features, n_classes):
+    """Return about how many bytes a model takes that is fitted to all rows at once."""
+    if classifier._capabilities.by_sample:
+        return _memory_of_members(classifier, n_rows, n_features, n_classes)
+    n_hidden = int(getattr(classifier, "n_hidden", n_rows))  # a kernel has a column for each row
+    each = 4 * n_features + 4 * n_classes + 16  # numbers of a row: as read, scaled, split by class
+    layers = 4 * min(n_rows * (n_features + n_hidden), 1 << 24)  # at most this much is kept
+    if hasattr(classifier, "n_layers"):
+        n_hidden *= int(classifier.n_layers)
+        layers += min(n_rows * n_hidden, KEPT_ELEMENTS)
+    gram = (n_features + n_hidden) ** 2 * 10
+    return 8 * (n_rows * each + layers + gram) + (64 << 20)
+
+
+def _memory_of_members(classifier, n_rows, n_features, n_classes):
+    """Return it for a model of several members, whose columns are kept between rounds."""
+    n_columns = 2 * (n_features + int(classifier.n_hidden)) + N_LANDMARKS
+    each = 5 * n_features + 16 * n_classes + 24  # as read, standardised, scores of all members
+    gram = max(n_features + int(classifier.n_hidden), N_LANDMARKS) ** 2 * 10
+    return 8 * (n_rows * each + min(n_rows * n_columns, KEPT_NUMBERS) + gram) + (64 << 20)
+
+
+def require_memory(memory_limit, classifier, n_rows, n_features, n_classes):
+    """Raise where a table is too large for a model that takes all of its rows at once."""
+    needed = memory_of_fit(classifier, n_rows, n_features, n_classes)
+    limit = parse_bytes(memory_limit)
+    if needed > limit:
+        raise FileError(
+            f"{type(classifier).__name__} takes all rows at once, not in passes: {n_rows:,} rows "
+            f"of {n_features} columns need about {needed / 2**20:,.0f} MiB, and the memory limit "
+            f"leaves {limit / 2**20:,.0f} MiB"
+        )
+
+
+def sizes_of_sample(memory_limit, classifier, n_rows, n_features, n_classes):
+    """Return how many rows a sample may have, and how many may be read at a time."""
+    limit, fewest = parse_bytes(memory_limit), min(FEWEST_SAMPLED, n_rows)
+    each = 8 * (6 * n_features + 16)  # of a row read: as in batch_rows
+    batch = int(min(max(limit // 16 // each, FEWEST_ROWS), MOST_ROWS))
+
+    def needed(rows):
+        # The sample, put together with a batch's and sorted; not all of it is given back in time.
+        reading = 2 * 8 * rows * (n_features + 3) + 2 * batch * each + READERS
+        return reading + memory_of_fit(classifier, rows, n_features, n_classes)
+
+    rows = bisect_right(range(sampled_rows(n_features, n_classes) + 1), limit, key=needed) - 1
+    if rows < fewest:
+        raise FileError(
+            f"memory limit too small: {type(classifier).__name__} is fitted to {fewest:,} rows at "
+            f"least, which with {n_features} features and {n_classes} classes need "
+            f"{needed(fewest) / 2**20:,.0f} MiB, and the limit leaves {limit / 2**20:,.0f} MiB"
+        )
+    return rows, batch
 
 
 # -- predict ---------------------------------------------------------------------------
 
 
-def predict_files(model, paths, out, proba=False, memory_limit="1GiB"):
+def predict_files(
+    model: Any,
+    paths: Paths,
+    out: str | PathLike[str],
+    proba: bool = False,
+    memory_limit: int | str = "1GiB",
+) -> int:
     """Predict the rows of CSV or Parquet files of any size, and write that to a file.
 
     Parameters

@@ -87,7 +87,7 @@ class FoldTask(NamedTuple):
             except NotShared as reason:
                 yield Unshared(group.candidate.ravel(), str(reason))
 
-        before = iter(())
+        before: Any = iter(())
         for group in groups:
             steps = steps_of(group)
             if self.device is not None:
@@ -163,7 +163,7 @@ class _Fold:
         centre = None
         if isinstance(model, BaseRVFLRegressor):
             centre = sum(M.sum(axis=0) for _, M in design) / design.n_rows
-        tables = []
+        tables: list[_ScoredTable] = []
         for rows in self.scored:
             M = whole.test if whole is not None and not tables else None
             tables.append(_ScoredTable(self, model, group, centre, rows, M, not tables))
@@ -316,7 +316,8 @@ def _score(solved, here, error, tables, calibrations):
         results = [table.score(columns, error, calibrations) for table in tables]
         is_certain[is_solved] = ~np.any([doubts for _, doubts in results], axis=0)
         scores = [values for values, _ in results]
-    each, found = here.shape[1], []
+    found: list[Found | Unshared] = []
+    each = here.shape[1]
     of = (solved.member[:, None] * each + np.arange(each)).ravel()  # the distinct one each is
     here, certain, doubtful = here.ravel(), is_certain[of], (is_solved & ~is_certain)[of]
     if not is_solved.all():
@@ -340,12 +341,13 @@ class _ScoredTable:
     """
 
     def __init__(self, fold, model, group, centre, rows, M, are_ranked):
-        X, *_ = rows
-        self.centre = centre
+        X, y, params = rows
+        self.centre, plan = centre, fold.task.plan
+        self.scorer: RowScorer | TargetScorer
         if centre is None:
-            self.scorer = RowScorer(fold.task.plan, model.classes_, *rows)
+            self.scorer = RowScorer(plan, model.classes_, X, y, params)
         else:
-            self.scorer = TargetScorer(fold.task.plan, *rows, are_ranked)
+            self.scorer = TargetScorer(plan, X, y, params, are_ranked)
         with run_by_fit_too():
             if M is None:
                 self.X = fold.check(model, group, X)
@@ -369,7 +371,15 @@ class _ScoredTable:
         parts, doubts = [], []
         for start in range(0, columns.shape[1], step):
             block = columns[:, start : start + step]
-            scores = self._scores(block)
+            flat = block.reshape(len(block), -1)
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                products = [times_few_columns(beside(M, block), flat).real for _, M in self.rows]
+                scores = products[0] if len(products) == 1 else xp.concatenate(products)
+                total = scores.ravel() @ scores.ravel()
+            # The sum of squares is quick, and finite most often.
+            if not np.isfinite(float(total)) and not bool(xp.isfinite(scores).all()):
+                raise NotShared("the scores overflow")
+            scores = scores.reshape(-1, *block.shape[1:])  # (n, candidates, K)
             sized = block if self.centre is None else block[1:]  # without the constant
             squares = xp.einsum("pck,pck->ck", sized, sized.conj()).real
             sizes = xp.sqrt(xp.amax(squares, 1))
@@ -383,18 +393,6 @@ class _ScoredTable:
             parts.append(self.scorer.values(scores, some))
         values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return values, np.concatenate(doubts)
-
-    def _scores(self, block):
-        """Return the scores of every row, (n, candidates, K), where the output weights are."""
-        flat, xp = block.reshape(len(block), -1), namespace(block)
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            parts = [times_few_columns(beside(M, block), flat).real for _, M in self.rows]
-            scores = parts[0] if len(parts) == 1 else xp.concatenate(parts)
-            total = scores.ravel() @ scores.ravel()
-        # The sum of squares is quick, and finite most often.
-        if not np.isfinite(float(total)) and not bool(xp.isfinite(scores).all()):
-            raise NotShared("the scores overflow")
-        return scores.reshape(-1, *block.shape[1:])
 
 
 def _row_norms(M):

@@ -12,8 +12,10 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -212,15 +214,14 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             if callable(self.scoring):
                 _insert_error_scores(slow, self.error_score)
             results = self._format_results(candidates, len(splits), slow)
-            first = slow[0]["test_scores"]
+            self.multimetric_ = isinstance(slow[0]["test_scores"], dict)
+            if callable(self.scoring) and self.multimetric_:
+                self._check_refit_for_multimetric(slow[0]["test_scores"])
+                refit_metric = self.refit
         else:
             results = table.results(candidates, self.param_grid)
-            first = table.first()
+            self.multimetric_ = table.multimetric
         # Choose, refit and store as GridSearchCV does.
-        self.multimetric_ = isinstance(first, dict)
-        if callable(self.scoring) and self.multimetric_:
-            self._check_refit_for_multimetric(first)
-            refit_metric = self.refit
         if self.refit or not self.multimetric_:
             self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
             if not callable(self.refit):
@@ -361,7 +362,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             )
             for c, s in missing
         )
-        start, records = time.perf_counter(), []
+        records: list[dict[str, Any]] = []
+        start = time.perf_counter()
         alone = ALONE_SECONDS if len(missing) < len(candidates) * len(splits) else 0.0
         while len(records) < len(missing) and time.perf_counter() - start < alone:
             function, arguments, named = next(tasks)
@@ -384,22 +386,19 @@ class _ResultTable:
         self.fitted = np.zeros(self.shape, bool)  # one by one, by scikit-learn
         self.reason = np.full(self.shape, "", dtype=object)  # why a score is not shared
         self.times = {name: np.zeros(self.shape) for name in ("fit_time", "score_time")}
-        self.scores = {}  # "test_score", "train_score", or one of each a metric
+        # Of "test" or "train" and a metric's name, which is "score" for a single one.
+        self.scores: dict[tuple[str, str], np.ndarray] = defaultdict(
+            partial(np.full, self.shape, np.nan)
+        )
         self.with_train = with_train
         self.multimetric = False
-
-    def _column(self, kind, name):
-        key = f"{kind}_{name}"
-        if key not in self.scores:
-            self.scores[key] = np.full(self.shape, np.nan)
-        return self.scores[key]
 
     def store(self, split, found):
         """Take in what a fold found for some candidates."""
         self.multimetric = set(found.test) != {"score"}
         for kind, values in (("test", found.test), ("train", found.train or {})):
             for name, value in values.items():
-                self._column(kind, name)[found.candidates, split] = value
+                self.scores[kind, name][found.candidates, split] = value
         self.times["fit_time"][found.candidates, split] = found.fit_time
         self.times["score_time"][found.candidates, split] = found.score_time
         self.missing[found.candidates, split] = False
@@ -410,9 +409,9 @@ class _ResultTable:
 
     def leave_ties(self, names):
         """Leave candidates to scikit-learn whose mean is another's within rounding."""
-        is_whole = ~self.missing.any(axis=1)
+        is_whole = np.all(~self.missing, axis=1)
         for name in names:
-            means = np.where(is_whole, self._column("test", name).mean(axis=1), np.nan)
+            means = np.where(is_whole, self.scores["test", name].mean(axis=1), np.nan)
             order = np.argsort(means)  # NaN last, which is near nothing
             near = np.diff(means[order]) <= TIE * np.abs(means[order][1:])
             tied = np.zeros(self.shape, bool)
@@ -427,19 +426,13 @@ class _ResultTable:
         for kind in ("test", "train")[: 1 + self.with_train]:
             values = record[f"{kind}_scores"]
             for name, value in (values if self.multimetric else {"score": values}).items():
-                self._column(kind, name)[candidate, split] = value
+                self.scores[kind, name][candidate, split] = value
         for name, values in self.times.items():
             values[candidate, split] = record[name]
 
-    def first(self):
-        """Return the first candidate's test scores as scikit-learn records them."""
-        names = [name.removeprefix("test_") for name in self.scores if name.startswith("test_")]
-        values = {name: float(self.scores[f"test_{name}"][0, 0]) for name in names}
-        return values if self.multimetric else values["score"]
-
     def results(self, candidates, param_grid):
         """Return cv_results_, in scikit-learn's order and types."""
-        results = {}
+        results: dict[str, Any] = {}
         for name, values in self.times.items():
             results[f"mean_{name}"] = values.mean(axis=1)
             results[f"std_{name}"] = values.std(axis=1)
@@ -449,35 +442,29 @@ class _ResultTable:
             shape = [len(param_grid[name]) for name in names]
             places = np.indices(shape).reshape(len(shape), len(candidates))
             for name, place in zip(names, places, strict=True):
-                values = [{name: value} for value in param_grid[name]]
-                ((key, column),) = _yield_masked_array_for_each_param(values)
+                of_values = ({name: value} for value in param_grid[name])
+                ((key, column),) = _yield_masked_array_for_each_param(list(of_values))
                 results[key] = column[place]
         else:
             results |= _yield_masked_array_for_each_param(candidates)
         results["params"] = candidates
-        tests = [name for name in self.scores if name.startswith("test_")]
-        for name in tests:
-            results |= self._statistics(name, rank=True)
-            if self.with_train:
-                results |= self._statistics(name.replace("test_", "train_", 1), rank=False)
+        # Of each metric the test scores, then the training scores.
+        metrics = dict.fromkeys(name for _, name in self.scores)
+        for metric, kind in product(metrics, ("test", "train")[: 1 + self.with_train]):
+            name, values = f"{kind}_{metric}", self.scores[kind, metric]
+            results |= {f"split{k}_{name}": column for k, column in enumerate(values.T)}
+            means = np.average(values, axis=1)
+            if not np.isfinite(means).all():
+                warnings.warn(
+                    f"One or more of the {kind} scores are non-finite: {means}",
+                    category=UserWarning,
+                    stacklevel=2,
+                )
+            results[f"mean_{name}"] = means
+            results[f"std_{name}"] = np.sqrt(np.average((values - means[:, None]) ** 2, axis=1))
+            if kind == "test":
+                # Failed candidates count as tied with the worst.
+                worst = 0.0 if np.isnan(means).all() else np.nanmin(means) - 1
+                ranked = rankdata(-np.where(np.isnan(means), worst, means), method="min")
+                results[f"rank_{name}"] = ranked.astype(np.int32, copy=False)
         return results
-
-    def _statistics(self, name, rank):
-        values = self.scores[name]
-        found = {f"split{k}_{name}": values[:, k] for k in range(values.shape[1])}
-        means = np.average(values, axis=1)
-        if not np.isfinite(means).all():
-            kind = name.split("_")[0]
-            warnings.warn(
-                f"One or more of the {kind} scores are non-finite: {means}",
-                category=UserWarning,
-                stacklevel=2,
-            )
-        found[f"mean_{name}"] = means
-        found[f"std_{name}"] = np.sqrt(np.average((values - means[:, None]) ** 2, axis=1))
-        if rank:
-            # Failed candidates count as tied with the worst.
-            worst = 0.0 if np.isnan(means).all() else np.nanmin(means) - 1
-            ranked = rankdata(-np.where(np.isnan(means), worst, means), method="min")
-            found[f"rank_{name}"] = ranked.astype(np.int32, copy=False)
-        return found

@@ -173,7 +173,8 @@ def _make_group(last, prefix, fixed, values, index, shared, rows_key, valid):
             values = values | {name: [getattr(last, name)]}
             index = index[..., None]
     index = index.transpose([names.index(name) for name in order])
-    kept, unshared = [], []
+    kept: list[list[int]] = []
+    unshared = []
     # Parameters are checked one by one: what was valid beside others is so beside these.
     known = valid if _is_valid(last) else set()
     for d, name in enumerate(order):
@@ -187,14 +188,12 @@ def _make_group(last, prefix, fixed, values, index, shared, rows_key, valid):
     if not all(kept):
         raise NotShared(unshared[0].reason)
     index = index[np.ix_(*kept)]
-    *of_settings, C, sizes = [
-        [values[name][k] for k in some] for name, some in zip(order, kept, strict=True)
-    ]
-    settings = [dict(zip(own, setting, strict=True)) for setting in product(*of_settings)]
+    chosen = [[values[name][k] for k in kept[d]] for d, name in enumerate(order)]
+    settings = [dict(zip(own, setting, strict=True)) for setting in product(*chosen[:-2])]
+    C, sizes = np.array(chosen[-2], dtype=float), np.array(chosen[-1], dtype=int)
     before = {name: value for name, value in fixed.items() if not name.startswith(prefix)}
     others = {name.removeprefix(prefix): v for name, v in fixed.items() if name not in before}
     candidate = index.reshape(len(settings), len(C), len(sizes))
-    C, sizes = np.array(C, dtype=float), np.array(sizes, dtype=int)
     return [Group((), before, others, settings, C, sizes, candidate, rows_key)], unshared
 
 

@@ -182,11 +182,11 @@ def _solve_layers(systems):
     solve_one = _solve_centred if isinstance(model, BaseRVFLRegressor) else _solve_nested
     found, trust = [], []
     for layer in range(int(depths.max())):
-        of_layer = RowBlocks(
-            lambda rows, layer=layer: model._of_layer(design._make_rows(rows), layer),
-            design.n_rows,
-            n_shared + n_hidden,
-        )
+
+        def make_rows(rows, layer=layer):
+            return model._of_layer(design._make_rows(rows), layer)
+
+        of_layer = RowBlocks(make_rows, design.n_rows, n_shared + n_hidden)
         here = solve_one(systems._replace(design=kept(of_layer), widths=one_layer))
         (solved,) = (some for some in here if some is not None)
         found.append(to_host(solved.beta)[:, 0, :, 0])
@@ -376,15 +376,16 @@ class AllRows:
             R = np.zeros((n_columns, T.shape[1]))
             for start in range(first, last, step):
                 rows = slice(start, min(start + step, last))
-                H = hidden_output(X[rows], *layer, model.activation)
-                links = model._direct_link, model.output_bias
-                block = design_matrix(X[rows], H, *links, out=M[rows])
+                H = hidden_output(X[rows], layer[0], layer[1], model.activation)
+                block = design_matrix(
+                    X[rows], H, model._direct_link, model.output_bias, out=M[rows]
+                )
                 with np.errstate(over="ignore", invalid="ignore"):  # sums are looked at as a whole
                     R += block.T @ self.T[rows]
                 self.reach = max(self.reach, reach(X[rows]))
             self.parts[first, last] = Sums(_gram(M[first:last]), R)
-        parts = self.parts.values()
-        self.sums = Sums(sum(part.G for part in parts), sum(part.R for part in parts))
+        G, R = (sum(sums, np.zeros(())) for sums in zip(*self.parts.values(), strict=True))
+        self.sums = Sums(G, R)
 
 
 class Whole:
