@@ -86,7 +86,7 @@ from robell.models._validation import (
     given_targets,
     one_line_errors,
     require_floats,
-    takes_tensor,
+    uses_device,
     weights_of_part,
 )
 
@@ -283,7 +283,7 @@ class FamilyMember(BaseEstimator):
         """Check rows to predict: they must be where the model is."""
         check_is_fitted(self)
         name, fitted_on = type(self).__name__, vars(self).get("device_")
-        if takes_tensor(self, X):
+        if uses_device(X, self):
             if str(X.device) != fitted_on:
                 where = fitted_on or "the host, from arrays"
                 raise ValueError(f"{name} was fitted on {where}; X is on {X.device}")
@@ -496,7 +496,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
         """Check what fit was given, and set classes_; forget how many rows an earlier fit saw."""
         for name in ("n_samples_seen_", "n_samples_fitted_"):
             self.__dict__.pop(name, None)
-        on_device = takes_tensor(self, X)
+        on_device = uses_device(X, self)
         if not is_tensor(y):
             require_labels(y)
         with one_line_errors(self, X):
@@ -938,7 +938,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
 
     def _check_training(self, X, y, sample_weight=None):
         """Check what fit was given, and set n_outputs_."""
-        on_device = takes_tensor(self, X)
+        on_device = uses_device(X, self)
         with one_line_errors(self, X, y=y):
             if on_device:
                 X = check_tensor(self, X, reset=True)

@@ -242,15 +242,17 @@ def check_privileged(name, privileged, n_rows):
 # -- tensors -------------------------------------------------------------------------
 
 
-def uses_device(X):
+def uses_device(X, estimator=None):
     """Say whether X is a tensor to be taken as one; refuse one that nothing here could read.
 
     As everywhere in scikit-learn, tensors are taken as such when array API dispatch is on
-    (``sklearn.set_config(array_api_dispatch=True)``).
+    (``sklearn.set_config(array_api_dispatch=True)``). An estimator may not take any.
     """
     if not is_tensor(X):
         return False
     if get_config()["array_api_dispatch"]:
+        if estimator is not None and not estimator._capabilities.tensors:
+            raise TypeError(f"{type(estimator).__name__} takes arrays, not tensors: give X.cpu()")
         return True
     if X.device.type != "cpu":
         raise TypeError(
@@ -258,15 +260,6 @@ def uses_device(X):
             "sklearn.set_config(array_api_dispatch=True), or give X.cpu()"
         )
     return False
-
-
-def takes_tensor(estimator, X):
-    """Say whether X is a tensor to be used where it is; refuse it where that cannot be."""
-    if not uses_device(X):
-        return False
-    if not estimator._capabilities.tensors:
-        raise TypeError(f"{type(estimator).__name__} takes arrays, not tensors: give X.cpu()")
-    return True
 
 
 def check_tensor(estimator, X, reset):

@@ -134,25 +134,20 @@ class RowBlocks:
         self._kept: dict[int, Any] | None = {} if keep else None
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
-        for rows in self._slices():
-            yield rows, self._block(rows)
+        for start in range(0, self.n_rows, self._step):
+            rows = slice(start, min(start + self._step, self.n_rows))
+            if self.n_rows <= self._step:
+                yield rows, self.whole()
+            elif self._kept is None:
+                yield rows, self._make_rows(rows)
+            else:
+                if start not in self._kept:
+                    self._kept[start] = self._make_rows(rows)
+                yield rows, self._kept[start]
 
     def map(self, function: Callable[[slice, Any], Any]) -> Iterator[Any]:
         """Yield function(rows, block) of every block, in their order."""
         return (function(rows, block) for rows, block in self)
-
-    def _slices(self) -> list[slice]:
-        starts = range(0, self.n_rows, self._step)
-        return [slice(start, min(start + self._step, self.n_rows)) for start in starts]
-
-    def _block(self, rows: slice) -> Any:
-        if self.n_rows <= self._step:
-            return self.whole()
-        if self._kept is None:
-            return self._make_rows(rows)
-        if rows.start not in self._kept:
-            self._kept[rows.start] = self._make_rows(rows)
-        return self._kept[rows.start]
 
     def whole(self) -> Any:
         """Return the whole matrix."""

@@ -71,7 +71,7 @@ ONE_WORKER = Workers()
 def pairs_to_compare(class_counts: Labels) -> int:
     """Return how many pairs the two passes over rows of such classes compare: for progress."""
     n_rows = int(class_counts.sum())
-    squares = sum(int(count) * (int(count) + 1) // 2 for count in class_counts)
+    squares = int((class_counts * (class_counts + 1) // 2).sum())
     return squares + n_rows * (n_rows + 1) // 2
 
 
@@ -99,8 +99,10 @@ def share_out(
     stop = Event()
 
     def take(unit: Unit, found: Found) -> None:
-        collect(*unit, found)
-        workers.advance(_n_pairs(*unit))
+        rows, columns = unit
+        collect(rows, columns, found)
+        n_rows, n_columns = rows.stop - rows.start, columns.stop - columns.start
+        workers.advance(n_rows * (n_rows + 1) // 2 if rows == columns else n_rows * n_columns)
 
     if len(units) == 1:  # too little work for BLAS's threads to be worth holding back
         take(units[0], compute(*units[0], stop))
@@ -127,11 +129,6 @@ def share_out(
                     future.cancel()
 
 
-def _n_pairs(rows: slice, columns: slice) -> int:
-    n_rows, n_columns = rows.stop - rows.start, columns.stop - columns.start
-    return int(n_rows * (n_rows + 1) // 2 if rows == columns else n_rows * n_columns)
-
-
 def _tiles(n_rows: int, n_columns: int, same: bool) -> Iterator[tuple[slice, slice, bool]]:
     """Yield the tiles of a unit, and whether each lies on the diagonal.
 
@@ -155,9 +152,9 @@ def _strips(n_rows: int, n_columns: int, same: bool, step: int) -> Iterator[Unit
         yield rows, slice(rows.stop if same else 0, n_columns)
 
 
-def _kept(prepare: Callable[..., Found], workers: Workers) -> Callable[..., Found]:
+def _kept(workers: Workers) -> Callable[[Callable[..., Found]], Callable[..., Found]]:
     """Keep the last blocks made ready: units that follow one another share their rows."""
-    return lru_cache(maxsize=2 * workers.n_threads + 2)(prepare)
+    return lru_cache(maxsize=2 * workers.n_threads + 2)
 
 
 # -- passes over all pairs -------------------------------------------------------------
@@ -171,10 +168,11 @@ def same_class_dissimilarity(
     K_ij = exp(-inv_width2 |x_i - x_j|²). Summing 1 - K rather than K keeps its relative accuracy
     for kernels so wide that K is 1 to the last digits. X must be centred, ``classes`` sorted.
     """
-    g = representable(inv_width2, X)
+    g, space = representable(inv_width2, X), Space()
 
-    prepared = _kept(lambda start, stop: KernelRows.of(X[start:stop], g), workers)
-    space = Space()
+    @_kept(workers)
+    def prepared(start: int, stop: int) -> KernelRows:
+        return KernelRows.of(X[start:stop], g)
 
     def compute(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array]:
         a, b = prepared(rows.start, rows.stop), prepared(columns.start, columns.stop)
@@ -224,16 +222,77 @@ def neighbour_weights(
     if np.isinf(max_distance2):
         sizes = np.bincount(classes, weights=weight)
         return np.full(len(X), weight.sum()), np.asarray(sizes[classes], np.float64)
-    work = _Counting(X, classes, weight, max_distance2, workers)
+    ones, norms, space = bool((weight == 1.0).all()), squared_norms(X), Space()
     counts = np.zeros((2, len(X)))  # all, own class
+    # Doubtful pairs are computed in full when there are many: few long operations, between which
+    # threads seldom wait for Python's lock.
+    noted: list[Noted] = []
+    n_noted = 0
+
+    @_kept(workers)
+    def prepared(start: int, stop: int, single: bool) -> ReachRows:
+        return ReachRows.of(X[start:stop], max_distance2, single)
+
+    def count(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array, list[Noted]]:
+        """Return the counts of a unit's rows and columns, of shape (2, n), and doubtful pairs."""
+        largest = float(max(norms[rows].max(), norms[columns].max()))
+        single = single_precision_serves(X.shape[1], largest, max_distance2)
+        a = prepared(rows.start, rows.stop, single)
+        b = prepared(columns.start, columns.stop, single)
+        of_rows, of_columns = np.zeros((2, len(a.X))), np.zeros((2, len(b.X)))
+        doubts = []
+        at_once = COUNTED * TILE if ones else TILE  # weighing takes memory
+        for r, after in _strips(len(a.X), len(b.X), rows == columns, at_once):
+            if stop.is_set():
+                break
+            c = slice(r.start, after.stop) if rows == columns else after
+            within, doubtful = certain_tile(a, b, r, c, space)
+            if MANY * len(doubtful) > within.size:
+                decide(within, doubtful, a, b, r, c, max_distance2)
+            elif len(doubtful):
+                i, j = np.divmod(doubtful, within.shape[1])
+                j += c.start
+                doubts.append(
+                    Noted(i + (rows.start + r.start), j + columns.start, j >= after.start)
+                )
+            in_rows = slice(rows.start + r.start, rows.start + r.stop)
+            in_columns = slice(columns.start + c.start, columns.start + c.stop)
+            row_weight, column_weight = (
+                (None, None) if ones else (weight[in_rows], weight[in_columns])
+            )
+            for which, mask in _by_class(within, classes[in_rows], classes[in_columns]):
+                of_rows[which, r] += weigh_rows(mask, column_weight)
+                if after.stop > after.start:  # columns that are no rows of the strip
+                    beyond = mask[:, after.start - c.start :]
+                    of_columns[which, after] += weigh_columns(beyond, row_weight)
+        return of_rows, of_columns, doubts
 
     def collect(rows: slice, columns: slice, found: tuple[Array, Array, list[Noted]]) -> None:
+        nonlocal n_noted
         counts[:, rows] += found[0]
         counts[:, columns] += found[1]
-        work.note(found[2], counts)
+        for some in found[2]:
+            noted.append(some)
+            n_noted += len(some.i)
+        if n_noted > NOTED:
+            count_noted()
+            n_noted = 0
 
-    share_out(units_of(0, len(X)), work.count, collect, workers)
-    work.decide(counts)
+    def count_noted() -> None:
+        """Compute the pairs noted in full, and count those within reach."""
+        i, j, both = map(np.concatenate, zip(*noted, strict=True))
+        noted.clear()
+        near = max_distance2 >= distances_at(X, X, i, j)
+        i, j, both = i[near], j[near], both[near]
+        own = classes[i] == classes[j]
+        for x, y, kept in ((i, j, np.ones_like(own)), (j, i, both)):
+            for which, chosen in ((0, kept), (1, kept & own)):
+                of_chosen = None if ones else weight[y[chosen]]
+                counts[which] += np.bincount(x[chosen], of_chosen, counts.shape[1])
+
+    share_out(units_of(0, len(X)), count, collect, workers)
+    if noted:
+        count_noted()
     return counts[0], counts[1]
 
 
@@ -243,90 +302,6 @@ class Noted(NamedTuple):
     i: Labels
     j: Labels
     both: Mask  # whether j is told of i as well, or the pair is met again with j first
-
-
-class _Counting:
-    """Counts of rows within reach in a unit of work: of all rows and of the own class.
-
-    Pairs on which rounding might decide are noted, and computed in full when there are many: few
-    long operations, between which threads seldom wait for Python's lock.
-    """
-
-    def __init__(
-        self, X: Array, classes: Labels, weight: Array, max_distance2: float, workers: Workers
-    ) -> None:
-        self.X, self.classes, self.max_distance2 = X, classes, max_distance2
-        self.weight = None if (weight == 1.0).all() else weight
-        self.norms, self.space = squared_norms(X), Space()
-        self.noted: list[Noted] = []
-        self.prepared = _kept(
-            lambda start, stop, single: ReachRows.of(X[start:stop], max_distance2, single), workers
-        )
-
-    def count(self, rows: slice, columns: slice, stop: Event) -> tuple[Array, Array, list[Noted]]:
-        """Return the counts of a unit's rows and columns, of shape (2, n), and doubtful pairs."""
-        largest = float(max(self.norms[rows].max(), self.norms[columns].max()))
-        single = single_precision_serves(self.X.shape[1], largest, self.max_distance2)
-        a = self.prepared(rows.start, rows.stop, single)
-        b = self.prepared(columns.start, columns.stop, single)
-        counts = np.zeros((2, len(a.X))), np.zeros((2, len(b.X)))
-        noted = []
-        at_once = TILE if self.weight is not None else COUNTED * TILE  # weighing takes memory
-        for r, after in _strips(len(a.X), len(b.X), rows == columns, at_once):
-            if stop.is_set():
-                break
-            c = slice(r.start, after.stop) if rows == columns else after
-            within, doubtful = certain_tile(a, b, r, c, self.space)
-            if MANY * len(doubtful) > within.size:
-                decide(within, doubtful, a, b, r, c, self.max_distance2)
-            elif len(doubtful):
-                i, j = np.divmod(doubtful, within.shape[1])
-                j += c.start
-                noted.append(Noted(i + (rows.start + r.start), j + columns.start, j >= after.start))
-            of_rows = slice(rows.start + r.start, rows.start + r.stop)
-            of_columns = slice(columns.start + c.start, columns.start + c.stop)
-            self._add(counts, within, (of_rows, of_columns), r, c, after)
-        return *counts, noted
-
-    def _add(
-        self,
-        counts: tuple[Array, Array],
-        within: Mask,
-        places: Unit,
-        r: slice,
-        c: slice,
-        after: slice,
-    ) -> None:
-        """Add the certain pairs of a strip; columns ``after`` are no rows of it."""
-        row_weight, column_weight = (
-            None if self.weight is None else self.weight[place] for place in places
-        )
-        of_rows, of_columns = (self.classes[place] for place in places)
-        for counted, mask in _by_class(within, of_rows, of_columns):
-            counts[0][counted, r] += weigh_rows(mask, column_weight)
-            if after.stop > after.start:
-                beyond = mask[:, after.start - c.start :]
-                counts[1][counted, after] += weigh_columns(beyond, row_weight)
-
-    def note(self, noted: list[Noted], counts: Array) -> None:
-        """Keep doubtful pairs, and decide on those kept where they are many."""
-        self.noted += noted
-        if sum(len(some.i) for some in self.noted) > NOTED:
-            self.decide(counts)
-
-    def decide(self, counts: Array) -> None:
-        """Compute the pairs kept in full, and count those within reach."""
-        if not self.noted:
-            return
-        i, j, both = (np.concatenate(parts) for parts in zip(*self.noted, strict=True))
-        self.noted = []
-        near = self.max_distance2 >= distances_at(self.X, self.X, i, j)
-        i, j, both = i[near], j[near], both[near]
-        own = self.classes[i] == self.classes[j]
-        for x, y, kept in ((i, j, np.ones_like(own)), (j, i, both)):
-            for which, chosen in ((0, kept), (1, kept & own)):
-                weight = None if self.weight is None else self.weight[y[chosen]]
-                counts[which] += np.bincount(x[chosen], weight, counts.shape[1])
 
 
 def _by_class(within: Mask, of_rows: Labels, of_columns: Labels) -> list[tuple[slice, Mask]]:
