@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -76,43 +76,27 @@ def exact_statistics(rows, n_classes, width, n_jobs):
         return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
 
 
-class _Comparison(NamedTuple):
-    """How rows are compared: the method asked for, threads, and the seed of the samples."""
-
-    membership: str
-    n_jobs: int | None
-    seed: int
-
-    def method(self, rows, n_classes):
-        """Return "exact" or "approximate": what is done with such rows."""
-        if is_tensor(rows.X):
-            if self.membership == "approximate":
-                raise ValueError(
-                    "membership='approximate' runs on the host; on a device it is 'exact'"
-                )
-            return "exact"
-        if self.membership == "exact":
-            return "exact"
-        if self.membership == "auto" and len(rows.X) <= AUTO_EXACT_ROWS:
-            return "exact"
-        return "approximate" if approximable(rows.labels, n_classes) else "exact"
-
-    def statistics(self, rows, n_classes, width):
-        """Compare the rows."""
-        if self.method(rows, n_classes) == "exact":
-            return exact_statistics(rows, n_classes, width, self.n_jobs)
-        X, labels, multiplicity = rows
-        with Progress(pairs_to_sample(labels, n_classes), "memberships") as progress:
-            workers = Workers(effective_n_jobs(self.n_jobs), one_blas_thread, progress.advance)
-            rng = _membership_stream(self.seed)
-            return approximate_statistics(
-                X, labels, n_classes, width, multiplicity, rng, workers=workers
-            )
+def membership_method(membership, rows, n_classes):
+    """Return "exact" or "approximate": how such rows are compared where ``membership`` is asked."""
+    if is_tensor(rows.X):
+        if membership == "approximate":
+            raise ValueError("membership='approximate' runs on the host; on a device it is 'exact'")
+        return "exact"
+    if membership == "exact" or (membership == "auto" and len(rows.X) <= AUTO_EXACT_ROWS):
+        return "exact"
+    return "approximate" if approximable(rows.labels, n_classes) else "exact"
 
 
-def _membership_stream(seed):
-    """Return a generator apart from those of the random layer, which have keys of one number."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(b"membership")))
+def sampled_statistics(rows, n_classes, width, n_jobs, seed):
+    """Compare samples of the rows, in time linear in the rows."""
+    X, labels, multiplicity = rows
+    # A stream apart from those of the random layer, which have keys of one number
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(b"membership")))
+    with Progress(pairs_to_sample(labels, n_classes), "memberships") as progress:
+        workers = Workers(effective_n_jobs(n_jobs), one_blas_thread, progress.advance)
+        return approximate_statistics(
+            X, labels, n_classes, width, multiplicity, rng, workers=workers
+        )
 
 
 def _error_bounds(found, labels, minority):
@@ -308,16 +292,12 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         super()._fit_features(rows, seed)
         self._comparison_seed = seed
 
-    @called_by_search
-    def _comparison(self):
-        return _Comparison(self.membership, self.n_jobs, self._comparison_seed)
-
     def _fit_weights(self, prepared):
         rows = prepared.rows
         setting = {"kernel_width": self.kernel_width, "rho": self.rho}
         ((found, width, minority),) = self._memberships(rows, [setting], {})
         self.kernel_width_ = width
-        self.membership_method_ = self._comparison().method(rows, len(self.classes_))
+        self.membership_method_ = membership_method(self.membership, rows, len(self.classes_))
         if is_tensor(rows.X):
             self.engine_ = engine_of(rows.X)
         error = _error_bounds(found, to_host(rows.labels), minority)
@@ -332,15 +312,17 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     @bypassed_in_parts
     def _memberships(self, rows, settings, statistics):
         """Yield memberships, width and minority of each setting, pairs compared once a width."""
-        comparison, n_classes = self._comparison(), len(self.classes_)
-        approximate = comparison.method(rows, n_classes) == "approximate"
-        labels = to_host(rows.labels)
+        n_classes, seed, labels = len(self.classes_), self._comparison_seed, to_host(rows.labels)
+        exact = membership_method(self.membership, rows, n_classes) == "exact"
         for setting in settings:
             width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
             # Exact statistics depend on the rows alone, so every search over them may share them.
-            key = (width, comparison.seed) if approximate else width
+            key = width if exact else (width, seed)
             if key not in statistics:
-                statistics[key] = comparison.statistics(rows, n_classes, width)
+                how = (rows, n_classes, width, self.n_jobs)
+                statistics[key] = (
+                    exact_statistics(*how) if exact else sampled_statistics(*how, seed)
+                )
             found, rho = statistics[key], float(setting["rho"])
             bell = ("bell", key, rho)
             if bell not in statistics:
@@ -479,7 +461,10 @@ def pw_gbell_membership(
     width = resolve_kernel_width(kernel_width, rows.X, rows.multiplicity)
     # Exact memberships draw nothing, and leave a RandomState as it is.
     seed = 0 if membership == "exact" else draw_seed(random_state)
-    statistics = _Comparison(membership, n_jobs, seed).statistics(rows, n_classes, width)
+    if membership_method(membership, rows, n_classes) == "exact":
+        statistics = exact_statistics(rows, n_classes, width, n_jobs)
+    else:
+        statistics = sampled_statistics(rows, n_classes, width, n_jobs, seed)
     found = pw_gbell(statistics, rows.labels, float(rho))
     values, error = np.zeros(len(given.X)), np.zeros(len(given.X))
     values[given.present] = found.membership

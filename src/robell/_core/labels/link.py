@@ -33,7 +33,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from robell._core.array import beside, namespace, softmax_of_rows
-from robell._core.ridge.calibrate import SlopePrior, contrasts, log_odds, newton_step
+from robell._core.ridge.calibrate import SlopePrior, log_odds, newton_step
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -108,7 +108,7 @@ def fit_slope_to(scores: Array, likelihood: Array, weight: Array, n_steps: int =
     likelihood of what is known of row i, its label or labels, if its class were z.
     """
     # Sums over a few classes are sums of long vectors in this order, which is fast.
-    contrast = np.ascontiguousarray(contrasts(scores))
+    contrast = np.ascontiguousarray((scores[:, 1:] - scores[:, :1]).T)
     theta = np.concatenate([[PRIOR.log_slope], np.zeros(len(contrast))])
     # Where one row weighs more than 1e16 others the rounding of their sum is more than 1e-6.
     ridge = max(1e-6, 1e-12 * float(weight.sum()))

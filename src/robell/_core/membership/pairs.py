@@ -129,18 +129,6 @@ def share_out(
                     future.cancel()
 
 
-def _tiles(n_rows: int, n_columns: int, same: bool) -> Iterator[tuple[slice, slice, bool]]:
-    """Yield the tiles of a unit, and whether each lies on the diagonal.
-
-    ``same`` says that rows and columns are the same block: then those on and above the diagonal.
-    """
-    for rows, after in _strips(n_rows, n_columns, same, TILE):
-        if same:
-            yield rows, rows, True
-        for columns in blocks_of(after.start, after.stop, STRIP * TILE):
-            yield rows, columns, False
-
-
 def _strips(n_rows: int, n_columns: int, same: bool, step: int) -> Iterator[Unit]:
     """Yield the strips of a unit: some rows, and all columns that they are compared with.
 
@@ -182,13 +170,16 @@ def same_class_dissimilarity(
             if found is not None:
                 return found
         row_sums, column_sums = np.zeros(len(a.X)), np.zeros(len(b.X))
-        for r, c, diagonal in _tiles(len(a.X), len(b.X), rows == columns):
-            if stop.is_set():
-                break
-            tile, one = kernel_tile(a, b, r, c, diagonal)
-            row_sums[r] += one * column_weight[c].sum() - tile @ column_weight[c]
-            if not diagonal:
-                column_sums[c] += one * row_weight[r].sum() - row_weight[r] @ tile
+        for r, after in _strips(len(a.X), len(b.X), rows == columns, TILE):
+            tiles = blocks_of(after.start, after.stop, STRIP * TILE)
+            for c in [r, *tiles] if rows == columns else tiles:
+                if stop.is_set():
+                    break
+                diagonal = rows == columns and c == r
+                tile, one = kernel_tile(a, b, r, c, diagonal)
+                row_sums[r] += one * column_weight[c].sum() - tile @ column_weight[c]
+                if not diagonal:
+                    column_sums[c] += one * row_weight[r].sum() - row_weight[r] @ tile
         return row_sums, column_sums
 
     sums = np.zeros(len(X))
@@ -260,7 +251,15 @@ def neighbour_weights(
             row_weight, column_weight = (
                 (None, None) if ones else (weight[in_rows], weight[in_columns])
             )
-            for which, mask in _by_class(within, classes[in_rows], classes[in_columns]):
+            # Which of the two counts, all and own class, take which pairs. Labels are sorted, and
+            # no row of the strip stands after its columns.
+            row_class, column_class = classes[in_rows], classes[in_columns]
+            masks = [(slice(0, 1), within)]
+            if row_class[0] == column_class[-1]:  # one class only: both counts are the same
+                masks = [(slice(0, 2), within)]
+            elif row_class[-1] >= column_class[0]:
+                masks.append((slice(1, 2), within & (row_class[:, None] == column_class)))
+            for which, mask in masks:
                 of_rows[which, r] += weigh_rows(mask, column_weight)
                 if after.stop > after.start:  # columns that are no rows of the strip
                     beyond = mask[:, after.start - c.start :]
@@ -302,19 +301,6 @@ class Noted(NamedTuple):
     i: Labels
     j: Labels
     both: Mask  # whether j is told of i as well, or the pair is met again with j first
-
-
-def _by_class(within: Mask, of_rows: Labels, of_columns: Labels) -> list[tuple[slice, Mask]]:
-    """Return which of the two counts, all and own class, take which pairs of a tile.
-
-    Labels are sorted, and no row of the tile stands after its columns.
-    """
-    if of_rows[0] == of_columns[-1]:  # one class only: both counts are the same
-        return [(slice(0, 2), within)]
-    found = [(slice(0, 1), within)]
-    if of_rows[-1] >= of_columns[0]:
-        found.append((slice(1, 2), within & (of_rows[:, None] == of_columns)))
-    return found
 
 
 # -- passes over rows and references ---------------------------------------------------

@@ -89,48 +89,39 @@ def fit_calibration(scores: Any, T: Any, weight: Any) -> tuple[float, Array]:
     ``weight`` is the multiplicity of each row. All may be tensors: only sums leave the device.
     """
     targets = smoothed_targets(T, weight)[:, 1:].T
-    contrast = contrasts(scores)
-    theta = np.concatenate([[PRIOR.log_slope], np.zeros(T.shape[1] - 1)])
-    value, P = _loss(theta, contrast, targets, weight)
-    for _ in range(MAX_STEPS):
-        step, decrease = newton_step(
-            theta, contrast, P, targets, weight, PRIOR, 1e-12 * float(weight.sum())
-        )
-        if decrease <= LAST_DECREASE * value:
-            theta = theta - step
-            break
-        step *= min(1.0, 4.0 / max(np.abs(step[0]), 1e-300))  # a slope moves by e⁴ at the most
-        size = 1.0
-        while size > 1e-10:
-            candidate = theta - size * step
-            candidate_value, candidate_P = _loss(candidate, contrast, targets, weight)
-            if candidate_value <= value:
+    xp, contrast = namespace(scores), (scores[:, 1:] - scores[:, :1]).T
+    theta = candidate = np.concatenate([[PRIOR.log_slope], np.zeros(T.shape[1] - 1)])
+    ridge, least = 1e-12 * float(weight.sum()), np.inf
+    n_steps, size = 0, 1.0
+    while True:
+        Z = log_odds(candidate, contrast)
+        top = xp.clip(xp.amax(Z, axis=0), 0.0, None)
+        log_sum = top + xp.log(xp.exp(-top) + xp.exp(Z - top).sum(axis=0))  # log(1/p_1)
+        surprise = log_sum - xp.einsum("ki,ki->i", targets, Z)
+        prior = 0.5 * PRIOR.precision * (candidate[0] - PRIOR.log_slope) ** 2
+        value = float(weight @ surprise) + float(prior)
+        if value <= least:
+            theta, least = candidate, value
+            if n_steps == MAX_STEPS:
                 break
+            P = xp.exp(Z - log_sum)
+            step, decrease = newton_step(theta, contrast, P, targets, weight, PRIOR, ridge)
+            if decrease <= LAST_DECREASE * value:
+                theta = theta - step
+                break
+            step *= min(1.0, 4.0 / max(np.abs(step[0]), 1e-300))  # a slope moves by e⁴ at the most
+            n_steps, size = n_steps + 1, 1.0
+        else:
             size *= 0.5
-        else:  # no descent left except for rounding
-            break
-        theta, value, P = candidate, candidate_value, candidate_P
+            if size <= 1e-10:  # no descent left except for rounding
+                break
+        candidate = theta - size * step
     offsets = np.concatenate([[0.0], theta[1:]])
     return float(np.exp(theta[0])), offsets - offsets.mean()
 
 
-def _loss(theta: Array, contrast: Any, targets: Any, weight: Any) -> tuple[float, Any]:
-    """Return the loss, and P of the classes after the first, (K-1, A)."""
-    xp, Z = namespace(contrast), log_odds(theta, contrast)
-    top = xp.clip(xp.amax(Z, axis=0), 0.0, None)
-    log_sum = top + xp.log(xp.exp(-top) + xp.exp(Z - top).sum(axis=0))  # log(1/p_1)
-    surprise = log_sum - xp.einsum("ki,ki->i", targets, Z)
-    prior = 0.5 * PRIOR.precision * (theta[0] - PRIOR.log_slope) ** 2
-    return float(weight @ surprise) + float(prior), xp.exp(Z - log_sum)
-
-
 # -- one Newton for slope and offsets ---------------------------------------------------
 # theta = (log a, b_2 - b_1, ..., b_K - b_1); arrays are of the classes after the first, by rows.
-
-
-def contrasts(scores: Any) -> Any:
-    """Return s_k - s_1 of the classes after the first, (K-1, A)."""
-    return (scores[:, 1:] - scores[:, :1]).T
 
 
 def log_odds(theta: Array, contrast: Any) -> Any:

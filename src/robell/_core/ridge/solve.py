@@ -139,9 +139,13 @@ class SPDFactor:
     inverse_lower: Any  # F
     rcond: float  # of the system scaled to a unit diagonal; a lower bound
 
-    def solve(self, B: Any) -> Any:
-        """Return G⁻¹B."""
-        return self.inverse_lower.conj().T @ (self.inverse_lower @ B)
+    def solve(self, B: Any, rest: Callable[[Any], Any] | None = None) -> Any:
+        """Return G⁻¹B; of an ill-conditioned G refined by the ``rest`` a solution leaves of B."""
+        found = self.inverse_lower.conj().T @ (self.inverse_lower @ B)
+        if rest is not None and self.rcond < REFINE_BELOW:
+            for _ in range(REFINEMENTS):
+                found = found + self.solve(rest(found))
+        return found
 
     def leverage(self, M: Any) -> Any:
         """Return m_i G⁻¹ m_iᵀ for every row of M."""
@@ -183,14 +187,6 @@ def invert_lower(L: AnyArray) -> AnyArray:
     inverse[half:, half:] = invert_lower(L[half:, half:])
     inverse[half:, :half] = -inverse[half:, half:] @ (L[half:, :half] @ inverse[:half, :half])
     return inverse
-
-
-def refined(factor: SPDFactor, R: Any, rest: Callable[[Any], Any]) -> Any:
-    """Return G⁻¹R; where G is ill-conditioned, refined by the ``rest`` a solution leaves of R."""
-    found = factor.solve(R)
-    for _ in range(REFINEMENTS if factor.rcond < REFINE_BELOW else 0):
-        found = found + factor.solve(rest(found))
-    return found
 
 
 def require_finite(system: Any) -> None:
@@ -366,7 +362,7 @@ def _solve_primal(
         products[system.free :] -= penalty * beta[system.free :]
         return products
 
-    beta, loo = refined(factor, R, rest), None
+    beta, loo = factor.solve(R, rest), None
     if leave_out:
         loo, least = system.left_out_scores(factor, beta, w)
         if penalty == 0.0 and least < ALONE:
@@ -395,7 +391,7 @@ def _solve_dual(
         left = rows.T - rows.M @ (M_t @ alpha) - penalty * alpha
         return left if u is None else left - lift * u[:, None] * (u @ alpha)
 
-    alpha = refined(factor, rows.T, rest)
+    alpha = factor.solve(rows.T, rest)
     beta, loo = M_t @ alpha, None
     if leave_out:
         xp, F, n = namespace(alpha), factor.inverse_lower, len(system.T)
@@ -853,7 +849,7 @@ def solve_kernels(
     if factor is None:
         add_to_diagonal(K, -penalty)
         return _solve_spectral(student, K, right, root, penalty, leave_out)
-    alpha, loo = refined(factor, right, lambda alpha: right - K @ alpha), None
+    alpha, loo = factor.solve(right, lambda alpha: right - K @ alpha), None
     if leave_out:
         missed = alpha / factor.inverse_diagonal()[:, None]
         F = factor.inverse_lower * root.T

@@ -77,7 +77,6 @@ from robell._core.ridge.solve import (
     SPDFactor,
     columns_behind_constant,
     factor_spd,
-    refined,
     require_finite,
     spread_of_targets,
     stacked,
@@ -442,7 +441,7 @@ def solve_rows(
     """
     M, T = rows(False)
     if factor is not None:
-        beta = refined(factor, M.T @ T, lambda beta: M.T @ (T - M @ beta) - penalty * beta)
+        beta = factor.solve(M.T @ T, lambda beta: M.T @ (T - M @ beta) - penalty * beta)
         rcond, worst = _condition(S, factor.inverse_diagonal())
         if rcond >= SINGULAR_BELOW:
             return np.asarray(beta), "gram", replace(factor, rcond=rcond), worst
