@@ -324,6 +324,32 @@ class FamilyMember(BaseEstimator):
 
     # -- fit --------------------------------------------------------------------------
 
+    @bypassed_by_search
+    @bypassed_in_parts
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the output weights in closed form.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, best standardised (a ``StandardScaler`` before this step).
+        y : array-like of shape (n_samples,)
+            Class labels of any kind; of a regressor finite numbers, also of shape (n_samples,
+            n_targets).
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row: weight 2 is the row given twice, weight 0 its absence.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
+        prepared = self._prepare(X, y, sample_weight)
+        self._fit_features(prepared.rows, draw_seed(self.random_state))
+        return self._fit_weighted(prepared, self._fit_weights(prepared))
+
     @called_by_search
     @bypassed_in_parts
     def _prepare(self, X, y, sample_weight=None, privileged=None):
@@ -718,33 +744,6 @@ class BaseRVFLClassifier(FamilyClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    # -- fit --------------------------------------------------------------------------
-
-    @bypassed_by_search
-    @bypassed_in_parts
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the output weights in closed form.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, best standardised (a ``StandardScaler`` before this step).
-        y : array-like of shape (n_samples,)
-            Class labels of any kind.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Multiplicity of each row: weight 2 is the row given twice, weight 0 its absence.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
-        prepared = self._prepare(X, y, sample_weight)
-        self._fit_features(prepared.rows, draw_seed(self.random_state))
-        return self._fit_weighted(prepared, self._fit_weights(prepared))
-
     def _targets(self, outcome):
         return one_hot(outcome, len(self.classes_))
 
@@ -905,31 +904,6 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         self.bias_scale = bias_scale
         self.intervals = intervals
         self.random_state = random_state
-
-    @bypassed_by_search
-    @bypassed_in_parts
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the output weights in closed form.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, best standardised (a ``StandardScaler`` before this step).
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets, finite numbers.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Multiplicity of each row: weight 2 is the row given twice, weight 0 its absence.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self.__dict__.pop("_stream", None)  # what partial_fit remembers: fit starts anew
-        prepared = self._prepare(X, y, sample_weight)
-        self._fit_features(prepared.rows, draw_seed(self.random_state))
-        return self._fit_weighted(prepared, self._fit_weights(prepared))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -48,9 +48,7 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         apart; a fully complex one, ``"complex_tanh"``, ``"complex_sin"``, ``"complex_asinh"`` or
         ``"complex_sech"``; or a callable that maps a complex array to one of its shape.
     C : float or "loo", default=1.0
-        Weight of the errors; smaller values regularise more.
-        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error, found in closed form.
+        Weight of the errors, as in :class:`RVFLClassifier`.
     encoding : {"phase", "cartesian", "circular", "pair"}, default="phase"
         How a real table becomes complex. With u the feature scaled to [0, 1] on the training
         rows (and clipped there later): ``"phase"`` is exp(iπu), ``"circular"`` is

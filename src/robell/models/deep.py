@@ -204,11 +204,8 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
     activation : str or callable, default="sigmoid"
         Function of the hidden nodes, as in :class:`RVFLClassifier`.
     C : float or "loo", default=1.0
-        Weight of the errors; smaller values regularise more; ``np.inf`` is the least squares
-        solution of smallest norm.
-        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error, found in closed form; for each layer by itself, unless
-        ``combine="concat"``.
+        Weight of the errors, as in :class:`RVFLClassifier`; with ``"loo"``, every layer has its
+        own, unless ``combine="concat"``.
     combine : {"mean", "vote", "concat"}, default="mean"
         Mean of the layers' scores; majority of their predictions, the first class of equally
         many; or one ridge on all layers.

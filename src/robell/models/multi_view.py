@@ -40,11 +40,8 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
     activation : str or callable, default="sigmoid"
         Function of the hidden nodes, as in :class:`RVFLClassifier`.
     C : float or "loo", default=1.0
-        Weight of the errors; smaller values regularise more; ``np.inf`` is the least squares
-        solution of smallest norm.
-        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error, found in closed form; not with a ``graph``, which has seen
-        the label of the row left out.
+        Weight of the errors, as in :class:`RVFLClassifier`; ``"loo"`` not with a ``graph``, which
+        has seen the label of the row left out.
     views : list of selectors or None, default=None
         The columns of each view, as in ``ColumnTransformer``: a slice, places, a mask, names, or
         a function of X that returns one of these. Views may overlap; every column must be in one.

@@ -38,9 +38,7 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
     activation : str or callable, default="sigmoid"
         Function of the hidden nodes, as in :class:`RVFLClassifier`.
     C : float or "loo", default=1.0
-        Weight of the errors; smaller values regularise more.
-        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error, found in closed form.
+        Weight of the errors, as in :class:`RVFLClassifier`.
     n_rules : int, default=10
         Number of fuzzy rules; no more are made than there are distinct training rows.
     centers : {"kmeans", "fcm", "random"}, default="kmeans"

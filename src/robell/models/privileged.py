@@ -126,10 +126,8 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
     activation : str or callable, default="sigmoid"
         Function of the hidden nodes of both layers, as in :class:`RVFLClassifier`.
     C : float or "loo", default=1.0
-        Weight of the errors; smaller values regularise more; ``np.inf`` is the least squares
-        solution of smallest norm.
-        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error of the model that predicts, without privileged columns.
+        Weight of the errors, as in :class:`RVFLClassifier`; ``"loo"`` by the leave-one-out errors
+        of the model that predicts, without privileged columns.
     privileged_penalty : float or "loo", default=1000.0
         Penalty of the privileged layer, the paper's gamma. The larger, the less it explains: for
         large values the model is :class:`RVFLClassifier`, for small ones little is left to learn.

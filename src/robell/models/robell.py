@@ -135,9 +135,7 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     activation : str or callable, default="sigmoid"
         Function of the hidden nodes, as in :class:`RVFLClassifier`.
     C : float or "loo", default=1.0
-        Weight of the errors, the paper's γ; smaller values regularise more.
-        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error, found in closed form.
+        Weight of the errors, the paper's γ, as in :class:`RVFLClassifier`.
     kernel_width : float or "scale", default=1.0
         Width ξ of the kernel exp(-d²/ξ²). ``"scale"`` is sqrt(n_features * X.var()), which is
         sqrt(n_features) on standardised data.

@@ -146,9 +146,7 @@ class ELMClassifier(StreamingMixin, BaseRVFLClassifier):
     activation : str or callable, default="sigmoid"
         Function of the hidden nodes, as in :class:`RVFLClassifier`.
     C : float or "loo", default=1.0
-        Weight of the errors; smaller values regularise more.
-        ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
-        squared leave-one-out error, found in closed form.
+        Weight of the errors, as in :class:`RVFLClassifier`.
     output_bias : bool, default=False
         Whether a constant enters the output layer.
     bias_scale : float, default=0.1
