@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robell.comparison.jobs import Rows
-from robell.comparison.study import gather
+from robell.comparison.study import gather, sampled
 from robell.datasets import info
 from robell.studies.label_noise.sets import (
     CHOOSING,
@@ -16,7 +16,6 @@ from robell.studies.label_noise.sets import (
     REPORTING_CLASSES,
     SETS,
     TUNED_SETS,
-    capped,
     origin_of,
     rows_in_common,
     study_tables,
@@ -86,14 +85,14 @@ def test_large_tables_are_sampled_always_alike_and_keep_their_shares():
     random = np.random.default_rng(0)
     y = (random.random(6000) < 0.1).astype(int)
     rows = Rows("large", random.normal(size=(6000, 2)), y, 1, "d", {"note": "", "n_rows": 6000})
-    small = capped(rows)
+    small = sampled(rows, MOST_ROWS)
     assert len(small.y) == MOST_ROWS
     assert small.y.mean() == pytest.approx(y.mean(), abs=1e-3)
-    assert small.digest == capped(rows).digest != "d"
+    assert small.digest == sampled(rows, MOST_ROWS).digest != "d"
     assert rows_in_common(small.X, rows.X) == 1.0
     assert small.about["class_counts"] == np.bincount(small.y).tolist()
     assert "2,000 of its 6,000 rows" in small.about["note"]
-    assert capped(small) is small
+    assert sampled(small, MOST_ROWS) is small
 
 
 def test_the_reporting_tables_are_there():

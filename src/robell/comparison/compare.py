@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from robell._tools.files import parse_bytes
-from robell._tools.optional import require
 from robell._tools.text import counted
 from robell.comparison.compare_page import (
     TITLE,
@@ -123,7 +122,6 @@ def compare(
     >>> clean.labels, clean.means("accuracy").round(1).tolist()
     (('RVFL', 'GaussianNB'), [1.0, 1.0])
     """
-    require("matplotlib", extra="bench")  # now, rather than when everything else is done
     check_study_folder(out)
     levels = _levels(noise)
     repeats = _repeats(protocol, repeats)

@@ -58,13 +58,6 @@ METRICS = {
     "roc_auc": "ROC AUC",
     "average_precision": "Average precision",
 }
-# The same for tables of many columns.
-SHORT_METRICS = METRICS | {
-    "accuracy": "Acc.",
-    "balanced_accuracy": "Bal. acc.",
-    "roc_auc": "AUC",
-    "average_precision": "AP",
-}
 # Scores that differ less are the same: means of equal numbers in another order.
 DECIMALS = 9
 CLEAN = "clean"
@@ -148,6 +141,22 @@ class ScoreCell:
         )
 
 
+def means_over_splits(found, n_numbers, models=(), sets=()):
+    """Average ``found[set][seed][model]``, lists of numbers, over the splits that all models have.
+
+    Returns the models and the sets with the number of such splits, both in the orders given, and
+    an array of sets by models by numbers. Sets without such a split are left out.
+    """
+    models = ordered({m for seeds in found.values() for row in seeds.values() for m in row}, models)
+    n_seeds, means = {}, []
+    for name in ordered(found, sets):
+        rows = [found[name][s] for s in sorted(found[name]) if len(found[name][s]) == len(models)]
+        if rows:
+            n_seeds[name] = len(rows)
+            means.append(np.mean([[row[model] for model in models] for row in rows], axis=0))
+    return models, n_seeds, np.array(means).reshape(len(means), len(models), n_numbers)
+
+
 class ScoreResults(Results):
     """Records of six scores each, by set, noise, split and model; failed jobs score as chance.
 
@@ -182,36 +191,23 @@ class ScoreResults(Results):
 
     def cell(self, kind, level):
         """Return the scores under one noise."""
-        found, here = {}, set()
+        found = {}
         for record in self.records:
             job = record["job"]
             if (job["kind"], job["level"]) == (kind, level):
-                here.add(job["model"])
-                rows = found.setdefault(job["dataset"], {}).setdefault(job["seed"], {})
-                rows[job["model"]] = self.scores_of(record)
-        models = ordered(here, self.labels)
-        kept, left_out, means = [], [], {metric: [] for metric in METRICS}
-        for name in ordered(set(found), self._sets):
-            seeds = [s for s in sorted(found[name]) if len(found[name][s]) == len(models)]
-            if not seeds:
-                left_out.append(name)
-                continue
-            kept.append((name, len(seeds)))
-            for metric, rows in means.items():
-                scores = [[found[name][seed][m][metric] for m in models] for seed in seeds]
-                rows.append(np.mean(scores, axis=0))
+                scores = self.scores_of(record)
+                row = found.setdefault(job["dataset"], {}).setdefault(job["seed"], {})
+                row[job["model"]] = [scores[metric] for metric in METRICS]
+        models, n_seeds, means = means_over_splits(found, len(METRICS), self.labels, self._sets)
         return ScoreCell(
             kind=kind,
             level=level,
             models=models,
             labels=tuple(self.labels[model] for model in models),
-            datasets=tuple(name for name, _ in kept),
-            n_seeds=tuple(n for _, n in kept),
-            left_out=tuple(left_out),
-            values={
-                metric: np.array(rows).reshape(len(kept), len(models))
-                for metric, rows in means.items()
-            },
+            datasets=tuple(n_seeds),
+            n_seeds=tuple(n_seeds.values()),
+            left_out=ordered(set(found) - set(n_seeds), self._sets),
+            values={metric: means[:, :, k].copy() for k, metric in enumerate(METRICS)},
         )
 
     def complete_cells(self):

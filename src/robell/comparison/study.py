@@ -8,19 +8,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from sklearn.model_selection import train_test_split
 
 from robell._tools.files import write_atomically
+from robell._tools.optional import require
 from robell.comparison.execute import Summary, execute
 from robell.comparison.jobs import Rows
 from robell.comparison.scores import Results
 from robell.comparison.store import Store, StudyError
 from robell.comparison.study_page import write_report
 from robell.datasets import DatasetUnavailable, info, load
-from robell.datasets._dataset import minority_size
+from robell.datasets._dataset import content_digest, minority_size
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Study:
     subtitle: Callable  # results -> a line below the title
     headline: Callable  # results -> a few lines for a terminal
     files: Callable = lambda results: {}  # results -> {name: text} of more files beside the page
+    extra: str = "bench"  # of this package, which installs what the page needs
     longest_first: bool = True  # whether long jobs start first, or all in the order planned
 
 
@@ -85,6 +88,24 @@ def gather(names, data_dir=None, download=True):
     return tables, unavailable
 
 
+def sampled(rows, most):
+    """Return a table, or a stratified sample of it (always the same) where it is larger."""
+    if len(rows.y) <= most:
+        return rows
+    places = np.arange(len(rows.y))
+    chosen = np.sort(train_test_split(places, train_size=most, stratify=rows.y, random_state=0)[0])
+    X, y = rows.X[chosen], rows.y[chosen]
+    counts = np.bincount(y)
+    note = f"{rows.about.get('note', '')} {most:,} of its {len(rows.y):,} rows, stratified."
+    about = {
+        "note": note.strip(),
+        "n_rows": most,
+        "n_minority": int(counts.min()),
+        "class_counts": counts.tolist(),
+    }
+    return replace(rows, X=X, y=y, digest=content_digest(X, y), about=rows.about | about)
+
+
 def _another_table(found, known):
     """Say why a user's file of a set's name cannot be that set; "" where it can."""
     size = (*found.X.shape, minority_size(found.y))
@@ -102,6 +123,7 @@ def carry_out(study, tables, unavailable, settings, out, *, command="", notes=No
 
     ``settings`` go to the study's plan, ``notes`` into run.json, and ``how`` to :func:`execute`.
     """
+    require("matplotlib", study.extra)  # now, rather than when everything else is done
     if not tables:
         reasons = "; ".join(dict.fromkeys(unavailable.values()))
         raise StudyError(f"none of the sets asked for is here: {reasons}")

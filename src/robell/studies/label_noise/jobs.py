@@ -12,13 +12,8 @@ from threadpoolctl import threadpool_limits
 from robell.comparison.fit_and_score import fit_and_predict, six_metrics, watched
 from robell.comparison.jobs import seed_of
 from robell.comparison.scores import CLEAN
-from robell.labels.flips import (
-    flip_from_class,
-    flip_in_group,
-    flip_near_boundary,
-    flip_uniformly,
-)
 from robell.metrics import expected_calibration_error
+from robell.noise import flip_from_class, flip_in_group, flip_near_boundary, flip_uniformly
 from robell.studies.label_noise.models import DETECTORS, build, require_packages
 
 LEAST = 1e-15  # of a probability, in the log loss

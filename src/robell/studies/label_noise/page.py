@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robell.comparison.peers import OURS, TIME_REFERENCE
-from robell.comparison.scores import CLEAN, DECIMALS, METRICS, noise_name
+from robell.comparison.scores import CLEAN, DECIMALS, METRICS, means_over_splits, noise_name
 from robell.comparison.study_page import (
     cell_table,
     counted,
@@ -248,21 +248,24 @@ def judge_label(judge):
 
 def detections(results):
     """Return a Detection of every noise, over the tables and splits that all judges have."""
-    found = {}
+    found, shares = {}, {}
     for record in [*results.done, *results.detections]:
         job, outcome = record["job"], record.get("outcome", {})
         if has_several(record):
             continue
         place = (job["kind"], job["level"])
-        row = found.setdefault(place, {}).setdefault((job["dataset"], job["seed"]), {})
         for score, values in _judgements(outcome).items():
-            row[job["model"], score] = (values["average_precision"], values["missed"])
-            row["share"] = outcome["n_flipped"] / outcome["n_train"]
+            split = (job["dataset"], job["seed"])
+            row = found.setdefault(place, {}).setdefault(split[0], {}).setdefault(split[1], {})
+            row[job["model"], score] = [values["average_precision"], values["missed"]]
+            share = outcome["n_flipped"] / outcome["n_train"]
+            shares.setdefault(place, {})[split] = share
+    order = [(model, score) for model in EVERY_MODEL for score in ("", *sorted(SCORE_LABELS))]
     answer = []
     for place in sorted(found, key=lambda p: [*results.cells, p].index(p)):
-        rows = {where: row for where, row in found[place].items() if row}
-        if rows:
-            answer.append(_detection(place, rows))
+        judges, _, means = means_over_splits(found[place], 2, order)
+        share = float(np.mean([*shares[place].values()]))
+        answer.append(Detection(*place, judges, means[:, :, 0], means[:, :, 1], share))
     return answer
 
 
@@ -273,22 +276,6 @@ def _judgements(outcome):
         judged = {"": outcome["suspects"]}
     judged = {"" if score == "area_under_margin" else score: v for score, v in judged.items()}
     return {score: v for score, v in judged.items() if v.get("average_precision") is not None}
-
-
-def _detection(place, rows):
-    order = list(EVERY_MODEL)
-    judges = sorted(
-        {judge for row in rows.values() for judge in row if judge != "share"},
-        key=lambda judge: (order.index(judge[0]), judge[1]),
-    )
-    by_table = {}
-    for (dataset, _), row in rows.items():
-        if len(row) == len(judges) + 1:
-            by_table.setdefault(dataset, []).append([row[judge] for judge in judges])
-    means = [np.mean(by_table[name], axis=0) for name in sorted(by_table)]
-    means = np.array(means).reshape(len(by_table), len(judges), 2)
-    share = float(np.mean([row["share"] for row in rows.values()]))
-    return Detection(*place, tuple(judges), means[:, :, 0], means[:, :, 1], share)
 
 
 def detection_tables(found):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from robell.comparison import scores
 from robell.comparison.peers import OF_SEVERAL, USUAL, revision_of
 from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED
@@ -109,19 +107,13 @@ class NoiseResults(scores.ScoreResults):
             if given:
                 cell = found.setdefault((job["kind"], job["level"]), {})
                 rows = cell.setdefault(job["dataset"], {}).setdefault(job["seed"], {})
-                rows[job["model"]] = given[score]
+                rows[job["model"]] = [given[score]]
         answer = {}
         for place in self.cells:
-            tables = found.get(place, {})
-            here = {m for seeds in tables.values() for row in seeds.values() for m in row}
-            models = [m for m in EVERY_MODEL if m in here]
-            means = []
-            for seeds in tables.values():
-                whole = [row for row in seeds.values() if len(row) == len(models)]
-                if whole:
-                    means.append(np.mean([[row[m] for m in models] for row in whole], axis=0))
-            if means:
-                answer[place] = (models, np.array(means))
+            if tables := found.get(place):
+                models, _, means = scores.means_over_splits(tables, 1, EVERY_MODEL, tables)
+                if len(means):
+                    answer[place] = (models, means[:, :, 0].copy())
         return answer
 
 

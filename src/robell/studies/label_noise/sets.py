@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from dataclasses import replace
 from importlib import resources
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
-from robell.comparison.study import gather
-from robell.datasets._dataset import content_digest
+from robell.comparison.study import gather, sampled
 
 _NAMES = tomllib.loads(
     (resources.files("robell.studies.label_noise") / "sets.toml").read_text(encoding="utf-8")
@@ -49,28 +46,7 @@ def origin_of(name):
 def study_tables(names, data_dir=None, download=True):
     """Return the tables that can be had, of 2,000 rows at most, and why others cannot."""
     tables, unavailable = gather(names, data_dir, download)
-    return {name: capped(rows) for name, rows in tables.items()}, unavailable
-
-
-def capped(rows, most=MOST_ROWS):
-    """Return a table, or a stratified sample of it (always the same) where it is larger."""
-    if len(rows.y) <= most:
-        return rows
-    chosen, _ = train_test_split(
-        np.arange(len(rows.y)), train_size=most, stratify=rows.y, random_state=0
-    )
-    chosen.sort()
-    X, y = rows.X[chosen], rows.y[chosen]
-    counts = np.bincount(y)
-    note = f"{rows.about.get('note', '')} {most:,} of its {len(rows.y):,} rows, stratified."
-    about = {
-        "note": note.strip(),
-        "n_rows": most,
-        "n_minority": int(counts.min()),
-        "class_counts": counts.tolist(),
-    }
-    digest = content_digest(X, y)
-    return replace(rows, X=X, y=y, digest=digest, about=rows.about | about)
+    return {name: sampled(rows, MOST_ROWS) for name, rows in tables.items()}, unavailable
 
 
 def rows_in_common(X, other):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from robell._tools.optional import require
-from robell.comparison.peers import EXTRA, REVISIONS
+from robell.comparison.peers import EXTRA, REVISIONS, require
 from robell.comparison.store import StudyError
 from robell.comparison.study import Study, carry_out
 from robell.datasets import keel_names, standard_names
@@ -25,6 +24,7 @@ STUDY = Study(
     subtitle=subtitle,
     headline=headline,
     files=more_files,
+    extra=EXTRA,
     longest_first=False,  # the models of a cell side by side, for the sake of their times
 )
 
@@ -93,7 +93,6 @@ def measure_robustness(
     parts = [part for part in PARTS.values() if peers in (part.peers, "all")]
     asked = _asked_for(models, {m for part in parts for m in part.models}, "model", peers)
     _asked_for(kinds, {kind for part in parts for kind in part.kinds}, "kind of noise", peers)
-    require("matplotlib", EXTRA)  # now, rather than when everything else is done
     require_packages(asked)
     tables, unavailable = study_tables(names, data_dir, download)
     if set(unavailable) & {*keel_names(), *standard_names()}:

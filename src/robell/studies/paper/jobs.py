@@ -7,11 +7,11 @@ import time
 import numpy as np
 from sklearn.metrics import confusion_matrix, make_scorer
 
+from robell import RVFLGridSearchCV, paper_grid
 from robell.comparison.family import study_grid, study_pipeline
 from robell.comparison.jobs import N_FOLDS, folds, paper_split, repeated_split, seed_of
-from robell.labels.flips import flip_labels
 from robell.metrics import g_mean_score
-from robell.search import RVFLGridSearchCV, paper_grid
+from robell.noise import flip_labels
 from robell.studies.paper.printed import s4_parameters
 
 SCORERS = {

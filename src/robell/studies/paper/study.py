@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from robell._tools.optional import require
 from robell.comparison.study import Study, carry_out, gather
 from robell.studies.paper.jobs import run_job
 from robell.studies.paper.page import all_sections, headline, subtitle
@@ -78,7 +77,6 @@ def reproduce(
     >>> found.summary.done
     1
     """
-    require("matplotlib", extra="bench")  # now, rather than when everything else is done
     settings = {"part": part, "models": models, "protocols": protocols}
     return carry_out(
         STUDY,
