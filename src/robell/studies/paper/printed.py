@@ -359,9 +359,7 @@ class Surface:
     @property
     def by_rho(self):
         """Accuracy by rho at the chosen kernel width: (seeds, rhos), Figure S.3 (b)."""
-        return np.array(
-            [a[width] for a, (width, _) in zip(self.accuracy, self.chosen, strict=True)]
-        )
+        return np.array([a[i] for a, (i, _) in zip(self.accuracy, self.chosen, strict=True)])
 
     @property
     def untellable(self):
