@@ -31,7 +31,21 @@ PLAIN = {"int": "int", "float": "float", "str": "str", "bool": "bool", "None": "
 PLAIN |= {"array-like": "ArrayLike", "path-like": "str | PathLike[str]", "array": "NDArray[Any]"}
 PLAIN |= {"callable": "Callable[..., Any]", "ndarray": "NDArray[Any]", "dict": "dict[Any, Any]"}
 PLAIN |= {"Path": "Path", "RandomState instance": "np.random.RandomState", "object": "Any"}
-KNOWN = {"Any", "Self", "ArrayLike", "NDArray", "np", "float64", "object_", "intp", "None", "int"}
+KNOWN = {
+    "PathLike",
+    "random",
+    "RandomState",
+    "Any",
+    "Self",
+    "ArrayLike",
+    "NDArray",
+    "np",
+    "float64",
+    "object_",
+    "intp",
+    "None",
+    "int",
+}
 KNOWN |= {"float", "str", "bool", "dict", "list", "tuple", "Path", "Callable", "Iterable"}
 KNOWN |= {"random", "RandomState"}
 METHODS = {"__init__", "__len__", "__repr__", "__iter__"}

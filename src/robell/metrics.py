@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import recall_score
 from sklearn.utils import check_random_state
 
@@ -27,7 +29,13 @@ __all__ = [
 LARGEST_CONDITION = 1e6  # of a noise matrix: beyond, rounding decides what it undoes
 
 
-def sensitivity_score(y_true, y_pred, *, pos_label=1, sample_weight=None):
+def sensitivity_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    pos_label: Any = 1,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Share of the positive rows that are predicted positive (recall of the positive class).
 
     Parameters
@@ -57,7 +65,13 @@ def sensitivity_score(y_true, y_pred, *, pos_label=1, sample_weight=None):
     return float(score)
 
 
-def specificity_score(y_true, y_pred, *, pos_label=1, sample_weight=None):
+def specificity_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    pos_label: Any = 1,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Share of the negative rows that are predicted negative.
 
     Parameters
@@ -85,7 +99,9 @@ def specificity_score(y_true, y_pred, *, pos_label=1, sample_weight=None):
     return sensitivity_score(negative, predicted, pos_label=True, sample_weight=sample_weight)
 
 
-def g_mean_score(y_true, y_pred, *, sample_weight=None):
+def g_mean_score(
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
     """Geometric mean of the recalls of all classes; for two, of sensitivity and specificity.
 
     Parameters
@@ -128,7 +144,14 @@ def g_mean_score(y_true, y_pred, *, sample_weight=None):
     return float(np.prod(recalls) ** (1.0 / len(recalls)))
 
 
-def expected_calibration_error(y_true, y_proba, *, labels=None, n_bins=10, sample_weight=None):
+def expected_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    n_bins: int = 10,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Mean distance of probabilities from the frequencies they stand for.
 
     Rows are sorted into bins of equal width by probability; of each bin the mean probability is
@@ -243,17 +266,17 @@ class CorrectedScores:
 
 
 def corrected_scores(
-    y_given,
-    y_pred,
-    noise_matrix,
+    y_given: ArrayLike,
+    y_pred: ArrayLike,
+    noise_matrix: ArrayLike,
     *,
-    y_score=None,
-    labels=None,
-    n_reviewed=None,
-    coverage=0.95,
-    n_draws=2000,
-    random_state=0,
-):
+    y_score: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    n_reviewed: int | ArrayLike | None = None,
+    coverage: float = 0.95,
+    n_draws: int = 2000,
+    random_state: int | np.random.RandomState | None = 0,
+) -> CorrectedScores:
     """Scores of a model by the true classes, when some labels of the test rows are wrong.
 
     Wrong labels in the test rows make every model look worse than it is, and the better the model,

@@ -27,10 +27,10 @@ ORIGINS = {
         "dermatology", "echocardiogram", "ecoli", "fertility", "flare", "german", "glass",
         "haberman", "hayes-roth", "heart", "housevotes", "ionosphere", "iris", "kddcup", "kr-vs-k",
         "led7digit", "letter", "magic", "mammographic", "marketing", "molec_biol", "monk",
-        "movement_libras", "mushroom", "new-thyroid", "oocytes", "optdigits", "page-blocks", "penbased", "phoneme",
-        "pima", "poker", "ring", "saheart", "satimage", "segment", "shuttle", "sonar", "spambase",
-        "splice", "tae", "texture", "tic-tac-toe", "titanic", "twonorm", "vehicle", "vowel", "wdbc",
-        "wine", "winequality", "wisconsin", "yeast",
+        "movement_libras", "mushroom", "new-thyroid", "oocytes", "optdigits", "page-blocks",
+        "penbased", "phoneme", "pima", "poker", "ring", "saheart", "satimage", "segment", "shuttle",
+        "sonar", "spambase", "splice", "tae", "texture", "tic-tac-toe", "titanic", "twonorm",
+        "vehicle", "vowel", "wdbc", "wine", "winequality", "wisconsin", "yeast",
     )
 } | {
     "australian": "credit approval", "checkerboard": "credit approval", "crx": "credit approval",

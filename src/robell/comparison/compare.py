@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from os import PathLike
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +22,7 @@ from robell.comparison.compare_page import (
 )
 from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs, run_own_job, split_of
 from robell.comparison.store import StudyError, check_study_folder
-from robell.comparison.study import Study, carry_out
+from robell.comparison.study import Outcome, Study, carry_out
 from robell.comparison.user_models import read_models
 from robell.comparison.user_tables import read_all
 
@@ -41,23 +44,23 @@ STUDY = Study(
 
 
 def compare(
-    data,
-    models=None,
+    data: Any,
+    models: Any = None,
     *,
-    target=None,
-    drop=(),
-    protocol="repeated",
-    noise=(0,),
-    repeats=10,
-    n_jobs=1,
-    time_limit=None,
-    encoding="utf-8",
-    delimiter=None,
-    memory_limit=None,
-    out="robell-compare",
-    progress=True,
-    command="",
-):
+    target: str | None = None,
+    drop: str | Iterable[str] = (),
+    protocol: str = "repeated",
+    noise: int | Iterable[int] = (0,),
+    repeats: int = 10,
+    n_jobs: int = 1,
+    time_limit: float | None = None,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    memory_limit: int | str | None = None,
+    out: str | PathLike[str] = "robell-compare",
+    progress: bool = True,
+    command: str = "",
+) -> Outcome:
     """Compare models on tables, or go on with a comparison that was stopped, and write its report.
 
     Every model is fitted and scored on the same splits of every table. Tables are read as

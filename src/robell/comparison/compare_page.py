@@ -208,7 +208,7 @@ def tests(results, cells):
     """Friedman and Nemenyi, then the first model against each other."""
     own = results.reference
     found = significance_table(cells, own, results.labels.get(own, ""))
-    blocks = [TableBlock(found)] if found.rows else []
+    blocks: list = [TableBlock(found)] if found.rows else []
     for cell in cells:
         if len(cell.models) < 2 or len(cell.datasets) < 2:
             continue
@@ -221,7 +221,7 @@ def tests(results, cells):
 
 def data(results, run):
     """Say what every table holds, and what was left out of it."""
-    rows = []
+    rows: list[tuple] = []
     for name in results.datasets:
         about = results.data[name]
         counts = dict(zip(about["classes"], about["class_counts"], strict=True))

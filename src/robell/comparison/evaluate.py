@@ -81,7 +81,8 @@ def run_own_job(job, rows, device="cpu", *, specs):
     def fit(answer):
         spec = specs[job.model]
         classes = rows.labels if spec.known is None else np.arange(len(rows.labels))
-        model = _tuned(*make(spec, job.protocol, seeds["model"], noisy), noisy, seeds["folds"])
+        estimator, grid = make(spec, job.protocol, seeds["model"], noisy)
+        model = _tuned(estimator, grid, noisy, seeds["folds"])
         predicted, scores = fit_and_predict(
             model, rows.X[train], classes[noisy], rows.X[test], classes, answer["seconds"]
         )

@@ -102,7 +102,9 @@ def _require_device(device):
 
 def _answers(run, jobs, workers, tables, device, time_limit):
     """Yield (job, answer) in the order jobs finish."""
-    queue, tries, idle, busy = deque(jobs), {}, list(workers), {}
+    queue, idle = deque(jobs), list(workers)
+    tries: dict = {}
+    busy: dict = {}
     while queue or busy:
         while idle and queue:
             worker, job = idle.pop(), queue.popleft()

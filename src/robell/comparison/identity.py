@@ -29,7 +29,7 @@ PACKAGE_FOLDERS = {"site-packages", "dist-packages"}
 
 def identity_of(model):
     """Return a short text that changes when a model's parameters or the code it runs change."""
-    modules = set()
+    modules: set[str] = set()
     described = _Description(modules).of(model)
     return _digest(repr([described, _sources(modules)]).encode())[:12]
 
@@ -191,10 +191,10 @@ def _origin(name):
 
 def _file_found(name):
     """Return the file of a module that was not imported yet, without importing it."""
-    spec, folders, parts = None, None, name.split(".")
+    origin, folders, parts = None, None, name.split(".")
     for k in range(len(parts)):
         spec = PathFinder.find_spec(".".join(parts[: k + 1]), folders)
-        folders = None if spec is None else spec.submodule_search_locations
-        if spec is None or (folders is None and k + 1 < len(parts)):
+        if spec is None or (spec.submodule_search_locations is None and k + 1 < len(parts)):
             return None
-    return spec.origin
+        origin, folders = spec.origin, spec.submodule_search_locations
+    return origin

@@ -185,7 +185,9 @@ def robust_focal(seed, y):
     )
 
 
-MAKERS = {f.__name__: f for f in (smote_logistic, clean_learning, robust_focal)}
+MAKERS: dict[str, Callable] = {
+    f.__name__: f for f in (smote_logistic, clean_learning, robust_focal)
+}
 
 
 def _model(make, label, short=None, options=None, scaled=False, seed="random_state", **more):
@@ -194,9 +196,7 @@ def _model(make, label, short=None, options=None, scaled=False, seed="random_sta
     if ":" in make:
         extra = more.get("extra", EXTRA)
         options |= {"cls": make, "extra": extra, "scaled": scaled, "seed_name": seed}
-        function = estimator
-    else:
-        function = MAKERS[make]
+    function: Callable = estimator if ":" in make else MAKERS[make]
     return Model(label, short or label, partial(function, **options), **more)
 
 

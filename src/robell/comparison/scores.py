@@ -32,7 +32,7 @@ class Results:
 
     def versions(self):
         """Return the versions that made the records as text; several of one package are joined."""
-        found = {}
+        found: dict = {}
         for record in self.records:
             packages = record.get("versions", {}) | record.get("packages", {})
             for name, version in packages.items():
@@ -191,7 +191,7 @@ class ScoreResults(Results):
 
     def cell(self, kind, level):
         """Return the scores under one noise."""
-        found = {}
+        found: dict = {}
         for record in self.records:
             job = record["job"]
             if (job["kind"], job["level"]) == (kind, level):
@@ -219,7 +219,7 @@ class ScoreResults(Results):
 
         Models that have finished none are left out.
         """
-        times = {}
+        times: dict = {}
         for record in self.done:
             job = record["job"]
             place = (job["dataset"], job["kind"], job["level"], job["seed"])
@@ -231,7 +231,7 @@ class ScoreResults(Results):
 
     def warnings(self):
         """Return how many jobs gave which warning, by model and text."""
-        counts = {}
+        counts: dict = {}
         for record in self.records:
             for text in record.get("outcome", {}).get("warnings", ()):
                 place = (record["job"]["model"], text)

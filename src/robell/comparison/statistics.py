@@ -88,14 +88,10 @@ def friedman(scores, alpha=0.05, decimals=None):
     spread = 12 * float(((ranks.sum(axis=0) - n * (k + 1) / 2) ** 2).sum())
     largest = n * n * k * (k * k - 1)
     largest_tied = largest - n * _tie_term(ranks)
-    return Friedman(
-        n,
-        k,
-        ranks.mean(axis=0),
-        *_friedman_statistics(spread, largest, n, k),
-        *_friedman_statistics(spread, largest_tied, n, k),
-        f_critical=float(stats.f.isf(alpha, k - 1, (n - 1) * (k - 1))),
-    )
+    plain = _friedman_statistics(spread, largest, n, k)
+    tied = _friedman_statistics(spread, largest_tied, n, k)
+    critical = float(stats.f.isf(alpha, k - 1, (n - 1) * (k - 1)))
+    return Friedman(*(n, k, ranks.mean(axis=0), *plain, *tied, critical))
 
 
 def _tie_term(ranks):

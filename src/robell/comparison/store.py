@@ -54,7 +54,7 @@ class Store:
         self.study = study
         self.path = self.folder / "records.jsonl"
         self.records = {}
-        self._file = None
+        self._file = -1  # no file is open
         check_study_folder(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -79,9 +79,9 @@ class Store:
 
     def close(self):
         """Let go of the file, and of the lock with it."""
-        if self._file is not None:
+        if self._file >= 0:
             os.close(self._file)
-            self._file = None
+            self._file = -1
 
     def is_done(self, key):
         """Return whether a job has finished; one that failed is tried again."""

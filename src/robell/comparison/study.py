@@ -54,7 +54,7 @@ class Outcome:
     unavailable: dict  # sets that could not be had, and why
 
     @property
-    def headline(self):
+    def headline(self) -> str:
         """The main result in a few lines of text, for a terminal."""
         return self.study.headline(self.results)
 

@@ -120,12 +120,12 @@ def significance_table(cells, own, label):
         for metric, name in METRICS.items():
             test = friedman(cell.values[metric], decimals=DECIMALS)
             pairs = cell.nemenyi(metric)
-            differing = (None, None)
+            differing: list = [None, None]
             if own in cell.models:
-                differing = (
+                differing = [
                     "; ".join(cell.labels[place] for place in places) or "none"
                     for places in pairs.differing(cell.models.index(own))
-                )
+                ]
             statistics = (test.chi2_ties, test.f_ties, test.f_ties_p, pairs.critical_difference)
             rows.append((cell.name, name, test.n_datasets, test.n_models, *statistics, *differing))
     return WORDS.table("tests", rows, label=label)

@@ -58,10 +58,9 @@ def read_models(models, protocol):
     if isinstance(models, str) or hasattr(models, "fit"):
         models = [models]
     if isinstance(models, dict):
-        named = [(str(name), model) for name, model in models.items()]
+        found = [_spec(str(name), model, protocol) for name, model in models.items()]
     else:
-        named = [(None, model) for model in models]
-    found = [_spec(name, value, protocol) for name, value in named]
+        found = [_spec(None, model, protocol) for model in models]
     if not found:
         raise StudyError("there is no model to compare")
     found = list(dict.fromkeys(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,9 @@ SUFFIXES = (".csv.gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
 class OwnRows(Rows):
     """A table as jobs see it: ``y`` are places among ``labels``; of two, the smaller class is 1."""
 
-    labels: np.ndarray = None  # as the user's models see them
+    labels: np.ndarray = field(
+        default_factory=lambda: np.array([])
+    )  # as the user's models see them
 
 
 def read_all(data, target=None, drop=(), memory_limit=None, **text):
@@ -42,11 +44,13 @@ def read_all(data, target=None, drop=(), memory_limit=None, **text):
     drop = {drop: None} if isinstance(drop, str) else dict.fromkeys(drop)
     if target in drop:
         raise FileError(f"{said(target)} is the target: it cannot be left out")
-    tables, unavailable, columns = {}, {}, set()
+    columns: set[str] = set()
+    tables, unavailable = {}, {}
     for name, source in _named(data).items():
         try:
             if _is_pair(source):
-                tables[name] = _from_pair(name, *source, drop, columns)
+                X, y = source
+                tables[name] = _from_pair(name, X, y, drop, columns)
             else:
                 tables[name] = _from_table(name, source, target, drop, columns, text, budget)
             budget.limit -= tables[name].X.nbytes
@@ -69,7 +73,8 @@ def _named(data):
         return {str(name): source for name, source in data.items()}
     if _is_pair(data) or isinstance(data, str | os.PathLike) or hasattr(data, "shape"):
         data = [data]
-    paths, others = [], {}
+    paths: list[Path] = []
+    others: dict = {}
     for source in data:
         if isinstance(source, str | os.PathLike):
             paths += _files(Path(source))

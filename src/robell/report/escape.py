@@ -47,7 +47,7 @@ def _latex_character(character):
         text = "".join(_LATEX.get(one, one).strip("$") for one in characters)
         if text.isascii() and "{}" not in text:  # commands of text do not work in formulas
             return f"${_RAISED[place]}{{{text}}}$"
-    base, *marks = unicodedata.normalize("NFD", character)
+    base, *marks = list(unicodedata.normalize("NFD", character))
     if base.isascii() and len(marks) == 1:
         kind = unicodedata.name(marks[0]).split()[1]
         if kind in _ACCENTS:

@@ -141,7 +141,8 @@ def curve_panels(x, results, xlabel, ylabel="", *, order=None, printed=None, emp
         for model, values in curves.items():
             axes.plot(x, values, **looks[model])
         for model, values in (printed or {}).get(panel, {}).items():
-            axes.plot(x, values, **_line_options(*_looks(model, order), hollow=True))
+            colour, marker = _looks(model, order)
+            axes.plot(x, values, **_line_options(colour, marker, hollow=True))
         axes.set_title(_short(panel))
         axes.set_xticks(x, [f"{value:g}" for value in x])
         axes.grid(axis="y")
@@ -197,7 +198,7 @@ def _name_ends(axes, x, curves, colours):
     low, high = axes.get_ylim()
     step = 0.075 * (high - low)
     ends = sorted((np.asarray(values)[np.isfinite(values)][-1], m) for m, values in curves.items())
-    places = []
+    places: list[float] = []
     for height, _ in ends:
         places.append(max(height, places[-1] + step) if places else height)
     shift = max(0.0, places[-1] - high) if places else 0.0
@@ -330,7 +331,7 @@ def inline_svg(figure, prefix=None):
     for element in root.iter():
         _make_plain(element)
     _rename_ids(root, prefix)
-    points = [float(root.get(side).removesuffix("pt")) for side in ("width", "height")]
+    points = [float(root.attrib[side].removesuffix("pt")) for side in ("width", "height")]
     width, height = (round(length * 96 / 72) for length in points)
     root.attrib.pop("version", None)
     root.attrib |= {"xmlns": NAMESPACE, "width": str(width), "height": str(height)}
@@ -413,7 +414,7 @@ def _make_plain(element):
     for declaration in element.attrib.pop("style", "").split(";"):
         name, _, value = (part.strip() for part in declaration.partition(":"))
         if name == "font":  # the family is left to the page
-            element.set("font-size", re.search(r"[\d.]+px", value)[0])
+            element.set("font-size", re.findall(r"[\d.]+px", value)[0])
             if re.match(r"(bold|[6-9]00) ", value):
                 element.set("font-weight", "bold")
         elif name:

@@ -29,9 +29,10 @@ class Compared:
     @property
     def difference(self):
         """Measured minus printed; None where either is missing."""
-        if is_missing(self.measured) or is_missing(self.printed):
+        if self.measured is None or self.printed is None:
             return None
-        return self.measured - self.printed
+        difference = self.measured - self.printed
+        return None if math.isnan(difference) else difference
 
 
 Cell = str | int | float | Compared | None

@@ -36,13 +36,14 @@ class Words:
     def table(self, name: str, rows, columns=(), footer=(), /, **values: Any) -> Table:
         """Return a table; ``columns`` are those that its entry leaves to the results."""
         entry = _filled(self._parts["tables"][name], values)
-        place = entry["columns"].index(REST) if REST in entry["columns"] else None
+        variable = REST in entry["columns"]
+        place = entry["columns"].index(REST) if variable else 0
         for field in OF_COLUMNS:
             found = entry.get(field)
             if not isinstance(found, list):
                 continue
-            at = place if field != "best_columns" else 0
-            if place is not None:
+            if variable:
+                at = 0 if field == "best_columns" else place
                 many = list(columns) if found[at] == REST else [found[at]] * len(columns)
                 found = [*found[:at], *many, *found[at + 1 :]]
             entry[field] = tuple(one if one != "" else None for one in found)

@@ -30,6 +30,7 @@ def get(url):
     """Fetch the bytes behind a web address, trying again where that may help."""
     if not url.startswith(("https://", "http://")):
         raise FetchError(f"{url!r} is not a web address")
+    cause: Exception
     request = urllib.request.Request(url, headers={"User-Agent": "robell"})
     for attempt in range(1, TRIES + 1):
         try:

@@ -205,7 +205,7 @@ def _undamaged_ecoli(name, inputs):
     # Files of six columns leave out chg, which is constant in their classes.
     columns = [0, 1, 2, 4, 5, 6] if inputs.shape[1] == 6 else list(range(7))
     originals = _ecoli()[:, columns]
-    by_digits = {}
+    by_digits: dict = {}
     for row in originals.tolist():
         by_digits.setdefault(tuple(map(_digits, row)), set()).add(tuple(row))
     restored = []

@@ -106,7 +106,7 @@ def suppliers(X, X_test, seed):
 
 
 # The models of a cell come one after the other, and some noises take a forest to draw.
-_last = {}
+_last: dict = {}
 
 
 def split_of(job, rows):

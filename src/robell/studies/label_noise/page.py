@@ -131,7 +131,7 @@ def margin_tables(found, group="", peers="the best peer"):
 
 
 def _wide(found, show):
-    rows = {}
+    rows: dict = {}
     for margin in found:
         noise = (noise_name(margin.kind, margin.level), margin.n_datasets)
         rows.setdefault(noise, {})[margin.metric] = show(margin)
@@ -248,7 +248,8 @@ def judge_label(judge):
 
 def detections(results):
     """Return a Detection of every noise, over the tables and splits that all judges have."""
-    found, shares = {}, {}
+    found: dict = {}
+    shares: dict = {}
     for record in [*results.done, *results.detections]:
         job, outcome = record["job"], record.get("outcome", {})
         if has_several(record):
@@ -265,7 +266,8 @@ def detections(results):
     for place in sorted(found, key=lambda p: [*results.cells, p].index(p)):
         judges, _, means = means_over_splits(found[place], 2, order)
         share = float(np.mean([*shares[place].values()]))
-        answer.append(Detection(*place, judges, means[:, :, 0], means[:, :, 1], share))
+        kind, level = place
+        answer.append(Detection(kind, level, judges, means[:, :, 0], means[:, :, 1], share))
     return answer
 
 
@@ -481,7 +483,7 @@ def summary(results, cells, run):
         facts.append(("Best mean", f"{first} of {len(counting)}", where))
         ahead = sum(margin.verdict == "ahead" for margin in counting)
         facts.append(("Ahead by a standard error", f"{ahead} of {len(counting)}", where))
-    blocks = [Facts(tuple(facts))]
+    blocks: list = [Facts(tuple(facts))]
     if found:
         blocks += [Bullets(tuple(_findings(found))), *_margin_blocks(found)]
     blocks += [*remarks(results.two_classes()), *unavailable_notes(run, "sets")]

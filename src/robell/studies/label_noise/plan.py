@@ -110,7 +110,7 @@ def plan_noise_jobs(
     models. All parts have run with the first seed before the second comes.
     """
     revisions = REVISIONS if revisions is None else revisions
-    jobs = {}
+    jobs: dict[str, NoiseJob] = {}
     for place in range(N_SEEDS if n_seeds is None else n_seeds):
         for part in PARTS.values():
             if peers not in (part.peers, "all") or (n_seeds is None and place >= part.n_seeds):

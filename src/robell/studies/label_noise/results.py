@@ -101,7 +101,7 @@ class NoiseResults(scores.ScoreResults):
         Models that give probabilities, means over splits; over the tables and splits of which all
         of them have records.
         """
-        found = {}
+        found: dict = {}
         for record in self.done:
             job, given = record["job"], record["outcome"].get("probabilities")
             if given:

@@ -121,7 +121,7 @@ class Cell:
         """RoBell, and RVFL with the same layers, at the printed parameters over many seeds."""
         parameters = s4_parameters(self.job.dataset)
         shared = {name: parameters[name] for name in ("C", "n_hidden", "activation")}
-        found = {"robell": [], "rvfl": []}
+        found: dict = {"robell": [], "rvfl": []}
         for k in range(PROBE_SEEDS):
             seed = seed_of("probe", self.job.dataset, k)
             for model, values in (("robell", parameters), ("rvfl", shared)):

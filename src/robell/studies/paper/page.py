@@ -365,7 +365,7 @@ def _noise_finding(results):
     levels, curves = noise_curves(results, "paper")
     models = results.models("noise", "paper")
     means = {model: np.mean([lines[model][1:] for lines in curves.values()]) for model in models}
-    order = sorted(means, key=means.get, reverse=True)
+    order = sorted(means, key=lambda model: -means[model])
     ranking = ", ".join(f"{MODELS[model].label} {means[model]:.2f}" for model in order)
     words = {"low": levels[1], "high": levels[-1], "n": len(curves), "ranking": ranking}
     return WORDS.text("noise", **words)
@@ -467,7 +467,7 @@ def table_one_section(paper, figures):
     """Table I."""
     if not paper.cells.datasets:
         return None
-    blocks = [TableBlock(table_one(paper))]
+    blocks: list = [TableBlock(table_one(paper))]
     measured, print_ = paper.cells.mean, printed_cells(paper.cells.datasets, paper.models)
     real = [not paper.results.is_stand_in(name) for name in paper.cells.datasets]
     if (np.isfinite(measured) & np.isfinite(print_))[real].any():
@@ -676,6 +676,6 @@ def how_section(results, run):
     """How to get these numbers again, and what they cost."""
     search, total = (sum(r["seconds"][key] for r in results.done) for key in ("search", "total"))
     text = WORDS.text("cost", n=len(results.done), total=total, search=search)
-    blocks = [Code(run.get("command") or "robell reproduce")]
+    blocks: list = [Code(run.get("command") or "robell reproduce")]
     blocks += [Paragraph((text + last_run(run)).strip()), *failed_blocks(results)]
     return WORDS.section("how", *blocks)

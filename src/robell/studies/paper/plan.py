@@ -64,7 +64,7 @@ def plan_jobs(tables, part, models, protocols, repeats=10, tuned_by=None):
     of.
     """
     known = [name for name in MODELS if name in models]
-    jobs = []
+    jobs: list[Job] = []
 
     def add(study, names, some_models, protocol, levels=(0,), n_repeats=1):
         criteria = TUNED_BY[protocol]

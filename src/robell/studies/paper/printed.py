@@ -87,9 +87,10 @@ class BestSettings(NamedTuple):
 
 
 def _best_settings(row):
-    cells = dict(zip(_DATA["table_s4"]["columns"], row, strict=True))
     whole = {"n_hidden", "activation_index"}
-    return BestSettings(**{k: v if k in whole else float(v) for k, v in cells.items()})
+    columns = _DATA["table_s4"]["columns"]
+    cells = [v if k in whole else float(v) for k, v in zip(columns, row, strict=True)]
+    return BestSettings(**dict(zip(columns, cells, strict=True)))
 
 
 TABLE_S4 = {name: _best_settings(row) for name, row in _DATA["table_s4"]["rows"].items()}
@@ -373,7 +374,7 @@ class Surface:
 
 def surfaces(results):
     """Return {set: Surface} of the finished sensitivity jobs."""
-    found = {}
+    found: dict = {}
     for record in results.of("sensitivity"):
         found.setdefault(record["job"]["dataset"], {})[record["job"]["repeat"]] = record["outcome"]
     return {

@@ -79,7 +79,7 @@ class Results(engine.Results):
         """Return one of ``SCORES`` of every set and model over repeats, in percent."""
         datasets = self.datasets(study, protocol) if datasets is None else tuple(datasets)
         models = self.models(study, protocol)
-        values = {(d, m): [] for d in datasets for m in models}
+        values: dict = {(d, m): [] for d in datasets for m in models}
         for record in self.of(study, protocol, noise=noise):
             job, selected = record["job"], record["outcome"]["selected"]
             cell = (job["dataset"], job["model"])

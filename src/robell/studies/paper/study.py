@@ -78,9 +78,11 @@ def reproduce(
     1
     """
     settings = {"part": part, "models": models, "protocols": protocols}
+    tables, unavailable = gather(names, data_dir, download)
     return carry_out(
         STUDY,
-        *gather(names, data_dir, download),
+        tables,
+        unavailable,
         settings | {"repeats": repeats, "tuned_by": tuned_by},
         out,
         command=command,
