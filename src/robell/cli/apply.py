@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from robell.cli.options import OK, Command, add_options
-
-
-def add_arguments(command):
-    """Add the command's options."""
-    command.add_argument("table", type=Path, metavar="TABLE", help="the table that was audited")
-    command.add_argument(
-        "reviewed", type=Path, metavar="REVIEWED", help="NAME-audit.csv with its decisions"
-    )
-    command.add_argument(
-        "--out", required=True, type=Path, metavar="FILE", help="the table to write"
-    )
-    add_options(command, "encoding", "delimiter", "force", "quiet")
+from robell.cli.options import OK, Command
 
 
 def run(options, arguments):
@@ -37,23 +23,4 @@ def run(options, arguments):
     return OK
 
 
-COMMAND = Command(
-    "apply the decisions of a reviewed audit to its table",
-    """\
-Apply the decisions of a reviewed audit to the table that was audited.
-
-The review is the NAME-audit.csv of robell audit, in whose column "decision" somebody has written
-keep, change (to the label in the column "suggested", which may be replaced by another one) or
-drop. Rows without a decision stay as they are. Writes the table, all lines that no decision
-touches as they were, and beside it NAME-review.csv, a list of all decisions, which the next
-audit of the table takes into account. A table that has changed since the audit is refused.
-""",
-    """\
-examples:
-  robell audit orders.csv --target returned
-  robell apply orders.csv orders-audit.csv --out clean.csv
-  robell audit clean.csv --target returned
-""",
-    add_arguments,
-    run,
-)
+COMMAND = Command(run)

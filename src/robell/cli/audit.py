@@ -9,85 +9,12 @@ from pathlib import Path
 from robell.cli.options import (
     ABOVE_LIMIT,
     CANNOT_TELL,
-    COMMON,
     OK,
     Command,
     OptionError,
-    add_options,
     memory_left,
     say,
-    share,
-    whole,
 )
-
-
-def add_arguments(command):
-    """Add the command's options."""
-    from robell.tables.sample import MAX_ROWS
-    from robell.tables.target import LEAST_ROWS
-
-    command.add_argument("data", type=Path, metavar="FILE", help=".csv, .csv.gz or .parquet")
-    labels = command.add_mutually_exclusive_group(required=True)
-    add_options(labels, "target")
-    labels.add_argument(
-        "--annotators",
-        nargs="+",
-        metavar="COLUMN",
-        help="instead of --target: a column of labels for each annotator, empty where they gave "
-        "none; finds the likeliest label of each row, and whom to trust",
-    )
-    labels.add_argument(
-        "--long-form",
-        nargs=3,
-        metavar=("ROW", "ANNOTATOR", "LABEL"),
-        help="the same for a file in which each line is one label: its three columns",
-    )
-    command.add_argument(
-        "--out",
-        metavar="DIR or PREFIX",
-        help="a folder, or the beginning of the names of both files (default: this folder)",
-    )
-    command.add_argument(
-        "--kind",
-        choices=["auto", "classes", "numbers"],
-        help="what the target holds; by default few different values, or codes without a gap, are "
-        "classes, and other numbers are measured",
-    )
-    add_options(command, ignore={"help": "columns not to judge by"})
-    command.add_argument(
-        "--group",
-        metavar="COLUMN",
-        help="names the supplier, month or site of each row: says which of them label worse or "
-        "better than others; not judged by",
-    )
-    command.add_argument(
-        "--against",
-        type=Path,
-        metavar="FILE",
-        help="an earlier table with the same columns: says whether labels are given differently "
-        "now, among rows of the same values",
-    )
-    command.add_argument(
-        "--top", type=whole(0), default=25, help="suspect rows in the report (default 25)"
-    )
-    command.add_argument(
-        "--max-rows",
-        type=whole(LEAST_ROWS),
-        default=MAX_ROWS,
-        metavar="N",
-        help=f"of a larger file, audit a random sample of so many rows (default {MAX_ROWS:,})",
-    )
-    command.add_argument(
-        "--fail-above",
-        type=share,
-        metavar="SHARE",
-        help="end with status 4 if more than this share of the labels checked is suspect, "
-        "such as 5%% or 0.05; rows reviewed before are not suspect",
-    )
-    refused = "; a table that would take more, by estimate, is refused"
-    memory = {"default": "4GiB", "help": COMMON["memory"]["help"] + refused}
-    add_options(command, "reviewed", "json", "memory", "encoding", "delimiter", memory=memory)
-    add_options(command, "seed", "force", "quiet")
 
 
 def run(options, arguments):
@@ -171,34 +98,11 @@ def _judged(result, limit):
     return OK, f"Passed: {found}"
 
 
-COMMAND = Command(
-    "find the rows of a table whose labels, classes or numbers, are probably wrong",
-    """\
-Find the rows of a table whose labels are probably wrong: classes, or numbers such as prices.
+def _values():
+    from robell.tables.sample import MAX_ROWS
+    from robell.tables.target import LEAST_ROWS
 
-Reads one CSV (also gzipped) or Parquet file. Text columns, dates and missing cells are taken as
-they come, and the report says what was done to each column. Writes NAME-audit.html, a page to
-read, and NAME-audit.csv, all rows with the least likely labels first; somebody who has looked at
-rows fills in its column "decision", for robell apply.
+    return {"max_rows": MAX_ROWS, "least": LEAST_ROWS}
 
-With --annotators or --long-form the labels are those of several people: the table then holds the
-likeliest label of each row, and the page says whom to trust, and what to label next.
 
-With --fail-above or --json it is a gate for pipelines: page and table are written only where --out
-says, so that it runs in a folder that cannot be written to.
-""",
-    """\
-examples:
-  robell audit customers.csv --target churned
-  robell audit claims.csv.gz --target verdict --ignore claim_no clerk --out reports/
-  robell audit old.csv --target kind --encoding latin-1 --out july
-  robell audit flats.csv --target price
-  robell audit parts.csv --target defect --group supplier
-  robell audit july.csv --target defect --against june.csv
-  robell audit photos.csv --annotators ann bob cyd
-  robell audit crowd.csv --long-form photo worker answer
-  robell audit train.csv --target label --fail-above 5% --json found.json
-""",
-    add_arguments,
-    run,
-)
+COMMAND = Command(run, _values)

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from robell.cli.options import OK, Command, add_options
-
-
-def add_arguments(command):
-    """Add the command's options."""
-    command.add_argument("model", type=Path, metavar="MODEL", help="a file robell fit has written")
-    command.add_argument(
-        "--onnx", required=True, type=Path, metavar="FILE", help="the graph to write, model.onnx"
-    )
-    add_options(command, "force", "quiet")
+from robell.cli.options import OK, Command
 
 
 def run(options, arguments):
@@ -34,17 +23,4 @@ def run(options, arguments):
     return OK
 
 
-COMMAND = Command(
-    "write a model as an ONNX graph, which runs without Python",
-    """\
-Write a model as an ONNX graph, which runs without Python.
-
-The graph computes in double precision. Its inputs are rows of numbers, or one column each where
-the model reads raw tables: numbers (NaN where missing), dates as days since 1970, and texts as
-they stand in a file. Its outputs are label and probabilities. A part of the model that has no ONNX
-form, such as a column of words, is named, and nothing is written.
-""",
-    "examples:\n  robell export model.skops --onnx model.onnx\n",
-    add_arguments,
-    run,
-)
+COMMAND = Command(run)

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-import ast
 import shlex
 from functools import partial
-from pathlib import Path
 
-from robell.cli.options import (
-    OK,
-    Command,
-    OptionError,
-    add_options,
-    known,
-    memory_left,
-    say,
-    share,
-)
+from robell.cli.options import OK, Command, OptionError, known, memory_left, say
 
 AIMS = ("cost_fn", "cost_fp", "precision", "recall", "budget")
 # Options of a raw fit, and what each is where it is not given
@@ -42,82 +30,6 @@ def models():
         "multiview": robell.MultiViewRVFLClassifier,
         "grvfl_mv": partial(robell.MultiViewRVFLClassifier, graph="lfda"),
     }
-
-
-def add_arguments(command):
-    """Add the command's options."""
-    command.add_argument("data", nargs="+", metavar="FILE", help=".csv, .parquet, or a folder")
-    add_options(command, target={"required": True})
-    command.add_argument("--out", required=True, type=Path, metavar="FILE", help="model.skops")
-    command.add_argument(
-        "--model", choices=list(models()), help="default: noise_robust; with --plain: rvfl"
-    )
-    command.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        type=_parameter,
-        metavar="NAME=VALUE",
-        help="a parameter of the model, such as C=10; may be given again",
-    )
-    command.add_argument(
-        "--privileged",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="a column that prediction will not have, for rvfl_plus and krvfl_plus; may be given "
-        "again",
-    )
-    command.add_argument("--no-scale", action="store_true", help="take the columns as they are")
-    command.add_argument(
-        "--plain", action="store_true", help="numbers only, files of any size, no report"
-    )
-    add_options(command, "seed", "memory", "force", "quiet")
-    group = command.add_argument_group("threshold (of two classes; default: the best F1)")
-    miss, alarm = "of a positive that is missed; needs --cost-fp", "of a false alarm"
-    group.add_argument("--cost-fn", type=float, metavar="COST", help=miss)
-    group.add_argument("--cost-fp", type=float, metavar="COST", help=f"{alarm}, in the same money")
-    group.add_argument("--precision", type=share, metavar="SHARE", help="the least, such as 80%%")
-    group.add_argument("--recall", type=share, metavar="SHARE", help="the least")
-    group.add_argument(
-        "--budget", type=share, metavar="SHARE", help="of rows that can be checked, such as 5%%"
-    )
-    group.add_argument(
-        "--positive", metavar="LABEL", help="the class looked for (default: the smaller one)"
-    )
-    group.add_argument(
-        "--labels",
-        choices=["given", "corrected"],
-        default="given",
-        help="what counts as positive: labels as given, or how probable each class is (default "
-        "given)",
-    )
-    group = command.add_argument_group("table and report")
-    add_options(group, "ignore", "reviewed", "encoding", "delimiter")
-    group.add_argument(
-        "--classes", action="store_true", help="a target of several numbers holds classes"
-    )
-    group.add_argument(
-        "--keep-spelling",
-        action="store_true",
-        help="labels that differ only in capitals or spaces are different classes",
-    )
-    group.add_argument(
-        "--report", metavar="PREFIX", help="the beginning of the names of page and JSON"
-    )
-    group.add_argument("--no-report", action="store_true", help="write the model only")
-
-
-def _parameter(text):
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    if value == "inf":  # which Python has no literal for
-        return name, float(value)
-    try:
-        return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        return name, value  # a text needs no quotes
 
 
 def run(options, arguments):
@@ -224,30 +136,4 @@ def _estimator(options, default):
     return make_pipeline(StandardScaler(), model)
 
 
-COMMAND = Command(
-    "fit a model to a raw table, and say what it is worth",
-    """\
-Fit a model to CSV or Parquet files, and write it to a file.
-
-Text, dates, missing cells and numbers as people write them are taken as they come. Every row is
-predicted once by a model that has not seen it: by these predictions the threshold is chosen, and
-two files beside the model, NAME-fit.html and NAME-fit.json, say what a decision by it means.
-
-With --plain all columns except the target must be numbers, and there is no report; rvfl (the
-default then), elm, robell, classvar, totalvar and multiview read files of any size a few times
-over, a batch of rows at a time; noise_robust is fitted to a sample of the rows where not all fit in
-the memory given; the other models take files that fit.
-""",
-    """\
-examples:
-  robell fit claims.csv --target fraud --out model.skops
-  robell fit claims.csv --target fraud --out model.skops --cost-fn 500 --cost-fp 20
-  robell fit claims.csv --target fraud --out model.skops --budget 5% --ignore claim_no
-  robell fit big.parquet --target y --out model.skops --plain --memory 500MB
-  robell fit past.csv --target y --out model.skops --plain --model rvfl_plus --privileged cost
-  robell fit data/ --target y --out model.skops --plain --model robell --param C=10 \\
-      --param n_hidden=200 --param kernel_width=scale --seed 1
-""",
-    add_arguments,
-    run,
-)
+COMMAND = Command(run, lambda: {"models": list(models())})

@@ -17,7 +17,16 @@ from robell._tools.files import FileError
 from robell._tools.progress import Progress
 from robell._tools.text import visible
 from robell.cli import apply, audit, compare, export, fit, predict, studies
-from robell.cli.options import EXIT_STATUS, FAILED, INTERRUPTED, OK, OptionError, say
+from robell.cli.options import (
+    DESCRIBED,
+    EXIT_STATUS,
+    FAILED,
+    INTERRUPTED,
+    OK,
+    OptionError,
+    add_options,
+    say,
+)
 
 # Parameters of Python that are options of another name
 OPTION_NAMES = {"drop": "ignore", "memory_limit": "memory"}
@@ -147,11 +156,12 @@ def _parser(given):
         title="commands", required=True, metavar="COMMAND", dest="command"
     )
     for name, command in COMMANDS.items():
-        epilog = f"{command.examples.rstrip()}\n\n{EXIT_STATUS}"
-        text = {"help": command.help, "description": command.description, "epilog": epilog}
+        described = DESCRIBED[name]
+        text = {"help": described["help"], "description": described["description"]}
+        text["epilog"] = f"{described['examples']}\n{EXIT_STATUS}"
         added = commands.add_parser(name, **text | how)
         if name in given:
-            command.add_arguments(added)
+            add_options(added, described, command.values())
     return parser
 
 
@@ -170,6 +180,8 @@ def _explained(error, command):
 
 def _users_errors(command):
     """Return what data and parameters of a user may cause."""
+    if command is None:  # options were not read yet, and argparse says itself what is wrong
+        return ()
     if not command.is_study:
         return ValueError, TypeError
     from robell.comparison.store import StudyError

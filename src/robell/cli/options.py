@@ -1,17 +1,19 @@
-"""What several commands have in common: their record, common options, names of sets, memory."""
+"""What several commands have in common: their record, kinds of options, what they say and ask."""
 
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import sys
+import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from robell._tools.files import parse_bytes
+from robell._tools.files import parse_bytes, read_resource
 from robell._tools.names import did_you_mean
 from robell._tools.optional import require
 
@@ -28,7 +30,9 @@ exit status:
   130  stopped by Ctrl-C, SIGTERM or SIGHUP: nothing is written, a study keeps what had finished
 """
 PROGRAM = 256 << 20  # bytes of the program itself, where they cannot be asked for
-SEEDS = (1 << 32) - 1  # the largest
+DESCRIBED = tomllib.loads(read_resource("robell.cli", "commands.toml"))
+COMMON = DESCRIBED.pop("common")  # spelled alike in every command that has them
+# Names of signs, which a shell likes better than the signs
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
 
 
@@ -38,17 +42,15 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class Command:
-    """A command: what its help says, what adds its options, and what runs it.
+    """What runs a command whose help and options stand in ``commands.toml``.
 
-    ``run`` gets the options and the arguments as they were typed, and returns the exit status. What
-    a study had finished is kept when it is stopped; other commands then have written nothing.
+    ``run`` gets the options and the arguments as they were typed, and returns the exit status.
+    ``values`` gives what is filled in for names in braces. What a study had finished is kept when
+    it is stopped; other commands then have written nothing.
     """
 
-    help: str
-    description: str
-    examples: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, list[str]], int]
+    values: Callable[[], dict[str, Any]] = dict
     is_study: bool = False
 
 
@@ -86,58 +88,55 @@ def size(text):
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-# -- common options, spelled alike in every command --------------------------------------
+def parameter(text):
+    """Return name and value of a parameter of a model, as argparse wants it."""
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    if value == "inf":  # which Python has no literal for
+        return name, float(value)
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value  # a text needs no quotes
 
-COMMON: dict[str, dict[str, Any]] = {
-    "target": {"metavar": "COLUMN", "help": "the column of labels"},
-    "ignore": {
-        "nargs": "+",
-        "default": [],
-        "metavar": "COLUMN",
-        "help": "columns not to learn from",
-    },
-    "reviewed": {
-        "nargs": "+",
-        "type": Path,
-        "metavar": "FILE",
-        "help": "reviews of rows of this table, whose labels are then right (default: the "
-        "NAME-review.csv that robell apply has written beside the table)",
-    },
-    "seed": {"type": whole(0, SEEDS), "default": 0, "help": "of all that is random (default 0)"},
-    "memory": {
-        "type": size,
-        "default": "2GiB",
-        "metavar": "SIZE",
-        "help": "the most memory the command may take, such as 500MB (default %(default)s)",
-    },
-    "encoding": {
-        "default": "utf-8",
-        "help": "of a text file, such as latin-1 (default utf-8)",
-    },
-    "delimiter": {
-        # By its name too, which a shell likes better.
-        "type": lambda text: DELIMITERS.get(text.lower(), text),
-        "metavar": "SIGN",
-        "help": "what sets cells of a text file apart: comma, semicolon, tab, bar, or any one sign "
-        "(default: found out)",
-    },
-    "jobs": {"type": whole(1), "help": "processes (default: all cores)"},
-    "repeats": {
-        "type": whole(1),
-        "default": 10,
-        "help": "splits of the protocol repeated (default 10)",
-    },
-    "data-dir": {"type": Path, "help": "a folder of NAME.csv files, looked in first"},
-    "json": {"metavar": "FILE", "help": "write a summary for programs there; - prints it"},
-    "force": {"action": "store_true", "help": "replace a file even if it is no earlier result"},
-    "quiet": {"action": "store_true", "help": "print the paths of what was written, nothing else"},
+
+KINDS: dict[str, Callable[..., Any]] = {
+    "path": Path,
+    "number": float,
+    "share": share,
+    "size": size,
+    "parameter": parameter,
+    "delimiter": lambda text: DELIMITERS.get(text.lower(), text),
 }
 
 
-def add_options(command, *names, **changed):
-    """Add common options by their names; ``changed`` says what is different about some of them."""
-    for name in (*names, *(name for name in changed if name not in names)):
-        command.add_argument(f"--{name}", **COMMON[name] | changed.get(name, {}))
+def add_options(parser, described, values):
+    """Add the options of a command as they are described, names in braces filled in."""
+
+    texts = {k: ", ".join(v) if isinstance(v, list) else v for k, v in values.items()}
+
+    def filled(key, value):
+        if not isinstance(value, str) or "{" not in value:
+            return value
+        return value.format(**texts) if key in ("help", "type") else values[value.strip("{}")]
+
+    def add(group, options):
+        for name, changed in options.items():
+            described = COMMON.get(name, {}) | changed
+            how = {key: filled(key, value) for key, value in described.items()}
+            if "type" in how:
+                kind, *limits = how["type"].split()
+                how["type"] = whole(*map(int, limits)) if kind == "whole" else KINDS[kind]
+            if isinstance(how.get("metavar"), list):  # one for each of several values
+                how["metavar"] = tuple(how["metavar"])
+            group.add_argument(name, **how)
+
+    if "one_of" in described:
+        add(parser.add_mutually_exclusive_group(required=True), described["one_of"])
+    add(parser, described["options"])
+    for title, options in described.get("groups", {}).items():
+        add(parser.add_argument_group(title), options)
 
 
 # -- what commands say and ask -----------------------------------------------------------

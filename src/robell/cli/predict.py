@@ -2,27 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from robell.cli.options import OK, Command, OptionError, add_options, memory_left, say, whole
-
-
-def add_arguments(command):
-    """Add the command's options."""
-    command.add_argument("model", type=Path, metavar="MODEL", help="a file robell fit has written")
-    command.add_argument("data", nargs="+", metavar="FILE", help=".csv, .parquet, or a folder")
-    command.add_argument("--out", required=True, type=Path, metavar="FILE", help=".csv or .parquet")
-    command.add_argument("--proba", action="store_true", help="write probabilities too")
-    command.add_argument(
-        "--explain",
-        type=whole(1),
-        nargs="?",
-        const=3,
-        default=0,
-        metavar="N",
-        help="name the N columns that moved each row most (default 3)",
-    )
-    add_options(command, "memory", "encoding", "delimiter", "force", "quiet")
+from robell.cli.options import OK, Command, OptionError, memory_left, say
 
 
 def run(options, arguments):
@@ -66,24 +46,4 @@ def run(options, arguments):
     return OK
 
 
-COMMAND = Command(
-    "classify the rows of files of any size",
-    """\
-Classify the rows of CSV or Parquet files of any size with a model of robell fit.
-
-The columns the model was fitted to are taken by name, in any order; others are ignored, and said.
-A row is written for each row read, in their order. The threshold that fit has chosen is applied.
-
---explain adds the columns that moved each row most: their values, and by how much each changed the
-log-odds of the class looked for, against a typical row (Shapley values, exact where columns act
-alone or in pairs, close to them otherwise).
-""",
-    """\
-examples:
-  robell predict model.skops new.csv --out predictions.csv
-  robell predict model.skops new.csv --out predictions.csv --proba --explain
-  robell predict model.skops new-*.parquet --out predictions.parquet --proba
-""",
-    add_arguments,
-    run,
-)
+COMMAND = Command(run)
