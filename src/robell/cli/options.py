@@ -113,7 +113,6 @@ KINDS: dict[str, Callable[..., Any]] = {
 
 def add_options(parser, described, values):
     """Add the options of a command as they are described, names in braces filled in."""
-
     texts = {k: ", ".join(v) if isinstance(v, list) else v for k, v in values.items()}
 
     def filled(key, value):

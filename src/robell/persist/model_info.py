@@ -39,7 +39,7 @@ def describe_model(estimator, X=None, y=None, about=None):
     columns = [] if X is None else describe_columns(X, steps_of(estimator)[0])
     if not columns and (names := getattr(estimator, "feature_names_in_", None)) is not None:
         columns = [{"name": str(name), "kind": "unknown"} for name in names]
-    noise = getattr(classifier, "noise_matrix_", None)
+    noise: Any = getattr(classifier, "noise_matrix_", None)
     is_odd = np.ndim(noise) != 2 or len(noise) > MOST_CLASSES or not np.isfinite(noise).all()
     counted = None if y is None else Counter(np.asarray(y).ravel().tolist())
     counts = counted and [int(counted.get(label, 0)) for label in classes.tolist()]
