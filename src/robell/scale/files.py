@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -35,17 +35,16 @@ from robell.scale.out_of_core import OutOfCoreFit, sampled_rows
 FEWEST_ROWS, MOST_ROWS = 1024, 65536  # of a batch
 FEWEST_SAMPLED = 2_000  # rows of a sample, or all there are
 READERS = 48 << 20  # bytes that the readers of files keep beside a batch
-Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
 # -- fit -------------------------------------------------------------------------------
 
 
 def fit_files(
     estimator: Any,
-    paths: Paths,
-    target: str | Sequence[str],
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
+    target: str | list[str],
     memory_limit: int | str = "1GiB",
-    privileged: Sequence[str] = (),
+    privileged: list[str] | tuple[str, ...] = (),
 ) -> Any:
     """Fit an estimator to CSV or Parquet files of any size.
 
@@ -288,7 +287,7 @@ def sizes_of_sample(memory_limit, classifier, n_rows, n_features, n_classes):
 
 def predict_files(
     model: Any,
-    paths: Paths,
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
     out: str | PathLike[str],
     proba: bool = False,
     memory_limit: int | str = "1GiB",

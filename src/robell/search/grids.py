@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from robell._core.layers.features import ACTIVATIONS
@@ -13,14 +15,14 @@ PURITIES = [1 - 0.015 * k for k in range(6)]
 PRIVILEGED = {"privileged_penalty": [10.0**k for k in range(-2, 6)]}
 COUPLINGS = [0.0, 0.25, 0.5, 0.75, 1.0]
 # Of the releases of the deep networks; depth is searched up to 10.
-DEEP = {
+DEEP: dict[str, list[Any]] = {
     "C": [2.0**k for k in range(-6, 13, 2)],
     "n_hidden": [256, 512, 1024],
     "n_layers": list(range(1, 11)),
     "activation": ["relu", "selu", "sigmoid"],
 }
 # What each model is searched over besides C, the number of nodes and the activation.
-OWN_RANGES = {
+OWN_RANGES: dict[str, dict[str, list[Any]]] = {
     "rvfl": {},
     "elm": {},
     "robell": {"kernel_width": POWERS_OF_TWO, "rho": [0.5, 0.625, 0.75, 0.875, 1.0]},
@@ -50,7 +52,7 @@ OWN_RANGES = {
 WITHOUT_NODES = ("krvfl_plus",)
 
 
-def paper_grid(model, prefix=""):
+def paper_grid(model: str, prefix: str = "") -> dict[str, list[Any]]:
     """Return the paper's ranges for one of its models, or a relative's, as a ``param_grid``.
 
     Parameters
@@ -80,7 +82,7 @@ def paper_grid(model, prefix=""):
     """
     if model not in OWN_RANGES:
         raise ValueError(f"model must be one of {', '.join(OWN_RANGES)}; got {model!r}")
-    grid = {"C": POWERS_OF_TEN}
+    grid: dict[str, list[Any]] = {"C": POWERS_OF_TEN}
     if model not in WITHOUT_NODES:
         grid |= {"n_hidden": list(range(3, 204, 20)), "activation": list(ACTIVATIONS)}
     grid |= OWN_RANGES[model]
