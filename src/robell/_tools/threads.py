@@ -11,7 +11,7 @@ from contextvars import copy_context
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 from robell.cli.options import (
     ABOVE_LIMIT,
@@ -45,7 +46,7 @@ def run(options, arguments):
         "memory_limit": memory_left(options.memory, ()),
     }
     if options.target is None:
-        result = audit_annotators(
+        result: Any = audit_annotators(
             options.data, options.annotators, long_form=options.long_form, **how
         )
         found, status, verdict = result.summary(), OK, ""

@@ -1041,7 +1041,7 @@ class WithGraph(BaseRVFLClassifier):
     graph: str | None
 
     @property
-    def _penalty_parameter(self):  # type: ignore[override]
+    def _penalty_parameter(self):
         return None if self.graph is None else "graph_weight"
 
     @called_by_search

@@ -165,7 +165,7 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         self.random_state = random_state
 
     @property
-    def _dtype(self):  # type: ignore[override]
+    def _dtype(self):
         return np.float64 if self.augmented else np.complex128
 
     def _validate_training(self, X, y):
@@ -225,11 +225,11 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         return int(self.output_bias) + (1 + self.augmented) * n_complex
 
     @property
-    def _C_factor(self):  # type: ignore[override]
+    def _C_factor(self):
         return 2.0 if self.augmented else 1.0
 
     @property
-    def _columns_per_node(self):  # type: ignore[override]
+    def _columns_per_node(self):
         return 2 if self.augmented else 1
 
 

@@ -48,7 +48,7 @@ class DeepLayers(FamilyMember):
     }
 
     @property
-    def _columns_per_node(self):  # type: ignore[override]
+    def _columns_per_node(self):
         return int(self.n_hidden)
 
     # -- slots -------------------------------------------------------------------------

@@ -123,7 +123,7 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
         self.direct_link = direct_link
 
     @property
-    def _direct_link(self):  # type: ignore[override]
+    def _direct_link(self):
         return self.direct_link
 
 

@@ -132,7 +132,7 @@ class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     _capabilities = STREAMS_AND_TENSORS
 
     @property
-    def _direct_link(self):  # type: ignore[override]
+    def _direct_link(self):
         return self.direct_link
 
 
