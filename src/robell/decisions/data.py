@@ -13,6 +13,7 @@ import numpy as np
 from robell._tools.files import FileError, copy_pipe
 from robell._tools.text import counted, said
 from robell.labels.review.review import fingerprints, read_reviews
+from robell.labels.reviewed import Reviewed, reviewed_classes
 from robell.scale.batches import find_files
 from robell.tables.encoder import TableEncoder
 from robell.tables.numerals import number, plain_number
@@ -30,8 +31,8 @@ class Training:
     """Rows to fit: numbers, labels as places among `classes`, and what became of the rest.
 
     `n_rows` counts the rows of the source; `notes` are lines about rows and labels; `columns` hold
-    raw cells of some rows, by which the columns are described. `settled` says which labels a review
-    has decided upon.
+    raw cells of some rows, by which the columns are described. `reviewed` says which labels a
+    review has decided upon, and how they were before.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Training:
     n_rows: int
     notes: tuple[str, ...]
     columns: list
-    settled: np.ndarray
+    reviewed: Reviewed
 
 
 @contextmanager
@@ -103,17 +104,18 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
         notes = _notes(labels)
         if len(table.rows) == table.n_rows:
             X, codes = encoder._transform_columns(columns), labels.codes
-            settled = np.zeros(len(codes), bool)
+            found = Reviewed(np.zeros(len(codes), bool), codes)
             if review.labels:
                 given = np.array(labels.classes, dtype=object)[codes]
                 settled = review.settles(fingerprints(table, place)[labels.kept], given)
-                decided = counted(int(settled.sum()), "label")
+                found = reviewed_classes(*settled, labels.classes, codes)
+                decided = counted(int(found.settled.sum()), "label")
                 notes.append(f"{decided} reviewed before: right, where labels are judged")
         else:
             meant = dict(zip(kept.columns[place].cells, labels.codes.tolist(), strict=True))
             n_most = max(1, int(memory) // (8 * COPIES * len(encoder.centre_)))
             X, codes = _read_all(files, encoder, target, meant, table.n_rows, n_most, text, seed)
-            settled = np.zeros(len(codes), bool)
+            found = Reviewed(np.zeros(len(codes), bool), codes)
             if review.labels:
                 notes.append(f"the review was not used: the table has more than {MAX_ROWS:,} rows")
             notes.append(f"columns were learnt from a random sample of {len(table.rows):,} rows")
@@ -126,7 +128,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
     some = np.linspace(0, n_kept - 1, min(n_kept, DESCRIBED_ROWS)).astype(int)  # evenly spaced
     return Training(
         table.name, target, encoder, X, codes, typed_classes(labels.classes), table.n_rows,
-        tuple(notes), [column.take(some) for column in columns], settled,
+        tuple(notes), [column.take(some) for column in columns], found,
     )  # fmt: skip
 
 

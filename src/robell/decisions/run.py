@@ -15,8 +15,8 @@ from robell._tools.progress import Progress
 from robell._tools.text import said
 from robell.decisions.assess import Assessment, assess, calibrate, hold_out
 from robell.decisions.data import Training, read_training
-from robell.labels.judge import judge_labels
-from robell.labels.review.review import take_as_right
+from robell.labels.judge import judge_labels, judgement_of
+from robell.labels.reviewed import judge_reviewed
 from robell.models._thresholds import rule_of
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 from robell.models.thresholded import ThresholdClassifier
@@ -288,18 +288,20 @@ class _Judged:
 def _judge(fitted: Any, training: Training, held: Any, seed: int) -> _Judged:
     """Judge the labels: by the fitted model where it does so itself, else by one that does.
 
-    Labels that a review has settled are right.
+    Labels that a review has settled are right, and the others are judged as an audit does it.
     """
-    codes, settled, of_held = training.codes, training.settled, held.places
+    codes, reviewed, of_held = training.codes, training.reviewed, held.places
     if isinstance(fitted, NoiseRobustRVFLClassifier):
-        found = fitted.label_probability_, fitted.noise_matrix_, fitted.noise_rate_
+        judged = judgement_of(fitted, training.classes[codes])
     else:
         judged = judge_labels(training.X[held.places], held.codes, random_state=seed)
-        found = judged.probability, judged.noise_matrix, judged.noise_rate
-        codes, settled = np.searchsorted(judged.classes, held.codes), settled[held.places]
+        codes, reviewed = np.searchsorted(judged.classes, held.codes), reviewed.at(held.places)
+        first = np.searchsorted(judged.classes, reviewed.first).clip(max=len(judged.classes) - 1)
+        is_class = judged.classes[first] == reviewed.first
+        reviewed = reviewed._replace(first=np.where(is_class, first, codes))
         of_held = slice(None)
-    if settled.any():
-        found = take_as_right(found[0], codes, settled)
-    probability, noise_matrix, noise_rate = found
-    suspect = probability.argmax(axis=1) != codes
-    return _Judged(probability[of_held], noise_matrix, noise_rate, suspect)
+    if reviewed.settled.any():
+        judged = judge_reviewed(judged, codes, reviewed)
+    return _Judged(
+        judged.probability[of_held], judged.noise_matrix, judged.noise_rate, judged.suspect
+    )

@@ -112,10 +112,13 @@ def read_groups(groups, n_rows):
     return names, place.reshape(-1)
 
 
-def judge_by_group(judgement, codes, names, place):
-    """Judge the labels again, each by its group's own rates; return that, and the groups."""
+def judge_by_group(judgement, codes, names, place, first):
+    """Judge the labels again, each by its group's own rates; return that, and the groups.
+
+    Groups are compared by their labels before any review, ``first``.
+    """
     P, N = judgement.without_label(codes), judgement.assumed_noise
-    found = fit_groups(P, codes, N, place)
+    found = fit_groups(P, first, N, place)
     factor = factors_of(N, P.mean(axis=0), found.change)
     Z = posterior_by_row(P, codes, N, factor[place])
     judgement = Judgement.of_posterior(judgement.classes, Z, codes, N, judgement.model)

@@ -98,7 +98,11 @@ def judge_labels(X, y, *, sample_weight=None, random_state=None):
     with how often labels go wrong in this table.
     """
     model = NoiseRobustRVFLClassifier(random_state=random_state)
-    model.fit(X, y, sample_weight=sample_weight)
+    return judgement_of(model.fit(X, y, sample_weight=sample_weight), y, sample_weight)
+
+
+def judgement_of(model, y, sample_weight=None):
+    """Return what a classifier that was fitted to these labels says about them."""
     suggested = model.classes_[model.label_probability_.argmax(axis=1)]
     suspect = suggested != np.asarray(y).ravel()
     if sample_weight is not None:
@@ -124,15 +128,18 @@ def judge_probabilities(y, pred_proba, classes=None):
     mend probabilities that are too sure of themselves or tilted to one class.
     """
     y, classes, labels = check_labels(y, classes)
-    P = _check_probabilities(pred_proba, len(y), classes)
-    weight = np.ones(len(y))
-    rate = common_rate(P, labels, weight)
-    N = noise_matrix(P, labels, weight, rate)
+    given = _check_probabilities(pred_proba, len(y), classes)
+    P, N = recalibrated(given, labels)
+    _warn_of_odd(given, labels, classes)
+    return Judgement.of_posterior(classes, posterior(P, labels, N), labels, N)
+
+
+def recalibrated(P, labels):
+    """Return P(z | s) from probabilities of any classifier, and N_zy by which labels go wrong."""
+    weight = np.ones(len(labels))
+    N = noise_matrix(P, labels, weight, common_rate(P, labels, weight))
     scores = np.log(np.maximum(P, SMALLEST_PROBABILITY))
-    link = fit_recalibration(scores, labels, N)
-    Z = posterior(link.probability(scores), labels, N)
-    _warn_of_odd(P, labels, classes)
-    return Judgement.of_posterior(classes, Z, labels, N)
+    return fit_recalibration(scores, labels, N).probability(scores), N
 
 
 def check_labels(y, classes):

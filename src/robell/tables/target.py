@@ -215,7 +215,7 @@ def holds_numbers(cells, kind=None, delimiter=","):
     1, 2, 3, ..., each in many rows.
     """
     present = [cell for cell in cells if not is_missing(cell, kind)]
-    values, how = _read(present, kind, delimiter)
+    values, how = number_cells(present, kind, delimiter)
     if values is None or how.startswith("date"):
         return False
     values = values[np.isfinite(values)]
@@ -238,7 +238,7 @@ def read_number_target(table, place):
     where = f"{table.name}: column {said(column.name)}"
     gone = np.array([is_missing(cell, column.kind) for cell in column.cells], bool)
     present = [cell for cell, missing in zip(column.cells, gone, strict=True) if not missing]
-    found, how = _read(present, column.kind, table.delimiter)
+    found, how = number_cells(present, column.kind, table.delimiter)
     if found is None:
         raise FileError(f"{where} holds texts: numbers are needed to be judged as numbers")
     if how.startswith("date"):
@@ -255,7 +255,7 @@ def read_number_target(table, place):
     return NumberTarget(values, np.flatnonzero(usable), unlabelled, how)
 
 
-def _read(present, kind, delimiter):
+def number_cells(present, kind, delimiter):
     """Return the numbers of cells, NaN for a few odd ones, and how they are written."""
     values, how, odd = numbers_of(present, kind, delimiter)
     if values is None and odd:

@@ -45,8 +45,8 @@ from robell.labels.audit.reasons import (
 from robell.labels.audit.result import JudgedAudit
 from robell.labels.groups import GroupNoise, judge_by_group
 from robell.labels.judge import judge_labels
-from robell.labels.review.review import take_as_right
-from robell.labels.trust import CLEAR, LEAST_SEPARATION, WORTH, expected_wrong, measure_trust
+from robell.labels.reviewed import judge_reviewed, reviewed_classes
+from robell.labels.trust import CLEAR, LEAST_SEPARATION, measure_trust
 from robell.report.escape import writable
 from robell.report.page import (
     Bullets,
@@ -179,38 +179,23 @@ class AuditResult(JudgedAudit):
         return labels, names[labels.codes], leak_of, SCORES_A_CLASS * len(labels.classes)
 
     @staticmethod
-    def _judge(matrix, labels, random_state, grouping):
+    def _reviewed(settled, first, labels, column, delimiter):
+        """Return what a review says, from which rows are settled and their labels before it."""
+        return reviewed_classes(settled, first, labels.classes, labels.codes)
+
+    @staticmethod
+    def _judge(matrix, labels, random_state, grouping, reviewed):
         """Judge the labels, and the groups; where nothing can be trusted, suspect nobody."""
         codes, noise = labels.codes, None
         judgement = judge_labels(matrix, codes, random_state=random_state)
+        if reviewed.settled.any():
+            judgement = judge_reviewed(judgement, codes, reviewed)
         if grouping is not None:
-            judgement, noise = judge_by_group(judgement, codes, *grouping[:2])
+            judgement, noise = judge_by_group(judgement, codes, *grouping[:2], reviewed.first)
         trust = measure_trust(judgement, matrix, codes, random_state)
         if trust.word == "none":
             judgement = replace(judgement, suggested=codes, suspect=np.zeros(len(codes), bool))
         return judgement, trust, noise
-
-    @staticmethod
-    def _settle(evidence, settled):
-        """Return the evidence with the labels of settled rows taken as right, and never suspect."""
-        judgement, codes, groups = evidence.judgement, evidence.codes, evidence.groups
-        probability, noise, rate = take_as_right(judgement.probability, codes, settled)
-        suspect = judgement.suspect & ~settled
-        judgement = replace(
-            judgement,
-            probability=probability,
-            quality=np.where(settled, 1.0, judgement.quality),
-            suggested=np.where(settled, codes, judgement.suggested),
-            suspect=suspect,
-            noise_matrix=noise,
-            noise_rate=rate,
-        )
-        if groups is not None:
-            n_suspects = np.bincount(groups.place[suspect], minlength=len(groups.noise))
-            groups = groups._replace(noise=replace(groups.noise, n_suspects=n_suspects))
-        wrong = expected_wrong(judgement, WORTH[evidence.trust.word])
-        trust = replace(evidence.trust, expected_wrong=wrong)
-        return replace(evidence, judgement=judgement, trust=trust, groups=groups)
 
     @classmethod
     def _of(cls, evidence, common):

@@ -22,11 +22,12 @@ from robell.labels.audit.reasons import (
 from robell.labels.audit.result import JudgedAudit
 from robell.labels.issues import COVERAGE
 from robell.labels.judge import judge_numbers
-from robell.labels.trust import NUMBER_WORTH, expected_wrong, measure_number_trust
+from robell.labels.reviewed import Reviewed, judge_reviewed_numbers
+from robell.labels.trust import measure_number_trust
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
 from robell.tables.leaks import find_number_leak
-from robell.tables.target import read_number_target, written
+from robell.tables.target import number_cells, read_number_target, written
 
 SCORES_A_ROW = 60  # numbers that are held for every row while it is judged
 OVERVIEW = 25  # rows of the table above them
@@ -84,26 +85,22 @@ class NumberAuditResult(JudgedAudit):
         return target, cells, leak_of, SCORES_A_ROW
 
     @staticmethod
-    def _judge(matrix, target, random_state, grouping):
+    def _reviewed(settled, first, target, column, delimiter):
+        """Return what a review says, from which rows are settled and their cells before it."""
+        values, _ = number_cells(list(first), column.kind, delimiter)
+        is_read = settled & (np.isfinite(values) if values is not None else False)
+        return Reviewed(settled, np.where(is_read, values, target.values))
+
+    @staticmethod
+    def _judge(matrix, target, random_state, grouping, reviewed):
         """Judge the numbers; where nothing can be trusted, suspect nobody."""
         judgement = judge_numbers(matrix, target.values, np.ones(len(matrix)), random_state)
+        if reviewed.settled.any():
+            judgement = judge_reviewed_numbers(judgement, reviewed)
         trust = measure_number_trust(judgement, matrix.shape)
         if trust.word == "none":
             judgement = replace(judgement, suspect=np.zeros(len(matrix), bool))
         return judgement, trust, None
-
-    @staticmethod
-    def _settle(evidence, settled):
-        """Return the evidence with settled numbers taken as right, and never suspect."""
-        judgement = evidence.judgement
-        judgement = replace(
-            judgement,
-            quality=np.where(settled, 1.0, judgement.quality),
-            suspect=judgement.suspect & ~settled,
-        )
-        wrong = expected_wrong(judgement, NUMBER_WORTH[evidence.trust.word])
-        trust = replace(evidence.trust, expected_wrong=wrong)
-        return replace(evidence, judgement=judgement, trust=trust)
 
     @classmethod
     def _of(cls, evidence, common):

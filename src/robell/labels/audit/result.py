@@ -24,6 +24,7 @@ from robell.labels.audit.page import audit_page, places
 from robell.labels.audit.reasons import Reason, reasons_text
 from robell.labels.groups import GroupNoise
 from robell.labels.review.review import KEEP
+from robell.labels.reviewed import Reviewed
 from robell.labels.trust import MOST_COLUMNS_A_ROW
 from robell.report.escape import writable
 from robell.report.page import Callout, Paragraph, Section
@@ -51,7 +52,8 @@ class Evidence:
 
     `name` is that of the target, `target` what was read there, and `given` the label, or the
     number as it is written, of each audited row. `judgement` and `trust` are those of the kind.
-    `asked_for` says whether somebody said which kind the target is of.
+    `asked_for` says whether somebody said which kind the target is of; `reviewed` is what a review
+    has settled.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Evidence:
     n_read: int
     random_state: int
     asked_for: bool
+    reviewed: Reviewed
     groups: Groups | None = None
 
     @property
@@ -181,7 +184,7 @@ class JudgedAudit(Audit):
     _how_good: ClassVar[Callable[..., Any]]
     _kind_words: ClassVar[Callable[..., Any]]
     _of: ClassVar[Callable[..., Any]]
-    _settle: ClassVar[Callable[..., Any]]
+    _reviewed: ClassVar[Callable[..., Any]]
     _summary_parts: ClassVar[Callable[..., Any]]
     _suspect_blocks: ClassVar[Callable[..., Any]]
     target: str

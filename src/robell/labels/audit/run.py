@@ -145,14 +145,12 @@ def audit(
         what = "groups" if group is not None else "tables"
         raise FileError(f"{said(target)} holds numbers: {what} are compared for classes only")
     result_kind: type[JudgedAudit] = NumberAuditResult if numeric else AuditResult
+    prints = fingerprints(table, place)
     evidence, notes = _judge_target(
-        result_kind, table, place, left_out, group_place, random_state, budget, kind != "auto"
-    )
+        result_kind, table, place, left_out, group_place, random_state, budget, kind != "auto",
+        lambda rows, given: review.settles(prints[np.searchsorted(table.rows, rows)], given),
+    )  # fmt: skip
     audited = evidence.table
-    prints = fingerprints(table, place)[np.searchsorted(table.rows, audited.rows)]
-    settled = review.settles(prints, evidence.given)
-    if settled.any():
-        evidence = result_kind._settle(evidence, settled)
     result = result_kind._of(
         evidence,
         {
@@ -166,8 +164,8 @@ def audit(
             "trust": evidence.trust.word,
             "expected_wrong": evidence.trust.expected_wrong,
             "n_unlabelled": sum(evidence.target.unlabelled.values()),
-            "reviewed": settled,
-            "fingerprint": prints,
+            "reviewed": evidence.reviewed.settled,
+            "fingerprint": prints[np.searchsorted(table.rows, audited.rows)],
             "evidence": evidence,
         },
     )
@@ -289,10 +287,11 @@ def _start(data, hint, out, max_rows, encoding, delimiter, random_state, memory_
     return read(data), read, budget
 
 
-def _judge_target(kind, table, place, drop, group, random_state, budget, asked_for):
+def _judge_target(kind, table, place, drop, group, random_state, budget, asked_for, settles):
     """Judge the column at a place, as one kind of target; return the evidence and column notes.
 
-    ``group`` is the place of the column that names groups, or None.
+    ``group`` is the place of the column that names groups, or None; ``settles(rows, labels)`` says
+    which rows a review has settled, and what they were labelled before.
     """
     target, given, leak_of, scores = kind._read(table, place)
     audited, name = table.take(target.kept), table.columns[place].name
@@ -317,13 +316,17 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
     if n_rows > most:  # too large once its columns are spread out: a random part of it
         chosen = np.random.default_rng(random_state).choice(len(table.rows), most, replace=False)
         fewer = table.take(np.sort(chosen))
-        return _judge_target(kind, fewer, place, drop, group, random_state, budget, asked_for)
+        return _judge_target(
+            kind, fewer, place, drop, group, random_state, budget, asked_for, settles
+        )
     # About how many bytes the judgement takes, as measured: columns, copies of them and scores;
     # Gram matrices; blocks and the page.
     cells = n_rows * (5 * n_columns + scores) + 24 * n_columns**2
     budget.require(table.name, 8 * cells + (100 << 20))
     matrix = np.column_stack([column.matrix for column in used])
-    judgement, trust, noise = kind._judge(matrix, target, random_state, grouping)
+    decided = settles(audited.rows, given)
+    reviewed = kind._reviewed(*decided, target, audited.columns[place], table.delimiter)
+    judgement, trust, noise = kind._judge(matrix, target, random_state, grouping, reviewed)
     evidence = Evidence(
         name=name,
         table=audited,
@@ -337,6 +340,7 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
         n_read=len(table.rows),
         random_state=random_state,
         asked_for=asked_for,
+        reviewed=reviewed,
         groups=grouping and Groups(column.name, grouping[1], noise),
     )
     return evidence, notes

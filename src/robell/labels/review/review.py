@@ -71,27 +71,32 @@ class Review:
 
     @cached_property
     def labels(self):
-        """The labels that were decided upon, by the fingerprint of their row."""
-        labels: dict[int, set[str]] = {}
+        """The decisions for a label, by the fingerprint of their row."""
+        labels: dict[int, list[Decision]] = {}
         for one in self.made:
             if one.label is not None:
-                labels.setdefault(one.print, set()).add(one.label)
+                labels.setdefault(one.print, []).append(one)
         return labels
 
     def settles(self, prints, given):
         """Return which rows, known by their fingerprints, have the label decided upon for them.
 
-        ``given`` are their labels. Rows that are equal in every other column are one in this.
+        ``given`` are their labels. Also return what they were labelled before the review. Rows that
+        are equal in every other column are one in this.
         """
+        settled, first = np.zeros(len(given), bool), np.array(given, dtype=object)
         if not self.labels:
-            return np.zeros(len(given), bool)
-        decided = (self.labels.get(read_print(text, "")[1], ()) for text in prints)
-        return np.array(
-            [
-                any(same_label(label, cell) for label in labels)
-                for labels, cell in zip(decided, given, strict=True)
-            ]
-        )
+            return settled, first
+        used: Counter[tuple[int, str]] = Counter()
+        for at, (text, cell) in enumerate(zip(prints, given, strict=True)):
+            decided = self.labels.get(read_print(text, "")[1], ())
+            decided = [one for one in decided if same_label(one.label, cell)]
+            if decided:
+                # Of equal rows each has the decision of its turn.
+                turn = used[decided[0].print, cell] % len(decided)
+                used[decided[0].print, cell] += 1
+                settled[at], first[at] = True, decided[turn].given
+        return settled, first
 
 
 def read_reviews(paths, target):
@@ -132,21 +137,6 @@ def beside(data, target):
     log = log_path(data)
     is_ours = log.is_file() and is_log(log) and read_review(log).target == target
     return [log] if is_ours else []
-
-
-def take_as_right(probability, codes, settled):
-    """Return the probabilities of the classes where the labels of settled rows are certain.
-
-    Also return what follows from them: N_zy, the share of the rows of class z that carry the label
-    y, and the share of labels that are wrong.
-    """
-    n, n_classes = probability.shape
-    probability = probability.copy()
-    probability[settled] = np.eye(n_classes)[codes[settled]]
-    joint = np.zeros((n_classes, n_classes))
-    np.add.at(joint.T, codes, probability)
-    noise_matrix = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-    return probability, noise_matrix, float(np.mean(1.0 - probability[np.arange(n), codes]))
 
 
 def read_review(path):

@@ -1,0 +1,113 @@
+"""Labels judged after a review, which has settled some of them and says how they were before.
+
+A row that nobody has looked at was not suspect, or not suspect enough. Its columns and its label
+say so already: P(z | s, y) of such a row is the same after the review as before it. A judge that
+sees the corrected table alone does not know that: where the conspicuous mistakes are gone, it takes
+all other labels for right.
+
+So N_zy = P(y | z) is estimated from the labels as they were given first, by the probabilities of
+the classifier that was fitted to the labels as they are now. Then the review has its say. Of the
+rows looked at, o_zy were of class z and labelled y, where e_zy were expected, and
+
+    N_zy <- f_zy N_zy,      o_zy - e_zy(f) = κ (f_zy - 1)       for z ≠ y,
+
+which maximises the likelihood of what was found under a gamma prior of κ rows on f_zy. Of numbers,
+the odds that one is wrong have such a factor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from robell._core.labels.link import posterior
+from robell._core.labels.noise import LARGEST_RATE
+from robell.labels.judge import Judgement, NumberJudgement, judge_predictions, recalibrated
+from robell.labels.review.review import folded
+
+PRIOR_ROWS = 5.0  # κ: the estimate before a review counts as much as so many rows looked at
+STEPS, TOLERANCE = 300, 1e-7
+LARGEST_FACTOR = 1e6
+
+
+class Reviewed(NamedTuple):
+    """What a review says of rows.
+
+    `settled` are those whose label, as it stands now, somebody has found right; `first` are the
+    labels before any review: places among the classes, or numbers.
+    """
+
+    settled: np.ndarray
+    first: np.ndarray
+
+    def at(self, rows):
+        """Return what it says of some rows."""
+        return Reviewed(self.settled[rows], self.first[rows])
+
+
+def reviewed_classes(settled, first, classes, codes):
+    """Return what a review says of rows with these codes, from their labels before it, as text.
+
+    A label that is no class any more says nothing: the row counts as labelled as it is.
+    """
+    code_of = {folded(name): k for k, name in enumerate(classes)}
+    before = np.array(codes)
+    for at in np.flatnonzero(settled):
+        before[at] = code_of.get(folded(first[at]), codes[at])
+    return Reviewed(settled, before)
+
+
+def judge_reviewed(judgement: Judgement, codes: np.ndarray, reviewed: Reviewed) -> Judgement:
+    """Judge classes of which a review has settled some: those are right, and never suspect."""
+    settled, first = reviewed
+    P, N = recalibrated(judgement.without_label(codes), first)
+    classes, model = judgement.classes, judgement.model
+    N = _as_found(N, P[settled], first[settled], codes[settled])
+    Z = posterior(P, codes, N)
+    Z[settled] = np.eye(len(classes))[codes[settled]]
+    return Judgement.of_posterior(classes, Z, codes, N, model)
+
+
+def _as_found(N, P, given, right):
+    """Return N_zy after a look at rows with P(z | s), of which the right classes are known."""
+    off = ~np.eye(len(N), dtype=bool)
+    found = np.zeros_like(N)
+    np.add.at(found, (right, given), 1.0)
+    factor = np.ones_like(N)
+    for _ in range(STEPS):
+        expected = np.zeros_like(N)
+        np.add.at(expected.T, given, posterior(P, given, _times(N, factor)))
+        # Half of the way, on a logarithmic scale, to where both sides of the equation are equal.
+        step = np.sqrt((found + PRIOR_ROWS) / (expected + PRIOR_ROWS * factor))[off]
+        factor[off] *= step
+        if np.abs(step - 1.0).max() < TOLERANCE:
+            break
+    return _times(N, factor)
+
+
+def _times(N, factor):
+    """Return N with wrong labels so many times as frequent, LARGEST_RATE of a class at most."""
+    wrong = np.where(np.eye(len(N), dtype=bool), 0.0, factor * N)
+    wrong *= np.minimum(1.0, LARGEST_RATE / np.maximum(wrong.sum(axis=1, keepdims=True), 1e-300))
+    return wrong + np.diag(1.0 - wrong.sum(axis=1))
+
+
+def judge_reviewed_numbers(judgement: NumberJudgement, reviewed: Reviewed) -> NumberJudgement:
+    """Judge numbers of which a review has settled some: those are right, and never suspect."""
+    settled, first = reviewed
+    before = judge_predictions(first, judgement.predicted, judgement.weight)
+    wrong = 1.0 - before.quality
+    n_wrong = np.count_nonzero(first[settled] != judgement.given[settled])
+
+    def after(factor, rows):
+        return factor * wrong[rows] / (1.0 + (factor - 1.0) * wrong[rows])
+
+    def excess(factor):
+        return n_wrong - after(factor, settled).sum() - PRIOR_ROWS * (factor - 1.0)
+
+    factor = brentq(excess, 0.0, LARGEST_FACTOR)
+    quality = np.where(settled, 1.0, 1.0 - after(factor, slice(None)))
+    return replace(judgement, quality=quality, suspect=quality < 0.5)
