@@ -408,3 +408,27 @@ def test_a_sample_is_reviewed_row_by_row(tmp_path, monkeypatch):
         file.write("1,2,yes\n")
     with pytest.raises(FileError, match="has changed since the audit"):
         apply_review(tmp_path / "t.csv", tmp_path / "r.csv", tmp_path / "clean.csv")
+
+
+def decisions_of(log):
+    rows = csv.DictReader(log.read_text().splitlines())
+    return {one["row"]: (one["given"], one["decision"], one["label"]) for one in rows}
+
+
+def test_the_log_of_a_second_review_knows_the_first_and_how_labels_were_before_it(table, tmp_path):
+    first = write_review(tmp_path / "r1.csv", table, {1: "change", 2: "change", 3: "keep"})
+    once = apply_review(table, first, tmp_path / "once.csv")
+    # Row 1 is confirmed as changed, row 2 changed back, row 4 dropped; nobody looks at row 3.
+    second = write_review(tmp_path / "r2.csv", once.out, {1: "keep", 2: "change", 4: "drop"})
+    twice = apply_review(once.out, second, tmp_path / "twice.csv")
+    assert (twice.kept, twice.changed, twice.dropped) == (1, 1, 1)
+    expected = {
+        "1": ("no", "change", "yes"),
+        "2": ("yes", "keep", "yes"),
+        "3": ("no", "keep", "no"),
+        "4": ("yes", "drop", ""),
+    }
+    assert decisions_of(twice.log) == expected
+    again = apply_review(twice.out, second, tmp_path / "again.csv")
+    assert again.was_applied
+    assert decisions_of(again.log) == expected

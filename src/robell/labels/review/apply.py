@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +20,13 @@ from robell.labels.review.review import (
     LOG_START,
     RowPrinter,
     Spellings,
+    beside,
     digest_of,
     in_letters,
     is_log,
     log_path,
     read_review,
+    read_reviews,
     same_label,
 )
 from robell.labels.review.sources import open_source
@@ -132,7 +134,8 @@ def apply_review(
     source = open_source(table, review.target, encoding, delimiter)
     source.check_output(out)
     matched = _match(source, review)
-    _write(source, review, matched, out, log)
+    earlier = read_reviews(beside(table, review.target), review.target)
+    _write(source, review.target, _all_decisions(review, earlier, matched), matched, out, log)
     counts = {word: sum(one.word == word for one in review.made) for word in (KEEP, CHANGE, DROP)}
     return AppliedReview(
         out,
@@ -147,11 +150,15 @@ def apply_review(
 
 @dataclass(frozen=True)
 class _Matched:
-    """What becomes of the rows: labels to write and rows to leave out, by place from 0 on."""
+    """What becomes of the rows: labels to write and rows to leave out, by place from 0 on.
+
+    `row_of` has the numbers of the rows in the audited table, by their fingerprints.
+    """
 
     labels: dict[int, str]
     dropped: frozenset[int]
     was_applied: bool
+    row_of: dict[int, int]
 
 
 def _match(source, review):
@@ -172,7 +179,8 @@ def _match(source, review):
     dropped = [one for one in review.made if one.word == DROP]
     problem = _problem(source, review, prints)
     if _is_same(review.table, prints, []) and not problem:
-        return _before(source, review, given, labels)
+        row_of = {print_: row for row, print_ in enumerate(prints, 1)}
+        return _before(source, review, given, labels, row_of)
     if dropped and _is_same(review.table, prints, dropped):
         shifts = np.searchsorted(
             [one.row for one in dropped], range(1, 1 + len(prints) + len(dropped))
@@ -180,7 +188,8 @@ def _match(source, review):
         problem = _problem(source, review, prints, shifts)
         problem = problem or _undone(source, review, given, labels, shifts)
         if not problem:
-            return _Matched({}, frozenset(), True)
+            left = sorted(set(range(1, len(shifts) + 1)) - {one.row for one in dropped})
+            return _Matched({}, frozenset(), True, dict(zip(prints, left, strict=True)))
     rest = "rows that are not in the review were changed, added or removed"
     raise FileError(f"{source.path}: has changed since the audit: {problem or rest}")
 
@@ -235,7 +244,7 @@ def _spelt(decision, spellings, review, numeric):
     return found
 
 
-def _before(source, review, given, labels):
+def _before(source, review, given, labels, row_of):
     """Return what is to be done to the audited table; labels already changed stay as they are."""
     new = {}
     for one in review.decisions:
@@ -251,10 +260,34 @@ def _before(source, review, given, labels):
             new[at] = labels[one.row]
     dropped = frozenset(one.row - 1 for one in review.made if one.word == DROP)
     nothing = not new and not dropped
-    return _Matched(new, dropped, nothing and any(one.word == CHANGE for one in review.made))
+    was_applied = nothing and any(one.word == CHANGE for one in review.made)
+    return _Matched(new, dropped, was_applied, row_of)
 
 
-def _write(source, review, matched, out, log):
+def _all_decisions(review, earlier, matched):
+    """Return the decisions of a review and those of earlier ones, which the table came from.
+
+    Each begins with the label that the row had before anybody looked at it: where an earlier review
+    has changed "no" to "yes", and this one keeps "yes", all in all "no" was changed.
+    """
+    before = {one.print: one for one in earlier.made if one.label is not None}
+    decisions = []
+    for one in review.made:
+        known = before.pop(one.print, None)
+        if known is not None and same_label(known.label, one.given):
+            same = one.label is not None and same_label(one.label, known.given)
+            word = DROP if one.word == DROP else KEEP if same else CHANGE
+            one = replace(one, given=known.given, word=word)
+        decisions.append(one)
+    taken = {one.row for one in decisions}
+    for one in before.values():
+        row = matched.row_of.get(one.print)
+        if row is not None and row not in taken:
+            decisions.append(replace(one, row=row))
+    return sorted(decisions, key=lambda one: one.row)
+
+
+def _write(source, target, decisions, matched, out, log):
     """Write the table and its log, both whole or neither.
 
     The log has all decisions as CSV; they begin with the fingerprint of the file they made.
@@ -269,10 +302,10 @@ def _write(source, review, matched, out, log):
         with path.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream, lineterminator="\n")
             writer.writerow(LOG_START.split(","))
-            for one in review.made:
+            for one in decisions:
                 label = "" if one.label is None else one.label
                 prints = f"{digest[0]}-{in_letters(one.print)}"
-                writer.writerow([one.row, review.target, one.given, one.word, label, prints])
+                writer.writerow([one.row, target, one.given, one.word, label, prints])
 
     write_together({out: write_table, log: write_log})
 
