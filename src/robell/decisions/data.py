@@ -107,8 +107,8 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             found = Reviewed(np.zeros(len(codes), bool), codes)
             if review.labels:
                 given = np.array(labels.classes, dtype=object)[codes]
-                settled = review.settles(fingerprints(table, place)[labels.kept], given)
-                found = reviewed_classes(*settled, labels.classes, codes)
+                settled, first = review.settles(fingerprints(table, place)[labels.kept], given)
+                found = reviewed_classes(settled, first, labels.classes, codes)
                 decided = counted(int(found.settled.sum()), "label")
                 notes.append(f"{decided} reviewed before: right, where labels are judged")
         else:

@@ -112,7 +112,7 @@ def read_groups(groups, n_rows):
     return names, place.reshape(-1)
 
 
-def judge_by_group(judgement, codes, names, place, first):
+def judge_by_group(judgement, codes, first, names, place):
     """Judge the labels again, each by its group's own rates; return that, and the groups.
 
     Groups are compared by their labels before any review, ``first``.

@@ -224,7 +224,7 @@ def find_label_issues(
     if groups is not None:
         place = {label: k for k, label in enumerate(judgement.classes.tolist())}
         codes = np.array([place[label] for label in labels.tolist()])
-        judgement, noise = judge_by_group(judgement, codes, *read_groups(groups, len(codes)), codes)
+        judgement, noise = judge_by_group(judgement, codes, codes, *read_groups(groups, len(codes)))
     index = np.flatnonzero(judgement.suspect)
     index = index[np.argsort(judgement.quality[index], kind="stable")]
     return LabelIssues(

@@ -191,7 +191,7 @@ class AuditResult(JudgedAudit):
         if reviewed.settled.any():
             judgement = judge_reviewed(judgement, codes, reviewed)
         if grouping is not None:
-            judgement, noise = judge_by_group(judgement, codes, *grouping[:2], reviewed.first)
+            judgement, noise = judge_by_group(judgement, codes, reviewed.first, *grouping[:2])
         trust = measure_trust(judgement, matrix, codes, random_state)
         if trust.word == "none":
             judgement = replace(judgement, suggested=codes, suspect=np.zeros(len(codes), bool))
