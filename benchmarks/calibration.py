@@ -24,8 +24,7 @@ from threadpoolctl import threadpool_limits
 from robell.comparison.scores import CLEAN
 from robell.metrics import expected_calibration_error
 from robell.models import CLASSIFIERS
-from robell.studies.label_noise.jobs import Split, probability_scores
-from robell.studies.label_noise.plan import FIRST_SEED, NoiseJob
+from robell.studies.label_noise.jobs import FIRST_SEED, NoiseJob, Split, probability_scores
 from robell.studies.label_noise.sets import REPORTING, study_tables
 
 DRAWS = 20

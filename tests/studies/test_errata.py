@@ -106,7 +106,7 @@ def test_every_test_of_this_file_stands_on_the_page():
 
 
 def test_every_command_on_the_page_names_a_part_of_the_study():
-    from robell.studies.paper.plan import PARTS
+    from robell.studies.paper.jobs import PARTS
 
     named = set(re.findall(r"`robell reproduce (\w+)", PAGE))
     assert named

@@ -23,6 +23,7 @@ from robell.comparison.study_page import (
 )
 from robell.report.plots import COLOURS, _looks, curve_panels, named_curves
 from robell.report.tables import Table
+from robell.studies.label_noise.jobs import NoiseJob
 from robell.studies.label_noise.models import EVERY_MODEL
 from robell.studies.label_noise.page import (
     OUR_LABEL,
@@ -34,7 +35,6 @@ from robell.studies.label_noise.page import (
     margins,
     probability_table,
 )
-from robell.studies.label_noise.plan import NoiseJob
 from robell.studies.label_noise.results import ORDER, NoiseResults, chance_scores, is_tuned
 from robell.studies.label_noise.sets import REPORTING, SETS
 from robell.studies.label_noise.study import STUDY

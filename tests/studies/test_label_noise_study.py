@@ -18,16 +18,18 @@ from robell.comparison.peers import MODELS, OURS, REVISIONS, SLOW, USUAL
 from robell.comparison.store import Store, read_records
 from robell.comparison.study import gather
 from robell.datasets import keel_names
-from robell.studies.label_noise.jobs import Split, minority_labels, run_noise_job
-from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED, build, require_packages
-from robell.studies.label_noise.plan import (
+from robell.studies.label_noise.jobs import (
     LEVELS,
     PARTS,
     SUPPLIERS,
     NoiseJob,
+    Split,
+    minority_labels,
     noise_cells,
     plan_noise_jobs,
+    run_noise_job,
 )
+from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED, build, require_packages
 from robell.studies.label_noise.results import chance_scores, scores_of
 from robell.studies.label_noise.sets import FRESH_SETS, REPORTING, SETS
 from robell.studies.label_noise.study import STUDY

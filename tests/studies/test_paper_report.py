@@ -14,6 +14,7 @@ from robell.comparison.store import Store
 from robell.comparison.study_page import write_report
 from robell.report.tables import Compared
 from robell.studies.paper import printed
+from robell.studies.paper.jobs import Job
 from robell.studies.paper.page import (
     friedman_table,
     headline,
@@ -26,7 +27,6 @@ from robell.studies.paper.page import (
     table_s4,
     win_tie_loss_table,
 )
-from robell.studies.paper.plan import Job
 from robell.studies.paper.printed import Comparison
 from robell.studies.paper.results import Results
 from robell.studies.paper.study import STUDY

@@ -11,8 +11,7 @@ from robell.comparison.family import MODELS
 from robell.comparison.jobs import Rows, folds, paper_split, repeated_split, seed_of
 from robell.comparison.store import Store, StudyError, read_records
 from robell.metrics import g_mean_score, sensitivity_score, specificity_score
-from robell.studies.paper.jobs import Cell, run_job
-from robell.studies.paper.plan import Job, plan_jobs
+from robell.studies.paper.jobs import Cell, Job, plan_jobs, run_job
 from robell.studies.paper.printed import MODELS as PRINTED
 from robell.studies.paper.printed import NOISE_DATASETS, NOISE_LEVELS, printed_cells
 from robell.studies.paper.results import Results, scores_of

@@ -59,7 +59,7 @@ def _run_reproduce(options, arguments):
 
 def protocols_for(asked, models):
     """Return the protocols to run: models that the paper prints nothing of need repeated splits."""
-    from robell.studies.paper.plan import PROTOCOLS
+    from robell.studies.paper.jobs import PROTOCOLS
     from robell.studies.paper.printed import MODELS as PRINTED
 
     others = [model for model in models if model not in PRINTED]
@@ -75,8 +75,7 @@ def protocols_for(asked, models):
 def _values_of_reproduce():
     from robell.comparison.execute import default_workers
     from robell.comparison.family import MODELS
-    from robell.studies.paper.jobs import SCORERS
-    from robell.studies.paper.plan import PARTS, PROTOCOLS
+    from robell.studies.paper.jobs import PARTS, PROTOCOLS, SCORERS
     from robell.studies.paper.printed import MODELS as PRINTED
 
     return {
@@ -96,8 +95,8 @@ REPRODUCE = Command(_run_reproduce, _values_of_reproduce, is_study=True)
 
 
 def _run_robustness(options, arguments):
+    from robell.studies.label_noise.jobs import LEVELS
     from robell.studies.label_noise.models import EVERY_MODEL
-    from robell.studies.label_noise.plan import LEVELS
     from robell.studies.label_noise.sets import GROUPS
     from robell.studies.label_noise.study import measure_robustness
 
@@ -117,8 +116,8 @@ def _run_robustness(options, arguments):
 
 def _values_of_robustness():
     from robell.comparison.execute import default_workers
+    from robell.studies.label_noise.jobs import FIRST_SEED, LEVELS, N_SEEDS, PEERS
     from robell.studies.label_noise.models import EVERY_MODEL
-    from robell.studies.label_noise.plan import FIRST_SEED, LEVELS, N_SEEDS, PEERS
     from robell.studies.label_noise.sets import GROUPS
 
     return {

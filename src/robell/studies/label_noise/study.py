@@ -6,10 +6,15 @@ from robell.comparison.peers import EXTRA, REVISIONS, require
 from robell.comparison.store import StudyError
 from robell.comparison.study import Study, carry_out
 from robell.datasets import keel_names, standard_names
-from robell.studies.label_noise.jobs import run_noise_job
+from robell.studies.label_noise.jobs import (
+    FIRST_SEED,
+    N_SEEDS,
+    PARTS,
+    plan_noise_jobs,
+    run_noise_job,
+)
 from robell.studies.label_noise.models import EVERY_MODEL, require_packages
 from robell.studies.label_noise.page import TITLE, all_sections, headline, more_files, subtitle
-from robell.studies.label_noise.plan import FIRST_SEED, N_SEEDS, PARTS, plan_noise_jobs
 from robell.studies.label_noise.results import NoiseResults
 from robell.studies.label_noise.sets import GROUPS, study_tables
 
@@ -38,47 +43,18 @@ def measure_robustness(
     levels=None,
     n_seeds=None,
     first_seed=FIRST_SEED,
-    n_workers=1,
     data_dir=None,
-    out="robell-robustness",
     download=True,
-    progress=True,
-    command="",
+    out="robell-robustness",
+    **how,
 ):
     """Run the label-noise study, or go on with it, and write its report.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Tables; by default those that report.
-    models, kinds : sequence of str, default=None
-        Keys of models and kinds of noise; by default those of each part of the study.
-    peers : {"usual", "tuned", "all"}, default="usual"
-        Models as they are, the part in which peers are tuned, or both.
-    levels : sequence of int, default=None
-        Percent of wrong labels; by default those of each part.
-    n_seeds : int, default=None
-        How many seeds; by default those of each part, three, and one where peers are tuned.
-    first_seed : int, default=10
-        The first of consecutive seeds, each a split, a draw of the noise and a seed of the models.
-        The report is of these.
-    n_workers : int, default=1
-        Processes.
-    data_dir : path-like, default=None
-        A folder of CSV files.
-    out : path-like, default="robell-robustness"
-        Where records, tables, figures and the report go.
-    download : bool, default=True
-        Whether sets may be downloaded.
-    progress : bool, default=True
-        Whether a bar is shown on a terminal.
-    command : str, default=""
-        How this was called, for the report.
-
-    Returns
-    -------
-    outcome : Outcome
-        The report and what it was made of.
+    Models, kinds of noise, levels (percent of wrong labels) and the number of seeds are those of
+    each part of the study where none are given. ``peers`` are "usual" ones as they are, "tuned", or
+    "all". Every seed from the first on is a split, a draw of the noise and a seed of the models.
+    Sets come from the CSV files in ``data_dir`` or, with ``download``, from the web. ``how`` goes
+    to :func:`carry_out`.
 
     Examples
     --------
@@ -100,17 +76,8 @@ def measure_robustness(
     settings = {"models": models, "kinds": kinds, "levels": levels, "peers": peers}
     settings |= {"n_seeds": n_seeds, "first_seed": first_seed}
     seeds = range(first_seed, first_seed + (N_SEEDS if n_seeds is None else n_seeds))
-    return carry_out(
-        STUDY,
-        tables,
-        unavailable,
-        settings,
-        out,
-        command=command,
-        notes={"seeds": list(seeds), "revisions": REVISIONS},
-        n_workers=n_workers,
-        progress=progress,
-    )
+    notes = {"seeds": list(seeds), "revisions": REVISIONS}
+    return carry_out(STUDY, tables, unavailable, settings, out, notes=notes, **how)
 
 
 def _asked_for(names, known, what, peers):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from robell.comparison.study import Study, carry_out, gather
-from robell.studies.paper.jobs import run_job
+from robell.studies.paper.jobs import plan_jobs, run_job
 from robell.studies.paper.page import all_sections, headline, subtitle
-from robell.studies.paper.plan import plan_jobs
 from robell.studies.paper.results import Results
 
 STUDY = Study(
@@ -29,45 +28,16 @@ def reproduce(
     *,
     repeats=10,
     tuned_by=None,
-    n_workers=1,
     data_dir=None,
-    out="robell-study",
     download=True,
-    progress=True,
-    device="cpu",
-    command="",
+    out="robell-study",
+    **how,
 ):
     """Run a part of the paper's study, or go on with it, and write its report.
 
-    Parameters
-    ----------
-    part : {"table1", "tests", "probe", "noise", "sensitivity", "all"}
-        Which part.
-    names, models, protocols : sequence of str
-        Sets, keys of models, and "paper" or "repeated".
-    repeats : int, default=10
-        Splits of the protocol "repeated".
-    tuned_by : tuple of str, default=None
-        Metrics to tune by under "repeated"; accuracy and G-mean by default.
-    n_workers : int, default=1
-        Processes.
-    data_dir : path-like, default=None
-        A folder of CSV files.
-    out : path-like, default="robell-study"
-        Where records, tables, figures and the report go.
-    download : bool, default=True
-        Whether sets may be downloaded.
-    progress : bool, default=True
-        Whether a bar is shown on a terminal.
-    device : str, default="cpu"
-        Where searches run: "cpu" or "cuda".
-    command : str, default=""
-        How this was called, for the report.
-
-    Returns
-    -------
-    outcome : Outcome
-        The report and what it was made of.
+    ``part`` is a key of ``PARTS``, ``protocols`` are "paper" or "repeated"; ``repeats`` splits and
+    the metrics ``tuned_by`` are those of "repeated". Sets come from the CSV files in ``data_dir``
+    or, with ``download``, from the web. ``how`` goes to :func:`carry_out`.
 
     Examples
     --------
@@ -78,15 +48,6 @@ def reproduce(
     1
     """
     settings = {"part": part, "models": models, "protocols": protocols}
+    settings |= {"repeats": repeats, "tuned_by": tuned_by}
     tables, unavailable = gather(names, data_dir, download)
-    return carry_out(
-        STUDY,
-        tables,
-        unavailable,
-        settings | {"repeats": repeats, "tuned_by": tuned_by},
-        out,
-        command=command,
-        n_workers=n_workers,
-        progress=progress,
-        device=device,
-    )
+    return carry_out(STUDY, tables, unavailable, settings, out, **how)
