@@ -57,6 +57,7 @@ def test_the_exit_status_says_whether_too_many_labels_are_suspect(here, capsys, 
     assert sum(way["suspects"] for way in found["mistakes"]) == found["suspects"]
     assert sum(one["suspects"] for one in found["classes"].values()) == found["suspects"]
     assert ("Passed" if status == 0 else "Failed") in said
+    assert f"{100 * found['suspect_share']:.1f} % of the labels checked are suspect" in said
     assert set(here.iterdir()) == before
 
 

@@ -178,6 +178,14 @@ def test_help_has_examples(capsys, command):
     assert f"  robell {command}" in capsys.readouterr().out
 
 
+def test_the_commands_that_most_people_need_come_first(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    names = re.findall(r"^    (\w+)", capsys.readouterr().out, re.M)
+    assert names[:5] == ["audit", "fit", "predict", "apply", "compare"]
+    assert sorted(names) == sorted(COMMANDS)
+
+
 def test_the_version(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])

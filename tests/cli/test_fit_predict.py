@@ -38,7 +38,7 @@ def run(capsys, *arguments):
 
 
 def test_fit_and_predict(capsys, frame, table, tmp_path):
-    model, out = tmp_path / "m.skops", tmp_path / "p.csv"
+    model, card, out = tmp_path / "m.skops", tmp_path / "m-card.md", tmp_path / "p.csv"
     status, printed, err = run(
         capsys, "fit", table, "--target", "y", "--out", model,
         "--param", "C=10", "--param", "n_hidden=30", "--param", "activation=tansig", "--plain",
@@ -46,7 +46,7 @@ def test_fit_and_predict(capsys, frame, table, tmp_path):
     sizes = frame["y"].value_counts()
     line = f"RVFLClassifier of 3,000 rows, 4 features; rows of each class: 0: {sizes[0]:,}, 1: "
     assert (status, err) == (0, "")
-    assert printed == f"{line}{sizes[1]:,}; labels read as numbers\n{model}\n"
+    assert printed == f"{line}{sizes[1]:,}; labels read as numbers\n{model}\n{card}\n"
     expected = make_pipeline(
         StandardScaler(), RVFLClassifier(30, "tansig", 10, random_state=0)
     ).fit(frame[FEATURES], frame["y"])
@@ -63,7 +63,7 @@ def test_fit_and_predict(capsys, frame, table, tmp_path):
     assert run(
         capsys, "fit", table, "--target", "y", "--out", model, "--model", "elm", "--seed", 3,
         "--no-scale", "--quiet", "--memory", "1GiB", "--plain",
-    ) == (0, f"{model}\n", "")  # fmt: skip
+    ) == (0, f"{model}\n{card}\n", "")  # fmt: skip
     assert isinstance(load_model(model), ELMClassifier)
     assert load_model(model).random_state == 3
 

@@ -45,7 +45,7 @@ def test_from_a_raw_table_to_predictions_with_reasons(capsys, here):
     assert "columns left out: 'case'" in err
     assert "Of 1,000 rows like these you would check " in out
     assert "robell audit claims.csv --target fraud" in out
-    assert out.splitlines()[-3:] == ["m.skops", "m-fit.html", "m-fit.json"]
+    assert out.splitlines()[-4:] == ["m.skops", "m-card.md", "m-fit.html", "m-fit.json"]
     report = json.loads((here / "m-fit.json").read_text())
     model = load_model("m.skops")
     assert model[1].threshold_ == report["held_out"]["decision"]["threshold"]
@@ -93,7 +93,7 @@ def test_one_line_and_nothing_written(capsys, here, more, message):
 
 
 def test_new_rows_that_do_not_fit(capsys, here):
-    assert run(capsys, *FIT, "--no-report", "--quiet") == (0, "m.skops\n", "")
+    assert run(capsys, *FIT, "--no-report", "--quiet") == (0, "m.skops\nm-card.md\n", "")
     new = pd.read_csv("claims.csv")
     new.drop(columns="amount").to_csv("n.csv", index=False)
     status, _, err = run(capsys, "predict", "m.skops", "n.csv", "--out", "p.csv")

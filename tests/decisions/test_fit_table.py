@@ -9,7 +9,15 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from robell import NoiseRobustRVFLClassifier, RVFLClassifier, ThresholdClassifier, fit_table
-from robell.decisions.page import as_json, cautions, fit_page, in_rows, lines, write_report
+from robell.decisions.page import (
+    as_json,
+    cautions,
+    costs_line,
+    fit_page,
+    in_rows,
+    lines,
+    write_report,
+)
 from robell.models._contributions import contributions, log_odds
 
 
@@ -148,6 +156,64 @@ def test_costs_set_the_threshold(result):
     assert dear.assessment.decision.recall.value > result.assessment.decision.recall.value
 
 
+def test_costs_are_said_in_money_for_a_thousand_rows():
+    found = fit_table(frauds(), "fraud", estimator=SMALL, cost_fn=500, cost_fp=20)
+    decision = found.assessment.decision
+    costs, flagged, hits = decision.costs, decision.flagged.value, decision.found.value
+    paid = 1000 * (500 * (decision.share - hits) + 20 * (flagged - hits))
+    assert costs.chosen.value == pytest.approx(paid)
+    assert costs.chosen.low <= costs.chosen.value <= costs.chosen.high
+    positives = (frauds()["fraud"] == "yes").mean()
+    assert costs.flag_none == pytest.approx(500_000 * positives)
+    assert costs.flag_all == pytest.approx(20_000 * (1 - positives))
+    said = costs_line(decision)
+    for value in (costs.chosen.value, costs.flag_all, costs.flag_none):
+        assert f"{value:,.0f}" in said
+    assert said in lines(found)
+    assert said.split("(")[0] in fit_page(found)
+    assert fit_table(frauds(), "fraud", estimator=SMALL).assessment.decision.costs is None
+
+
+def test_where_the_model_is_dearer_than_no_model_it_is_said():
+    found = fit_table(frauds(500, signal=0.0), "fraud", estimator=SMALL, cost_fn=1, cost_fp=1)
+    costs = found.assessment.decision.costs
+    is_dearer = min(costs.flag_all, costs.flag_none) < costs.chosen.value
+    assert ("cheaper than the model" in costs_line(found.assessment.decision)) == is_dearer
+
+
+@pytest.mark.parametrize(
+    "aim", [{"recall": 0.99}, {"cost_fn": 1000, "cost_fp": 1}, {"budget": 0.9}]
+)
+def test_what_was_asked_for_is_not_scolded(aim):
+    found = fit_table(frauds(signal=0.5), "fraud", estimator=SMALL, **aim)
+    assert found.assessment.decision.flagged.value > 0.5
+    assert not any("alarms" in text for text in cautions(found))
+
+
+def test_the_first_screen_needs_no_course(result):
+    first = " ".join(lines(result))
+    for word in ("average precision", "area", "ROC", "log-odds", "calibrat"):
+        assert word not in first
+    assert "of 100 are" in first
+    page = fit_page(result)
+    for name in ("average precision", "area under this curve"):  # explained, and further down
+        assert name not in page.partition("Thresholds and probabilities</h2>")[0]
+        assert name in page
+
+
+def test_both_axes_of_every_curve_have_a_name(result):
+    page = fit_page(result)
+    for name in (
+        "found of all positives (recall)",
+        "right of all flagged (precision)",
+        "negatives flagged (false alarms)",
+        "mean probability of a group",
+        "share of positives in the group",
+        "fall of the average precision",
+    ):
+        assert f">{name}</text>" in page
+
+
 def two_heaps(n, seed):
     rng = np.random.default_rng(seed)
     truth = rng.random(n) < 0.4
@@ -181,7 +247,8 @@ def test_other_models_are_calibrated_and_thresholded_too():
     found = fit_table(frauds(), "fraud", estimator=model)
     assert found.assessment.decision.roc_area.value > 0.8
     assert found.assessment.decision.calibration_error < 0.08
-    assert lines(found)[0].startswith("RVFLClassifier of 900 rows, 4 columns")
+    assert lines(found)[0].startswith("Fitted to 900 rows, 4 columns")
+    assert lines(found)[0].endswith("model: RVFLClassifier")
 
 
 def test_several_classes():

@@ -86,14 +86,16 @@ def run(options, arguments):
 
 def _judged(result, limit):
     """Return the exit status of a gate, and the line that explains it."""
-    from robell._tools.text import percent
-
     if limit is None:
         return OK, ""
     if result.trust == "none":
         return CANNOT_TELL, "Failed: the columns say too little to tell whether the limit is kept."
     share = float(result.suspect.mean())
-    found = f"{percent(share)} of the labels checked are suspect, {percent(limit)} are allowed."
+    digits = 1  # and as many more as the two differ by
+    while share != limit and round(100 * share, digits) == round(100 * limit, digits):
+        digits += 1
+    shown, allowed = (f"{100 * value:.{digits}f} %" for value in (share, limit))
+    found = f"{shown} of the labels checked are suspect, {allowed} are allowed."
     if share > limit:
         return ABOVE_LIMIT, f"Failed: {found}"
     return OK, f"Passed: {found}"

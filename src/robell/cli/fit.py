@@ -43,7 +43,7 @@ def run(options, arguments):
     from robell.decisions.run import fit_table
     from robell.labels.review.review import beside
     from robell.models._thresholds import rule_of
-    from robell.persist.model_files import check_model_output
+    from robell.persist.model_files import check_model_output, written_with
     from robell.tables.read import is_parquet, readable
 
     aim = {name: getattr(options, name) for name in AIMS}
@@ -85,17 +85,16 @@ def run(options, arguments):
         for text in remarks(result):
             say(text)
         print("\n".join(lines(result, source)))
-    for path in (options.out, *paths):
+    for path in (*written_with(options.out), *paths):
         print(path)
     return OK
 
 
 def _run_plain(options):
     """Fit columns of numbers as they are, in passes where the model can, and write the model."""
-    from robell._tools.files import check_output
     from robell._tools.pipelines import last_step
     from robell._tools.text import shortened
-    from robell.persist.model_files import is_model_file, save_model
+    from robell.persist.model_files import check_model_output, save_model, written_with
     from robell.scale.batches import Tables, find_files
     from robell.scale.files import fit_tables
 
@@ -103,7 +102,7 @@ def _run_plain(options):
         if getattr(options, name) != default:
             name = name.replace("_", "-")
             raise OptionError(f"--plain fits numbers as they are: it takes no --{name}")
-    check_output(options.out, find_files(options.data), None if options.force else is_model_file)
+    check_model_output(options.out, find_files(options.data), options.force)
     estimator = _estimator(options, "rvfl")
     tables = Tables(options.data, options.target)
     model, sizes = fit_tables(estimator, tables, memory_left(options.memory), options.privileged)
@@ -117,7 +116,8 @@ def _run_plain(options):
             f"{type(last_step(model)).__name__} of {sum(sizes.values()):,} rows{sampled}, "
             f"{model.n_features_in_} features; rows of each class: {counts}; labels read as {kind}"
         )
-    print(options.out)
+    for path in written_with(options.out):
+        print(path)
     return OK
 
 

@@ -31,16 +31,16 @@ from robell.cli.options import (
 # Parameters of Python that are options of another name
 OPTION_NAMES = {"drop": "ignore", "memory_limit": "memory"}
 COMMANDS = {
-    "reproduce": studies.REPRODUCE,
-    "robustness": studies.ROBUSTNESS,
-    "compare": compare.COMMAND,
-    "datasets": studies.DATASETS,
-    "report": studies.REPORT,
+    "audit": audit.COMMAND,
     "fit": fit.COMMAND,
     "predict": predict.COMMAND,
-    "audit": audit.COMMAND,
     "apply": apply.COMMAND,
+    "compare": compare.COMMAND,
     "export": export.COMMAND,
+    "reproduce": studies.REPRODUCE,
+    "robustness": studies.ROBUSTNESS,
+    "report": studies.REPORT,
+    "datasets": studies.DATASETS,
 }
 
 
@@ -147,7 +147,7 @@ def _parser(given):
     how: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     parser = argparse.ArgumentParser(
         prog="robell",
-        description="Random vector functional link classifiers: models of files, the study.",
+        description="Audit the labels of tables, and fit, apply and compare classifiers on them.",
         epilog=EXIT_STATUS,
         **how,
     )

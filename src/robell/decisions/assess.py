@@ -60,13 +60,25 @@ class Importance:
 
 
 @dataclass(frozen=True)
+class Costs:
+    """What 1,000 rows would cost in the user's money: misses and false alarms.
+
+    At the chosen threshold, with an interval; if every row were flagged; if none were.
+    """
+
+    chosen: Measured
+    flag_all: float
+    flag_none: float
+
+
+@dataclass(frozen=True)
 class Decision:
     """What the threshold means, of two classes: shares of all rows, precision and recall.
 
     Measured with thresholds chosen without the rows they are applied to. `probable` holds precision
     and recall with each row counted by the probability that it is positive, given its columns and
     its label. `points` are recall, precision and false alarms over all thresholds; `point` those
-    at the chosen one.
+    at the chosen one. `costs` are there where the threshold was chosen by costs.
     """
 
     positive: str
@@ -84,6 +96,7 @@ class Decision:
     point: tuple[float, float, float]
     bins: tuple[tuple[float, float, int], ...]
     calibration_error: float
+    costs: Costs | None = None
 
 
 @dataclass(frozen=True)
@@ -245,6 +258,15 @@ def _decide(held, p, name, place, rule, judge, corrected, draws):
     precision, recall = _ratio(found, flagged), _ratio(found, share)
     false_alarms = _ratio(flagged - found, 1.0 - share)
     bins = calibration_bins(p, positive)
+    costs = None
+    if rule.kind == "cost":
+        # Of 1,000 rows: cost_fn (positives - found) + cost_fp (flagged - found)
+        miss, alarm = 1000 * rule.cost_fn, 1000 * rule.cost_fp
+        drawn = miss * (many[2] - many[1]) + alarm * (many[0] - many[1])
+        value = miss * (share - found) + alarm * (flagged - found)
+        costs = Costs(
+            measured(value[0], drawn), float(alarm * (1 - share[0])), float(miss * share[0])
+        )
     return Decision(
         positive=name,
         rule=rule,
@@ -263,6 +285,7 @@ def _decide(held, p, name, place, rule, judge, corrected, draws):
         point=(float(recall[0]), float(precision[0]), float(false_alarms[0])),
         bins=tuple(bins),
         calibration_error=float(calibration_error(bins)),
+        costs=costs,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from robell import __version__
 from robell._tools.files import check_output, write_together
 from robell._tools.pipelines import innermost
-from robell._tools.text import counted, in_cell, literal, percent, quoted, said
+from robell._tools.text import counted, in_cell, literal, number_text, percent, quoted, said
 from robell.report.page import (
     Bullets,
     Callout,
@@ -34,7 +34,7 @@ FEW_SUSPECTS = 0.05  # estimated share of wrong labels from which on measures ar
 OVERCONFIDENT = 0.1  # calibration error from which on it is said
 SHOWN = 5  # columns that the terminal names
 SIZE = 300  # of the square in which curves are drawn
-LEFT, TOP, BELOW = 52, 12, 44
+LEFT, TOP, BELOW = 52, 34, 44
 ENDS = (0.04, 0.08, 0.2, 0.4, 0.6, 0.8, 1.0)  # of the axes of a calibration curve
 WIDTH = 460
 MOST_DRAWN = 15
@@ -61,6 +61,29 @@ def in_rows(result):
     )
 
 
+def of_hundred(measured):
+    """Return a measured share as a number of 100, with its interval."""
+    value, low, high = (
+        f"{100 * share:.0f}" for share in (measured.value, measured.low, measured.high)
+    )
+    return f"{value} of 100", f"{low} to {high}"
+
+
+def costs_line(decision):
+    """Return what 1,000 rows would cost, in the money in which the costs were given."""
+    costs, name = decision.costs, said(decision.positive, 30)
+    chosen = (number_text(v) for v in (costs.chosen.value, costs.chosen.low, costs.chosen.high))
+    value, low, high = chosen
+    cheaper = "every row" if costs.flag_all <= costs.flag_none else "none"
+    is_cheaper = min(costs.flag_all, costs.flag_none) < costs.chosen.value
+    advice = f" To call {cheaper} so would be cheaper than the model." if is_cheaper else ""
+    return (
+        f"1,000 rows like these would cost {value} in misses and false alarms ({low} to {high}); "
+        f"{number_text(costs.flag_all)} if every row were called {name}, "
+        f"{number_text(costs.flag_none)} if none were.{advice}"
+    )
+
+
 def interval(measured):
     """Return a measured value with its interval."""
     return f"{measured.value:.3f} ({measured.low:.3f} to {measured.high:.3f})"
@@ -69,9 +92,13 @@ def interval(measured):
 def cautions(result):
     """Return what a person must know before using the model."""
     decision, found = result.assessment.decision, []
-    if decision is not None and decision.flagged.value > OFTEN * max(decision.share, 1e-9):
-        flagged, by_aim = decision.flagged.value, decision.rule.kind in ("cost", "recall")
-        if flagged > 0.5 or (not by_aim and decision.precision.value < 0.5 * decision.recall.value):
+    # A threshold that somebody asked for may flag as many rows as it likes.
+    if decision is not None and decision.rule.kind == "f1":
+        flagged, is_low = (
+            decision.flagged.value,
+            decision.precision.value < 0.5 * decision.recall.value,
+        )
+        if flagged > OFTEN * max(decision.share, 1e-9) and (flagged > 0.5 or is_low):
             found.append(
                 f"At this threshold {percent(flagged)} of all rows are called "
                 f"{said(decision.positive, 30)}, and {percent(decision.share)} are: most alarms "
@@ -112,31 +139,36 @@ def remarks(result):
 
 
 def lines(result, source=None):
-    """Return what was found."""
+    """Return what was found, in words that need no course; the page has the measures."""
     found, decision = result.assessment, result.assessment.decision
     of_class = list(zip(result.classes.tolist(), result.class_sizes, strict=True))
     sizes = ", ".join(f"{said(str(name), 20)} {size:,}" for name, size in of_class[:5])
-    kind = type(innermost(result.model)).__name__
     text = [
-        f"{kind} of {result.n_fitted:,} rows, {len(result.encoder.plans_)} columns; "
-        f"rows of each class: {sizes}{', ...' if len(of_class) > 5 else ''}",
+        f"Fitted to {result.n_fitted:,} rows, {len(result.encoder.plans_)} columns; rows of each "
+        f"class: {sizes}{', ...' if len(of_class) > 5 else ''}; model: "
+        f"{type(innermost(result.model)).__name__}",
         in_rows(result),
     ]
-    held = f"{found.n_held_out:,} held-out rows"
     if decision is None:
-        text.append(
-            f"On {held}: accuracy {interval(found.accuracy)}, mean recall of the classes "
-            f"{interval(found.balanced_accuracy)}"
-        )
+        share, span = of_hundred(found.balanced_accuracy)
+        text.append(f"Of the rows of a class, {share} are predicted rightly in the mean ({span}).")
     else:
-        text.append(
-            f"On {held}: average precision {interval(decision.average_precision)}, area under the "
-            f"ROC curve {interval(decision.roc_area)}; precision {interval(decision.precision)}, "
-            f"recall {interval(decision.recall)}"
-        )
-        text.append(f"Threshold {decision.threshold:.4g}: {decision.rule}")
+        name = said(decision.positive, 30)
+        right, span = of_hundred(decision.precision)
+        hits, other = of_hundred(decision.recall)
+        pairs, around = of_hundred(decision.roc_area)
+        text += [
+            f"Of the rows that it calls {name}, {right} are ({span}); of the rows that are "
+            f"{name}, it finds {hits} ({other}).",
+            f"A row that is {name} gets a larger probability than one that is not in {pairs} "
+            f"pairs ({around}; guessing: 50).",
+            f"A row is called {name} from a probability of {decision.threshold:.4g} on: "
+            f"{decision.rule}",
+            *([] if decision.costs is None else [costs_line(decision)]),
+        ]
+    text.append(f"Each of {found.n_held_out:,} rows was judged by a model that had not seen it.")
     shown = [one for one in found.importances if one.drop > 2 * one.deviation and one.drop > 0]
-    columns = ", ".join(f"{said(one.name, 30)} ({one.drop:.3f})" for one in shown[:SHOWN])
+    columns = ", ".join(said(one.name, 30) for one in shown[:SHOWN])
     text.append(f"Columns that matter most: {columns or 'none by itself'}")
     text.append(suspects_line(result, source))
     return text
@@ -237,21 +269,22 @@ def _decision(result, source):
     held = "each predicted by a model that had not seen it"
     if decision is None:
         facts = [
-            _fact("accuracy", found.accuracy),
-            _fact("balanced accuracy", found.balanced_accuracy),
+            _fact("of all rows are predicted rightly", found.accuracy, 100),
+            _fact("of a class are, in the mean of the classes", found.balanced_accuracy, 100),
         ]
         held = f"on {found.n_held_out:,} rows, each by a model that had not seen it"
     else:
-        average = _fact("average precision", decision.average_precision)
+        name = in_cell(decision.positive, 30)
         facts = [
-            _fact("of the flagged are right (precision)", decision.precision, 100),
-            _fact("of the positives are found (recall)", decision.recall, 100),
-            _fact("of all rows are flagged", decision.flagged, 100),
-            (*average[:2], f"{average[2]}; guessing: {decision.share:.3f}"),
-            _fact("area under the ROC curve", decision.roc_area),
+            _fact(f"of the rows called {name} are {name} (precision)", decision.precision, 100),
+            _fact(f"of the rows that are {name} are found (recall)", decision.recall, 100),
+            _fact(f"of all rows are called {name}", decision.flagged, 100),
+            _fact("of pairs are ranked rightly (guessing: 50 %)", decision.roc_area, 100),
         ]
     blocks.append(Facts((*facts, ("held-out rows", f"{found.n_held_out:,}", held))))
     if decision is not None:
+        if decision.costs is not None:
+            blocks.append(Paragraph(f"**Costs.** {literal(costs_line(decision))}"))
         blocks.append(
             Callout(
                 "note",
@@ -279,22 +312,53 @@ def _curves(result):
     decision = result.assessment.decision
     recall, precision, false = decision.point
     labels = "probable labels" if result.corrected else "the labels as given"
+    bins = [(p, share) for p, share, _ in decision.bins]
+    largest = max(max(pair) for pair in bins)
+    most = next(end for end in ENDS if end >= largest or end == 1.0)
+    average = decision.average_precision
     blocks = (
         FigureBlock(
-            precision_recall(decision),
+            _square(
+                "pr",
+                "Precision and recall",
+                f"At the chosen threshold precision is {precision:.2f} and recall {recall:.2f}",
+                ("found of all positives (recall)", "right of all flagged (precision)"),
+                [(r, p) for r, p, _ in decision.points],
+                [(0, decision.share), (1, decision.share)],
+                [(recall, precision)],
+            ),
             f"Precision over recall; the dot is the chosen threshold ({percent(precision)} of the "
             f"flagged are right, {percent(recall)} of the positives found), the dashed line is "
-            "guessing.",
+            f"guessing. The area under this curve is the average precision: {interval(average)}; "
+            f"guessing: {decision.share:.3f}.",
             f"Curve of precision over recall; chosen: {precision:.3f} and {recall:.3f}",
         ),
         FigureBlock(
-            roc(decision),
+            _square(
+                "roc",
+                "ROC curve",
+                f"At the chosen threshold {recall:.2f} are found with {false:.2f} false alarms",
+                ("negatives flagged (false alarms)", "found of all positives (recall)"),
+                [(f, r) for r, _, f in decision.points],
+                [(0, 0), (1, 1)],
+                [(false, recall)],
+            ),
             f"Positives found over negatives flagged; at the dot {percent(false)} of the negatives "
-            "are flagged. The dashed line is guessing.",
+            "are flagged. The dashed line is guessing. The area under this curve is the share of "
+            f"pairs that are ranked rightly: {interval(decision.roc_area)}.",
             f"ROC curve; chosen: {recall:.3f} found at {false:.3f} false alarms",
         ),
         FigureBlock(
-            calibration(decision),
+            _square(
+                "calibration",
+                "Calibration",
+                "; ".join(f"{p:.3f}: {share:.3f}" for p, share in bins),
+                ("mean probability of a group", "share of positives in the group"),
+                bins,
+                [(0, 0), (most, most)],
+                bins,
+                most,
+            ),
             "Share of positives over the probability, for ten groups of equally many rows. On the "
             "dashed line probabilities mean what they say; the mean distance is "
             f"{decision.calibration_error:.3f}.",
@@ -309,6 +373,31 @@ def _curves(result):
         ),
     )
     return Section("curves", "Thresholds and probabilities", blocks)
+
+
+def _square(name, title, about, axes, curve, guess, dots, most=1.0):
+    """Draw a curve in a square from 0 to ``most``, with guessing dashed and points marked.
+
+    ``axes`` are the names of the axis across and of the one up, which stands above it.
+    """
+    picture = Picture(f"fit-{name}", LEFT + SIZE + 20, TOP + SIZE + BELOW, title, about)
+
+    def at(points):
+        return [(LEFT + SIZE * x / most, TOP + SIZE * (1.0 - y / most)) for x, y in points]
+
+    for step in range(5):
+        value = most * step / 4
+        (x, y), tick = at([(value, value)])[0], f"{100 * value:.3g} %"
+        picture.line(LEFT, y, LEFT + SIZE, y, RULE)
+        picture.text(LEFT - 6, y + 4, tick, "end", fill=MUTED)
+        picture.text(x, TOP + SIZE + 17, tick, "middle", fill=MUTED)
+    picture.text(LEFT + SIZE / 2, TOP + SIZE + 37, axes[0], "middle")
+    picture.text(4, 16, axes[1])
+    picture.curve(at(guess), colour=MUTED, width=1.0, dashes="4 4")
+    picture.curve(at(curve))
+    is_chosen = len(dots) == 1
+    picture.dots(at(dots), ALARM if is_chosen else CALM, "circle", 5.0 if is_chosen else 4.0, 1.0)
+    return picture.svg()
 
 
 def _classes(result):
@@ -344,7 +433,7 @@ def _columns(result):
         "stand in for each other, and then neither matters by itself."
     )
     alt = "Bars of the columns that matter most"
-    figure = FigureBlock(columns_that_matter(found.importances), "", alt)
+    figure = FigureBlock(columns_that_matter(found.importances, what), "", alt)
     rows = tuple((in_cell(one.name), one.drop, one.deviation) for one in found.importances)
     names = ("Column", "Fall of the score", "Standard deviation of repeats")
     table = Table("importance", "All columns", names, rows, digits=4)
@@ -375,82 +464,12 @@ def _method(result, command):
     return Section("method", "How this was measured", blocks)
 
 
-# -- pictures: curves with the chosen point, calibration, columns that matter ------------
-
-
-class _Axes:
-    """A square from 0 to 1 in both directions, with names for both."""
-
-    def __init__(self, name, title, about, across, most=1.0):
-        size = (LEFT + SIZE + 20, TOP + SIZE + BELOW)
-        self.picture, self.most = Picture(f"fit-{name}", *size, title, about), most
-        for step in range(5):
-            value = most * step / 4
-            x, y = self.at(value, value)
-            self.picture.line(LEFT, y, LEFT + SIZE, y, RULE)
-            self.picture.text(LEFT - 6, y + 4, _tick(value), "end", fill=MUTED)
-            self.picture.text(x, TOP + SIZE + 17, _tick(value), "middle", fill=MUTED)
-        self.picture.text(LEFT + SIZE / 2, TOP + SIZE + 37, across, "middle")
-
-    def at(self, x, y):
-        """Return where a point of the square stands in the picture."""
-        return LEFT + SIZE * x / self.most, TOP + SIZE * (1.0 - y / self.most)
-
-    def curve(self, points, **options):
-        """Draw a line through points of the square."""
-        self.picture.curve([self.at(x, y) for x, y in points], **options)
-
-    def dot(self, x, y, colour=ALARM, size=5.0):
-        """Mark a point of the square."""
-        self.picture.dots([self.at(x, y)], colour, "circle", size, 1.0)
-
-
-def _tick(value):
-    return f"{100 * value:.3g} %"
-
-
-def precision_recall(decision):
-    """Draw precision over recall, with the chosen point."""
-    recall, precision, _ = decision.point
-    about = f"At the chosen threshold precision is {precision:.2f} and recall {recall:.2f}"
-    axes = _Axes("pr", "Precision and recall", about, "found of all positives (recall)")
-    axes.curve([(0, decision.share), (1, decision.share)], colour=MUTED, width=1.0, dashes="4 4")
-    axes.curve([(r, p) for r, p, _ in decision.points])
-    axes.dot(recall, precision)
-    return axes.picture.svg()
-
-
-def roc(decision):
-    """Draw the share of positives found over the share of false alarms, with the chosen point."""
-    recall, _, false = decision.point
-    about = f"At the chosen threshold {recall:.2f} are found with {false:.2f} false alarms"
-    axes = _Axes("roc", "ROC curve", about, "negatives flagged (false alarms)")
-    axes.curve([(0, 0), (1, 1)], colour=MUTED, width=1.0, dashes="4 4")
-    axes.curve([(f, r) for r, _, f in decision.points])
-    axes.dot(false, recall)
-    return axes.picture.svg()
-
-
-def calibration(decision):
-    """Draw the share of positives over the probability, for groups of equally many rows."""
-    bins = [(p, share) for p, share, _ in decision.bins]
-    largest = max(max(pair) for pair in bins)
-    most = next(end for end in ENDS if end >= largest or end == 1.0)
-    about = "; ".join(f"{p:.3f}: {share:.3f}" for p, share in bins)
-    axes = _Axes("calibration", "Calibration", about, "mean probability of a group", most)
-    axes.curve([(0, 0), (most, most)], colour=MUTED, width=1.0, dashes="4 4")
-    axes.curve(bins)
-    for p, share in bins:
-        axes.dot(p, share, CALM, 4.0)
-    return axes.picture.svg()
-
-
-def columns_that_matter(importances):
-    """Draw by how much shuffling each column lowers the score."""
+def columns_that_matter(importances, what):
+    """Draw by how much shuffling each column lowers the score, whose name is given."""
     shown = importances[:MOST_DRAWN]
     most = max(max(one.drop for one in shown), 1e-9)
     about = ", ".join(f"{label(one.name)}: {one.drop:.3f}" for one in shown)
-    picture = Picture("fit-columns", WIDTH, 40 * len(shown) + 6, "Columns that matter", about)
+    picture = Picture("fit-columns", WIDTH, 40 * len(shown) + 28, "Columns that matter", about)
     room = WIDTH - 90
     for place, one in enumerate(shown):
         top = 40 * place
@@ -460,4 +479,5 @@ def columns_that_matter(importances):
         error = room * one.deviation / most
         picture.line(max(width - error, 0), top + 26, min(width + error, room + 40), top + 26)
         picture.text(max(width + error, width) + 7, top + 31, f"{one.drop:.3f}", fill=MUTED)
+    picture.text(0, 40 * len(shown) + 20, f"fall of the {what}", fill=MUTED)
     return picture.svg()

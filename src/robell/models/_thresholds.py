@@ -23,7 +23,8 @@ class Rule:
     def __str__(self):
         share = f"{100 * self.value:g} %" if self.value else ""
         return {
-            "f1": "the best F1 on held-out rows; name your own aim to get another",
+            "f1": "the best balance of alarms that are right and positives that are found (F1); "
+            "name your own aim to get another",
             "cost": "the smallest cost on held-out rows, where a miss costs "
             f"{self.cost_fn or 0:g} and a false alarm {self.cost_fp or 0:g}",
             "precision": f"the most positives found with at least {share} of the flagged positive",

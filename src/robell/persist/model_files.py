@@ -242,16 +242,21 @@ def save_model(
         file.writestr(MEMBER, json.dumps(info, allow_nan=False))
     path = Path(path)
     contents: dict[Path, Any] = {path: lambda half: half.write_bytes(packed.getvalue())}
-    if path.is_file() or not path.exists():  # what goes to the null device has no card
-        contents[card_path(path)] = model_card(path.name, info)
+    contents |= dict.fromkeys(written_with(path)[1:], model_card(path.name, info))
     write_together(contents)
+
+
+def written_with(path):
+    """Return the files that a model is written to: its own, and its card unless it goes nowhere."""
+    path = Path(path)
+    return [path, card_path(path)] if path.is_file() or not path.exists() else [path]
 
 
 def check_model_output(path, inputs=(), force=True):
     """Raise, before any work is done, where a model or its card could not be written."""
     check_output(path, inputs, None if force else is_model_file)
-    if Path(path).is_file() or not Path(path).exists():
-        check_output(card_path(path), [*inputs, path], None if force else is_card)
+    for card in written_with(path)[1:]:
+        check_output(card, [*inputs, path], None if force else is_card)
 
 
 def model_info(path: str | PathLike[str]) -> dict[str, Any]:
