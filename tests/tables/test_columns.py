@@ -73,7 +73,7 @@ def test_dates_become_days():
         ([f"word {k}" for k in range(40)], "x", "identifier or free text"),
         ([str(k) for k in range(17, 57)], "amount", "identifier"),
         ([str(k * k) for k in range(40)], "CustomerId", "identifier"),
-        ([f"{k // 2} words" for k in range(1000)], "x", "none of which is in 1 % of the rows"),
+        ([f"words {k // 2}" for k in range(1000)], "x", "none of which is in 1 % of the rows"),
         (["inf", "-inf"] * 20, "x", "no finite value"),
     ],
 )
@@ -95,10 +95,10 @@ def test_mixed_cells_are_a_category_and_examples_are_given():
     assert "mixed: 60 cells of numbers, 20 are not ('unknown')" in note.done
 
 
-def test_a_decimal_comma_is_a_number_only_where_cells_are_set_apart_otherwise():
-    cells = ["1,5", "2,25", "-3", ",5"] * 8
-    assert prepared(cells, delimiter=";")[0].is_number
-    assert not prepared(cells)[0].is_number
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_decimal_comma_is_read_in_any_file(delimiter):
+    used, _ = prepared(["1,5", "2,25", "-3", ",5"] * 8, delimiter=delimiter)
+    np.testing.assert_array_equal(used.values[:4], [1.5, 2.25, -3, 0.5])
 
 
 def test_words_of_typed_columns_are_not_missing():
@@ -145,3 +145,109 @@ def test_rounding_is_no_difference():
     used, note = prepared(["0.3", "0.30000000000000004"] * 10)
     assert used is None
     assert "differ by less" in note.done
+
+
+# -- numbers, times and categories as people write them ----------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["$1,234.50", "$12", "-$3"], [1234.5, 12, -3]),
+        (["\u20ac 1.803,28", "\u20ac 12,5"], [1803.28, 12.5]),
+        (["1.803,28 EUR", "12,5 EUR", "7,25 \u20ac"], [1803.28, 12.5, 7.25]),
+        (["\u20ac 1.803", "\u20ac 567"], [1803, 567]),
+        (["CHF 1'234.50", "CHF 7"], [1234.5, 7]),
+        (["12 kg", "13.5 kg", "1 kg"], [12, 13.5, 1]),
+        (["-3 \u00b0C", "20 \u00b0C"], [-3, 20]),
+        (["\u22120.35", "0.5"], [-0.35, 0.5]),
+        (["(1,234.50)", "3.25"], [-1234.5, 3.25]),
+        (["14:30", "00:15", "9:00"], [14.5, 0.25, 9]),
+        (["2:30 pm", "12 am", "11 a.m."], [14.5, 0, 11]),
+    ],
+)
+def test_numbers_as_people_write_them(cells, values):
+    used, note = prepared([*cells, "", "n/a"] * 12, name="amount")
+    assert note.kind == "number"
+    np.testing.assert_allclose(used.values[: len(values)], values)
+    assert np.isnan(used.values[len(values) : len(values) + 2]).all()
+
+
+@pytest.mark.parametrize(
+    ("cells", "days"),
+    [
+        (["31.12.24", "01.01.25"], [20088, 20089]),
+        (["12/31/24", "01/01/25"], [20088, 20089]),
+        (["31.12.99", "31.12.68"], [10956, 36159]),
+        (["31-12-24", "1-1-2025"], [20088, 20089]),
+    ],
+)
+def test_years_of_two_digits(cells, days):
+    used, note = prepared([*cells, ""] * 12)
+    assert note.kind == "date"
+    np.testing.assert_array_equal(used.values[:2], days)
+
+
+def test_times_of_day_stand_on_a_circle():
+    used, note = prepared([f"{k % 24}:{k % 60:02}" for k in range(500)], "hour")
+    assert "two more columns hold the time of day on a circle" in note.done
+    angle = 2 * np.pi * used.values / 24
+    np.testing.assert_allclose(used.matrix[:, 1:], np.c_[np.sin(angle), np.cos(angle)])
+
+
+def test_a_few_odd_cells_cost_no_column_of_dates():
+    cells = [f"{1 + k % 28:02}.03.24" for k in range(100)]
+    cells[3] = "unknown"
+    _, note = prepared(cells)
+    assert (note.kind, note.missing) == ("date", 1)
+    assert "1 cell taken as missing ('unknown')" in note.done
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [f"{k} kg" if k % 2 else f"{k}00 g" for k in range(1, 90)],
+        [f"${k}.5" if k % 2 else f"\u20ac{k},5" for k in range(1, 90)],
+        [f"{k} %" if k % 2 else f"0.{k:02}" for k in range(1, 90)],
+        [f"<{k}" if k % 3 else f"{k}.5" for k in range(1, 90)],
+    ],
+)
+def test_what_looks_like_numbers_and_is_not_read_so_is_said_with_three_cells(cells):
+    _, note = prepared(cells * 2)
+    assert note.kind != "number"
+    assert len(set(note.number_like)) == 3
+    assert set(note.number_like) <= set(cells)
+    assert "looks like numbers and is not read so" in note.advice
+    assert all(repr(cell) in note.advice for cell in note.number_like)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [f"{k} Mill Street" if k % 2 else f"{k} Oak Avenue {k}" for k in range(1, 90)],
+        [f"C-{k:05}" for k in range(90)],
+        ["500 g", "1 kg", "2 kg"] * 30,
+        [f"10.0.{k}.{k}" for k in range(90)],
+        [f"level {k % 40}" for k in range(90)],
+    ],
+)
+def test_words_and_codes_do_not_look_like_numbers(cells):
+    assert prepared(cells)[1].advice == ""
+
+
+def test_spellings_of_a_level_are_one_level():
+    cells = ["auto"] * 60 + ["AUTO"] * 5 + ["Auto"] * 4 + ["aut."] * 3 + ["lorry"] * 40 + ["A"] * 9
+    used, note = prepared(cells)
+    assert used.levels == ("auto", "lorry", "A")
+    np.testing.assert_array_equal(used.matrix.sum(axis=0), [72, 40, 9])
+    assert "'AUTO' as 'auto', 'Auto' as 'auto', 'aut.' as 'auto'" in note.done
+
+
+def test_an_abbreviation_of_two_levels_is_none_of_them():
+    cells = ["motor"] * 30 + ["motel"] * 30 + ["mot."] * 10 + ["a"] * 20 + ["A"] * 20
+    assert prepared(cells)[0].levels == ("motor", "motel", "a", "A", "mot.")
+
+
+def test_declared_categories_are_levels_as_they_are():
+    used, _ = prepared(["auto"] * 60 + ["AUTO"] * 50, kind="text")
+    assert used.levels == ("auto", "AUTO")

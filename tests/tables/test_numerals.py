@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robell.tables.columns import prepare_column
-from robell.tables.numerals import number, read_numbers, spells_number
+from robell.tables.numerals import floats_written, number, read_numbers, spells_number, unit_of
 from robell.tables.raw import Column
 
 
@@ -82,21 +82,26 @@ def test_readings(cells, delimiter, values):
 @pytest.mark.parametrize(
     "cells",
     [
-        ["1,5"],
         ["12,34,567"],
-        ["1,23", "1,234"],
-        ["0,123"],
-        ["1,2345"],
+        ["1,5", "1,234,567"],
         ["12 34"],
         ["1,234 567"],
         ["12 %", "0.12"],
         ["%"],
         ["12 %%"],
-        ["1,234e3"],
         ["٣,٣٣٣"],
+        ["12 kg", "500 g"],
+        ["12 kg", "13"],
+        ["$5", "€5"],
+        ["$5 kg"],
+        ["--5"],
+        ["(5"],
+        ["(-5)"],
+        ["5 kg3x"],
+        ["A5"],
     ],
 )
-def test_what_is_no_number_between_commas(cells):
+def test_what_is_no_number(cells):
     assert read_numbers(cells)[0] is None
 
 
@@ -117,3 +122,51 @@ def test_numbers_that_do_not_go_together_are_a_category_and_said():
     words = "mixed: numbers written in ways that do not go together, such as '12 %' and '0.12'; "
     assert note.done.startswith(words)
     assert all(spells_number(cell) for cell in ("12 %", "0.12"))
+
+
+# -- any order, any spelling, gaps -------------------------------------------------------
+
+SWAPPED = str.maketrans(",.", ".,")
+GROUPS = {
+    "US": lambda value: f"{value:,.2f}",
+    "European": lambda value: f"{value:,.2f}".translate(SWAPPED),
+    "Swiss": lambda value: f"{value:,.2f}".replace(",", "'"),
+    "French": lambda value: f"{value:,.2f}".translate(SWAPPED).replace(".", "\u202f"),
+    "plain": lambda value: f"{value:.2f}",
+    "decimal comma": lambda value: f"{value:.2f}".replace(".", ","),
+}
+MARKS = ["$ {}", "${}", "€ {}", "{} EUR", "{}€", "CHF {}", "{} kg", "{}kg", "{} m²", "{} %", "{}"]
+amounts = st.lists(
+    st.floats(-1e7, 1e7, allow_nan=False).map(lambda value: round(value, 2) + 0.0),
+    min_size=2,
+    max_size=30,
+)
+
+
+@given(
+    values=amounts,
+    group=st.sampled_from(sorted(GROUPS)),
+    mark=st.sampled_from(MARKS),
+    minus=st.sampled_from("-−–"),
+    delimiter=st.sampled_from(",;\t|"),
+    seed=st.randoms(use_true_random=False),
+)
+def test_any_spelling_in_any_order_is_read_back(values, group, mark, minus, delimiter, seed):
+    def written(value):
+        return mark.format(GROUPS[group](value)).replace("-", minus)
+
+    cells = [written(value) for value in values]
+    expected = dict(zip(cells, values, strict=True))
+    seed.shuffle(cells)
+    table, how = read_numbers(cells, delimiter)
+    assert table == expected
+    assert (unit_of(how) == "") == (mark == "{}")
+    np.testing.assert_array_equal(floats_written(cells, how), [expected[cell] for cell in cells])
+
+
+@given(values=amounts, group=st.sampled_from(sorted(GROUPS)), drop=st.randoms())
+def test_a_currency_may_be_left_out_and_stand_on_either_side(values, group, drop):
+    signs = ["€ {}", "{} EUR", "{} €", "EUR {}", "{}"]
+    cells = [drop.choice(signs).format(GROUPS[group](value)) for value in values]
+    table, _ = read_numbers(cells, ";")
+    assert [table[cell] for cell in cells] == values

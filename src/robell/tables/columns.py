@@ -17,8 +17,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from robell._tools.text import counted, number_text, percent, said
-from robell.tables.dates import ISO, read_date, read_dates
-from robell.tables.numerals import floats_written, plain_floats, read_numbers, spells_number
+from robell.tables.dates import ISO, TIME, read_date, read_dates, read_time, read_times
+from robell.tables.numerals import (
+    floats_written,
+    number_like,
+    plain_floats,
+    read_most,
+    split,
+    unit_of,
+)
 from robell.tables.raw import Column, number_cell
 
 MISSING_WORDS = "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "NaT", "?"
@@ -27,6 +34,7 @@ _NO_TEXT, _NO_VALUE = {None, ""}, {None, "", *MISSING_WORDS}
 _MISSING_AMONG_NUMBERS = {"-", "--", "---", ".", "..", "*", "n.a.", "N.A.", "n. a.", "na", "#N/A"}
 _MISSING_AMONG_NUMBERS |= {"#NA", "#NV", "#VALUE!", "#DIV/0!", "#REF!", "none", "Null", "nil"}
 FEW_ODD = 0.05  # share of cells up to which a few that are no numbers are taken as missing
+NUMBER_LIKE = 0.5  # share of cells from which on a column looks like numbers
 TEXT_COLUMNS = 10  # of numbers that stand for one column of words, at the most
 
 
@@ -38,13 +46,26 @@ class ColumnNote:
     """What was done to one column, in words.
 
     `kind` is how it was used: "number", "date", "category", "text" or "left out"; `missing` counts
-    the rows without a value.
+    the rows without a value. `number_like` are three cells of a column that looks like numbers and
+    could not be read so.
     """
 
     name: str
     kind: str
     missing: int
     done: str
+    number_like: tuple[str, ...] = ()
+
+    @property
+    def advice(self) -> str:
+        """What to do about a column that looks like numbers and was not read so, "" for others."""
+        if not self.number_like:
+            return ""
+        cells = ", ".join(said(cell, 20) for cell in self.number_like)
+        return (
+            f"column {said(self.name)} looks like numbers and is not read so ({cells}): write it "
+            "in one unit and one spelling"
+        )
 
 
 @dataclass(frozen=True)
@@ -151,32 +172,32 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
     distinct = len(set(present))
     if distinct == 1 and not n_missing:
         return left_out(f"every row has the same value, {said(present[0], 30)}")
-    values, how, odd = numbers_of(present, column.kind, delimiter)
-    strange = strange_cells(present, delimiter) if odd else []
-    if strange:
-        return _learn_without(column, strange, present, rows, delimiter)
+    values, how, strange, mixed = numbers_of(present, column.kind, delimiter)
     if values is not None:
-        return learn_numbers(column, missing, rows, values, how)
+        others, gone = set(strange), missing.copy()
+        gone[~missing] = is_strange = np.array([cell in others for cell in present])
+        plan, note = learn_numbers(column, gone, rows, values[~is_strange], how)
+        if not strange:
+            return plan, note
+        named = ", ".join(said(cell, 20) for cell in strange[:3])
+        more = ", ..." if len(strange) > 3 else ""
+        count = counted(int(is_strange.sum()), "cell")
+        return plan, replace(note, done=f"{note.done}; {count} taken as missing ({named}{more})")
     if distinct == len(present) > 1:
         plan, note = learn_text(column.name, missing, present, text_columns)
     else:
-        plan, note = learn_categories(column.name, missing, present, odd, text_columns)
+        declared = column.kind == "text"
+        plan, note = learn_categories(
+            column.name, missing, present, mixed, text_columns, {} if declared else None
+        )
     if plan is None:
-        return left_out(note)
-    return plan | {"declared": column.kind == "text"}, note
-
-
-def _learn_without(column, strange, present, rows, delimiter):
-    """Learn a column of numbers in which a few cells are none, and say which."""
-    known = set(strange)
-    cells = [None if cell in known else cell for cell in column.cells]
-    rest = Column(column.name, cells, column.kind)
-    plan, note = learn_column(rest, rows, delimiter=delimiter)
-    count = sum(cell in known for cell in present)
-    named = ", ".join(said(cell, 20) for cell in strange[:3])
-    more = ", ..." if len(strange) > 3 else ""
-    done = f"{note.done}; {counted(count, 'cell')} taken as missing ({named}{more})"
-    return plan, replace(note, done=done)
+        plan, note = left_out(note)
+    else:
+        plan |= {"declared": column.kind == "text"}
+    if column.kind != "text" and distinct > MOST_LEVELS:
+        share, cells = number_like(Counter(present))
+        note = replace(note, number_like=tuple(cells) if share >= NUMBER_LIKE else ())
+    return plan, note
 
 
 def apply_plan(plan, column):
@@ -210,9 +231,9 @@ def read_cells(plan, column):
             values[~missing] = plain
             return values, 0
     present = [cell for cell, is_gone in zip(column.cells, missing, strict=True) if not is_gone]
-    if plan["kind"] == "date":
+    if plan["kind"] == "date" or plan["how"] == TIME:
         way = plan["how"].removeprefix("date, ")
-        table = {cell: _day(cell, way) for cell in set(present)}
+        table = {cell: read_time(cell) if way == TIME else _day(cell, way) for cell in set(present)}
         found = np.array([table[cell] for cell in present], np.float64)
     else:
         # Numbers of a typed source are written in the usual way, however the fit's were.
@@ -224,51 +245,51 @@ def read_cells(plan, column):
 
 def _day(cell, way):
     day = read_date(cell, way)
-    day = read_date(cell, ISO) if day is None else day  # as typed sources write dates
-    return np.nan if day is None else day
+    return read_date(cell, ISO) if day is None else day  # as typed sources write dates
 
 
 def numbers_of(present, kind, delimiter):
-    """Return values and how they were read; None and what did not fit if some are no numbers."""
+    """Read the cells of a column as numbers, times of day or dates, a few of them being none.
+
+    Returns the numbers, NaN for a few odd cells, how they are written, and the odd cells, the
+    commonest first; or None, "", an empty list and words for cells of which only some are numbers.
+    """
     if kind == "text":
-        return None, "", ""
+        return None, "", [], ""
     if (values := plain_floats(present)) is not None:
-        return values, "number", ""
-    distinct = set(present)
-    table, how = read_numbers(distinct, delimiter)
+        return values, "number", [], ""
+    counts = Counter(present)
+    dated = [cell for cell in counts if any(map(str.isdigit, cell))]
+    table, how = read_times(dated), TIME
     if table is None:
-        table, way = read_dates(distinct)
+        table, way = read_dates(dated)
         how = f"date, {way}"
-    if table is not None:
-        return np.array([table[cell] for cell in present]), how, ""
-    spelt = {cell: spells_number(cell, delimiter) for cell in distinct}
-    odd = [cell for cell in present if not spelt[cell]]
-    if len(odd) == len(present):
-        return None, "", ""
-    return None, "", _mixed(present, odd)
+    if table is None:
+        reading = read_most(counts, delimiter)
+        if reading is None:
+            return None, "", [], ""
+        table, how = reading.table, reading.how
+    odd = Counter({cell: n for cell, n in counts.items() if cell not in table})
+    unknown = sum(n for cell, n in odd.items() if cell not in _MISSING_AMONG_NUMBERS)
+    if not odd or (len(table) > 1 and unknown <= FEW_ODD * len(present) and len(odd) <= len(table)):
+        values = np.array([table.get(cell, np.nan) for cell in present])
+        return values, how, [cell for cell, _ in odd.most_common()], ""
+    if unit_of(how) and 2 * odd.total() > len(present):
+        return None, "", [], ""  # 12 Mill Street, 3 Oak Avenue
+    return None, "", [], _mixed(counts, odd)
 
 
-def strange_cells(present, delimiter):
-    """Return the few cells that keep a column from being numbers, or none if they are not few."""
-    spelt = {cell: spells_number(cell, delimiter) for cell in set(present)}
-    counts = Counter(cell for cell in present if not spelt[cell])
-    numbers = {cell for cell, is_number in spelt.items() if is_number}
-    unknown = sum(n for cell, n in counts.items() if cell not in _MISSING_AMONG_NUMBERS)
-    if len(numbers) < 2 or unknown > FEW_ODD * len(present) or len(counts) > len(numbers):
-        return []
-    readable = read_numbers(numbers, delimiter)[0] is not None
-    return [cell for cell, _ in counts.most_common()] if readable else []
-
-
-def _mixed(present, odd):
-    if not odd:  # 12 % and 0.12, or 1.5 and 1.234,5
-        examples = " and ".join(said(cell, 20) for cell, _ in Counter(present).most_common(2))
+def _mixed(counts, odd):
+    """Say which cells keep a column from being numbers."""
+    odd = Counter({cell: n for cell, n in odd.items() if split(cell) is None})
+    if not odd:  # 12 % and 0.12, or 12 kg and 500 g
+        examples = " and ".join(said(cell, 20) for cell, _ in counts.most_common(2))
         return f"mixed: numbers written in ways that do not go together, such as {examples}; "
-    commonest = [said(cell, 20) for cell, _ in Counter(odd).most_common(3)]
-    is_are = "is not" if len(odd) == 1 else "are not"
+    commonest = [said(cell, 20) for cell, _ in odd.most_common(3)]
+    is_are = "is not" if odd.total() == 1 else "are not"
     return (
-        f"mixed: {counted(len(present) - len(odd), 'cell')} of numbers, {len(odd):,} {is_are} "
-        f"({', '.join(commonest)}); "
+        f"mixed: {counted(counts.total() - odd.total(), 'cell')} of numbers, {odd.total():,} "
+        f"{is_are} ({', '.join(commonest)}); "
     )
 
 
@@ -341,9 +362,9 @@ def learn_numbers(column, missing, rows, present, how):
         if plan["missing"]:
             done.append("one more column says where they were")
     plan["range"] = [float(known.min()), float(known.max())]
-    if is_date and np.any(known % 1.0):
-        plan["circle"] = True
-        done.append("two more columns hold the time of day")
+    if how == TIME or (is_date and np.any(known % 1.0)):
+        plan["circle"] = 24.0 if how == TIME else 1.0  # the length of a day
+        done.append("two more columns hold the time of day" + " on a circle" * (how == TIME))
     plan["names"] = [name] if plan["value"] else []
     plan["names"] += [f"{name} missing"] if plan.get("missing") else []
     plan["names"] += [f"{name} {part}" for part in CIRCLE] if plan.get("circle") else []
@@ -362,7 +383,7 @@ def apply_numbers(plan, values):
     if plan.get("missing"):
         parts.append(_standardised(gone.astype(float), plan["missing"]))
     if plan.get("circle"):
-        angle = 2.0 * np.pi * (filled % 1.0)
+        angle = 2.0 * np.pi * (filled / plan["circle"] % 1.0)
         parts += [np.where(gone, 0.0, np.sin(angle)), np.where(gone, 0.0, np.cos(angle))]
     return values, np.column_stack(parts)
 
@@ -433,9 +454,13 @@ POOLED_SHARE = 0.1  # of the rows with a value: where more have a rare level, wo
 OTHER, NO_VALUE = "(other)", "(missing)"
 
 
-def learn_categories(name, missing, present, odd, text_columns):
-    """Return the plan for a category and its note; None and the reason if it says nothing."""
-    counts = Counter(present)
+def learn_categories(name, missing, present, odd, text_columns, spelt=None):
+    """Return the plan for a category and its note; None and the reason if it says nothing.
+
+    ``spelt`` says which level each other spelling means; None: find them out.
+    """
+    spelt = other_spellings(Counter(present)) if spelt is None else spelt
+    counts = Counter(spelt.get(cell, cell) for cell in present)
     least = max(LEAST_COUNT, LEAST_SHARE * len(missing))
     common = [level for level, count in counts.most_common(MOST_LEVELS) if count >= least]
     pooled = len(counts) - len(common)
@@ -445,7 +470,7 @@ def learn_categories(name, missing, present, odd, text_columns):
         words = learn_words(counts, len(missing), text_columns)
     levels = [*common, *([OTHER] if n_other else []), *([NO_VALUE] if missing.any() else [])]
     plan = {"kind": "category", "name": name, "levels": levels, "has_other": bool(n_other)}
-    plan["has_missing"] = bool(missing.any())
+    plan |= {"has_missing": bool(missing.any()), "spelt": spelt}
     sizes = [*(counts[level] for level in common), *([n_other] if n_other else [])]
     plan["second"] = (len(missing) - sizes[0]) / len(missing) if len(levels) == 2 else 0.0
     if words is not None:
@@ -461,9 +486,35 @@ def learn_categories(name, missing, present, odd, text_columns):
         done += f"; the {pooled:,} rarest taken together"
     if words is not None:
         done += f", {_say_words(words)}"
+    if spelt:
+        shown = [f"{said(cell, 20)} as {said(level, 20)}" for cell, level in spelt.items()]
+        done += f"; {', '.join(shown[:3])}{', ...' if len(shown) > 3 else ''}"
     if missing.any():
         done += "; missing as a level of its own"
     return plan, ColumnNote(name, plan["kind"], int(missing.sum()), done)
+
+
+def other_spellings(counts):
+    """Return spelling -> level for cells that differ from a commoner level only in their spelling.
+
+    That is in capitals and blanks, from two signs on, or as an abbreviation ending in a dot of one
+    level alone.
+    """
+    first: dict[str, str] = {}
+    meant = {}
+    for cell, _ in counts.most_common():
+        folded = " ".join(cell.casefold().split())
+        known = first.setdefault(folded, cell)
+        if known != cell and len(folded) > 1:
+            meant[cell] = known
+    for folded, cell in first.items():
+        stem = folded.rstrip(".")
+        if not folded.endswith(".") or len(stem) < 2:
+            continue
+        whole = [one for other, one in first.items() if other != folded and other.startswith(stem)]
+        if len(whole) == 1 and counts[whole[0]] > counts[cell]:
+            meant |= {one: whole[0] for one, of in [*meant.items(), (cell, cell)] if of == cell}
+    return meant
 
 
 def learn_text(name, missing, present, text_columns):
@@ -504,6 +555,9 @@ def _level_names(plan):
 
 def apply_categories(plan, texts):
     """Return places among the levels, the matrix that a model gets, and how many levels are new."""
+    spelt = plan.get("spelt")
+    if spelt:
+        texts = [spelt.get(text, text) for text in texts]
     levels, n_common = plan["levels"], len(plan["levels"])
     n_common -= plan["has_other"] + plan["has_missing"]
     places = {level: place for place, level in enumerate(levels[:n_common])}

@@ -1,14 +1,16 @@
-"""Dates and times as people write them: 2024-12-31, 31.12.2024 23:59, 12/31/2024, 31 Dec 2024."""
+"""Dates and times as people write them: 2024-12-31, 31.12.24 23:59, 12/31/2024, 2:30 pm."""
 
 from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Iterable
 
 _CLOCK = r"(?:[T ,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*([AaPp][Mm])?)?"
 _ZONE = r"\s*(?:(Z|UTC|GMT)|([+-])(\d{2}):?(\d{2}))?"
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _LETTERS = r"([A-Za-z]{3,9})\.?"
+_YEAR = r"(\d{4}|\d{2})"
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 ISO = "year-month-day"
@@ -16,11 +18,11 @@ ISO = "year-month-day"
 # A column is read in one way; where two suit all of its cells, the first does.
 _WAYS = {
     ISO: (r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})", (0, 1, 2)),
-    "day.month.year": (r"(\d{1,2})\.(\d{1,2})\.(\d{4})", (2, 1, 0)),
-    "month/day/year": (r"(\d{1,2})/(\d{1,2})/(\d{4})", (2, 0, 1)),
-    "day/month/year": (r"(\d{1,2})/(\d{1,2})/(\d{4})", (2, 1, 0)),
-    "day-month-year": (r"(\d{1,2})-(\d{1,2})-(\d{4})", (2, 1, 0)),
-    "day, name of the month, year": (rf"(\d{{1,2}})[ -]{_LETTERS}[ -](\d{{4}})", (2, 1, 0)),
+    "day.month.year": (rf"(\d{{1,2}})\.(\d{{1,2}})\.{_YEAR}", (2, 1, 0)),
+    "month/day/year": (rf"(\d{{1,2}})/(\d{{1,2}})/{_YEAR}", (2, 0, 1)),
+    "day/month/year": (rf"(\d{{1,2}})/(\d{{1,2}})/{_YEAR}", (2, 1, 0)),
+    "day-month-year": (rf"(\d{{1,2}})-(\d{{1,2}})-{_YEAR}", (2, 1, 0)),
+    "day, name of the month, year": (rf"(\d{{1,2}})[ -]{_LETTERS}[ -]{_YEAR}", (2, 1, 0)),
     "name of the month, day, year": (rf"{_LETTERS} (\d{{1,2}}),? (\d{{4}})", (2, 0, 1)),
 }
 _PATTERNS = {
@@ -65,6 +67,8 @@ def read_date(cell, way):
         return None
     parts, order = found.groups(), _WAYS[way][1]
     year, month, day = (_part(parts[place]) for place in order)
+    if len(parts[order[0]]) == 2:  # 69 to 99 are of the last century, as in POSIX
+        year += 1900 if year >= 69 else 2000
     hour, minute, second, fraction, half, _, sign, zone_hours, zone_minutes = parts[3:]
     try:
         moment = datetime.datetime(
@@ -97,3 +101,36 @@ def _hour(hour, half):
     if not 1 <= int(hour) <= 12:
         return 24  # no hour: refused
     return int(hour) % 12 + (12 if half.lower() == "pm" else 0)
+
+
+# -- times of day ----------------------------------------------------------------------
+
+TIME = "time of day, in hours"
+_TIME = re.compile(
+    r"(\d{1,2})(?:[:h](\d{2})(?::(\d{2}(?:[.,]\d{1,9})?))?)?\s*(?:([AaPp])\.?[Mm]\.?|Uhr)?",
+    re.ASCII,
+)
+
+
+def read_times(cells: Iterable[str]) -> dict[str, float] | None:
+    """Return cell -> hours of a day, None if not all of them are times."""
+    table = {}
+    for cell in set(cells):
+        hour = read_time(cell)
+        if hour is None:
+            return None
+        table[cell] = hour
+    return table or None
+
+
+def read_time(cell: str) -> float | None:
+    """Return the hours since midnight of a time such as 14:30, 14:30:05 or 2:30 pm, or None."""
+    found = _TIME.fullmatch(cell)
+    if found is None or cell.isdigit():
+        return None
+    hour, minute, second, half = found.groups()
+    hours = _hour(hour, half and f"{half}m")
+    seconds = float((second or "0").replace(",", "."))
+    if hours > 23 or int(minute or 0) > 59 or seconds >= 60:
+        return None
+    return hours + int(minute or 0) / 60 + seconds / 3600

@@ -155,7 +155,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 else:
                     self.plans_.append(plan | {"place": place})
                     centres.append(used.matrix.mean(axis=0))
-            self._notes.append([note.name, note.kind, int(note.missing), note.done])
+            like = list(note.number_like)
+            self._notes.append([note.name, note.kind, int(note.missing), note.done, like])
         self.centre_ = np.concatenate(centres) if centres else np.zeros(0)
         return self
 
@@ -163,7 +164,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def notes_(self) -> tuple[ColumnNote, ...]:
         """What was done to each column, in words."""
         check_is_fitted(self, "plans_")
-        return tuple(ColumnNote(*note) for note in self._notes)
+        # A note of an older model has four parts, without cells that look like numbers.
+        return tuple(ColumnNote(*note[:4], *map(tuple, note[4:])) for note in self._notes)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Turn rows into numbers.

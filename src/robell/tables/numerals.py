@@ -1,31 +1,28 @@
-"""Numbers as people write them: with thousands set apart, a decimal comma or a percent sign."""
+"""Numbers as people write them: thousands set apart, decimal commas, currencies, units, percents.
+
+A column is read in one way: all its numbers are spelt alike and are of one unit. What that is, is
+kept as words, such as "number with its thousands set apart, in EUR".
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Callable, Iterable
 from decimal import Decimal
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robell._tools.text import NUMBER
 
-_COMMA_NUMBER = re.compile(r"[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
-# 12,345.6 and 12 345.6; 12.345,6 and 12 345,6. Spaces may be of the kinds that do not break.
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,\u0020\u00a0\u202f])\d{3}(?:\1\d{3})*(?:\.\d*)?")
-_DOT_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([.\u0020\u00a0\u202f])\d{3}(?:\1\d{3})*(?:,\d*)?")
-_APART = re.compile(r"[\u0020\u00a0\u202f]")
-_PERCENT = re.compile(r"(.*?)\s*%", re.DOTALL)
-
-DECIMAL_COMMA = "number with a decimal comma"
-COMMA_THOUSANDS = "number with its thousands set apart"
-DOT_THOUSANDS = "number with its thousands set apart and a decimal comma"
-
-
 _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
+_PLAIN_SIGNS = re.compile(r"[0-9+\-.eE]*", re.ASCII)
+_INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 
 
-def plain_number(text):
+def plain_number(text: str) -> Decimal | None:
     """Return the exact number a text spells in the plainest way, else None.
 
     Texts such as 007, 1e3, +1, 1_0 or digits of other scripts are rather names than numbers.
@@ -33,49 +30,14 @@ def plain_number(text):
     return Decimal(text) if _PLAIN.fullmatch(text) and text != "-0" else None
 
 
-def number(cell):
+def number(cell: str) -> float | None:
     """Return the number that a cell spells, infinity included, or None."""
     if NUMBER.fullmatch(cell):
         return float(cell)
     return float(cell) if _INFINITE.fullmatch(cell) else None
 
 
-def _comma_number(cell):
-    return float(cell.replace(",", ".")) if _COMMA_NUMBER.fullmatch(cell) else number(cell)
-
-
-def _comma_thousands(cell):
-    if _THOUSANDS.fullmatch(cell):
-        return float(_APART.sub("", cell).replace(",", ""))
-    return number(cell)
-
-
-def _dot_thousands(cell):
-    if _DOT_THOUSANDS.fullmatch(cell):
-        return float(_APART.sub("", cell).replace(".", "").replace(",", "."))
-    # 1.5 beside 1.234,5 would be a number of the other kind
-    return float(cell.replace(",", ".")) if _COMMA_NUMBER.fullmatch(cell) else None
-
-
-_READINGS = {
-    DECIMAL_COMMA: _comma_number,
-    COMMA_THOUSANDS: _comma_thousands,
-    DOT_THOUSANDS: _dot_thousands,
-}
-# What 1,234 means depends on the file: where semicolons separate the cells commas are usually
-# decimal, where tabs or bars do they usually are not. A whole column is read in one way, so that
-# one 1,5 or 1,234,567 decides; where commas separate the cells, 1,5 is not a number.
-_ORDER = {
-    ",": (COMMA_THOUSANDS,),
-    ";": (DECIMAL_COMMA, COMMA_THOUSANDS, DOT_THOUSANDS),
-}
-_OTHER_ORDER = (COMMA_THOUSANDS, DECIMAL_COMMA, DOT_THOUSANDS)
-
-
-_PLAIN_SIGNS = re.compile(r"[0-9+\-.eE]*", re.ASCII)
-
-
-def plain_floats(cells):
+def plain_floats(cells: list[str]) -> NDArray[np.float64] | None:
     """Return the numbers of cells that are all written in the usual way, None if one is not.
 
     It does what :func:`read_numbers` does with them, many times as fast.
@@ -88,47 +50,240 @@ def plain_floats(cells):
         return None
 
 
-def floats_written(cells, how):
-    """Return the numbers of cells written in a known way, NaN for those that are no numbers."""
-    found = plain_floats(cells) if how == "number" else None
-    if found is not None:
-        return found
-    percents = "percentage" in how
-    parse = _READINGS.get(how.replace("percentage", "number", 1), number)
-    table = {}
-    for cell in set(cells):
-        share = _PERCENT.fullmatch(cell) if percents else None
-        value = parse(share[1] if share else cell)
-        table[cell] = np.nan if value is None else value
-    return np.array([table[cell] for cell in cells], np.float64)
+# -- the parts of a cell: sign, digits, and a currency or another unit ------------------
+
+_CODES = (
+    "AED|ARS|AUD|BGN|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EGP|EUR|GBP|HKD|HUF|IDR|ILS|INR|ISK|JPY|KES|"
+    "KRW|MAD|MXN|MYR|NGN|NOK|NZD|PEN|PHP|PLN|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR"
+)
+_SIGNS = "€$£¥₹₽₩₺₪₴₫฿₦₱₲₡₵₸₼₾"
+_CALLED = {"$": "USD", "us$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "rs": "INR"}
+_CALLED |= {"fr": "CHF", "sfr": "CHF", "zł": "PLN", "kč": "CZK", "ft": "HUF", "r$": "BRL"}
+_CALLED |= {"₽": "RUB", "₩": "KRW", "₺": "TRY", "₪": "ILS", "₴": "UAH", "₫": "VND", "฿": "THB"}
+_CALLED |= {code.casefold(): code for code in _CODES.split("|")}
+_CURRENCIES = {*_CALLED.values(), *_SIGNS}
+_DOTTED = _CURRENCIES - {"USD", "GBP"}  # of these, 1.234 is a thousand
+
+_MINUS = "\u2212\u2013\ufe63\uff0d-"
+_SPACE = " \u00a0\u202f\u2009\u2007"
+_MONEY = rf"[A-Z]{{0,2}}[{_SIGNS}]|(?:{_CODES}|S?Fr\.?|Rs\.?|[Kk]r\.?)(?![a-z])"
+_UNIT = rf"[^\W\d_][^\d\s,;:()%]{{0,11}}[23]?|[°{_SIGNS}][^\d\s,;:()%]{{0,5}}|[%\u2030]"
+_CELL = re.compile(
+    rf"(?P<open>\()?(?P<sign>[+{_MINUS}]?)[{_SPACE}]*(?P<before>{_MONEY})?[{_SPACE}]*"
+    rf"(?P<inner>[+{_MINUS}]?)"
+    rf"(?P<digits>[.,]?[0-9](?:[0-9.,'\u2019{_SPACE}]*[0-9.,])?(?:[eE][+-]?[0-9]+)?)"
+    rf"[{_SPACE}]*(?P<after>(?:{_UNIT})(?:[{_SPACE}][^\W\d_][^\d\s,;:()%]{{0,11}})?)?(?P<close>\))?"
+)
 
 
-def read_numbers(cells, delimiter=","):
+class Parts(NamedTuple):
+    """A cell that may spell a number: whether it is negative, its digits, its unit or "".
+
+    `unit` is one for all spellings, `written` the unit as the cell writes it.
+    """
+
+    is_negative: bool
+    digits: str
+    unit: str = ""
+    written: str = ""
+
+
+def split(cell: str) -> Parts | None:
+    """Return the parts of a cell, None if it spells no number in any way.
+
+    Numbers in parentheses are negative, as in books of account.
+    """
+    found = _CELL.fullmatch(cell)
+    if found is None:
+        return Parts(cell[0] == "-", cell.lstrip("+-")) if _INFINITE.fullmatch(cell) else None
+    before, after = found["before"] or "", found["after"] or ""
+    signs = [bool(found["open"]), found["sign"], found["inner"]]
+    if bool(found["open"]) != bool(found["close"]) or sum(map(bool, signs)) > 1:
+        return None
+    if before and after:
+        return None
+    is_negative = signs[0] or (found["sign"] or found["inner"] or "+") in _MINUS
+    unit = _unit(before or after)
+    return Parts(is_negative, found["digits"], unit, unit if before else after)
+
+
+def _unit(text: str) -> str:
+    """Return what a unit is called, whatever its capitals; currencies by their codes."""
+    key = text.casefold().rstrip(".")
+    return _CALLED.get(key, key)
+
+
+# -- ways to spell the digits ------------------------------------------------------------
+
+DECIMAL_COMMA = "number with a decimal comma"
+COMMA_THOUSANDS = "number with its thousands set apart"
+DOT_THOUSANDS = "number with its thousands set apart and a decimal comma"
+
+_COMMA_NUMBER = re.compile(r"(?:[0-9]+,?[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?")
+# 12,345.6 and 12 345.6 and 12'345.6; 12.345,6 and 12 345,6 and 12'345,6
+_GROUPS = r"[1-9][0-9]{{0,2}}([{sign}'\u2019{space}])[0-9]{{3}}(?:\1[0-9]{{3}})*"
+_THOUSANDS = re.compile(_GROUPS.format(sign=",", space=_SPACE) + r"(?:\.[0-9]*)?")
+_DOT_GROUPS = re.compile(_GROUPS.format(sign=".", space=_SPACE) + r"(?:,[0-9]*)?")
+_APART = re.compile(f"['\u2019{_SPACE}]")
+_WHOLE_BY_DOTS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})*")
+
+
+def _comma_number(digits: str) -> float | None:
+    return float(digits.replace(",", ".")) if _COMMA_NUMBER.fullmatch(digits) else number(digits)
+
+
+def _comma_thousands(digits: str) -> float | None:
+    if _THOUSANDS.fullmatch(digits):
+        return float(_APART.sub("", digits).replace(",", ""))
+    return number(digits)
+
+
+def _dot_thousands(digits: str) -> float | None:
+    if _DOT_GROUPS.fullmatch(digits):
+        return float(_APART.sub("", digits).replace(".", "").replace(",", "."))
+    # 1.5 beside 1.234,5 would be a number of the other kind
+    return float(digits.replace(",", ".")) if _COMMA_NUMBER.fullmatch(digits) else None
+
+
+_SPELLINGS: dict[str, Callable[[str], float | None]] = {
+    "number": number,
+    DECIMAL_COMMA: _comma_number,
+    COMMA_THOUSANDS: _comma_thousands,
+    DOT_THOUSANDS: _dot_thousands,
+}
+# What 1,234 means depends on the file: where semicolons separate the cells commas are usually
+# decimal, elsewhere they usually are not. A whole column is read in one way, so that one 1,5 or
+# 1,234,567 decides.
+_ORDER = "number", COMMA_THOUSANDS, DECIMAL_COMMA, DOT_THOUSANDS
+_ORDER_BETWEEN_SEMICOLONS = "number", DECIMAL_COMMA, COMMA_THOUSANDS, DOT_THOUSANDS
+
+
+# -- a column ----------------------------------------------------------------------------
+
+
+class Reading(NamedTuple):
+    """How the numbers of a column are read: cell -> number, the way in words, and other cells.
+
+    `odd` are the cells that are no numbers of this unit, spelt in this way.
+    """
+
+    table: dict[str, float]
+    how: str
+    odd: list[str]
+
+
+def read_numbers(cells: Iterable[str], delimiter: str = ",") -> tuple[dict | None, str]:
     """Return cell -> number and the way it is written ("number", "percentage", ...).
 
     All cells must be written in the same way; if they are not, None and "". The delimiter of the
     file decides between two readings of a comma.
     """
-    cells = set(cells)
-    shares = {cell: share[1] for cell in cells if (share := _PERCENT.fullmatch(cell))}
-    if cells and len(shares) == len(cells):
-        table, how = _read_plain(set(shares.values()), delimiter)
-        if table is None:
-            return None, ""
-        name = how.replace("number", "percentage", 1)
-        return {cell: table[share] for cell, share in shares.items()}, name
-    return _read_plain(cells, delimiter)
+    reading = read_most(cells, delimiter)
+    return (None, "") if reading is None or reading.odd else (reading.table, reading.how)
 
 
-def _read_plain(cells, delimiter):
-    order = _ORDER.get(delimiter, _OTHER_ORDER)
-    for how, parse in (("number", number), *((how, _READINGS[how]) for how in order)):
-        table = {cell: parse(cell) for cell in cells}
-        if None not in table.values():
-            return table, how
-    return None, ""
+def read_most(cells: Iterable[str], delimiter: str = ",") -> Reading | None:
+    """Return how most of the cells are read as numbers, None if none of them is one.
+
+    Of all units the commonest counts; a currency may be left out in some cells, another unit not.
+    Of all ways to spell, the first that suits all cells of the unit, or else most of them.
+    """
+    counts = Counter(cells)
+    parts = {cell: found for cell in counts if (found := split(cell)) is not None}
+    units: Counter[str] = Counter()
+    for cell, found in parts.items():
+        units[found.unit] += counts[cell]
+    money = [unit for unit in units if unit in _CURRENCIES]
+    if len(money) == 1:
+        units[money[0]] += units.pop("", 0)
+    if not units:
+        return None
+    unit = units.most_common(1)[0][0]
+    of_unit = {unit, ""} if unit in _CURRENCIES else {unit}
+    parts = {cell: found for cell, found in parts.items() if found.unit in of_unit}
+    order = _ORDER_BETWEEN_SEMICOLONS if delimiter == ";" else _ORDER
+    digits = [found.digits for found in parts.values()]
+    by_dots = unit in _DOTTED and any("." in text for text in digits)
+    if by_dots and all(map(_WHOLE_BY_DOTS.fullmatch, digits)):
+        order = (DOT_THOUSANDS,)
+    best: dict[str, float] = {}
+    most, way = 0, ""
+    for spelling in order:
+        table = _values(parts, _SPELLINGS[spelling])
+        n_read = sum(counts[cell] for cell in table)
+        if n_read > most:
+            best, most, way = table, n_read, spelling
+        if len(table) == len(parts):
+            break
+    if not best:
+        return None
+    written: Counter[str] = Counter()
+    for cell in best:
+        written[parts[cell].written] += counts[cell]
+    written.pop("", None)
+    shown = unit if unit in _CURRENCIES or not written else written.most_common(1)[0][0]
+    return Reading(best, _in_words(way, shown), [cell for cell in counts if cell not in best])
 
 
-def spells_number(cell, delimiter=","):
+def _values(parts: dict[str, Parts], parse: Callable[[str], float | None]) -> dict[str, float]:
+    """Return cell -> number for the cells whose digits are spelt in one way."""
+    table = {}
+    for cell, (is_negative, digits, *_) in parts.items():
+        value = parse(digits)
+        if value is not None:
+            table[cell] = -value if is_negative else value
+    return table
+
+
+def _in_words(way: str, unit: str) -> str:
+    if unit == "%":
+        return way.replace("number", "percentage", 1)
+    return f"{way}, in {unit}" if unit else way
+
+
+def unit_of(how: str) -> str:
+    """Return the unit of numbers that are written in a known way, "" for none."""
+    if "percentage" in how:
+        return "%"
+    return how.partition(", in ")[2]
+
+
+def floats_written(cells: list[str], how: str) -> NDArray[np.float64]:
+    """Return the numbers of cells written in a known way, NaN for those that are no numbers.
+
+    The unit may be left out.
+    """
+    found = plain_floats(cells) if how == "number" else None
+    if found is not None:
+        return found
+    way = how.partition(", in ")[0].replace("percentage", "number", 1)
+    units = {"", _unit(unit_of(how))}
+    parts = {cell: found for cell in set(cells) if (found := split(cell)) and found.unit in units}
+    table = _values(parts, _SPELLINGS[way])
+    return np.array([table.get(cell, np.nan) for cell in cells], np.float64)
+
+
+_ABOUT = re.compile(r"(?:ca\.?|approx\.?|about|[<>~\u2248\u2264\u2265]=?)\s*", re.IGNORECASE)
+
+
+def number_like(cells: Counter[str]) -> tuple[float, list[str]]:
+    """Return the share of cells that look like numbers, in whatever way, and three of them.
+
+    The three are of different units, or written in different ways, where there are such.
+    """
+    alike, shown = [], {}
+    for cell, _ in cells.most_common():
+        found = split(_ABOUT.sub("", cell, count=1))
+        if found is None or " " in found.unit:  # 12 Mill Street
+            continue
+        if any(parse(found.digits) is not None for parse in _SPELLINGS.values()):
+            alike.append(cell)
+            way = _ABOUT.match(cell) is None, found.unit, "," in found.digits, "." in found.digits
+            shown.setdefault(way, cell)
+    share = sum(cells[cell] for cell in alike) / max(1, cells.total())
+    return share, list(dict.fromkeys([*shown.values(), *alike]))[:3]
+
+
+def spells_number(cell: str, delimiter: str = ",") -> bool:
     """Say whether a cell spells a number in any of the ways a file of this kind may use."""
     return read_numbers([cell], delimiter)[0] is not None

@@ -144,7 +144,7 @@ def cell_of(value: Any) -> tuple[str | None, str | None]:
     if isinstance(value, datetime.timedelta):
         return "number", repr(value.total_seconds())
     if isinstance(value, datetime.time):
-        return "text", value.isoformat()
+        return "cell", value.isoformat()
     return "other", str(value)[: 4 * NAME]
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from robell._tools.files import FileError
 from robell._tools.names import did_you_mean
 from robell._tools.text import counted, said
-from robell.tables.columns import is_missing, numbers_of, strange_cells
-from robell.tables.numerals import number, plain_number
+from robell.tables.columns import is_missing, numbers_of
+from robell.tables.numerals import number, plain_number, read_numbers, unit_of
 
 LEAST_ROWS = 30
 LEAST_OF_CLASS = 5
@@ -154,9 +154,9 @@ def require_classes(where, counts, n_rows):
     """Raise if the values do not look like classes."""
     if len(counts) == 1:
         raise FileError(f"{where} is constant: every row has the label {said(next(iter(counts)))}")
-    values = [number(cell) for cell in counts]
-    if None not in values:
-        whole = all(float(value).is_integer() for value in values)
+    values, _ = read_numbers(counts)
+    if values is not None:
+        whole = all(float(value).is_integer() for value in values.values())
         few = FEW_FRACTIONS
         if whole:
             few = min(MOST_CLASSES, max(FEW_VALUES, n_rows // ROWS_A_VALUE))
@@ -216,7 +216,7 @@ def holds_numbers(cells, kind=None, delimiter=","):
     """
     present = [cell for cell in cells if not is_missing(cell, kind)]
     values, how = number_cells(present, kind, delimiter)
-    if values is None or how.startswith("date"):
+    if values is None or how.startswith(("date", "time")):
         return False
     values = values[np.isfinite(values)]
     distinct = np.unique(values)
@@ -241,7 +241,7 @@ def read_number_target(table, place):
     found, how = number_cells(present, column.kind, table.delimiter)
     if found is None:
         raise FileError(f"{where} holds texts: numbers are needed to be judged as numbers")
-    if how.startswith("date"):
+    if how.startswith(("date", "time")):
         raise FileError(f"{where} holds dates: neither classes nor numbers that can be judged")
     values = np.full(len(gone), np.nan)
     values[~gone] = found
@@ -257,16 +257,7 @@ def read_number_target(table, place):
 
 def number_cells(present, kind, delimiter):
     """Return the numbers of cells, NaN for a few odd ones, and how they are written."""
-    values, how, odd = numbers_of(present, kind, delimiter)
-    if values is None and odd:
-        strange = set(strange_cells(present, delimiter))
-        rest = [cell for cell in present if cell not in strange]
-        if strange and rest:
-            found, how, _ = numbers_of(rest, kind, delimiter)
-            if found is not None:
-                values = np.full(len(present), np.nan)
-                values[[cell not in strange for cell in present]] = found
-    return values, how
+    return numbers_of(present, kind, delimiter)[:2]
 
 
 def problem_of(values, weight, least_rows):
@@ -299,4 +290,4 @@ def written(value, how="number", digits=4):
         text = f"{float(text):.0f}" if abs(value) >= 1 and abs(value) < 1e15 else text
     if "decimal comma" in how:
         text = text.replace(".", ",")
-    return f"{text} %" if "percentage" in how else text
+    return f"{text} {unit_of(how)}".rstrip()

@@ -86,6 +86,9 @@ def _numbers(graph, plans, values, starts):
     having = [k for k, plan in enumerate(plans) if plan.get("circle")]
     if having:
         days, absent = (_some(graph, one, having, plans) for one in (filled, gone))
+        lengths = np.array([[float(plans[k]["circle"]) for k in having]])
+        if (lengths != 1.0).any():  # times of day are in hours
+            days = graph.node("Div", days, lengths)
         part = graph.node("Sub", days, graph.node("Floor", days))
         angle = graph.node("Mul", part, np.full((1, len(having)), 2.0 * np.pi))
         for found in (graph.node("Sin", angle), graph.cos(angle)):
@@ -129,7 +132,10 @@ def _categories(graph, plan, cells):
         return
     n_common = len(levels) - plan["has_other"] - plan["has_missing"]
     is_gone = _is_one_of(graph, cells, missing_texts(plan))
-    found = [_is_one_of(graph, cells, [level]) for level in levels[:n_common]]
+    spellings = {level: [level] for level in levels[:n_common]}
+    for cell, level in plan.get("spelt", {}).items():
+        spellings.get(level, []).append(cell)
+    found = [_is_one_of(graph, cells, texts) for texts in spellings.values()]
     is_other = graph.node("Not", _any(graph, [is_gone, *found]))
     found += [is_other] * plan["has_other"] + [is_gone] * plan["has_missing"]
     if len(levels) > 2:
