@@ -28,6 +28,7 @@ from robell.report.page import (
 )
 from robell.report.picture import ALARM, CALM, INK, MUTED, RULE, Picture, label
 from robell.report.tables import Table
+from robell.tables.columns import advice_on
 
 OFTEN = 3.0  # times as many predicted as labelled, from which on it is said
 FEW_SUSPECTS = 0.05  # estimated share of wrong labels from which on measures are called too low
@@ -135,7 +136,7 @@ def remarks(result):
     why = [f"{said(note.name)} {note.done.removeprefix('left out: ')}" for note in left_out[:3]]
     more = f"; and {len(left_out) - 3:,} more, see the report" if len(left_out) > 3 else ""
     columns = [f"columns left out: {'; '.join(why)}{more}"] if left_out else []
-    return [*columns, *result.notes, *cautions(result)]
+    return [*columns, *advice_on(result.encoder.notes_), *result.notes, *cautions(result)]
 
 
 def lines(result, source=None):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,6 +67,16 @@ class ColumnNote:
             f"column {said(self.name)} looks like numbers and is not read so ({cells}): write it "
             "in one unit and one spelling"
         )
+
+
+def advice_on(notes: Iterable[ColumnNote]) -> list[str]:
+    """Return what to do about columns that look like numbers and were not read so, at most three.
+
+    A first screen says it.
+    """
+    found = [note.advice for note in notes if note.number_like]
+    more = [f"{len(found) - 3:,} further columns look like numbers and are not read so"]
+    return found[:3] + (more if len(found) > 3 else [])
 
 
 @dataclass(frozen=True)

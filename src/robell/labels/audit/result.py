@@ -28,7 +28,7 @@ from robell.labels.reviewed import Reviewed
 from robell.labels.trust import MOST_COLUMNS_A_ROW
 from robell.report.escape import writable
 from robell.report.page import Callout, Paragraph, Section
-from robell.tables.columns import ColumnNote, Used
+from robell.tables.columns import ColumnNote, Used, advice_on
 from robell.tables.leaks import Leak
 from robell.tables.raw import RawTable
 
@@ -467,6 +467,7 @@ class JudgedAudit(Audit):
             ]
             more = f"; and {len(notes) - 3:,} more, see the report" if len(notes) > 3 else ""
             yield f"columns left out: {'; '.join(why)}{more}"
+        yield from advice_on(self.columns)
 
 
 def output_paths(out, name, source=None, is_ours=None):
