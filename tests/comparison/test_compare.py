@@ -1,5 +1,6 @@
 """A comparison of one's own models on one's own tables: what is read, run, kept and reported."""
 
+import csv
 import json
 import linecache
 import os
@@ -23,9 +24,11 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import robell
@@ -557,6 +560,38 @@ def found(tmp_path_factory):
         out=tmp_path_factory.mktemp("out"),
         command="robell compare <these>",
     )
+
+
+def test_means_have_their_spread_over_splits_in_latex_too(found):
+    folder = found.report.parent / "tables"
+    records = [r for r in read_records(found.report.parent).values() if r["status"] == "done"]
+    scores = [
+        r["outcome"]["metrics"]["g_mean"]
+        for r in records
+        if (r["job"]["dataset"], r["job"]["model"], r["job"]["level"]) == ("bb", "rvfl", 20)
+    ]
+    latex = (folder / "sets_g_mean_symmetric_20.tex").read_text()
+    assert f"{np.mean(scores):.3f} $\\pm$ {np.std(scores, ddof=1):.3f}" in latex
+    assert "standard deviation over 2 splits" in latex
+
+
+def test_every_score_is_one_of_a_split(found):
+    lines = (found.report.parent / "tables" / "every_score.csv").read_text().splitlines()
+    assert lines[0].startswith("dataset,kind,level,split,model,status,accuracy")
+    assert len(lines) == 1 + len(read_records(found.report.parent))
+    means = (found.report.parent / "tables" / "mean_scores.csv").read_text().splitlines()
+    assert means[0].startswith("dataset,kind,level,model,n_splits,accuracy,accuracy sd")
+    assert len(means) == 1 + 2 * 3 * 4
+
+
+def test_a_model_that_its_function_tunes_is_called_tuned(tmp_path):
+    search = make_pipeline(StandardScaler(), GridSearchCV(SVC(), {"C": [0.1, 1.0]}, cv=2))
+    models = {"pair": "own_models:make_tuned", "search": search, "plain": GaussianNB()}
+    made = compare(blobs("x"), models, target="label", repeats=1, out=tmp_path / "out")
+    with (made.report.parent / "tables" / "models.csv").open(newline="") as file:
+        said = {row["Model"]: row["Made"] for row in csv.DictReader(file)}
+    tuned = "tuned over its grid"
+    assert said == {"pair": tuned, "search": tuned, "plain": "as given"}
 
 
 def test_failures_are_counted_scored_as_chance_and_the_rest_goes_on(found):

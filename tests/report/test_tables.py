@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from robell.report.tables import (
     Compared,
+    Spread,
     Table,
     to_csv,
     to_html,
@@ -104,6 +105,23 @@ def test_the_three_text_formats_agree_on_a_compared_cell():
 def test_differences_are_told_apart_by_sign_as_well_as_by_class(measured, printed, kind, shown):
     markup = to_html(table_of(("a", Compared(measured, printed))))
     assert f'<span class="{kind}"><span class="sr">difference </span>{shown}</span>' in markup
+
+
+def test_a_mean_keeps_its_standard_deviation_in_every_format():
+    one = Spread(0.95, float("nan"))
+    rows = [("a", Spread(0.91234, 0.0456), 0.5), ("b", Spread(0.8, None), one)]
+    table = table_of(*rows, columns=("name", "x", "y"), digits=3, best="max")
+    assert "\\textbf{0.912 $\\pm$ 0.046} & 0.500" in to_latex(table)
+    assert "| **0.912 ± 0.046** | 0.500 |" in to_markdown(table)
+    assert "| 0.800 | **0.950** |" in to_markdown(table)
+    markup = to_html(table)
+    assert 'data-sort="0.91234"' in markup
+    assert "<strong>0.912</strong>\u00a0<small>±\u00a00.046</small>" in markup
+    assert to_csv(table).splitlines() == [
+        "name,x,x sd,y,y sd",
+        "a,0.91234,0.0456,0.5,",
+        "b,0.8,,0.95,",
+    ]
 
 
 def bold_in_html(table):
@@ -275,7 +293,7 @@ def test_wrong_tables_are_refused(options, message):
         Table(**good | options)
 
 
-@pytest.mark.parametrize("cell", [True, [1], Compared("a", 1.0), object()])
+@pytest.mark.parametrize("cell", [True, [1], Compared("a", 1.0), Spread([1], 0.1), object()])
 def test_what_is_no_cell_is_refused(cell):
     with pytest.raises(TypeError, match=r"cell must be|only numbers"):
         table_of(("a", cell))

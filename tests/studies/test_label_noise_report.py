@@ -17,6 +17,7 @@ from robell.comparison.study_page import (
     cell_table,
     dataset_table,
     every_score,
+    mean_scores,
     significance_table,
     time_table,
     write_report,
@@ -104,6 +105,26 @@ def records():
 @pytest.fixture(scope="module")
 def results(records):
     return NoiseResults(records)
+
+
+def test_every_score_is_there_and_means_are_called_means(records, results):
+    table = every_score([results])
+    assert len(table.rows) == len(records)
+    cell = results.cell("symmetric", 20)
+    for name, model in (("pima", "forest"), ("yeast4", OURS)):
+        values = [
+            row[table.columns.index("f1")]
+            for row in table.rows
+            if (row[0], row[1], row[2], row[4]) == (name, "symmetric", 20, model)
+        ]
+        assert len(values) == 2
+        means = {row[:4]: row for row in mean_scores([cell]).rows}
+        found = means[name, "symmetric", 20, model]
+        shown = found[mean_scores([cell]).columns.index("f1")]
+        assert shown.mean == pytest.approx(np.mean(values))
+        assert shown.deviation == pytest.approx(np.std(values, ddof=1))
+    failed = [row for row in table.rows if row[5] == "failed"]
+    assert [(row[0], row[4]) for row in failed] == [("yeast4", "lightgbm")]
 
 
 # -- literal twins -------------------------------------------------------------------------
@@ -404,7 +425,7 @@ def test_tests_name_whom_our_model_differs_from():
 
 def test_every_score_and_every_set(results):
     cells = [results.cell(*place) for place in results.cells]
-    assert len(every_score(cells).rows) == 4 * 5 * 4
+    assert len(mean_scores(cells).rows) == 4 * 5 * 4
     table = dataset_table(cells[1], "roc_auc")
     assert [row[0] for row in table.rows] == [*cells[1].datasets, "Mean", "Average rank"]
     fresh = cells[1].on(REPORTING)
@@ -486,7 +507,7 @@ def test_everything_is_also_there_as_files(report):
     for stem in figures:
         for suffix in ("png", "svg"):
             assert (folder / "figures" / f"{stem}.{suffix}").stat().st_size > 1000, stem
-    with (folder / "tables" / "every_score.csv").open(newline="") as file:
+    with (folder / "tables" / "mean_scores.csv").open(newline="") as file:
         assert len(list(csv.reader(file))) == 1 + 5 * 5 * len(USUAL)
 
 

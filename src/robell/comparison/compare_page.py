@@ -22,6 +22,7 @@ from robell.comparison.study_page import (
     first_facts,
     how_section,
     kept,
+    mean_scores,
     one_by_one,
     remarks,
     significance_table,
@@ -29,6 +30,7 @@ from robell.comparison.study_page import (
     unavailable_notes,
     win_tie_loss_table,
 )
+from robell.comparison.user_models import AS_GIVEN, TUNED
 from robell.report import plots
 from robell.report.page import Callout, Details, Facts, Section, TableBlock
 from robell.report.tables import to_csv, to_markdown
@@ -236,7 +238,12 @@ def data(results, run):
 
 def models(results, run):
     """How every model was made, and how often it failed."""
-    about = run.get("about", {})
+    # A function may make a search, or a model and its grid: only what was fitted tells.
+    tuned = {r["job"]["model"] for r in results.done if "chosen" in r["outcome"]}
+    about = {
+        model: TUNED if text == AS_GIVEN and model in tuned else text
+        for model, text in run.get("about", {}).items()
+    }
     failed = results.failures_by_model()
     jobs = [record["job"]["model"] for record in results.records]
     rows = [
@@ -259,4 +266,8 @@ def more_files(results):
     tables = [cell_table(cell) for cell in cells]
     tables += [dataset_table(cell, HEADLINE) for cell in cells]
     parts = [f"# {TITLE}\n\n{literal(subtitle(results))}\n", *map(to_markdown, tables)]
-    return {"tables/every_score.csv": to_csv(every_score(cells)), "summary.md": "\n".join(parts)}
+    return {
+        "tables/every_score.csv": to_csv(every_score([results])),
+        "tables/mean_scores.csv": to_csv(mean_scores(cells)),
+        "summary.md": "\n".join(parts),
+    }

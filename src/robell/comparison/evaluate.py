@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
+from robell._tools.pipelines import last_step
 from robell.comparison.fit_and_score import fit_and_predict, six_metrics, watched
 from robell.comparison.jobs import N_FOLDS, paper_split, repeated_split, seed_of
 from robell.comparison.scores import CLEAN
@@ -88,8 +89,9 @@ def run_own_job(job, rows, device="cpu", *, specs):
         )
         codes = codes_of(predicted, classes, np.unique(noisy))
         answer["outcome"]["metrics"] = six_metrics(rows.y[test], codes, scores)
-        if hasattr(model, "best_params_"):
-            answer["outcome"]["chosen"] = {k: str(v) for k, v in model.best_params_.items()}
+        chosen = getattr(last_step(model), "best_params_", None)
+        if chosen is not None:
+            answer["outcome"]["chosen"] = {k: str(v) for k, v in chosen.items()}
 
     return watched(answer, fit)
 

@@ -88,7 +88,8 @@ class ScoreCell:
     """All scores under one noise, means over splits; rows are sets, columns models.
 
     ``datasets`` are those on which every model has run on at least one common split; the means are
-    over these common splits, whose numbers are ``n_seeds``. ``left_out`` are the other sets.
+    over these common splits, whose numbers are ``n_seeds``, and ``deviations`` are the standard
+    deviations over them, NaN of one split. ``left_out`` are the other sets.
     """
 
     kind: str
@@ -99,6 +100,7 @@ class ScoreCell:
     n_seeds: tuple
     left_out: tuple
     values: dict
+    deviations: dict
 
     @property
     def name(self):
@@ -138,6 +140,7 @@ class ScoreCell:
             n_seeds=tuple(self.n_seeds[place] for place in kept),
             left_out=tuple(name for name in self.left_out if name in datasets),
             values={metric: array[kept] for metric, array in self.values.items()},
+            deviations={metric: array[kept] for metric, array in self.deviations.items()},
         )
 
 
@@ -145,16 +148,21 @@ def means_over_splits(found, n_numbers, models=(), sets=()):
     """Average ``found[set][seed][model]``, lists of numbers, over the splits that all models have.
 
     Returns the models and the sets with the number of such splits, both in the orders given, and
-    an array of sets by models by numbers. Sets without such a split are left out.
+    two arrays of sets by models by numbers: means and standard deviations (NaN of one split). Sets
+    without such a split are left out.
     """
     models = ordered({m for seeds in found.values() for row in seeds.values() for m in row}, models)
-    n_seeds, means = {}, []
+    n_seeds, means, deviations = {}, [], []
     for name in ordered(found, sets):
         rows = [found[name][s] for s in sorted(found[name]) if len(found[name][s]) == len(models)]
         if rows:
             n_seeds[name] = len(rows)
-            means.append(np.mean([[row[model] for model in models] for row in rows], axis=0))
-    return models, n_seeds, np.array(means).reshape(len(means), len(models), n_numbers)
+            values = np.array([[row[model] for model in models] for row in rows])
+            means.append(values.mean(axis=0))
+            one = np.full_like(means[-1], np.nan)
+            deviations.append(values.std(axis=0, ddof=1) if len(rows) > 1 else one)
+    shape = (len(means), len(models), n_numbers)
+    return models, n_seeds, np.reshape(means, shape), np.reshape(deviations, shape)
 
 
 class ScoreResults(Results):
@@ -198,7 +206,9 @@ class ScoreResults(Results):
                 scores = self.scores_of(record)
                 row = found.setdefault(job["dataset"], {}).setdefault(job["seed"], {})
                 row[job["model"]] = [scores[metric] for metric in METRICS]
-        models, n_seeds, means = means_over_splits(found, len(METRICS), self.labels, self._sets)
+        models, n_seeds, means, deviations = means_over_splits(
+            found, len(METRICS), self.labels, self._sets
+        )
         return ScoreCell(
             kind=kind,
             level=level,
@@ -208,6 +218,7 @@ class ScoreResults(Results):
             n_seeds=tuple(n_seeds.values()),
             left_out=ordered(set(found) - set(n_seeds), self._sets),
             values={metric: means[:, :, k].copy() for k, metric in enumerate(METRICS)},
+            deviations={metric: deviations[:, :, k] for k, metric in enumerate(METRICS)},
         )
 
     def complete_cells(self):

@@ -23,7 +23,7 @@ from robell.report.page import (
     TableBlock,
     render,
 )
-from robell.report.tables import write
+from robell.report.tables import Spread, write
 from robell.report.words import Words
 
 WORDS = Words("robell.comparison")
@@ -74,25 +74,47 @@ def _of_metric(cell, metric):
 
 def dataset_table(cell, metric):
     """Return one metric under one noise: sets in rows, models in columns, means and ranks below."""
-    values = cell.values[metric]
-    rows = [(name, *row.tolist()) for name, row in zip(cell.datasets, values, strict=True)]
-    footer = [
-        ("Mean", *cell.means(metric).tolist()),
-        ("Average rank", *cell.ranks(metric).tolist()),
-    ]
-    return WORDS.table("sets", rows, cell.labels, footer, **_of_metric(cell, metric))
+    values, caption = cell.values[metric], ""
+    rows = [(name, *row) for name, row in zip(cell.datasets, values, strict=True)]
+    if max(cell.n_seeds) > 1:
+        spreads = zip(cell.datasets, values, cell.deviations[metric], strict=True)
+        rows = [(name, *map(Spread, *both)) for name, *both in spreads]
+        caption = WORDS.text("spread", splits=span(cell.n_seeds, "split"))
+    footer = [("Mean", *cell.means(metric)), ("Average rank", *cell.ranks(metric))]
+    words = _of_metric(cell, metric) | {"caption": caption}
+    return WORDS.table("sets", rows, cell.labels, footer, **words)
 
 
-def every_score(cells):
-    """Return every score there is, one row a set, noise and model: for a file, not for a page."""
+def every_score(parts):
+    """Return the scores of every job of some results: for a file, not for a page."""
+    rows = []
+    for results in parts:
+
+        def place(record, results=results):
+            job = record["job"]
+            cell = results.cells.index((job["kind"], job["level"]))
+            model = results.models.index(job["model"])
+            return cell, results.datasets.index(job["dataset"]), job["seed"], model
+
+        for record in sorted(results.records, key=place):
+            job, scores = record["job"], results.scores_of(record)
+            what = [job[field] for field in ("dataset", "kind", "level", "seed", "model")]
+            rows.append((*what, record["status"], *(float(scores[m]) for m in METRICS)))
+    return WORDS.table("every_score", rows)
+
+
+def mean_scores(cells):
+    """Return means and standard deviations over the splits of every set: for a file."""
     rows = [
-        (name, cell.kind, cell.level, model, cell.n_seeds[i], *map(float, values[i, j]))
+        (
+            *(name, cell.kind, cell.level, model, cell.n_seeds[i]),
+            *(Spread(cell.values[m][i, j], cell.deviations[m][i, j]) for m in METRICS),
+        )
         for cell in cells
-        for values in [np.stack([cell.values[metric] for metric in METRICS], axis=-1)]
         for i, name in enumerate(cell.datasets)
         for j, model in enumerate(cell.models)
     ]
-    return WORDS.table("every_score", rows)
+    return WORDS.table("mean_scores", rows)
 
 
 def time_table(results, reference=None):

@@ -34,6 +34,7 @@ IN_DISGUISE = {
     "multiview": ("rvfl", "MvRVFL of one view, which is RVFL"),
 }
 NAMES = tuple(dict.fromkeys([*paper.MODELS, *IN_DISGUISE, *peers.MODELS]))
+AS_GIVEN, TUNED = "as given", "tuned over its grid"
 DEFAULT = ("noise_robust", "rvfl", "robell", "logistic", "svc", "forest", "hist_gradient")
 # Of the few balls, leave-one-out is no guide to the penalty; a graph has seen the label left out.
 PENALTY_AS_GIVEN = ("gb", "gegb", "geifrvfl")
@@ -91,7 +92,7 @@ def _spec(name, value, protocol):
         payload = cloudpickle.dumps((maker, grid))
     except Exception as error:  # pickling runs the model's own code
         raise StudyError(f"model {name!r} cannot be sent to worker processes: {error}") from error
-    what = "as given" if grid is None else "tuned over its grid"
+    what = AS_GIVEN if grid is None else TUNED
     return Spec(name, name, identity_of((maker, grid)), what, None, payload)
 
 

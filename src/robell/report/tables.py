@@ -35,7 +35,15 @@ class Compared:
         return None if math.isnan(difference) else difference
 
 
-Cell = str | int | float | Compared | None
+@dataclass(frozen=True)
+class Spread:
+    """A mean with the standard deviation of what it is the mean of; None or NaN of one value."""
+
+    mean: float | None
+    deviation: float | None
+
+
+Cell = str | int | float | Compared | Spread | None
 
 
 @dataclass(frozen=True)
@@ -124,8 +132,7 @@ class Table:
         """Return those of some places whose number is the best as shown."""
         values = {}
         for place, column in places:
-            cell = self.rows[place][column]
-            value = cell.measured if isinstance(cell, Compared) else cell
+            value = value_of(self.rows[place][column])
             if not isinstance(value, str) and not is_missing(value):
                 values[place, column] = float(number_text(value, self.format_of(column)))
         if not values:
@@ -134,36 +141,47 @@ class Table:
         return {place for place, value in values.items() if value == best}
 
 
+def value_of(cell):
+    """Return what a cell is sorted by: the measured value, the mean, or the cell itself."""
+    if isinstance(cell, Compared):
+        return cell.measured
+    return cell.mean if isinstance(cell, Spread) else cell
+
+
 def is_missing(cell):
     """Say whether a cell has no value: None, NaN, or neither of the two compared."""
     if isinstance(cell, Compared):
         return is_missing(cell.measured) and is_missing(cell.printed)
+    if isinstance(cell, Spread):
+        return is_missing(cell.mean)
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 def to_csv(table):
     """Write a table as CSV, numbers in full precision, missing values empty.
 
-    A column that compares becomes three: measured, printed and difference.
+    A column that compares becomes three: measured, printed and difference. One of means with
+    their standard deviations becomes two.
     """
-    threefold = [
-        any(isinstance(row[place], Compared) for row in table.rows)
-        for place in range(len(table.columns))
-    ]
-    header = []
-    for name, three in zip(table.columns, threefold, strict=True):
-        kinds = (" measured", " printed", " difference") if three else ("",)
-        header += [name + kind for kind in kinds]
+    parts = {Compared: (" measured", " printed", " difference"), Spread: ("", " sd")}
+    header, widths = [], []
+    for place, name in enumerate(table.columns):
+        kinds = {type(row[place]) for row in table.rows}
+        names = next((parts[kind] for kind in parts if kind in kinds), ("",))
+        header += [name + part for part in names]
+        widths.append(len(names))
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(map(writable, header))
     for row in table.rows:
         values = []
-        for cell, three in zip(row, threefold, strict=True):
+        for cell, width in zip(row, widths, strict=True):
+            found = [cell]
             if isinstance(cell, Compared):
-                values += [cell.measured, cell.printed, _rounded(cell.difference)]
-            else:
-                values += [cell, None, None] if three else [cell]
+                found = [cell.measured, cell.printed, _rounded(cell.difference)]
+            elif isinstance(cell, Spread):
+                found = [cell.mean, cell.deviation]
+            values += found + [None] * (width - len(found))
         writer.writerow(_csv_value(value) for value in values)
     return stream.getvalue()
 
@@ -291,10 +309,12 @@ def _plain_cell(cell):
         if isinstance(cell.measured, str) or isinstance(cell.printed, str):
             raise TypeError(f"only numbers can be compared, got {cell!r}")
         return Compared(_plain_cell(cell.measured), _plain_cell(cell.printed))
+    if isinstance(cell, Spread):
+        return Spread(_plain_cell(cell.mean), _plain_cell(cell.deviation))
     if not isinstance(cell, str) and hasattr(cell, "item"):
         cell = cell.item()
     if cell is not None and (isinstance(cell, bool) or not isinstance(cell, (str, int, float))):
-        raise TypeError(f"a cell must be text, a number, Compared or None, got {cell!r}")
+        raise TypeError(f"a cell must be text, a number, Compared, Spread or None, got {cell!r}")
     return cell
 
 
@@ -340,6 +360,9 @@ def _cell_text(cell, form):
         if cell.difference is None:
             return f"{measured} ({printed})"
         return f"{measured} ({printed}, {signed_text(cell.difference, form)})"
+    if isinstance(cell, Spread):
+        spread = "" if is_missing(cell.deviation) else f" ± {number_text(cell.deviation, form)}"
+        return number_text(cell.mean, form) + spread
     return cell if isinstance(cell, str) else number_text(cell, form)
 
 
@@ -414,7 +437,7 @@ def _cell(table, place, column, number, bold):
         if column == 0:  # long names of rows may be broken where a reader would break them
             content = content.replace("_", "_<wbr>")
     else:
-        value = cell.measured if isinstance(cell, Compared) else cell
+        value = value_of(cell)
         value_text = "" if is_missing(value) else repr(value).replace("inf", "Infinity")
         attributes += f' data-sort="{value_text}"'
         content = _number(value, form)
@@ -422,6 +445,8 @@ def _cell(table, place, column, number, bold):
         content = f"<strong>{content}</strong>"
     if isinstance(cell, Compared):
         content += _printed(cell, form)
+    if isinstance(cell, Spread) and not is_missing(cell.deviation):
+        content += f"\u00a0<small>±\u00a0{_number(cell.deviation, form)}</small>"
     tag = "th" if column == 0 else "td"
     return f"<{tag}{attributes}>{content}</{tag}>"
 

@@ -17,6 +17,7 @@ from robell.comparison.study_page import (
     failures,
     first_facts,
     how_section,
+    mean_scores,
     of_group,
     one_by_one,
     remarks,
@@ -264,7 +265,7 @@ def detections(results):
     order = [(model, score) for model in EVERY_MODEL for score in ("", *sorted(SCORE_LABELS))]
     answer = []
     for place in sorted(found, key=lambda p: [*results.cells, p].index(p)):
-        judges, _, means = means_over_splits(found[place], 2, order)
+        judges, _, means, _ = means_over_splits(found[place], 2, order)
         share = float(np.mean([*shares[place].values()]))
         kind, level = place
         answer.append(Detection(kind, level, judges, means[:, :, 0], means[:, :, 1], share))
@@ -391,14 +392,13 @@ def _headline_number(cell, model):
 
 def more_files(results):
     """Return the files beside the page: every score, and the main tables in Markdown."""
-    parts = [results.two_classes(), results.several_classes()]
-    cells = [cell for part in parts for cell in part.complete_cells()]
-    tuned = results.tuned().complete_cells()
-    return {
-        "tables/every_score.csv": to_csv(every_score(cells)),
-        "tables/every_tuned_score.csv": to_csv(every_score(tuned)),
-        "summary.md": _markdown(results),
-    }
+    untuned = [results.two_classes(), results.several_classes()]
+    files = {}
+    for name, parts in (("", untuned), ("tuned_", [results.tuned()])):
+        cells = [cell for part in parts for cell in part.complete_cells()]
+        files[f"tables/every_{name}score.csv"] = to_csv(every_score(parts))
+        files[f"tables/mean_{name}scores.csv"] = to_csv(mean_scores(cells))
+    return files | {"summary.md": _markdown(results)}
 
 
 def _markdown(results):
