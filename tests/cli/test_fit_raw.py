@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("skops")
 
 from robell.cli import main
-from robell.files import load_model
+from robell.files import load_model, save_model
 
 
 @pytest.fixture
@@ -55,16 +55,86 @@ def test_from_a_raw_table_to_predictions_with_reasons(capsys, here):
     assert status == 0
     assert "columns the model does not know are ignored: fraud" in err
     rows = pd.read_csv("p.csv")
-    assert list(rows.columns) == ["prediction", "probability_=yes", "probability_no", "reasons"]
+    assert list(rows.columns) == [
+        *("prediction", "probability_=yes", "probability_no", "threshold"),
+        *("reasons_for", "reasons_against"),
+    ]
+    assert (rows["threshold"] == model[1].threshold_).all()
+    assert f"'=yes' from a probability of {model[1].threshold_:.4g} on" in out
     flagged = rows["probability_=yes"] >= model[1].threshold_
     assert (flagged == (rows["prediction"] == "'=yes")).all()
     assert 0.05 < flagged.mean() < 0.15
-    assert rows["reasons"].str.count(";").eq(1).all()
-    assert rows["reasons"][flagged].str.startswith("amount = ").mean() > 0.9
+    both = rows[["reasons_for", "reasons_against"]].fillna("")
+    named = both.map(lambda text: len(text.split("; ")) if text else 0).sum(axis=1)
+    assert (named == 2).all()
+    assert both["reasons_for"][flagged].str.startswith("amount = ").mean() > 0.9
+    assert both["reasons_for"][flagged].str.contains(", high (strong)", regex=False).mean() > 0.5
     columns = pd.read_csv("claims.csv").iloc[:, ::-1]  # another order, cells of another type
     columns.assign(more=1).to_parquet("other.parquet")
     assert run(capsys, "predict", "m.skops", "other.parquet", "--out", "q.csv")[0] == 0
     assert pd.read_csv("q.csv")["prediction"].equals(rows["prediction"])
+
+
+def test_reasons_speak_for_and_against_what_was_predicted(capsys, here):
+    """A large amount speaks for fraud: for the rows called so, and against the others."""
+    assert run(capsys, *FIT, "--no-report", "--quiet")[0] == 0
+    new = pd.read_csv("claims.csv").head(2).assign(country="DE", day="01.06.2024")
+    new["amount"] = ["9,000.00", "20.00"]
+    new.to_csv("n.csv", index=False)
+    assert run(capsys, "predict", "m.skops", "n.csv", "--out", "p.csv", "--explain", "9")[0] == 0
+    rows = pd.read_csv("p.csv").fillna("")
+    assert rows["prediction"].tolist() == ["'=yes", "no"]
+    assert "amount = 9,000.00, high (strong)" in rows["reasons_for"][0]
+    assert "amount = 20.00, low" in rows["reasons_for"][1]
+    assert not rows["reasons_against"].str.contains("amount").any()
+    # The same large amount, where the others are called fraud by a threshold nobody reaches
+    model = load_model("m.skops")
+    model[1].threshold_ = 1.0
+    save_model(model, "never.skops")
+    arguments = ("predict", "never.skops", "n.csv", "--out", "q.csv", "--explain", "9")
+    assert run(capsys, *arguments)[0] == 0
+    rows = pd.read_csv("q.csv").fillna("")
+    assert rows["prediction"].tolist() == ["no", "no"]
+    assert "amount = 9,000.00, high (strong)" in rows["reasons_against"][0]
+
+
+def test_columns_are_kept_beside_the_predictions(capsys, here):
+    assert run(capsys, *FIT, "--no-report", "--quiet")[0] == 0
+    claims = pd.read_csv("claims.csv", dtype=str, keep_default_na=False)
+    claims["prediction"] = ["=1+1", *["mine"] * 599]
+    claims.to_csv("n.csv", index=False)
+    predict = ("predict", "m.skops", "n.csv", "--out", "p.csv", "--keep")
+    status, _, err = run(capsys, *predict, "case", "fraud")
+    assert (status, "case" in err) == (0, False)
+    rows = pd.read_csv("p.csv", dtype=str, keep_default_na=False)
+    assert list(rows.columns) == ["prediction", "case", "fraud"]
+    assert rows["case"].equals(claims["case"])
+    assert run(capsys, *predict, "--force")[0] == 0  # all of them, one under another name
+    rows = pd.read_csv("p.csv", dtype=str, keep_default_na=False)
+    names = list(claims.columns)
+    assert list(rows.columns) == ["prediction", *names[:-1], "prediction (2)"]
+    assert rows["amount"].equals(claims["amount"])
+    assert rows["country"].equals(claims["country"])
+    assert rows["prediction (2)"][0] == "'=1+1"  # no formula
+    to_parquet = ("predict", "m.skops", "n.csv", "--out", "p.parquet", "--proba", "--keep")
+    assert run(capsys, *to_parquet, "prediction")[0] == 0
+    assert pd.read_parquet("p.parquet")["prediction (2)"].tolist() == claims["prediction"].tolist()
+    status, _, err = run(capsys, *predict, "cse")
+    assert status == 1
+    assert "there is no column 'cse' (did you mean 'case'?) to be kept" in err
+
+
+def test_predictions_go_through_a_pipe(capsys, here):
+    assert run(capsys, *FIT, "--no-report", "--quiet")[0] == 0
+    predict = ("predict", "m.skops", "claims.csv", "--proba", "--out")
+    assert run(capsys, *predict, "p.csv")[0] == 0
+    before = sorted(path.name for path in here.iterdir())
+    status, out, err = run(capsys, *predict, "-")
+    assert status == 0
+    assert out == (here / "p.csv").read_text()
+    assert "600 rows predicted" in err
+    assert run(capsys, *predict, "-", "--quiet") == (0, out, "")
+    assert sorted(path.name for path in here.iterdir()) == before
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from robell.cli.options import OK, Command, OptionError, memory_left, say
 
 
@@ -14,8 +16,10 @@ def run(options, arguments):
     from robell.scale.files import is_prediction_file, predict_tables, tables_for
 
     is_ours = None if options.force else is_prediction_file
+    is_stream = str(options.out) == "-"  # which predictions alone are printed to
     with table_files(options.data) as files:
-        check_output(options.out, [options.model, *files], is_ours)
+        if not is_stream:
+            check_output(options.out, [options.model, *files], is_ours)
         model = load_model(options.model, memory_left(options.memory, ("skops.io",)))
         if reads_raw_rows(model):
             found = predict_raw(
@@ -24,15 +28,17 @@ def run(options, arguments):
                 options.out,
                 proba=options.proba,
                 explain=options.explain,
+                keep=options.keep,
                 text={"encoding": options.encoding, "delimiter": options.delimiter},
                 described=model_info(options.model).get("columns", ()),
             )
             remarks, line = found.remarks(), found.line()
         else:  # a model of plain numbers
-            if options.explain or options.delimiter or options.encoding != "utf-8":
+            is_raw = options.explain or options.keep is not None
+            if is_raw or options.delimiter or options.encoding != "utf-8":
                 raise OptionError(
-                    "the model was fitted to plain numbers: --explain, --encoding and --delimiter "
-                    "are for models of raw tables"
+                    "the model was fitted to plain numbers: --explain, --keep, --encoding and "
+                    "--delimiter are for models of raw tables"
                 )
             tables = tables_for(model, files)
             memory = memory_left(options.memory)
@@ -41,8 +47,9 @@ def run(options, arguments):
     if not options.quiet:
         for text in remarks:
             say(text)
-        print(line)
-    print(options.out)
+        print(line, file=sys.stderr if is_stream else sys.stdout)
+    if not is_stream:
+        print(options.out)
     return OK
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from robell._tools.files import FileError
 from robell._tools.pipelines import last_step
-from robell._tools.text import said, shortened, spreadsheet_safe
+from robell._tools.text import said, shortened, spreadsheet_safe, unique
 from robell.models._contributions import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
 from robell.scale.files import prediction_file
+from robell.tables.columns import missing_texts
 from robell.tables.drift import REORDERED, DriftMeter, missing_columns
 from robell.tables.encoder import TableEncoder
 from robell.tables.raw import number_cell
@@ -20,6 +25,10 @@ from robell.tables.read import table_parts
 
 METERED = 2_048  # rows of a part by which drift is measured, evenly spaced
 SHOWN_VALUE = 30  # characters of a cell among the reasons
+FAR_OUT = 1.0  # standard deviations from the mean, from which on a number is high or low
+# By how many times a column changes the odds of the class that was predicted, and the word for it
+STRENGTHS = ((4.0, "strong"), (1.5, "moderate"), (1.0, "weak"))
+REASONS = ("reasons_for", "reasons_against")
 NAMED = 5  # columns or classes that a line names
 
 
@@ -27,9 +36,11 @@ NAMED = 5  # columns or classes that a line names
 class Predicted:
     """What was predicted: rows, rows of each class, columns passed over, cells not understood.
 
-    `drift` are lines about columns that are not as they were in training.
+    `drift` are lines about columns that are not as they were in training; `threshold` is the class
+    looked for and the probability from which on it is predicted, where there is one.
     """
 
+    threshold: tuple[str, float] | None = None
     n_rows: int = 0
     classes: Counter = field(default_factory=Counter)
     extra: list = field(default_factory=list)
@@ -39,7 +50,11 @@ class Predicted:
     def line(self) -> str:
         """Say how many rows are predicted to be of each class."""
         sizes = [f"{said(str(name), 20)} {n:,}" for name, n in self.classes.most_common(NAMED)]
-        return f"{self.n_rows:,} rows predicted: {', '.join(sizes)}"
+        line = f"{self.n_rows:,} rows predicted: {', '.join(sizes)}"
+        if self.threshold is None:
+            return line
+        name, value = self.threshold
+        return f"{line}; {said(name, 20)} from a probability of {value:.4g} on"
 
     def remarks(self) -> list[str]:
         """Say what was passed over, what has moved, and which cells were not understood."""
@@ -59,26 +74,42 @@ def reads_raw_rows(model):
     return bool(getattr(model, "steps", None)) and isinstance(model.steps[0][1], TableEncoder)
 
 
-def predict_raw(model, files, out, *, proba=False, explain=0, text=None, described=()):
+def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=None, described=()):
     """Predict the rows of files by a pipeline that begins with a TableEncoder; write them.
 
-    ``explain`` is the number of columns named for each row; ``text`` are the encoding and the
-    delimiter of text files; ``described`` what the model's file says about its columns. Returns a
-    Predicted.
+    ``proba`` adds probabilities and, of two classes, the threshold beside them; ``explain`` is the
+    number of columns named for each row; ``keep`` are columns of the files to be copied, all of
+    them if empty, none if None; ``text`` are the encoding and the delimiter of text files;
+    ``described`` what the model's file says about its columns. Returns a Predicted.
     """
     encoder, rest = model.steps[0][1], model[1:]
     if proba and not hasattr(rest, "predict_proba"):
         raise ValueError("the model has no probabilities: it was fitted with calibrate=False")
     names, found, last = encoder.feature_names_in_.tolist(), Predicted(), last_step(rest)
-    more, meter = ("reasons",) if explain else (), DriftMeter(list(described))
-    parts = (part for path in files for part in table_parts(path, **(text or {})))
+    meter = DriftMeter(list(described))
+    more: dict[str, str] = {}
+    if isinstance(last, ThresholdClassifier) and len(last.classes_) == 2:
+        found.threshold = str(last.positive_), float(last.threshold_)
+        more |= {"threshold": "number"} if proba else {}
+    more |= dict.fromkeys(REASONS, "text") if explain else {}
+    parts: Iterator[Any] = (part for path in files for part in table_parts(path, **(text or {})))
+    first = next(parts, None)
+    parts = iter(()) if first is None else chain([first], parts)
+    is_typed = Path(out).suffix.lower() in (".parquet", ".pq")  # which no spreadsheet computes
+    if keep is not None:
+        keep = keep or ([] if first is None else [column.name for column in first.columns])
+        own = ["prediction", *(f"probability_{label}" for label in last.classes_), *more]
+        more |= dict.fromkeys(unique([*own, *keep])[len(own) :], "text")
     with prediction_file(out, files, model, proba, more) as write:
         for part in parts:
             of_name = {column.name: column for column in part.columns}
             if gone := missing_columns(names, of_name):
                 raise FileError(f"{part.name}: there is no column {gone}, which the model needs")
+            if gone := missing_columns(keep or (), of_name):
+                raise FileError(f"{part.name}: there is no column {gone} to be kept")
             if not found.n_rows:
-                found.extra = [name for name in of_name if name not in set(names)]
+                known = {*names, *(keep or ())}
+                found.extra = [name for name in of_name if name not in known]
                 if [name for name in of_name if name in set(names)] != names:
                     found.drift = [REORDERED]
             columns = [of_name[name] for name in names]
@@ -93,8 +124,17 @@ def predict_raw(model, files, out, *, proba=False, explain=0, text=None, describ
                 labels = last.labels_for(likely)
             else:
                 labels, likely = rest.predict(X), rest.predict_proba(X) if proba else None
-            why = [_reasons(rest, encoder, X, of_name, labels, explain)] if explain else []
-            write(labels, likely if proba else None, *why)
+            others: list[Any] = []
+            if "threshold" in more:
+                others.append(np.full(len(X), last.threshold_))
+            if explain:
+                others += _reasons(rest, encoder, X, of_name, labels, explain)
+            for name in keep or ():
+                cells = of_name[name].cells
+                others.append(
+                    cells if is_typed else [cell and spreadsheet_safe(cell) for cell in cells]
+                )
+            write(labels, likely if proba else None, *others)
             found.n_rows += len(labels)
             found.classes.update(labels.tolist())
     found.drift += meter.result().lines if described else []
@@ -102,36 +142,50 @@ def predict_raw(model, files, out, *, proba=False, explain=0, text=None, describ
 
 
 def _reasons(model, encoder, X, of_name, labels, n_named):
-    """Return for each row the columns that moved it most, with their values and by how much.
+    """Return for each row the columns that speak for its predicted class, and those against it.
 
-    Of two classes, the log-odds of the positive one; of more, those of the class predicted.
+    Of all columns, those that moved the log-odds of that class most against a typical row, with
+    their values and how strong they are, in words.
     """
     groups = encoder.groups_
-    last = last_step(model)
-    classes = np.asarray(last.classes_)
-    if len(classes) == 2:
-        place = int(getattr(last, "positive_", classes[-1]) == classes[-1])
-        places = np.full(len(X), place)
-    else:
-        places = np.searchsorted(classes, labels)
+    kinds = {plan["name"]: plan for plan in encoder.plans_}
+    classes = np.asarray(last_step(model).classes_)
+    places = np.searchsorted(classes, labels)
     phi = np.empty((len(X), len(groups)))
     for place in np.unique(places):
-        rows = places == place
+        # Of two classes the log-odds of one are those of the other with another sign.
+        rows = np.full(len(X), True) if len(classes) == 2 else places == place
         score = log_odds(model, place)
         phi[rows] = contributions(score, X[rows], encoder.centre_, list(groups.values()))
+        if len(classes) == 2:
+            phi[places != place] *= -1.0
+            break
     order = np.argsort(-np.abs(phi), axis=1, kind="stable")[:, :n_named]
-    names, texts = list(groups), []
+    names = list(groups)
+    texts: tuple[list[str], list[str]] = [], []
     for row, best in enumerate(order):
-        parts = [
-            f"{shortened(names[j], SHOWN_VALUE)} = {_value(of_name[names[j]], row)} "
-            f"({phi[row, j]:+.2f})"
-            for j in best
-            if phi[row, j]
-        ]
-        texts.append(spreadsheet_safe("; ".join(parts)))
+        sides: tuple[list[str], list[str]] = [], []
+        for j in best:
+            if phi[row, j]:
+                name = names[j]
+                plan, column = kinds[name], of_name[name]
+                value = _value(plan, column, row, X[row, groups[name][0]])
+                times = np.exp(abs(phi[row, j]))
+                strength = next(word for least, word in STRENGTHS if times >= least)
+                text = f"{shortened(name, SHOWN_VALUE)} = {value} ({strength})"
+                sides[int(phi[row, j] < 0)].append(text)
+        for side, found in zip(texts, sides, strict=True):
+            side.append(spreadsheet_safe("; ".join(found)))
     return texts
 
 
-def _value(column, row):
+def _value(plan, column, row, scaled):
+    """Return a cell, and of a number or date where it stands among those of the training."""
     cell = number_cell(column.values[row]) if column.cells is None else column.cells[row]
-    return shortened("(missing)" if cell in (None, "", "nan") else cell, SHOWN_VALUE)
+    if cell in (None, "nan", *missing_texts(plan)):
+        return "(missing)"
+    shown = shortened(cell, SHOWN_VALUE)
+    if plan["kind"] not in ("number", "date") or not plan["value"] or abs(scaled) < FAR_OUT:
+        return shown
+    low, high = ("early", "late") if plan["kind"] == "date" else ("low", "high")
+    return f"{shown}, {high if scaled > 0 else low}"

@@ -7,9 +7,10 @@ times over, a batch of rows at a time.
 from __future__ import annotations
 
 import os
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -370,25 +371,30 @@ def predict_tables(model, tables, out, proba, memory_limit):
 
 
 @contextmanager
-def prediction_file(out, inputs, model, proba=False, more=()):
+def prediction_file(out, inputs, model, proba=False, more=None):
     """Give a function that appends predictions to a file, which appears when it is complete.
 
-    It takes labels, probabilities or None, and for each name in ``more`` a list of texts.
+    It takes labels, probabilities or None, and a column for each name in ``more``, which says
+    whether it holds "number" or "text". ``-`` is standard output, as CSV, row by row.
     """
-    suffix = ".csv" if Path(out) == Path(os.devnull) else Path(out).suffix.lower()
+    is_stream = str(out) == "-"
+    suffix = ".csv" if is_stream or Path(out) == Path(os.devnull) else Path(out).suffix.lower()
     if suffix not in (".csv", ".parquet", ".pq"):
         raise FileError(f"{out}: predictions are written to .csv or .parquet files")
     names, columns_of = _spelling(model, suffix == ".csv")
+    kinds = dict.fromkeys(names, "prediction")
     if proba:
-        names += [f"probability_{label}" for label in model.classes_.tolist()]
-    names += more
-    check_output(out, inputs)
+        kinds |= {f"probability_{label}": "number" for label in model.classes_.tolist()}
+    kinds |= more or {}
+    if not is_stream:
+        check_output(out, inputs)
     writer = _csv_writer if suffix == ".csv" else _parquet_writer
-    with written_whole(out) as temporary, writer(temporary, names, model) as append:
+    whole = nullcontext(None) if is_stream else written_whole(out)
+    with whole as temporary, writer(temporary, kinds, model) as append:
 
-        def write(predicted, probability, *texts):
+        def write(predicted, probability, *others):
             likely = () if probability is None else probability.T
-            append([*columns_of(predicted), *likely, *texts])
+            append([*columns_of(predicted), *likely, *others])
 
         yield write
 
@@ -396,21 +402,32 @@ def prediction_file(out, inputs, model, proba=False, more=()):
 @contextmanager
 def _csv_writer(path, names, model):
     """Give a function that appends columns to a CSV file: arrays of doubles, and lists."""
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with _standard_output() if path is None else path.open("wb") as file:
 
         def append(columns):
             cells = [
                 map(repr, column.tolist()) if hasattr(column, "tolist") else map(_csv_cell, column)
                 for column in columns
             ]
-            file.writelines(",".join(row) + "\n" for row in zip(*cells, strict=True))
+            rows = zip(*cells, strict=True)
+            file.writelines((",".join(row) + "\n").encode() for row in rows)
 
         append([[name] for name in names])
         yield append
 
 
+@contextmanager
+def _standard_output():
+    """Give standard output as a file of bytes."""
+    sys.stdout.flush()  # what was printed before comes before
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
 def _csv_cell(value):
-    """Return a label or another text as a CSV file holds it: texts in quotes."""
+    """Return a label or another text as a CSV file holds it: texts in quotes, nothing for None."""
+    if value is None:
+        return ""
     if isinstance(value, str):
         return '"' + value.replace('"', '""') + '"'
     return str(value).lower()  # a whole number, or true and false
@@ -426,10 +443,8 @@ def _parquet_writer(path, names, model):
     if not is_regressor(model):  # beyond 2**63 the kind cannot be told from the values
         is_unsigned = model.classes_.dtype.kind == "u"
         kind = pyarrow.uint64() if is_unsigned else pyarrow.array(model.classes_.tolist()).type
-    kinds = {"prediction": kind, "probability": pyarrow.float64()}
-    schema = pyarrow.schema(
-        [(name, kinds.get(name.partition("_")[0], pyarrow.string())) for name in names]
-    )
+    types = {"prediction": kind, "number": pyarrow.float64(), "text": pyarrow.string()}
+    schema = pyarrow.schema([(name, types[what]) for name, what in names.items()])
     with parquet.ParquetWriter(str(path), schema) as writer:
 
         def append(columns):
