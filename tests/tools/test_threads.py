@@ -1,11 +1,17 @@
 """BLAS is limited to some threads, and the libraries are looked for once."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import ModuleType
 
+import numpy as np
+import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info
 
+import robell
 from robell._tools import threads as _threads
+from robell.models import noise_robust
 
 
 def blas_threads():
@@ -38,3 +44,47 @@ def test_libraries_are_looked_for_again_only_after_imports(monkeypatch):
     with _threads.one_blas_thread():
         pass
     assert len(looked) == 2
+
+
+def test_one_blas_thread_where_nobody_asked_for_more(monkeypatch):
+    for name in _threads.calm_blas.VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    with _threads.limit_blas(2):
+        if blas_threads() != {2}:
+            pytest.skip("BLAS has one thread")
+        with _threads.calm_blas, ThreadPoolExecutor(1) as pool:
+            assert blas_threads() == {1}
+            # A second caller who finishes first leaves the limit as it is.
+            pool.submit(_threads.calm_blas(blas_threads)).result()
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+        with _threads.calm_blas:
+            assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize("call", ["audit", "fit_table", "find_label_issues", "find_target_issues"])
+def test_judging_tables_does_not_wait_for_busy_cores(monkeypatch, call):
+    """Threads of BLAS wait for each other: on a busy machine that took eight times as long."""
+    seen = []
+
+    def watched(*arguments, fit, **named):
+        seen.append(blas_threads())
+        return fit(*arguments, **named)
+
+    for name in ("fit_members", "fit_with_equal_classes"):
+        fit = getattr(noise_robust, name)
+        monkeypatch.setattr(noise_robust, name, partial(watched, fit=fit))
+    for name in _threads.calm_blas.VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = X[:, 0] if call == "find_target_issues" else np.where(X[:, 0] > 0, "a", "b")
+    with _threads.limit_blas(2):
+        if call.startswith("find"):
+            getattr(robell, call)(X, y, random_state=0)
+        else:
+            pd = pytest.importorskip("pandas")
+            getattr(robell, call)(pd.DataFrame(X, columns=list("uvw")).assign(y=y), "y")
+        assert seen
+        assert set(map(frozenset, seen)) == {frozenset({1})}

@@ -94,6 +94,7 @@ def _run_plain(options):
     """Fit columns of numbers as they are, in passes where the model can, and write the model."""
     from robell._tools.pipelines import last_step
     from robell._tools.text import shortened
+    from robell._tools.threads import calm_blas
     from robell.persist.model_files import check_model_output, save_model, written_with
     from robell.scale.batches import Tables, find_files
     from robell.scale.files import fit_tables
@@ -105,7 +106,9 @@ def _run_plain(options):
     check_model_output(options.out, find_files(options.data), options.force)
     estimator = _estimator(options, "rvfl")
     tables = Tables(options.data, options.target)
-    model, sizes = fit_tables(estimator, tables, memory_left(options.memory), options.privileged)
+    memory = memory_left(options.memory)
+    with calm_blas:
+        model, sizes = fit_tables(estimator, tables, memory, options.privileged)
     save_model(model, options.out)
     if not options.quiet:
         fitted = vars(last_step(model)).get("n_samples_fitted_")  # where not to all rows

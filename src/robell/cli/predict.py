@@ -10,6 +10,7 @@ from robell.cli.options import OK, Command, OptionError, memory_left, say
 def run(options, arguments):
     """Predict, and write the predictions."""
     from robell._tools.files import check_output
+    from robell._tools.threads import calm_blas
     from robell.decisions.data import table_files
     from robell.decisions.predict import ignored_columns, predict_raw, reads_raw_rows
     from robell.persist.model_files import load_model, model_info
@@ -42,7 +43,8 @@ def run(options, arguments):
                 )
             tables = tables_for(model, files)
             memory = memory_left(options.memory)
-            n_rows = predict_tables(model, tables, options.out, options.proba, memory)
+            with calm_blas:
+                n_rows = predict_tables(model, tables, options.out, options.proba, memory)
             remarks, line = ignored_columns(tables.extra), f"{n_rows:,} rows predicted"
     if not options.quiet:
         for text in remarks:

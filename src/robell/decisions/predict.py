@@ -14,6 +14,7 @@ import numpy as np
 from robell._tools.files import FileError
 from robell._tools.pipelines import last_step
 from robell._tools.text import said, shortened, spreadsheet_safe, unique
+from robell._tools.threads import calm_blas
 from robell.models._contributions import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
 from robell.scale.files import prediction_file
@@ -74,6 +75,7 @@ def reads_raw_rows(model):
     return bool(getattr(model, "steps", None)) and isinstance(model.steps[0][1], TableEncoder)
 
 
+@calm_blas
 def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=None, described=()):
     """Predict the rows of files by a pipeline that begins with a TableEncoder; write them.
 

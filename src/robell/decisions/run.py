@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from robell._tools.progress import Progress
 from robell._tools.text import said
+from robell._tools.threads import calm_blas
 from robell.decisions.assess import Assessment, assess, calibrate, hold_out
 from robell.decisions.data import Training, read_training
 from robell.labels.judge import judge_labels, judgement_of
@@ -121,6 +122,7 @@ class FitResult:
         return f"FitResult({self.name!r}, {self.n_fitted:,} rows, target {self.target!r})"
 
 
+@calm_blas
 def fit_table(
     data: Any,
     target: str,

@@ -23,6 +23,7 @@ from robell._core.labels.annotators import (
 )
 from robell._core.labels.link import fit_full, fit_slope_to
 from robell._tools.optional import require
+from robell._tools.threads import calm_blas
 from robell.models.noise_robust import LeftOutScores
 
 # Chosen on simulated annotators of choosing tables (benchmarks/annotators.py): more of either
@@ -162,6 +163,7 @@ class Consensus:
         return frame.sort_values("quality", kind="stable", ignore_index=True)
 
 
+@calm_blas
 def find_consensus(
     labels: ArrayLike,
     X: ArrayLike | None = None,

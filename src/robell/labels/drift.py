@@ -12,6 +12,7 @@ from scipy.stats import norm
 from robell._core.array import one_hot, require_labels
 from robell._core.labels.changed import judge_changes, products
 from robell._core.labels.link import fit_link
+from robell._tools.threads import calm_blas
 from robell.models.noise_robust import LeftOutScores
 
 LEVEL = 0.05  # of all tests together: half for classes, half for regions of the columns
@@ -110,6 +111,7 @@ class LabelDrift:
         return "\n".join(lines)
 
 
+@calm_blas
 def find_label_drift(
     X_old: ArrayLike,
     y_old: ArrayLike,

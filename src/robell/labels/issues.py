@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array
 
 from robell._core.array import require_labels
 from robell._tools.optional import require
+from robell._tools.threads import calm_blas
 from robell.labels.groups import GroupNoise, judge_by_group, read_groups
 from robell.labels.judge import (
     check_labels,
@@ -118,6 +119,7 @@ class LabelIssues(SuspectRows):
         return f"row {index}: labelled {given}, rather {suggested} ({quality:.0%} right)"
 
 
+@calm_blas
 def find_label_issues(
     X: ArrayLike | None = None,
     y: ArrayLike | None = None,
@@ -326,6 +328,7 @@ class TargetIssues(SuspectRows):
         )
 
 
+@calm_blas
 def find_target_issues(
     X: ArrayLike | None = None,
     y: ArrayLike | None = None,

@@ -12,6 +12,7 @@ import numpy as np
 
 from robell._tools.files import FileError
 from robell._tools.text import said
+from robell._tools.threads import calm_blas
 from robell.labels.audit.annotators import (
     AnnotatorAudit,
     judge_annotators,
@@ -34,6 +35,7 @@ SEEDS = 1 << 32  # as many as scikit-learn knows
 PREPARED_CELLS = 40_000_000  # rows x columns of numbers
 
 
+@calm_blas
 def audit(
     data: Any,
     target: str,
@@ -180,6 +182,7 @@ def audit(
     return result if out is None else result.write(out, top=top)
 
 
+@calm_blas
 def audit_annotators(
     data: Any,
     annotators: Iterable[str] | None = None,
