@@ -147,10 +147,9 @@ def _from_table(name, source, target, drop, columns, text, budget):
     features = [c for k, c in enumerate(table.columns) if k != place and c.name not in drop]
     matrix, notes = _matrix(table, features, labels)
     known = [number(label) for label in labels.classes]
-    if None not in known and all(float(value).is_integer() for value in known):
-        classes = np.array([int(value) for value in known])  # as pandas would read them
-    else:
-        classes = np.array(labels.classes)
+    whole = [int(value) for value in known if value is not None and float(value).is_integer()]
+    # Whole numbers as pandas would read them.
+    classes = np.array(whole if len(whole) == len(known) else labels.classes)
     if len(table.rows) < table.n_rows:
         notes.insert(0, f"a random sample of {len(table.rows):,} of {table.n_rows:,} rows")
     return _rows(name, matrix, labels, classes, [table.how], notes)
