@@ -65,8 +65,8 @@ def written_types():
 
 def _read_labels(texts):
     """Return text -> label: numbers where all are spelt plainly, otherwise the texts themselves."""
-    numbers = {text: plain_number(text) for text in texts}
-    if None not in numbers.values():
+    numbers = {text: n for text in texts if (n := plain_number(text)) is not None}
+    if len(numbers) == len(texts):
         if all("." not in text and abs(n) < 2**63 for text, n in numbers.items()):
             return {text: int(text) for text in texts}
         of_one_spelling = all(repr(float(text)) == text for text in texts)

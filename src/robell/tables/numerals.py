@@ -97,12 +97,12 @@ def split(cell: str) -> Parts | None:
     if found is None:
         return Parts(cell[0] == "-", cell.lstrip("+-")) if _INFINITE.fullmatch(cell) else None
     before, after = found["before"] or "", found["after"] or ""
-    signs = [bool(found["open"]), found["sign"], found["inner"]]
-    if bool(found["open"]) != bool(found["close"]) or sum(map(bool, signs)) > 1:
+    n_signs = sum(bool(found[name]) for name in ("open", "sign", "inner"))
+    if bool(found["open"]) != bool(found["close"]) or n_signs > 1:
         return None
     if before and after:
         return None
-    is_negative = signs[0] or (found["sign"] or found["inner"] or "+") in _MINUS
+    is_negative = bool(found["open"]) or (found["sign"] or found["inner"] or "+") in _MINUS
     unit = _unit(before or after)
     return Parts(is_negative, found["digits"], unit, unit if before else after)
 
@@ -201,7 +201,7 @@ def read_most(cells: Iterable[str], delimiter: str = ",") -> Reading | None:
     unit = units.most_common(1)[0][0]
     of_unit = {unit, ""} if unit in _CURRENCIES else {unit}
     parts = {cell: found for cell, found in parts.items() if found.unit in of_unit}
-    order = _ORDER_BETWEEN_SEMICOLONS if delimiter == ";" else _ORDER
+    order: tuple[str, ...] = _ORDER_BETWEEN_SEMICOLONS if delimiter == ";" else _ORDER
     digits = [found.digits for found in parts.values()]
     by_dots = unit in _DOTTED and any("." in text for text in digits)
     if by_dots and all(map(_WHOLE_BY_DOTS.fullmatch, digits)):
@@ -253,9 +253,9 @@ def floats_written(cells: list[str], how: str) -> NDArray[np.float64]:
 
     The unit may be left out.
     """
-    found = plain_floats(cells) if how == "number" else None
-    if found is not None:
-        return found
+    plain = plain_floats(cells) if how == "number" else None
+    if plain is not None:
+        return plain
     way = how.partition(", in ")[0].replace("percentage", "number", 1)
     units = {"", _unit(unit_of(how))}
     parts = {cell: found for cell in set(cells) if (found := split(cell)) and found.unit in units}
@@ -271,7 +271,8 @@ def number_like(cells: Counter[str]) -> tuple[float, list[str]]:
 
     The three are of different units, or written in different ways, where there are such.
     """
-    alike, shown = [], {}
+    alike: list[str] = []
+    shown: dict[tuple, str] = {}
     for cell, _ in cells.most_common():
         found = split(_ABOUT.sub("", cell, count=1))
         if found is None or " " in found.unit:  # 12 Mill Street
