@@ -260,6 +260,20 @@ def test_any_date_is_taken_alike_as_text_and_as_days(moments, is_gone):
 DAYS = [(d, m, h) for d in (1, 15, 28) for m in (1, 5, 9, 12) for h in (0, 7, 19)]
 
 
+def test_times_of_day_in_hours_and_spellings_of_a_level():
+    rng = np.random.default_rng(0)
+    hours, minutes = rng.integers(0, 24, 120), rng.integers(0, 60, 120)
+    times = [f"{h}:{m:02}" for h, m in zip(hours, minutes, strict=True)]
+    frame = pd.DataFrame({"hour": times, "kind": rng.choice(["auto", "AUTO", "aut.", "ship"], 120)})
+    model = make_pipeline(robell.TableEncoder(), robell.RVFLClassifier(12, random_state=0))
+    model.fit(frame, hours > 11)
+    assert [plan["kind"] for plan in model[0].plans_] == ["number", "category"]
+    feed = inputs_of(frame.assign(hour=hours + minutes / 60), ["hour", "kind"])
+    assert_same(model, frame, feed)
+    same = frame.replace({"AUTO": "auto", "aut.": "auto"})
+    np.testing.assert_array_equal(model.predict_proba(same), model.predict_proba(frame))
+
+
 def test_an_array_of_texts_has_one_input_a_column():
     rows = np.empty((90, 3), object)
     rows[:, 0], rows[:, 1] = np.arange(90) % 7 + 0.5, np.array(["a", "b", "c"])[np.arange(90) % 3]

@@ -19,6 +19,7 @@ from robell._tools.optional import require
 
 OK, FAILED, INCOMPLETE, INTERRUPTED = 0, 1, 3, 130  # and 2, wrong usage, which argparse gives
 ABOVE_LIMIT, CANNOT_TELL = 4, 5  # of an audit with --fail-above
+DRIFTED = 6  # of predictions with --fail-on-drift
 EXIT_STATUS = """\
 exit status:
   0    done
@@ -27,6 +28,7 @@ exit status:
   3    a study is done, but some of its jobs failed or some tables could not be used
   4    an audit found more suspect labels than --fail-above allows
   5    an audit with --fail-above cannot tell: the columns say too little about the labels
+  6    predict --fail-on-drift: the rows are predicted, and columns have moved since training
   130  stopped by Ctrl-C, SIGTERM or SIGHUP: nothing is written, a study keeps what had finished
 """
 PROGRAM = 256 << 20  # bytes of the program itself, where they cannot be asked for

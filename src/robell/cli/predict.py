@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from robell.cli.options import OK, Command, OptionError, memory_left, say
+from robell.cli.options import DRIFTED, OK, Command, OptionError, memory_left, say
 
 
 def run(options, arguments):
@@ -13,7 +13,7 @@ def run(options, arguments):
     from robell._tools.threads import calm_blas
     from robell.decisions.data import table_files
     from robell.decisions.predict import ignored_columns, predict_raw, reads_raw_rows
-    from robell.persist.model_files import load_model, model_info
+    from robell.persist.model_files import load_model
     from robell.scale.files import is_prediction_file, predict_tables, tables_for
 
     is_ours = None if options.force else is_prediction_file
@@ -31,15 +31,17 @@ def run(options, arguments):
                 explain=options.explain,
                 keep=options.keep,
                 text={"encoding": options.encoding, "delimiter": options.delimiter},
-                described=model_info(options.model).get("columns", ()),
+                described=_described(options),
             )
             remarks, line = found.remarks(), found.line()
+            has_drifted = found.has_drifted
         else:  # a model of plain numbers
-            is_raw = options.explain or options.keep is not None
+            has_drifted = False
+            is_raw = options.explain or options.keep is not None or options.fail_on_drift
             if is_raw or options.delimiter or options.encoding != "utf-8":
                 raise OptionError(
-                    "the model was fitted to plain numbers: --explain, --keep, --encoding and "
-                    "--delimiter are for models of raw tables"
+                    "the model was fitted to plain numbers: --explain, --keep, --fail-on-drift, "
+                    "--encoding and --delimiter are for models of raw tables"
                 )
             tables = tables_for(model, files)
             memory = memory_left(options.memory)
@@ -52,7 +54,19 @@ def run(options, arguments):
         print(line, file=sys.stderr if is_stream else sys.stdout)
     if not is_stream:
         print(options.out)
-    return OK
+    return DRIFTED if options.fail_on_drift and has_drifted else OK
+
+
+def _described(options):
+    """Return what the model's file says about its columns, without which drift cannot be told."""
+    from robell.persist.model_files import model_info
+
+    columns = model_info(options.model).get("columns", ())
+    if options.fail_on_drift and not any("missing" in column for column in columns):
+        raise OptionError(
+            f"{options.model}: says nothing about the training table: --fail-on-drift cannot tell"
+        )
+    return columns
 
 
 COMMAND = Command(run)

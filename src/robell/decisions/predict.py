@@ -37,8 +37,9 @@ NAMED = 5  # columns or classes that a line names
 class Predicted:
     """What was predicted: rows, rows of each class, columns passed over, cells not understood.
 
-    `drift` are lines about columns that are not as they were in training; `threshold` is the class
-    looked for and the probability from which on it is predicted, where there is one.
+    `drift` are lines about columns that are not as they were in training, and `has_drifted` says
+    whether cells or their distributions are among them. `threshold` is the class looked for and the
+    probability from which on it is predicted, where there is one.
     """
 
     threshold: tuple[str, float] | None = None
@@ -47,6 +48,7 @@ class Predicted:
     extra: list = field(default_factory=list)
     unknown: Counter = field(default_factory=Counter)
     drift: list = field(default_factory=list)
+    has_drifted: bool = False
 
     def line(self) -> str:
         """Say how many rows are predicted to be of each class."""
@@ -139,7 +141,9 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
             write(labels, likely if proba else None, *others)
             found.n_rows += len(labels)
             found.classes.update(labels.tolist())
-    found.drift += meter.result().lines if described else []
+    if described:
+        drift = meter.result()
+        found.drift, found.has_drifted = found.drift + drift.lines, drift.has_moved
     return found
 
 

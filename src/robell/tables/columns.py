@@ -229,7 +229,8 @@ def read_cells(plan, column):
     """
     gone = {None, *missing_texts(plan)}
     if plan["kind"] not in ("number", "date"):
-        return [None if cell in gone else cell for cell in column.cells], 0
+        spelt = plan.get("spelt", {})  # a model saved before knows none
+        return [None if cell in gone else spelt.get(cell, cell) for cell in column.cells], 0
     values = np.full(len(column), np.nan)
     if column.values is not None:
         if plan["kind"] == "number":
@@ -566,9 +567,6 @@ def _level_names(plan):
 
 def apply_categories(plan, texts):
     """Return places among the levels, the matrix that a model gets, and how many levels are new."""
-    spelt = plan.get("spelt")
-    if spelt:
-        texts = [spelt.get(text, text) for text in texts]
     levels, n_common = plan["levels"], len(plan["levels"])
     n_common -= plan["has_other"] + plan["has_missing"]
     places = {level: place for place, level in enumerate(levels[:n_common])}

@@ -59,7 +59,12 @@ class Drift:
     moved: tuple[Moved, ...]
 
     @property
-    def lines(self):
+    def has_moved(self) -> bool:
+        """Whether cells are of another kind, far outside their range or distributed otherwise."""
+        return bool(self.other_kind or self.far_outside or self.moved)
+
+    @property
+    def lines(self) -> list[str]:
         """Everything in sentences, nothing where nothing is different."""
         found = []
         if self.missing:
@@ -116,6 +121,7 @@ def column_profile(plan, column):
     total = max(1, sum(counts.values()))
     profile["missing"] = (len(found) - sum(counts.values())) / max(1, len(found))
     profile["declared"] = plan["declared"]  # whether words such as NA are levels
+    profile["spelt"] = plan.get("spelt", {})
     profile["levels"] = {
         level: count / total for level, count in counts.most_common(MOST_LEVELS) if count > 1
     }

@@ -29,15 +29,17 @@ MOST_CLASSES = 200  # of a target that columns are compared with
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn the columns of a raw table into numbers that a model can use.
 
-    Numbers as people write them (``1,234.5``, ``12 %``), dates (``2024-12-31``, ``31.12.2024
-    23:59``, with zones), truth values, categories, texts and missing cells are all taken as they
-    come; :attr:`notes_` says what was done to each column. Labels are not used, with one exception:
-    given ``y``, columns that repeat it are left out.
+    Numbers as people write them (``1,234.5``, ``12 %``, ``€ 1.803,28``, ``12 kg``), dates
+    (``2024-12-31``, ``31.12.24 23:59``, with zones), times (``14:30``), truth values, categories,
+    texts and missing cells are all taken as they come; :attr:`notes_` says what was done to each
+    column. Labels are not used, with one exception: given ``y``, columns that repeat it are left
+    out.
 
     ===========  =================================================================================
     a number     standardised, long tails drawn in; missing cells get the median, and where more
                  than 5 % are missing one more column says where
     a date       the same, in days; where there are times, two columns hold the time of day
+    a time       the same, in hours, and two columns hold it on a circle
     a category   a column of 0 and 1 for each of its commonest levels; rarer levels, and those that
                  come later, are taken together, missing cells are a level of their own
     a text       of many values: the above, the directions of largest variance in the space of its
@@ -53,7 +55,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         What is done with a column that repeats ``y`` in at least 99.5 % of the rows.
     delimiter : str, default=","
         The sign between the cells of the file that texts came from: it decides what a comma within
-        a number means (``";"``: ``1,5`` is one and a half).
+        a number means where no cell tells (``";"``: ``1,234`` is not a thousand).
 
     Attributes
     ----------
