@@ -83,6 +83,7 @@ def test_public_names():
         "VarianceRVFLClassifier",
         "MultiViewRVFLClassifier",
         "NeuroFuzzyRVFLClassifier",
+        "NoiseRobustClassifier",
         "NoiseRobustRVFLClassifier",
         "NumberAuditResult",
         "RVFLClassifier",

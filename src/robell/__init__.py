@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         find_target_issues,
     )
     from robell.labels.review import AppliedReview, apply_review
+    from robell.labels.robust import NoiseRobustClassifier
     from robell.models._estimator import BaseRVFLClassifier
     from robell.models.complex_valued import ComplexRVFLClassifier
     from robell.models.deep import DeepRVFLClassifier, DeepRVFLRegressor
@@ -59,6 +60,7 @@ _HOMES = {
     "GroupNoise": "robell.labels.groups",
     "LabelDrift": "robell.labels.drift",
     "LabelIssues": "robell.labels.issues",
+    "NoiseRobustClassifier": "robell.labels.robust",
     "NumberAuditResult": "robell.labels.audit",
     "RVFLGridSearchCV": "robell.search",
     "TableEncoder": "robell.tables.encoder",
@@ -98,6 +100,7 @@ __all__ = [
     "LabelIssues",
     "MultiViewRVFLClassifier",
     "NeuroFuzzyRVFLClassifier",
+    "NoiseRobustClassifier",
     "NoiseRobustRVFLClassifier",
     "NumberAuditResult",
     "RVFLClassifier",

@@ -214,8 +214,9 @@ def find_label_issues(
                 raise ValueError("give pred_proba or estimator, not both")
             if X is None:
                 raise ValueError("an estimator needs the rows X")
-            pred_proba, classes = _unseen_probabilities(estimator, X, y, random_state)
-        judgement = judge_probabilities(y, pred_proba, classes)
+            pred_proba, classes = unseen_probabilities(estimator, X, y, random_state)
+        from_outside = estimator is None
+        judgement = judge_probabilities(y, pred_proba, classes, from_outside=from_outside)
     elif X is None:
         raise ValueError("find_label_issues needs the rows X, or pred_proba")
     elif classes is not None:
@@ -241,7 +242,7 @@ def find_label_issues(
     )
 
 
-def _unseen_probabilities(estimator, X, y, random_state):
+def unseen_probabilities(estimator, X, y, random_state):
     """Return the probabilities of rows by clones fitted to the other folds, and the classes."""
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(f"{type(estimator).__name__} has no predict_proba")

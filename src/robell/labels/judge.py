@@ -120,17 +120,19 @@ def judgement_of(model, y, sample_weight=None):
     )
 
 
-def judge_probabilities(y, pred_proba, classes=None):
+def judge_probabilities(y, pred_proba, classes=None, *, from_outside=True):
     """Judge each label by probabilities of a classifier that has not seen the row.
 
     The same noise rates, posterior and ranking as with the classifier of this package: the
     logarithms of the probabilities take the place of its left-out scores, and a slope and offsets
-    mend probabilities that are too sure of themselves or tilted to one class.
+    mend probabilities that are too sure of themselves or tilted to one class. Those from outside
+    may have seen the rows, or stand in another order: then a warning says so.
     """
     y, classes, labels = check_labels(y, classes)
     given = _check_probabilities(pred_proba, len(y), classes)
     P, N = recalibrated(given, labels)
-    _warn_of_odd(given, labels, classes)
+    if from_outside:
+        _warn_of_odd(given, labels, classes)
     return Judgement.of_posterior(classes, posterior(P, labels, N), labels, N)
 
 

@@ -88,7 +88,7 @@ def fitted_to_other_folds(estimator, X, y, folds, n_folds, least_classes=1):
         if not len(hidden) or (least_classes > 1 and len(np.unique(y[others])) < least_classes):
             yield hidden, None, None
         else:
-            yield hidden, _rows(X, hidden), clone(estimator).fit(_rows(X, others), y[others])
+            yield hidden, rows_of(X, hidden), clone(estimator).fit(rows_of(X, others), y[others])
 
 
 def _is_numeric(X):
@@ -98,7 +98,7 @@ def _is_numeric(X):
         return False
 
 
-def _rows(X, places):
+def rows_of(X, places):
     """Return some rows of an array, a sparse matrix, or a pandas or polars frame."""
     if hasattr(X, "iloc"):
         return X.iloc[places]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from robell._core.array import to_host
 
 SAME = 1e-12  # by how much of themselves equal values may differ by rounding
 
@@ -96,3 +100,56 @@ def how_to_choose(spelled=str):
         spelled, ("cost_fn", "cost_fp", "precision", "recall", "budget")
     )
     return f"give {cost_fn} and {cost_fp}, or one of {precision}, {recall} and {budget}"
+
+
+class ThresholdChoice:
+    """What a classifier of two classes with ``operating_points_`` offers."""
+
+    classes_: NDArray[Any]
+    threshold_: float
+    operating_points_: NDArray[np.float64]
+
+    def choose_threshold(
+        self,
+        *,
+        cost_fn: float | None = None,
+        cost_fp: float | None = None,
+        precision: float | None = None,
+        recall: float | None = None,
+        budget: float | None = None,
+    ) -> Self:
+        """Set ``threshold_`` for given costs, precision, recall or budget, without new rows.
+
+        The second class is the one looked for. What every cut would give is known from left-out
+        scores, with wrong labels counted as what they probably are (``operating_points_``).
+
+        Parameters
+        ----------
+        cost_fn, cost_fp : float, default=None
+            What a missed row of ``classes_[1]`` costs, and a false alarm, in the same money. The
+            cut with the smallest expected cost is taken.
+        precision : float, default=None
+            The least share of the rows predicted ``classes_[1]`` that should be. The lowest such
+            cut is taken; where there is none, nothing is predicted.
+        recall : float, default=None
+            The least share of the rows of ``classes_[1]`` that should be found. The highest such
+            cut is taken.
+        budget : float, default=None
+            The largest share of all rows that may be predicted ``classes_[1]``.
+
+        Returns
+        -------
+        self : object
+            The estimator, whose ``predict`` now cuts there.
+        """
+        check_is_fitted(self)
+        if len(self.classes_) != 2:
+            raise ValueError("choose_threshold is for two classes; of more, set thresholds_")
+        if not hasattr(self, "operating_points_"):
+            raise ValueError("choose_threshold needs calibrate=True and ten rows of each class")
+        rule = rule_of(cost_fn, cost_fp, precision, recall, budget)
+        if rule.kind == "f1":
+            raise ValueError(how_to_choose())
+        points = to_host(self.operating_points_)
+        self.threshold_ = float(points[rule.point(points), 0])
+        return self

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit, softmax
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from robell._core.array import (
     beside,
@@ -69,7 +68,7 @@ from robell.models._estimator import (
     remember_device,
     require_finite_scores,
 )
-from robell.models._thresholds import how_to_choose, rule_of
+from robell.models._thresholds import ThresholdChoice
 from robell.models._validation import JOBS, TrainingRows, draw_seed
 
 # From this rate of wrong labels on targets are cleaned in full and the linear member counts in
@@ -85,7 +84,7 @@ MOST_JUDGED = 25_000
 ROWS_AT_ONCE = 1 << 16  # that labels are judged of
 
 
-class NoiseRobustRVFLClassifier(FamilyClassifier):
+class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     """Random vector functional link network for imbalanced tables with wrong labels.
 
     Five small models of different kinds (two random layers, a kernel, trees, a linear one) are
@@ -571,49 +570,6 @@ class NoiseRobustRVFLClassifier(FamilyClassifier):
             Predicted class labels.
         """
         return super().predict(X)
-
-    def choose_threshold(
-        self,
-        *,
-        cost_fn: float | None = None,
-        cost_fp: float | None = None,
-        precision: float | None = None,
-        recall: float | None = None,
-        budget: float | None = None,
-    ) -> Self:
-        """Set ``threshold_`` for given costs, precision, recall or budget, without new rows.
-
-        The second class is the one looked for. What every cut would give is known from left-out
-        scores, with wrong labels counted as what they probably are (``operating_points_``).
-
-        Parameters
-        ----------
-        cost_fn, cost_fp : float, default=None
-            What a missed row of ``classes_[1]`` costs, and a false alarm, in the same money. The
-            cut with the smallest expected cost is taken.
-        precision : float, default=None
-            The least share of the rows predicted ``classes_[1]`` that should be. The lowest such
-            cut is taken; where there is none, nothing is predicted.
-        recall : float, default=None
-            The least share of the rows of ``classes_[1]`` that should be found. The highest such
-            cut is taken.
-        budget : float, default=None
-            The largest share of all rows that may be predicted ``classes_[1]``.
-
-        Returns
-        -------
-        self : object
-            The estimator, whose ``predict`` now cuts there.
-        """
-        check_is_fitted(self)
-        if len(self.classes_) != 2:
-            raise ValueError("choose_threshold is for two classes; of more, set thresholds_")
-        rule = rule_of(cost_fn, cost_fp, precision, recall, budget)
-        if rule.kind == "f1":
-            raise ValueError(how_to_choose())
-        points = to_host(self.operating_points_)
-        self.threshold_ = float(points[rule.point(points), 0])
-        return self
 
 
 class Judged(NamedTuple):

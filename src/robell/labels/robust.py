@@ -1,0 +1,431 @@
+"""Any classifier made robust to wrong labels: it is fitted to probabilities of the true classes."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import logit, softmax
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_method_params,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
+
+from robell._core.array import require_labels
+from robell._core.labels.cuts import MOST_POINTS, operating_points
+from robell._core.membership.samples import row_keys
+from robell._tools.pipelines import last_step
+from robell.labels.issues import unseen_probabilities
+from robell.labels.judge import judge_labels, judge_probabilities
+from robell.labels.unseen import rows_of
+from robell.models._estimator import on_its_side
+from robell.models._thresholds import ThresholdChoice
+from robell.models._validation import check_multiplicity, draw_seed
+from robell.tables.encoder import TableEncoder
+
+COPIES = 2  # of a row at the most, each with another class
+SMALLEST_SHARE = 1e-6  # of a class in a row: smaller ones get no copy
+# Probabilities of forests are often 0 and 1: this is added before logarithms are taken, which
+# keeps the order of the rows.
+ADDED = 1e-3
+LOG_SLOPES = -4.0, 2.0  # the least and the largest
+FEWEST_TO_CALIBRATE = 10  # distinct rows of every class
+
+
+class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Any scikit-learn classifier, fitted so that wrong labels do little harm.
+
+    A judge, which scores every row by models that have not seen it, estimates how often labels are
+    wrong and how probable each class is for each row. The classifier is then fitted to these
+    probabilities instead of the labels: a row counts once for its likeliest class and once for the
+    next one, each as much as it is probable, with all classes given the same total weight.
+
+    Parameters
+    ----------
+    estimator : classifier
+        What is made robust: LightGBM, a forest, a pipeline with a classifier at its end. It needs
+        ``predict_proba`` or ``decision_function``. Where it takes no ``sample_weight``, rows are
+        drawn instead of weighted.
+    judge : {"rvfl", "estimator", "both"}, default="rvfl"
+        Who says how probable the classes of a row are: the networks of
+        :class:`NoiseRobustRVFLClassifier`, in closed form; the estimator itself, fitted to five
+        folds; or both, by the geometric mean of their probabilities.
+    probability : {"frequency", "balanced"}, default="frequency"
+        What ``predict_proba`` returns: how often each class truly occurs among rows like the one
+        given; or the same as if all classes were equally frequent, where the predicted class is
+        always the likeliest. ``predict`` is the same either way.
+    calibrate : bool, default=True
+        Whether the estimator is also fitted to one half of the rows, so that the other half shows
+        how sure its probabilities may be, and what every threshold would give. ``predict`` is the
+        same without.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the judge, of the folds and halves, and of the rows drawn. The estimator's own seed
+        is its own.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier. Its classes are 0, 1, ..., places in ``classes_``.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    threshold_ : float
+        Only for two classes: ``predict`` returns ``classes_[1]`` where its probability is at least
+        this. It may be set, by hand or by ``choose_threshold``.
+    thresholds_ : ndarray of shape (n_classes,)
+        Only for more classes: ``predict`` returns the class with the largest probability divided
+        by its threshold. They may be set.
+    sample_quality_ : ndarray of shape (n_samples,)
+        Probability that the label of each training row is right.
+    label_probability_ : ndarray of shape (n_samples, n_classes)
+        Probability of each class, given the row and its label.
+    n_suspects_ : int
+        Number of rows for which another class is likelier than the label.
+    noise_matrix_ : ndarray of shape (n_classes, n_classes)
+        ``[i, j]`` is the estimated share of the rows of true class i that are labelled j.
+    noise_rate_ : float
+        Estimated share of wrong labels.
+    class_prior_ : ndarray of shape (n_classes,)
+        Estimated true shares of the classes.
+    operating_points_ : ndarray of shape (n_points, 4)
+        Only for two classes with at least ten different rows each, and ``calibrate=True``:
+        thresholds, and of each the share of rows predicted ``classes_[1]``, recall and precision,
+        estimated on the half of the rows that the other half's model has not seen.
+    slope_ : float
+        What the estimator's log-probabilities are multiplied by.
+    offsets_ : ndarray of shape (n_classes,)
+        What is added to them for each class.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X had string column names.
+
+    See Also
+    --------
+    NoiseRobustRVFLClassifier : The judge; itself a classifier that needs no other.
+    find_label_issues : The suspect rows as a ranked table.
+
+    Notes
+    -----
+    X may be whatever the estimator takes. Where it is not a table of finite numbers, the judge sees
+    it through :class:`TableEncoder`. The steps of a scikit-learn pipeline before its last are
+    fitted once to the rows and labels as given; only the last is fitted to probabilities.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.model_selection import train_test_split
+    >>> from robell import NoiseRobustClassifier
+    >>> from robell.noise import flip_labels
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    >>> noisy, _ = flip_labels(y, 0.4, random_state=0)
+    >>> forest = RandomForestClassifier(random_state=0)
+    >>> robust = NoiseRobustClassifier(forest, random_state=0).fit(X, noisy)
+    >>> bool(robust.score(X_test, y_test) > forest.fit(X, noisy).score(X_test, y_test) + 0.1)
+    True
+    """
+
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "predict"])],
+        "judge": [StrOptions({"rvfl", "estimator", "both"})],
+        "probability": [StrOptions({"frequency", "balanced"})],
+        "calibrate": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        judge: str = "rvfl",
+        probability: str = "frequency",
+        calibrate: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.judge = judge
+        self.probability = probability
+        self.calibrate = calibrate
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Judge the labels, then fit the estimator to the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, as the estimator takes them.
+        y : array-like of shape (n_samples,)
+            Class labels of any kind, of which some may be wrong.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row: weight 2 is the row given twice, weight 0 its absence. Only
+            with ``judge="rvfl"`` and an estimator that takes weights.
+        **fit_params : dict
+            Passed to the estimator's ``fit``, entries of rows along with their rows; with metadata
+            routing, what was requested.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        validate_data(self, X, skip_check_array=True)
+        y = column_or_1d(y, warn=True)
+        require_labels(y)
+        assert_all_finite(y, estimator_name=type(self).__name__, input_name="y")
+        check_classification_targets(y)
+        multiplicity = check_multiplicity(sample_weight, len(y))
+        seed = draw_seed(self.random_state)
+        params = fit_params
+        if get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "fit", **fit_params).estimator.fit
+        columns = as_numbers(X, y)
+        judgement = self._judged(X, columns, y, sample_weight, seed, params)
+        self.classes_ = judgement.classes
+        self.label_probability_ = Z = judgement.probability
+        self.sample_quality_ = judgement.quality
+        self.n_suspects_ = int((judgement.suspect & (multiplicity > 0)).sum())
+        self.noise_matrix_, self.noise_rate_ = judgement.noise_matrix, judgement.noise_rate
+        self.class_prior_ = multiplicity @ Z / multiplicity.sum()
+
+        present = np.flatnonzero(multiplicity)
+        rng = np.random.default_rng(seed)
+        self.estimator_ = self._fitted(X, y, Z, multiplicity, present, params, rng)
+        frequencies = np.log(np.maximum(self.class_prior_, 1e-300))
+        is_balanced = self.probability == "balanced"
+        self.slope_, self.offsets_ = 1.0, np.zeros_like(frequencies) if is_balanced else frequencies
+        for name in ("threshold_", "thresholds_", "operating_points_"):
+            self.__dict__.pop(name, None)
+        codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        halves = _halves(columns, codes, present, len(self.classes_), seed)
+        if self.calibrate and halves is not None:
+            seen, unseen = halves
+            model = self._fitted(X, y, Z, multiplicity, seen, params, rng)
+            scores, weight = _scores(model, rows_of(X, unseen)), multiplicity[unseen]
+            likelihood = judgement.assumed_noise.T[codes[unseen]]
+            self.slope_ = _best_slope(scores, frequencies, likelihood, weight)
+            if len(self.classes_) == 2:
+                P = softmax(self.slope_ * scores + self.offsets_, axis=1)[:, 1]
+                self.operating_points_ = operating_points(P, Z[unseen, 1], weight, MOST_POINTS)
+        # The estimator has seen classes of equal weight: it predicts the one of largest score.
+        thresholds = softmax(self.offsets_)
+        if len(self.classes_) == 2:
+            self.threshold_ = float(thresholds[1])
+        else:
+            self.thresholds_ = thresholds
+        return self
+
+    def _judged(self, X, columns, y, sample_weight, seed, params):
+        """Return what the judge says about every label."""
+        if self.judge == "rvfl":
+            return judge_labels(columns, y, sample_weight=sample_weight, random_state=seed)
+        if sample_weight is not None:
+            raise ValueError(f"sample_weight needs judge='rvfl', got judge={self.judge!r}")
+        if params:
+            raise ValueError(f"parameters of fit need judge='rvfl', got judge={self.judge!r}")
+        P, classes = unseen_probabilities(self.estimator, X, y, seed)
+        if self.judge == "both":
+            networks = judge_labels(columns, y, random_state=seed)
+            P = np.sqrt((P + ADDED) * networks.without_label(np.searchsorted(classes, y)))
+            P /= P.sum(axis=1, keepdims=True)
+        return judge_probabilities(y, P, classes, from_outside=False)
+
+    def _fitted(self, X, y, Z, multiplicity, rows, params, rng):
+        """Return a clone fitted to copies of some rows, one a class, as probable as the class.
+
+        A copy of row i with class k has the weight m_i Z_ik / Σ_j m_j Z_jk, times what makes the
+        weights add up to those of the rows. A classifier that takes no weights gets as many copies
+        as there are rows, drawn evenly along the sum of the weights.
+        """
+        Z, weight = Z[rows], multiplicity[rows]
+        places, codes = _likeliest(Z)
+        copies = weight[places] * Z[places, codes]
+        copies /= np.bincount(codes, copies, Z.shape[1])[codes]
+        copies *= weight.sum() / copies.sum()
+        params = _check_method_params(y, params, rows)
+        model, X, y = clone(self.estimator), rows_of(X, rows), y[rows]
+        last = last_step(model)
+        if type(model) is Pipeline and len(model.steps) > 1:
+            head = model[:-1]
+            X = head.fit_transform(X, y)
+            model.steps[:-1] = head.steps
+        elif last is not model:
+            raise ValueError(
+                f"a {type(model).__name__} cannot be fitted step by step; put "
+                "NoiseRobustClassifier at its end, around the classifier"
+            )
+        _number_class_weight(last, self.classes_)
+        if has_fit_parameter(last, "sample_weight"):
+            params = _check_method_params(y, params, places) | {"sample_weight": copies}
+        else:
+            if not np.isin(multiplicity, (0.0, 1.0)).all():
+                raise ValueError(f"{type(last).__name__} takes no sample_weight")
+            steps = (np.arange(len(rows)) + rng.random()) / len(rows)
+            drawn = np.searchsorted(np.cumsum(copies) / copies.sum(), steps)
+            places, codes = places[drawn], codes[drawn]
+            params = _check_method_params(y, params, places)
+        last.fit(rows_of(X, places), codes, **params)
+        return model
+
+    def _log_probability(self, X):
+        """Return log-probabilities of the classes, up to a constant of each row."""
+        check_is_fitted(self)
+        if len(getattr(X, "shape", (1, 1))) == 1:
+            raise ValueError("X has one dimension, rows and columns are two. Reshape your data")
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self.slope_ * _scores(self.estimator_, X) + self.offsets_
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return how often each class truly occurs among rows like the one given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return np.asarray(softmax(self._log_probability(X), axis=1))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return by how much the log-odds of the classes exceed those of the thresholds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes above 0 just where the second is predicted; otherwise one score a
+            class, of which the largest is predicted.
+        """
+        logits = self._log_probability(X)
+        if len(self.classes_) > 2:
+            return np.asarray(logits - np.log(self.thresholds_))
+        reached = softmax(logits, axis=1)[:, 1] >= self.threshold_
+        bound = np.clip(logit(self.threshold_), -700.0, 700.0)
+        return np.asarray(on_its_side(logits[:, 1] - logits[:, 0] - bound, reached))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class whose probability reaches its threshold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted class labels.
+        """
+        scores = self.decision_function(X)
+        return np.asarray(
+            self.classes_[scores.argmax(1) if scores.ndim == 2 else (scores > 0).astype(int)]
+        )
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what is passed on to the estimator.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            The estimator's ``fit`` gets what it requests from ``fit``.
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+
+def as_numbers(X, y):
+    """Return a table of finite numbers as it is, any other as TableEncoder makes it."""
+    try:
+        columns = np.asarray(X, np.float64)
+    except (TypeError, ValueError):
+        columns = None
+    if columns is not None and columns.ndim == 2 and not np.isnan(columns).any():
+        return columns
+    return TableEncoder().fit(X, y).transform(X)
+
+
+def _likeliest(Z):
+    """Return the rows and classes of the copies: the likeliest classes of every row."""
+    chosen = (np.partition(Z, -COPIES, axis=1)[:, [-COPIES]] <= Z) & (Z > SMALLEST_SHARE)
+    for absent in np.flatnonzero(~chosen.any(axis=0)):  # every class is known to the estimator
+        chosen[Z[:, absent].argmax(), absent] = True
+    return np.nonzero(chosen)
+
+
+def _best_slope(scores, offsets, likelihood, weight):
+    """Return the slope a that makes the labels of rows unseen most probable.
+
+    Maximises Σ_i w_i log Σ_z softmax(a s_i + b)_z N_zy_i - ½ (log a)².
+    """
+
+    def loss(log_slope):
+        P = softmax(np.exp(log_slope) * scores + offsets, axis=1)
+        of_labels = np.maximum((P * likelihood).sum(axis=1), 1e-300)
+        return 0.5 * log_slope**2 - weight @ np.log(of_labels)
+
+    precise = {"xatol": 1e-10}
+    found = minimize_scalar(loss, bounds=LOG_SLOPES, method="bounded", options=precise)
+    return float(np.exp(found.x))
+
+
+def _scores(model, X):
+    """Return one score a class: logarithms of the probabilities, or else the decision function."""
+    if hasattr(model, "predict_proba"):
+        return np.log(np.asarray(model.predict_proba(X), np.float64) + ADDED)
+    scores = np.asarray(model.decision_function(X), np.float64)
+    return scores if scores.ndim == 2 else np.column_stack([-0.5 * scores, 0.5 * scores])
+
+
+def _halves(columns, codes, present, n_classes, seed):
+    """Return two halves of the rows, equal rows in one, every class shared out; None if too few.
+
+    They depend on what the rows hold, not on their order or how often they are repeated.
+    """
+    _, distinct = np.unique(row_keys(columns[present], seed), return_inverse=True)
+    of_class = np.full(distinct.max() + 1, n_classes)
+    np.minimum.at(of_class, distinct, codes[present])
+    places = [np.flatnonzero(of_class == c) for c in range(n_classes)]
+    if min(map(len, places)) < FEWEST_TO_CALIBRATE:
+        return None
+    first = np.zeros(len(of_class), bool)
+    for of_one in places:
+        first[of_one[::2]] = True
+    return present[first[distinct]], present[~first[distinct]]
+
+
+def _number_class_weight(model, classes):
+    """Name classes by their place, as the model will know them, in a dict of class weights."""
+    weights = getattr(model, "class_weight", None)
+    if isinstance(weights, dict):
+        numbered = {
+            k: weights[label] for k, label in enumerate(classes.tolist()) if label in weights
+        }
+        model.set_params(class_weight=numbered)
