@@ -1,6 +1,7 @@
 """ONNX graphs say what the models say: the same labels, and probabilities to the last digits."""
 
 import functools
+import json
 import sys
 from datetime import datetime, timedelta
 
@@ -355,13 +356,117 @@ def test_the_table_encoder_of_an_array():
     assert_same(model.fit(rows, LABELS["two"]), NEW)
 
 
-def test_words_have_no_form_and_the_column_is_named():
-    frame = raw_table()
-    frame["remark"] = [f"word{k % 30} and more {k}" for k in range(150)]
-    model = make_pipeline(robell.TableEncoder(), robell.ELMClassifier(12, random_state=0))
-    with pytest.raises(NotConvertible, match="column 'remark' is read as text") as caught:
-        to_onnx(model.fit(frame, LABELS["two"]))
-    assert "\n" not in str(caught.value)
+MERCHANTS = ("Café Straße", "CAFÉ STRASSE", "Shop 24/7", "shop_24", "bolt&nut Ltd.", "x")
+WORDS = "late paid glass water İstanbul ǆ Ⅷ five5 12 007 red-blue don't ﬁre \u0345 ß straße".split()
+
+
+@functools.cache
+def worded_model():
+    """A model of a column of merchants, some of them often and spelt otherwise, and of remarks."""
+    rng = np.random.default_rng(0)
+    frame = raw_table(600)[["a", "b"]]
+    often = [*MERCHANTS, *(f"{w} {k}" for k, w in enumerate(WORDS * 3))]
+    frame["merchant"] = rng.choice(often, 600, p=rng.dirichlet(np.full(len(often), 0.5)))
+    frame["merchant"] = np.where(
+        rng.random(600) < 0.3, [f"Shop {k}" for k in range(600)], frame["merchant"]
+    )
+    frame["remark"] = [" ".join([*rng.choice(WORDS, 3), str(k)]) for k in range(600)]
+    frame.loc[::9, "remark"] = None
+    y = (frame["a"] > 0) ^ frame["merchant"].str.startswith("Shop")
+    model = make_pipeline(robell.TableEncoder(), robell.RVFLClassifier(12, random_state=0))
+    model.fit(frame, np.where(y, "yes", "no"))
+    assert {"merchant", "remark"} <= {p["name"] for p in model[0].plans_ if "words" in p}
+    return model, ort.InferenceSession(to_onnx(model).SerializeToString()), frame
+
+
+def test_words_and_texts_of_many_kinds_have_a_graph():
+    model, session, frame = worded_model()
+    found = session.run(None, inputs_of(frame, ["a", "b", "merchant", "remark"]))
+    np.testing.assert_array_equal(found[0], model.predict(frame))
+    np.testing.assert_allclose(found[1], model.predict_proba(frame), rtol=0, atol=1e-12)
+
+
+TEXTS = st.lists(st.sampled_from([*WORDS, *MERCHANTS]) | st.text(max_size=6), max_size=5)
+JOINTS = st.sampled_from([" ", "", "_", "-", "\n", "2", "é"])
+
+
+@given(st.lists(st.tuples(TEXTS, JOINTS, st.booleans()), min_size=1, max_size=20))
+def test_any_text_is_taken_alike(texts):
+    model, session, _ = worded_model()
+    cells = [joint.join(parts).replace("\x00", "") for parts, joint, _ in texts]
+    cells = [c.upper() if is_loud else c for c, (_, _, is_loud) in zip(cells, texts, strict=True)]
+    cells = [cell.strip() for cell in cells]
+    new = pd.DataFrame({"a": 0.5, "b": 1.0, "merchant": cells, "remark": cells[::-1]}, dtype=object)
+    new = new.astype({"a": float, "b": float})
+    found = session.run(None, inputs_of(new, ["a", "b", "merchant", "remark"]))[1]
+    np.testing.assert_allclose(found, model.predict_proba(new), rtol=0, atol=1e-12)
+
+
+def test_columns_may_be_held_at_their_usual_values():
+    model, _, frame = worded_model()
+    graph = to_onnx(model, without=["merchant", "b"])
+    session = ort.InferenceSession(graph.SerializeToString())
+    assert [one.name for one in session.get_inputs()] == ["a", "remark"]
+    encoder, places = model[0], []
+    for name in ("merchant", "b"):
+        places += list(encoder.groups_[name])
+    encoded = encoder.transform(frame)
+    encoded[:, places] = encoder.centre_[places]
+    found = session.run(None, inputs_of(frame, ["a", "remark"]))[1]
+    np.testing.assert_allclose(found, model[1].predict_proba(encoded), rtol=0, atol=1e-12)
+    with pytest.raises(NotConvertible, match="reads no column 'merchnt'.*did you mean 'merchant'"):
+        to_onnx(model, without="merchnt")
+    with pytest.raises(NotConvertible, match="no column is left"):
+        to_onnx(model, without=["a", "b", "merchant", "remark"])
+
+
+def test_texts_that_are_known_by_their_digests_are_named_and_may_be_left_out(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("robell.tables.columns.MOST_KEPT", 0)
+    _, _, frame = worded_model()
+    model = make_pipeline(robell.TableEncoder(), robell.ELMClassifier(5, random_state=0))
+    model.fit(frame, LABELS["two"][np.arange(600) % 150])
+    with pytest.raises(NotConvertible, match=r"column 'merchant': .*without=\['merchant'\]$"):
+        to_onnx(model)
+    save_model(model, tmp_path / "m.skops")
+    arguments = ["export", str(tmp_path / "m.skops"), "--onnx", str(tmp_path / "m.onnx")]
+    assert main(arguments) == 1
+    err = capsys.readouterr().err
+    assert err.endswith("held at their usual values: --without merchant\n")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "m.onnx").exists()
+    assert main([*arguments, "--without", "merchant"]) == 0
+    assert "so that predictions differ from the model's: 'merchant'" in capsys.readouterr().err
+    session = ort.InferenceSession(str(tmp_path / "m.onnx"))
+    assert [one.name for one in session.get_inputs()] == ["a", "b", "remark"]
+
+
+def test_the_metadata_say_what_the_graph_is_and_how_it_is_fed(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = raw_table(300).assign(day=rng.choice(["31.12.2024", "01.02.2025", "03.03.2025"], 300))
+    frame["label"] = np.where(frame["a"] > 0.5, "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model, graph = str(tmp_path / "m.skops"), str(tmp_path / "m.onnx")
+    assert main(["fit", str(tmp_path / "t.csv"), "--target", "label", "--out", model]) == 0
+    assert main(["export", model, "--onnx", graph]) == 0
+    session = ort.InferenceSession(graph)
+    written = session.get_modelmeta().custom_metadata_map
+    found = {key: json.loads(value) for key, value in written.items()}
+    assert found["robell.version"] == robell.__version__
+    assert found["robell.target"] == "label"
+    assert found["robell.classes"] == ["no", "yes"]
+    threshold = load_model(model)[1].threshold_
+    assert found["robell.threshold"] == {"value": threshold, "positive": "yes"}
+    assert list(found["robell.inputs"]) == [one.name for one in session.get_inputs()]
+    assert "days since 1970" in found["robell.inputs"]["day"]
+    assert found["robell.inputs"]["a"].startswith("a number")
+    assert found["robell.inputs"]["town"].startswith("text")
+    plain = to_onnx(robell.RVFLClassifier(5, random_state=0).fit(X, LABELS["three"]))
+    found = {one.key: json.loads(one.value) for one in plain.metadata_props}
+    assert found["robell.classes"] == [5, 6, 7]
+    assert found["robell.threshold"] is None
+    assert found["robell.inputs"] == {"X": "rows of 5 numbers of double precision"}
 
 
 def test_transformers_of_scikit_learn_before_the_network():
@@ -447,9 +552,9 @@ def test_the_command_writes_a_graph_or_nothing(tmp_path, capsys):
     there = sorted(tmp_path.iterdir())
     for bad in ("mine.onnx", "m.skops", "none/m.onnx"):
         assert main([*arguments, str(tmp_path / bad)]) == 1
-    encoder = make_pipeline(robell.TableEncoder(), robell.ELMClassifier(5, random_state=0))
-    frame = raw_table().assign(remark=[f"word{k % 30} and more {k}" for k in range(150)])
-    save_model(encoder.fit(frame, LABELS["two"]), tmp_path / "m.skops")
+    save_model(
+        make_pipeline(SplineTransformer(), model[1]).fit(X, LABELS["two"]), tmp_path / "m.skops"
+    )
     assert main([*arguments, str(tmp_path / "new.onnx")]) == 1
     assert capsys.readouterr().err.count("\n") == 4
     assert sorted(tmp_path.iterdir()) == there

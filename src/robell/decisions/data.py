@@ -173,7 +173,7 @@ def typed_classes(classes):
     values = [plain_number(label) for label in classes]
     whole = all(v is not None and abs(v) < 2**63 for v in values)
     if whole and all("." not in label for label in classes):
-        return np.array([int(label) for label in classes])
+        return np.array([int(value) for value in values if value is not None])
     return np.array(classes)
 
 

@@ -113,7 +113,7 @@ class FitResult:
                 "precision": decision.precision,
                 "recall": decision.recall,
             }
-        about: dict[str, float] = {"held-out rows": self.assessment.n_held_out}
+        about: dict[str, Any] = {"target": self.target, "held-out rows": self.assessment.n_held_out}
         about |= {name: round(one.value, 4) for name, one in measures.items()}
         labels = self.classes[training.codes]
         save_model(self.model, path, X=training.columns, y=labels, about=about)

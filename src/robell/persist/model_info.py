@@ -49,17 +49,17 @@ def describe_model(estimator, X=None, y=None, about=None):
         "versions": versions(),
         "saved": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "model": [type(step).__name__ for step in steps_of(estimator)],
-        "parameters": {name: _plain(v) for name, v in classifier.get_params(deep=False).items()},
-        "classes": [_plain(label) for label in classes.tolist()],
+        "parameters": plain_value(classifier.get_params(deep=False)),
+        "classes": [plain_value(label) for label in classes.tolist()],
         "class_counts": counts or None,
         "n_rows": None if y is None else len(y),
         "n_features": int(estimator.n_features_in_),
         "columns": columns,
         "columns_fingerprint": columns_fingerprint(columns),
-        "threshold": _threshold(estimator),
+        "threshold": threshold_of(estimator),
         "noise_rate": _number(getattr(classifier, "noise_rate_", None)),
         "noise_matrix": None if is_odd else np.asarray(noise, float).tolist(),
-        "about": {str(name): _plain(value) for name, value in (about or {}).items()},
+        "about": {str(name): plain_value(value) for name, value in (about or {}).items()},
     }
     return json.loads(json.dumps(info, allow_nan=False))
 
@@ -153,13 +153,13 @@ def columns_fingerprint(columns):
     return digest.hexdigest().translate(_LETTERS)
 
 
-def _threshold(estimator):
+def threshold_of(estimator):
     """Return the threshold on the probability of one class, None where the likeliest counts."""
     for step in steps_of(estimator):
         value = _number(getattr(step, "threshold_", None))
         if value is not None and hasattr(step, "classes_"):
             positive = getattr(step, "positive_", step.classes_[-1])
-            return {"value": value, "positive": _plain(getattr(positive, "tolist", str)())}
+            return {"value": value, "positive": plain_value(getattr(positive, "tolist", str)())}
     return None
 
 
@@ -168,16 +168,16 @@ def _number(value):
     return float(value) if is_finite else None
 
 
-def _plain(value):
+def plain_value(value):
     """Return a value that JSON can hold; of anything else its text, shortened."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return plain_value(value.item())
     if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): plain_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [plain_value(one) for one in value]
     return str(value)[:200]

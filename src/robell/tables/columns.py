@@ -598,6 +598,7 @@ MOST_TOKENS = 300
 LEAST_WORD_SHARE = 0.005  # of the rows in which a word must occur
 MOST_SHARE = 0.95  # a word in more rows than that says little
 MOST_COUNTED = 20_000  # texts whose frequency is kept
+MOST_KEPT = 5_000  # texts that are kept themselves
 MOST_READ = 400  # characters of a text that are read
 ROWS_A_COLUMN = 50  # no more columns than one for so many rows
 _TOKEN = re.compile(r"[^\W\d_]{2,}|\d+")
@@ -672,6 +673,8 @@ def _learn_frequency(plan, counts, n_rows):
     digests = np.array([_digest(text) for text, _ in common], np.int64)
     order = np.argsort(digests)
     plan["hashes"] = digests[order]
+    if len(common) <= MOST_KEPT:  # a graph cannot compute digests
+        plan["texts"] = [common[k][0] for k in order]
     plan["logs"] = np.log2([n for _, n in common])[order]
     every = np.array(list(counts.values()), float)
     logs = np.log2(every)

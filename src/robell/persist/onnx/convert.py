@@ -6,6 +6,9 @@ onnxruntime without Python.
 
 from __future__ import annotations
 
+import copy
+import json
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -17,11 +20,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from robell import __version__
+from robell._tools.names import did_you_mean
 from robell._tools.optional import require
+from robell._tools.text import said
 from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._estimator import BaseRVFLClassifier
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 from robell.models.thresholded import ThresholdClassifier
+from robell.persist.model_info import plain_value, threshold_of
 from robell.persist.onnx.networks import (
     calibrated,
     network_scores,
@@ -94,12 +100,15 @@ def _matrix_shape(operator):
 def _convert_encoder(scope, operator, container):
     graph, encoder = Graph(scope, container), operator.raw_operator
     inputs = [one.full_name for one in operator.inputs]
+    held = getattr(encoder, "held_", ())
+    fed = [plan["place"] for plan in encoder.plans_ if plan["name"] not in held]
     if len(inputs) == 1 and operator.inputs[0].type.shape[1] == encoder.n_features_in_ > 1:
-        cells = [graph.columns(inputs[0], [plan["place"]]) for plan in encoder.plans_]
-    elif len(inputs) == len(encoder.plans_):
-        cells = inputs
+        of_place = {place: graph.columns(inputs[0], [place]) for place in fed}
+    elif len(inputs) == len(fed):
+        of_place = dict(zip(fed, inputs, strict=True))
     else:
-        cells = [inputs[plan["place"]] for plan in encoder.plans_]
+        of_place = {place: inputs[place] for place in fed}
+    cells = [of_place.get(plan["place"]) for plan in encoder.plans_]
     graph.give(encoded_columns(graph, encoder, cells), operator.outputs[0].full_name)
 
 
@@ -187,7 +196,7 @@ def _by_threshold(graph, model, X):
     return graph.node("Where", flagged, np.array(place), np.array(1 - place)), probability
 
 
-def to_onnx(model: Any) -> Any:
+def to_onnx(model: Any, *, without: Iterable[str] = (), target: str | None = None) -> Any:
     """Return a fitted model or pipeline as an ONNX graph, in double precision.
 
     Parameters
@@ -195,6 +204,11 @@ def to_onnx(model: Any) -> Any:
     model : fitted estimator or pipeline
         A model of robell's, alone or as the last step of a pipeline of transformers that skl2onnx
         knows.
+    without : iterable of str, default=()
+        Columns that a :class:`TableEncoder` reads and the graph shall not: they are held at their
+        usual values, those of the mean row of the training table, so that predictions differ.
+    target : str, default=None
+        The column that is predicted, for the metadata.
 
     Returns
     -------
@@ -203,8 +217,11 @@ def to_onnx(model: Any) -> Any:
         ``ColumnTransformer`` of named columns, one input for each column that is used, of shape
         (n, 1): doubles (NaN where missing, dates as days since 1970) or texts, in which spaces
         around a cell and words such as "NA" for none are taken as the encoder takes them.
-        Its outputs are ``label`` and ``probabilities`` (of a model without probabilities its
-        scores); of a regressor, ``variable``.
+        Of a column of words the first 400 characters count. Its outputs are ``label`` and
+        ``probabilities`` (of a model without probabilities its scores); of a regressor,
+        ``variable``. Its metadata hold, as JSON, ``robell.version``, ``robell.target``,
+        ``robell.classes``, ``robell.threshold`` (the probability from which on a class is
+        predicted), ``robell.inputs`` (how each is fed) and ``robell.without``.
 
     Raises
     ------
@@ -235,8 +252,11 @@ def to_onnx(model: Any) -> Any:
 
     check_is_fitted(model)
     register_converters()
+    without = [without] if isinstance(without, str) else list(without)
+    model = _without(model, without) if without else model
     kinds = {"number": DoubleTensorType, "text": StringTensorType}
-    inputs = [(name, kinds[kind]([None, width])) for name, kind, width in _inputs(model)]
+    fed = _inputs(model)
+    inputs = [(name, kinds[kind]([None, width])) for name, kind, width, _ in fed]
     options = {id(model): {"zipmap": False}} if hasattr(model, "classes_") else None
     try:
         graph = skl2onnx.convert_sklearn(
@@ -252,19 +272,48 @@ def to_onnx(model: Any) -> Any:
         text = " ".join(str(error).split())[:300] or type(error).__name__
         raise NotConvertible(f"the model has no ONNX form: {text}") from error
     graph.producer_name, graph.producer_version = "robell", __version__
+    described = {
+        "version": __version__,
+        "target": target,
+        "classes": plain_value(getattr(model, "classes_", np.empty(0)).tolist()),
+        "threshold": threshold_of(model),
+        "inputs": {name: how for name, _, _, how in fed},
+        "without": without,
+    }
+    for name, value in described.items():
+        text = json.dumps(value, ensure_ascii=False)
+        graph.metadata_props.add(key=f"robell.{name}", value=text)
     return graph
 
 
+def _without(model, names):
+    """Return a pipeline whose encoder holds some of its columns at their usual values."""
+    first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    known = [plan["name"] for plan in first.plans_] if isinstance(first, TableEncoder) else []
+    for name in names:
+        if name not in known:
+            near = did_you_mean(name, known, said)
+            raise NotConvertible(f"the model reads no column {said(name)} that could be held{near}")
+    encoder = copy.copy(first)
+    encoder.held_ = tuple(names)
+    if not isinstance(model, Pipeline):
+        return encoder
+    return Pipeline([(model.steps[0][0], encoder), *model.steps[1:]])
+
+
 def _inputs(model):
-    """Return name, kind and width of every input of the graph."""
+    """Return name, kind and width of every input of the graph, and how it is fed."""
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
     if isinstance(first, TableEncoder):
         columns = encoder_inputs(first)
-        if hasattr(first, "feature_names_in_") or "text" in dict(columns).values():
-            return [(name, kind, 1) for name, kind in columns]
+        if hasattr(first, "feature_names_in_") or any(kind == "text" for _, kind, _ in columns):
+            return [(name, kind, 1, how) for name, kind, how in columns]
     if isinstance(first, ColumnTransformer) and hasattr(first, "feature_names_in_"):
-        return [(str(name), kind, 1) for name, kind in _kinds_of(first).items()]
-    return [("X", "number", int(model.n_features_in_))]
+        fed = {"number": "a number of double precision", "text": "the text"}
+        return [(str(name), kind, 1, fed[kind]) for name, kind in _kinds_of(first).items()]
+    width, names = int(model.n_features_in_), getattr(model, "feature_names_in_", ())
+    order = f", in this order: {', '.join(map(str, names))}" if len(names) else ""
+    return [("X", "number", width, f"rows of {width} numbers of double precision{order}")]
 
 
 def _kinds_of(transformer):

@@ -6,15 +6,30 @@ would make one operation of the two, and keep the constant in single precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from robell._core.layers.features import LEAKY_SLOPE, SELU_ALPHA, SELU_LAMBDA
+from robell._tools.files import FileError
 
 
-class NotConvertible(ValueError):
-    """A part of a model that has no ONNX form here; the text is one line that says which."""
+class NotConvertible(FileError):
+    """A part of a model that has no ONNX form here; the text is one line that says which.
+
+    ``columns`` are those that the graph could do without; a command says so by its option.
+    """
+
+    def __init__(self, text: str, columns: Sequence[str] = ()) -> None:
+        super().__init__(f"{text} without={list(columns)!r}" if columns else text)
+        self.text, self.columns = text, list(columns)
+
+    def in_options(self, **names: str) -> FileError:
+        """Return the error as a command says it."""
+        return (
+            FileError(f"{self.text} --without {shlex.join(self.columns)}") if self.columns else self
+        )
 
 
 class Graph:

@@ -1,4 +1,8 @@
-"""The table encoder as a graph: numbers, dates as days, and categories; words have no ONNX form."""
+"""The table encoder as a graph: numbers, dates as days, categories, and the words of texts.
+
+How often a text occurred in the training table is known by digests, which a graph cannot compute:
+a column that needs it is held at its usual value, or the model is not converted.
+"""
 
 from __future__ import annotations
 
@@ -9,39 +13,69 @@ import numpy as np
 
 from robell._tools.text import said
 from robell.persist.onnx.nodes import NotConvertible
-from robell.tables.columns import LARGEST, _standardised, missing_texts
+from robell.tables.columns import LARGEST, MOST_READ, _standardised, missing_texts
 
 FAR_OUT = 1e100  # from where on asinh is a logarithm to the last digit, and squares may overflow
 
 
 def encoder_inputs(encoder):
-    """Return name and kind ("number" or "text") of the columns that an encoder needs."""
-    for plan in encoder.plans_:
-        if "words" in plan:
-            raise NotConvertible(
-                f"column {said(plan['name'])} is read as text, and its words have no ONNX form: "
-                "fit the model without it to export it"
-            )
-    return [
-        (plan["name"], "number" if plan["kind"] in ("number", "date") else "text")
-        for plan in encoder.plans_
-    ]
+    """Return name, kind ("number" or "text") and how it is fed of each column that is needed.
+
+    Raise where a column has no graph and is not held at its usual value (``held_`` names those).
+    """
+    held = getattr(encoder, "held_", ())
+    plans = [plan for plan in encoder.plans_ if plan["name"] not in held]
+    digests = [plan["name"] for plan in plans if _has_digests_alone(plan.get("words", {}))]
+    if digests:
+        shown = ", ".join(said(name) for name in digests[:5]) + (", ..." if digests[5:] else "")
+        raise NotConvertible(
+            f"{'columns' if digests[1:] else 'column'} {shown}: how often a text occurred in "
+            "training has no ONNX form; fit the model without, or export it with such columns held "
+            "at their usual values:",
+            digests,
+        )
+    if not plans:
+        raise NotConvertible("no column is left to feed")
+    return [(plan["name"], _kind(plan), _fed(plan)) for plan in plans]
+
+
+def _has_digests_alone(words):
+    return words.get("hashes") is not None and words.get("texts") is None
+
+
+def _kind(plan):
+    return "number" if plan["kind"] in ("number", "date") else "text"
+
+
+def _fed(plan):
+    """Say how a column is fed to the graph."""
+    if plan["kind"] == "date":
+        return "days since 1970-01-01, with fractions for the time of day; NaN where missing"
+    if plan["kind"] == "number":
+        return f"a number of double precision; NaN where missing (in training: {plan['how']})"
+    if "words" in plan:
+        return f"text, its first {MOST_READ} characters, no spaces around it; empty where missing"
+    return "text as it stands in a file; empty where missing"
 
 
 def encoded_columns(graph, encoder, columns):
-    """Return the encoded columns; ``columns`` gives the cells of each plan, (n, 1).
+    """Return the encoded columns; ``columns`` gives the cells of each plan, (n, 1), or None.
 
     All numbers go through the graph side by side; at the end the columns are put in order.
     """
     encoder_inputs(encoder)
-    if not encoder.plans_:
-        raise NotConvertible("the encoder uses no column")
+    held = getattr(encoder, "held_", ())
     starts = np.cumsum([0, *(len(plan["names"]) for plan in encoder.plans_)])
     parts: list[str] = []
     order: list[int] = []
     numeric: list[int] = []
     for place, plan in enumerate(encoder.plans_):
-        if plan["kind"] in ("number", "date"):
+        if plan["name"] in held:
+            fed = next(cells for cells in columns if cells is not None)
+            usual = encoder.centre_[None, starts[place] : starts[place + 1]]
+            parts.append(graph.node("Expand", usual, graph.node("Shape", fed)))
+            order += range(starts[place], starts[place + 1])
+        elif _kind(plan) == "number":
             numeric.append(place)
         else:
             parts += _categories(graph, plan, columns[place])
@@ -126,24 +160,111 @@ def _scaled(graph, values, plans, having):
 
 
 def _categories(graph, plan, cells):
-    """Yield the columns of the levels, each matched by a pattern of its own."""
+    """Yield the columns of the levels, each matched by a pattern of its own, and of the words."""
     levels = list(plan["levels"])
-    if len(levels) < 2:
-        return
     n_common = len(levels) - plan["has_other"] - plan["has_missing"]
     is_gone = _is_one_of(graph, cells, missing_texts(plan))
-    spellings = {level: [level] for level in levels[:n_common]}
-    for cell, level in plan.get("spelt", {}).items():
-        spellings.get(level, []).append(cell)
-    found = [_is_one_of(graph, cells, texts) for texts in spellings.values()]
-    is_other = graph.node("Not", _any(graph, [is_gone, *found]))
-    found += [is_other] * plan["has_other"] + [is_gone] * plan["has_missing"]
-    if len(levels) > 2:
-        yield graph.to_double(graph.beside(*found))
-    else:
-        between = np.full((1, 1), float(plan["second"]))  # for a level that the fit has not seen
-        second = graph.to_double(found[1])
-        yield graph.node("Where", _any(graph, found), second, between)
+    if len(levels) > 1:
+        spellings = {level: [level] for level in levels[:n_common]}
+        for cell, level in plan.get("spelt", {}).items():
+            spellings.get(level, []).append(cell)
+        found = [_is_one_of(graph, cells, texts) for texts in spellings.values()]
+        is_other = graph.node("Not", _any(graph, [is_gone, *found]))
+        found += [is_other] * plan["has_other"] + [is_gone] * plan["has_missing"]
+        if len(levels) > 2:
+            yield graph.to_double(graph.beside(*found))
+        else:
+            between = np.full((1, 1), float(plan["second"]))  # for a level the fit has not seen
+            second = graph.to_double(found[1])
+            yield graph.node("Where", _any(graph, found), second, between)
+    if "words" in plan:
+        variants: dict[str, list[str]] = {}
+        for cell, level in plan.get("spelt", {}).items():
+            variants.setdefault(level, []).append(cell)
+        for level, texts in variants.items():  # spelt as the level is
+            cells = graph.node("Where", _is_one_of(graph, cells, texts), np.array([[level]]), cells)
+        for columns in _words(graph, plan["words"], cells):
+            yield graph.node("Where", is_gone, 0.0, columns)
+
+
+def _words(graph, plan, cells):
+    """Yield (v / |v|) A - c, v the rarities of the common words, and how often the text occurs."""
+    if plan["axes"] is not None:
+        yield _axes(graph, plan, cells)
+    if plan["hashes"] is not None:
+        mean, deviation = plan["often"]
+        scaled = (np.append(plan["logs"], 0.0) - mean) / deviation  # the last: of other texts
+        n_known = len(plan["texts"])
+        place = graph.node(
+            "LabelEncoder",
+            cells,
+            domain="ai.onnx.ml",
+            version=2,
+            keys_strings=list(plan["texts"]),
+            values_int64s=list(range(n_known)),
+            default_int64=n_known,
+        )
+        yield graph.node("Gather", scaled, place, axis=0)
+
+
+def _axes(graph, plan, cells):
+    found = [
+        graph.node("RegexFullMatch", cells, pattern=word_pattern(token))
+        for token in plan["tokens"].tolist()
+    ]
+    weighted = graph.node("Mul", graph.to_double(graph.beside(*found)), plan["rarity"][None, :])
+    norm = graph.node("Sqrt", graph.over("ReduceSum", graph.node("Mul", weighted, weighted)))
+    length_one = graph.node("Div", weighted, graph.node("Max", norm, 1e-300))
+    return graph.linear(length_one, plan["axes"], -plan["centre"])
+
+
+def word_pattern(token):
+    """Return a pattern for texts that hold a word or a number, in capitals or not.
+
+    A word is a run of letters, as ``tables/columns.py`` finds them in the text in small letters
+    (``str.casefold``, by which one sign may become several: ß is ss); a number is a run of digits.
+    """
+    before, after, spellings = _folding()
+    if token.isdecimal():
+        before = after = r"[^\p{Nd}]"
+
+    def spelt(rest):
+        if not rest:
+            return ""
+        longer = [n for n in (2, 3) if rest[:n] in spellings and len(rest) >= n]
+        first = f"[{_spelt(spellings.get(rest[0], rest[0]))}]{spelt(rest[1:])}"
+        others = [f"[{_spelt(spellings[rest[:n]])}]{spelt(rest[n:])}" for n in longer]
+        return f"(?:{'|'.join([first, *others])})" if others else first
+
+    return f"(?s)(?:.*{before})?{spelt(token)}(?:{after}.*)?"
+
+
+@functools.lru_cache(maxsize=1)
+def _folding():
+    """Return patterns for what stands before and after a word, and all spellings of its signs."""
+    spellings: dict[str, str] = {}
+    letters_before, letters_after, breaks_before, breaks_after = "", "", "", ""
+    for sign in map(chr, range(sys.maxunicode + 1)):
+        folded = sign.casefold()
+        if folded != sign:
+            spellings[folded] = spellings.get(folded, folded if len(folded) == 1 else "") + sign
+            is_letter = _is_letter(sign)
+            if is_letter != _is_letter(folded[-1]):
+                letters_before += "" if is_letter else sign
+                breaks_before += sign if is_letter else ""
+            if is_letter != _is_letter(folded[0]):
+                letters_after += "" if is_letter else sign
+                breaks_after += sign if is_letter else ""
+
+    def outside(letters, breaks):
+        pattern = rf"[^\p{{L}}\p{{Nl}}\p{{No}}{_spelt(letters)}]"
+        return f"(?:{pattern}|[{_spelt(breaks)}])" if breaks else pattern
+
+    return outside(letters_before, breaks_before), outside(letters_after, breaks_after), spellings
+
+
+def _is_letter(sign):
+    return sign.isalnum() and not sign.isdecimal()
 
 
 def _is_one_of(graph, cells, texts):
