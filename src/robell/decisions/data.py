@@ -16,6 +16,7 @@ from robell.labels.review.review import fingerprints, read_reviews
 from robell.labels.reviewed import Reviewed, reviewed_classes
 from robell.scale.batches import find_files
 from robell.tables.encoder import TableEncoder
+from robell.tables.leaks import Giveaway, find_giveaway
 from robell.tables.numerals import number, plain_number
 from robell.tables.read import read_table, read_tables, table_parts
 from robell.tables.sample import MAX_ROWS, sample_places
@@ -45,6 +46,7 @@ class Training:
     notes: tuple[str, ...]
     columns: list
     reviewed: Reviewed
+    giveaways: tuple[Giveaway, ...]
 
 
 @contextmanager
@@ -101,6 +103,11 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             raise FileError(f"{table.name}: there is no column besides the target to learn from")
         encoder = TableEncoder()._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
         _require_columns(table, encoder)
+        told = (
+            find_giveaway(used, labels.codes, labels.classes, target)
+            for used in encoder._used(columns)
+        )
+        giveaways = tuple(filter(None, told))
         notes = _notes(labels)
         if len(table.rows) == table.n_rows:
             X, codes = encoder._transform_columns(columns), labels.codes
@@ -128,7 +135,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
     some = np.linspace(0, n_kept - 1, min(n_kept, DESCRIBED_ROWS)).astype(int)  # evenly spaced
     return Training(
         table.name, target, encoder, X, codes, typed_classes(labels.classes), table.n_rows,
-        tuple(notes), [column.take(some) for column in columns], found,
+        tuple(notes), [column.take(some) for column in columns], found, giveaways,
     )  # fmt: skip
 
 

@@ -92,7 +92,8 @@ def interval(measured):
 
 def cautions(result):
     """Return what a person must know before using the model."""
-    decision, found = result.assessment.decision, []
+    decision = result.assessment.decision
+    found = [one.caution(result.target) for one in result.training.giveaways]
     # A threshold that somebody asked for may flag as many rows as it likes.
     if decision is not None and decision.rule.kind == "f1":
         flagged, is_low = (

@@ -1,10 +1,19 @@
-"""Columns that repeat the target, which no model may learn from."""
+"""Columns that no model may learn from: they repeat the target, or tell it nearly by themselves.
+
+A column that repeats the target is left out. One that tells the target nearly by itself may be an
+honest one, so that it is used, and named.
+"""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import rankdata
+
+from robell._tools.text import percent, said
+from robell.tables.columns import NO_VALUE
 
 COPIES = 0.995  # share of the rows from which on a column counts as a copy of the target
 COPIES_A_CLASS = 0.95  # the same within each class
@@ -73,3 +82,174 @@ def _on_a_line(column, target):
     slope = float(x @ y) / (float(x @ x) or 1.0)
     line = column[near].mean() + slope * (target - target[near].mean())
     return np.abs(column - line) <= SAME_NUMBER * spread
+
+
+# -- columns that tell the target nearly by themselves ------------------------------------------
+#
+# Whoever writes a column down after the label is known writes the label into it: a refund's date is
+# filled in for refunds only, a payment is 0 for rejected claims only, a status is the verdict in
+# other words. Rows are sorted into cells by one column alone, and a cell is told to be of the class
+# that is most over-represented among its *other* rows (each row is left out of its own cell). What
+# counts is the recall, in the mean of the classes, so that rare classes count as much as others.
+#
+# Honest columns do that too: the best column of iris alone has .96, one vote in congress .959, the
+# best of breast cancer .92; missing cells never say more than .76 in the tables at hand. So few
+# values must tell nearly everything, and many values, as physical measurements have them, must do
+# so in hundreds of rows. ``benchmarks/leaks.py`` measures false alarms and planted leaks.
+
+FEW_VALUES = 20  # different numbers that are cells of their own
+BINS = 32  # cells of other numbers, by their size
+ROWS_A_BIN = 8
+LEAST_ROWS = 10  # of a class, or of the rows outside it
+MOST_LOOKED_AT = 20_000  # rows, evenly spaced
+MISSING_TELLS = 0.85  # recall by whether a cell is filled
+ATOM_TELLS = 0.9  # by one frequent value among many numbers, such as 0
+FEW_TELL = 0.97  # by few values, or
+NEARLY, AS_GOOD_AS = 0.955, 0.98  # the first, where chance may have made it of the second
+MANY_TELL, MANY_ROWS = 0.985, 100  # by many values, and rows that each class has then
+# Cells filled in for one class only: how many of other classes there would be by chance, at least,
+# and the share of these that there may be.
+STRANGERS, ALLOWED = 10, 0.05
+CHANCE = 1.64  # standard errors
+NUMBER_TELLS = 0.06  # usual error by the column alone, as a share of that without it
+MISSING_ORDERS = 0.95  # |2 AUC - 1| of the numbers of filled cells against those of missing ones
+
+
+@dataclass(frozen=True)
+class Giveaway:
+    """A column that tells the target nearly by itself: how, and how well.
+
+    `words` go on with a sentence that begins with the column's name.
+    """
+
+    name: str
+    words: str
+    recall: float
+
+    def caution(self, target):
+        """Say what a reader must know, and how to leave the column out."""
+        return (
+            f"Column {said(self.name)} {self.words}: if it is known only after {said(target)}, "
+            f"leave it out with --ignore {shlex.quote(self.name)} (in Python drop=)."
+        )
+
+
+def find_giveaway(used, codes, classes, target):
+    """Return a Giveaway if one column alone tells the class of nearly every row, or None.
+
+    ``codes`` are places among ``classes``, the labels as they are shown; ``target`` is the name of
+    their column.
+    """
+    some = _evenly(len(codes))
+    codes, n_classes, target = codes[some], len(classes), said(target)
+    sizes = np.bincount(codes, minlength=n_classes)
+    if (sizes < LEAST_ROWS).any() or n_classes < 2:
+        return None
+    values, missing = used.values[some], _missing(used)[some]
+
+    def sentence(what, c):
+        return f"{what} nearly only where {target} is {said(classes[c])}"
+
+    if missing.any() and not missing.all():
+        told = []
+        for what, inside in (("is filled in", ~missing), ("is missing", missing)):
+            c, recall = _best_class(inside, codes, sizes)
+            hits, n_inside = int((codes[inside] == c).sum()), int(inside.sum())
+            by_chance = n_inside * (1.0 - sizes[c] / len(codes))
+            only = what == "is filled in" and by_chance >= STRANGERS
+            only = only and n_inside - hits <= ALLOWED * by_chance
+            if recall >= MISSING_TELLS or only:
+                told.append((hits / n_inside, sentence(what, c), recall))
+        if told:
+            _, words, recall = max(told)
+            return Giveaway(used.name, words, recall)
+    cell, atoms, n_cells = _cells(used, values, missing)
+    for number, inside in atoms:
+        c, recall = _best_class(inside, codes, sizes)
+        if recall >= ATOM_TELLS:
+            what = f"is {number:g}" if used.kind == "number" else "has one and the same date"
+            return Giveaway(used.name, sentence(what, c), recall)
+    counts = np.zeros((n_cells, n_classes))
+    np.add.at(counts, (cell, codes), 1)
+    others = counts[cell]
+    others[np.arange(len(codes)), codes] -= 1  # the row itself is left out
+    rates = (others + 1.0 / n_classes) / (sizes - np.eye(n_classes)[codes] + 1.0)
+    hits = np.bincount(codes, rates.argmax(axis=1) == codes, n_classes)
+    recall = float((hits / sizes).mean())
+    expected = (hits + 1.0) / (sizes + 2.0)
+    error = np.sqrt((expected * (1.0 - expected) / sizes).sum()) / n_classes
+    by_chance = recall >= NEARLY and recall + CHANCE * error >= AS_GOOD_AS
+    few = n_cells <= n_classes + 2 and (recall >= FEW_TELL or by_chance)
+    if few or (recall >= MANY_TELL and sizes.min() >= MANY_ROWS):
+        return Giveaway(used.name, f"alone tells {target} in {percent(recall)} of the rows", recall)
+    return None
+
+
+def find_number_giveaway(used, values, target):
+    """Return a Giveaway if one column alone tells the numbers of a target nearly exactly, or None.
+
+    Numbers count by their ranks. The error of a row is its distance from the middle of the other
+    rows of its cell, and the usual one is compared with that of the middle of all rows.
+    """
+    some = _evenly(len(values))
+    rank = rankdata(values[some]) / len(some)
+    cells, missing = used.values[some], _missing(used)[some]
+    n_filled, n_missing, target = int((~missing).sum()), int(missing.sum()), said(target)
+    if min(n_filled, n_missing) >= LEAST_ROWS:
+        ranks = rankdata(rank)
+        order = 2.0 * (ranks[~missing].mean() - ranks[missing].mean()) / len(ranks)
+        if abs(order) >= MISSING_ORDERS:
+            side = "large" if order > 0 else "small"
+            words = f"is filled in nearly only where {target} is {side}"
+            return Giveaway(used.name, words, 0.5 + abs(order) / 2.0)
+    cell, _, n_cells = _cells(used, cells, missing)
+    error = np.empty(len(rank))
+    for k in range(n_cells):
+        inside = np.flatnonzero(cell == k)
+        error[inside] = np.abs(rank[inside] - np.median(rank[inside])) if len(inside) > 2 else 0.5
+    share = float(np.median(error) / max(np.median(np.abs(rank - np.median(rank))), 1e-12))
+    if share > NUMBER_TELLS or len(rank) < MANY_ROWS:
+        return None
+    return Giveaway(used.name, f"alone tells {target} nearly exactly", 1.0 - share)
+
+
+def _evenly(n_rows):
+    """Return the places of evenly spaced rows, all of them where they are few."""
+    return np.linspace(0, n_rows - 1, min(n_rows, MOST_LOOKED_AT)).astype(int)
+
+
+def _missing(used):
+    """Return which cells of a column are missing."""
+    if used.is_number:
+        return np.isnan(used.values)
+    has_level = bool(used.levels) and used.levels[-1] == NO_VALUE
+    return used.values == len(used.levels) - 1 if has_level else np.zeros(len(used.values), bool)
+
+
+def _best_class(inside, codes, sizes):
+    """Return the class that some rows tell best, and the recall of it and of the others."""
+    hits = np.bincount(codes[inside], minlength=len(sizes))
+    recalls = (hits / sizes + 1.0 - (inside.sum() - hits) / (len(codes) - sizes)) / 2.0
+    c = int(recalls.argmax())
+    return c, float(recalls[c])
+
+
+def _cells(used, values, missing):
+    """Return the cell of every row by one column, frequent values among many, and the number."""
+    if not used.is_number:
+        return values - min(0, int(values.min())), [], int(values.max() - min(0, values.min())) + 1
+    cell, known = np.zeros(len(values), np.intp), values[~missing]
+    levels, counts = np.unique(known, return_counts=True)
+    if len(levels) <= FEW_VALUES:
+        cell[~missing] = np.searchsorted(levels, known)
+        atoms, n_cells = [], len(levels)
+    else:
+        frequent = levels[counts >= max(LEAST_ROWS, len(values) / 100)]
+        atoms = [(number, values == number) for number in frequent]
+        bins = min(BINS, max(2, len(known) // ROWS_A_BIN))
+        edges = np.quantile(known, np.linspace(0.0, 1.0, bins + 1)[1:-1])
+        edges = np.unique(np.concatenate([edges, frequent, np.nextafter(frequent, np.inf)]))
+        cell[~missing] = np.searchsorted(edges, known, side="right")
+        n_cells = len(edges) + 1
+    cell[missing] = n_cells
+    return cell, atoms, n_cells + int(missing.any())

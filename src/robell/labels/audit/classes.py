@@ -57,7 +57,7 @@ from robell.report.page import (
     TableBlock,
 )
 from robell.report.tables import Table
-from robell.tables.leaks import find_leak
+from robell.tables.leaks import find_giveaway, find_leak
 from robell.tables.numerals import number
 from robell.tables.target import LEAST_OF_CLASS, read_labels
 
@@ -118,6 +118,9 @@ class AuditResult(JudgedAudit):
         Groups of rows, by number, that agree in every used column and differ in the label.
     leaks : tuple of str
         Columns that repeat the target and were therefore left out.
+    leak_suspects : tuple of str
+        Columns that tell the target nearly by themselves. They are used, and named in a caution;
+        `trust` is then not ``"good"``.
     set_aside : dict of str to int
         Classes of fewer than five rows, which are not judged, and their sizes.
     columns : tuple of ColumnNote
@@ -177,6 +180,11 @@ class AuditResult(JudgedAudit):
             return find_leak(prepared, labels.codes, len(labels.classes))
 
         return labels, names[labels.codes], leak_of, SCORES_A_CLASS * len(labels.classes)
+
+    @staticmethod
+    def _giveaway(column, labels, name):
+        """Return how a column tells the labels by itself, None where it does not."""
+        return find_giveaway(column, labels.codes, labels.classes, name)
 
     @staticmethod
     def _reviewed(settled, first, labels, column, delimiter):

@@ -26,7 +26,7 @@ from robell.labels.reviewed import Reviewed, judge_reviewed_numbers
 from robell.labels.trust import measure_number_trust
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.tables.leaks import find_number_leak
+from robell.tables.leaks import find_number_giveaway, find_number_leak
 from robell.tables.target import number_cells, read_number_target, written
 
 SCORES_A_ROW = 60  # numbers that are held for every row while it is judged
@@ -83,6 +83,11 @@ class NumberAuditResult(JudgedAudit):
             return find_number_leak(prepared, target.values)
 
         return target, cells, leak_of, SCORES_A_ROW
+
+    @staticmethod
+    def _giveaway(column, target, name):
+        """Return how a column tells the numbers by itself, None where it does not."""
+        return find_number_giveaway(column, target.values, name)
 
     @staticmethod
     def _reviewed(settled, first, target, column, delimiter):

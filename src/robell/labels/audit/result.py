@@ -29,7 +29,7 @@ from robell.labels.trust import MOST_COLUMNS_A_ROW
 from robell.report.escape import writable
 from robell.report.page import Callout, Paragraph, Section
 from robell.tables.columns import ColumnNote, Used, advice_on
-from robell.tables.leaks import Leak
+from robell.tables.leaks import Giveaway, Leak
 from robell.tables.raw import RawTable
 
 CROWD = b"row,consensus,", b"row,line,consensus,", b"row,key,consensus,", b"row,line,key,consensus,"
@@ -65,6 +65,7 @@ class Evidence:
     judgement: Any
     trust: Any
     leaks: tuple[Leak, ...]
+    giveaways: tuple[Giveaway, ...]
     n_read: int
     random_state: int
     asked_for: bool
@@ -198,6 +199,7 @@ class JudgedAudit(Audit):
     n_unlabelled: int
     reviewed: np.ndarray
     fingerprint: np.ndarray
+    leak_suspects: tuple[str, ...] = ()
     reasons: dict[int, tuple[Reason, ...]] = field(default_factory=dict, repr=False)
     evidence: Any = field(default=None, repr=False)
 
@@ -241,6 +243,7 @@ class JudgedAudit(Audit):
             "trust": self.trust,
             **measured,
             "columns_that_repeat_the_target": list(self.leaks),
+            "columns_that_tell_the_target": list(self.leak_suspects),
             "suspect_rows": self.row[self.order[self.suspect[self.order]]].tolist(),
             **suspects,
             "random_state": self.evidence.random_state,
@@ -365,7 +368,12 @@ class JudgedAudit(Audit):
 
     def _findings(self):
         """Yield how far to trust what was found."""
-        yield Callout("note" if self.trust in ("good", "fair") else "caution", self._meaning())
+        for one in self.evidence.giveaways:
+            yield Callout("caution", literal(one.caution(self.target)))
+        if self.leak_suspects and self.trust == "fair":
+            yield Callout("note", self._words["leak"])
+        else:
+            yield Callout("note" if self.trust in ("good", "fair") else "caution", self._meaning())
 
     def _meaning(self):
         """Return what the word for the trust means."""
@@ -450,7 +458,9 @@ class JudgedAudit(Audit):
         trust = f"Trust: {TRUST[self.trust].lower()} ({self._how_good()}){expected}"
         kind = self._kind_words()
         further = self._compared_lines()
-        return [self._headline(), *further, checked + (f"; {kind}" if kind else ""), trust]
+        cautions = [f"Caution: {one.caution(self.target)}" for one in self.evidence.giveaways]
+        checked += f"; {kind}" if kind else ""
+        return [self._headline(), *cautions, *further, checked, trust]
 
     def _remarks(self):
         """Yield which columns the labels were not judged by, and why."""

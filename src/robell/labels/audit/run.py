@@ -162,6 +162,7 @@ def audit(
             "row": audited.rows,
             "line": audited.lines,
             "leaks": tuple(leak.name for leak in evidence.leaks),
+            "leak_suspects": tuple(one.name for one in evidence.giveaways),
             "columns": notes,
             "trust": evidence.trust.word,
             "expected_wrong": evidence.trust.expected_wrong,
@@ -330,6 +331,9 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
     decided = settles(audited.rows, given)
     reviewed = kind._reviewed(*decided, target, audited.columns[place], table.delimiter)
     judgement, trust, noise = kind._judge(matrix, target, random_state, grouping, reviewed)
+    giveaways = tuple(filter(None, (kind._giveaway(column, target, name) for column in used)))
+    if giveaways and trust.word == "good":
+        trust = replace(trust, word="fair")
     evidence = Evidence(
         name=name,
         table=audited,
@@ -340,6 +344,7 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
         judgement=judgement,
         trust=trust,
         leaks=leaks,
+        giveaways=giveaways,
         n_read=len(table.rows),
         random_state=random_state,
         asked_for=asked_for,
