@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import robell
 from robell import (
     ComplexRVFLClassifier,
     ELMClassifier,
@@ -456,3 +457,29 @@ def test_nothing_warns_in_ordinary_use(imbalanced):
         warnings.simplefilter("error")
         for estimator in ESTIMATORS:
             estimator(random_state=0).fit(X, y).predict_proba(X)
+
+
+@pytest.mark.parametrize(
+    ("column", "row"),
+    [
+        (np.array([None, "north", "south"], object), 1),
+        (pd.Categorical(["north", "south", "north"]), 0),
+        (pd.array(["north", None, "south"], dtype="string"), 0),
+        (pd.date_range("2024-01-01", periods=3), 0),
+    ],
+)
+def test_frames_of_text_or_dates_are_sent_to_the_encoder(column, row):
+    frame = pd.DataFrame({"size": np.arange(36.0), "town": pd.Series(column).repeat(12).to_numpy()})
+    y = np.repeat([0, 1], 18)
+    for use in (
+        RVFLClassifier().fit,
+        robell.NoiseRobustRVFLClassifier().fit,
+        robell.find_label_issues,
+        lambda X, y: robell.RVFLRegressor().fit(X, y + 0.5 * np.arange(36)),
+    ):
+        with pytest.raises(ValueError, match="TableEncoder") as error:
+            use(frame, y)
+        assert f"(column 'town', row {12 * row})" in str(error.value)
+        assert "\n" not in str(error.value)
+    encoded = robell.TableEncoder().fit_transform(frame, y)
+    RVFLClassifier(random_state=0).fit(encoded, y)

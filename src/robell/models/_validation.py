@@ -9,13 +9,14 @@ from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.exceptions import DTypePromotionError
 from sklearn import get_config
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 
-from robell._core.array import beside, is_tensor, namespace, to_host
+from robell._core.array import beside, is_no_value, is_tensor, namespace, to_host
 
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
@@ -123,7 +124,7 @@ def one_line_errors(who, X, table="X", y=None):
     """
     try:
         yield
-    except ValueError as error:
+    except (ValueError, DTypePromotionError) as error:
         name = who if isinstance(who, str) else type(who).__name__
         message = _explain(name, X, str(error), table, y) or shorten(str(error), 400)
         # scikit-learn's own checks want the list of names as it is.
@@ -149,7 +150,12 @@ def _explain(name, X, message, table, y):
     if "could not convert string to float" in message:
         return (
             f"{table} must be numeric{_where(X, _is_text)}: could not convert string to float; "
-            f"encode text columns first, for instance with OneHotEncoder"
+            "encode text and dates first, for instance with TableEncoder of robell"
+        )
+    if "could not be promoted by" in message:
+        return (
+            f"{table} must be numeric{_where(X, _is_text)}: encode text and dates first, for "
+            "instance with TableEncoder of robell"
         )
     return None
 
@@ -161,7 +167,7 @@ def _as_table(y):
 def _where(X, is_bad):
     """Return " in column ..., row ..." of the first bad value, or "" when it cannot be told."""
     names = getattr(X, "columns", None)
-    values = np.asarray(to_host(X))
+    values = np.asarray(to_host(X), dtype=object if hasattr(X, "columns") else None)
     if values.ndim != 2:
         return ""
     for column in range(values.shape[1]):
@@ -180,6 +186,8 @@ def _not_finite(value):
 
 
 def _is_text(value):
+    if is_no_value(value):
+        return False
     try:
         float(value)
     except (TypeError, ValueError):

@@ -103,7 +103,7 @@ ROWS_A_BIN = 8
 LEAST_ROWS = 10  # of a class, or of the rows outside it
 MOST_LOOKED_AT = 20_000  # rows, evenly spaced
 MISSING_TELLS = 0.85  # recall by whether a cell is filled
-ATOM_TELLS = 0.9  # by one frequent value among many numbers, such as 0
+ATOM_TELLS = 0.85  # by one frequent value among many numbers, such as 0
 FEW_TELL = 0.97  # by few values, or
 NEARLY, AS_GOOD_AS = 0.955, 0.98  # the first, where chance may have made it of the second
 MANY_TELL, MANY_ROWS = 0.985, 100  # by many values, and rows that each class has then
@@ -154,12 +154,12 @@ def find_giveaway(used, codes, classes, target):
         told = []
         for what, inside in (("is filled in", ~missing), ("is missing", missing)):
             c, recall = _best_class(inside, codes, sizes)
-            hits, n_inside = int((codes[inside] == c).sum()), int(inside.sum())
+            n_hits, n_inside = int((codes[inside] == c).sum()), int(inside.sum())
             by_chance = n_inside * (1.0 - sizes[c] / len(codes))
             only = what == "is filled in" and by_chance >= STRANGERS
-            only = only and n_inside - hits <= ALLOWED * by_chance
+            only = only and n_inside - n_hits <= ALLOWED * by_chance
             if recall >= MISSING_TELLS or only:
-                told.append((hits / n_inside, sentence(what, c), recall))
+                told.append((n_hits / n_inside, sentence(what, c), recall))
         if told:
             _, words, recall = max(told)
             return Giveaway(used.name, words, recall)
