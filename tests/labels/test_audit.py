@@ -56,9 +56,9 @@ def flipped_csv(tmp_path, flipped):
     return path
 
 
-def written(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+def written(path, delimiter=",", encoding="utf-8"):
+    with path.open(encoding=encoding, newline="") as file:
+        return list(csv.DictReader(file, delimiter=delimiter))
 
 
 # -- what is found --------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def test_flipped_labels_come_first_and_lines_lead_back_to_them(flipped_csv, flip
 
 
 def test_the_numbers_of_a_result_agree_with_each_other(flipped_csv):
-    result = audit(flipped_csv, "label", out=flipped_csv.parent)
+    result = audit(flipped_csv, "label", out=flipped_csv.parent, all_rows=True)
     n, n_classes = len(result.row), len(result.classes)
     assert result.probability.shape == (n, n_classes)
     np.testing.assert_allclose(result.probability.sum(axis=1), 1, atol=1e-9)
@@ -287,8 +287,8 @@ def test_a_delimiter_that_is_given_is_taken(capsys, tmp_path, flipped, sign, nam
     assert [column.name for column in table.columns] == list(frame.columns)
     assert table.columns[0].cells == [str(size) for size in frame["size"]]
     options = ["--delimiter", name, "--ignore", "note", "--quiet", "--out", str(tmp_path)]
-    assert main(["audit", str(path), "--target", "label", *options]) == 0
-    quality = sorted(float(row["quality"]) for row in written(tmp_path / "t-audit.csv"))
+    assert main(["audit", str(path), "--target", "label", "--all-rows", *options]) == 0
+    quality = sorted(float(row["quality"]) for row in written(tmp_path / "t-audit.csv", sign))
     expected = np.sort(audit(flipped[0], "label").quality)
     np.testing.assert_allclose(quality, expected, atol=1e-6)
     capsys.readouterr()
@@ -523,7 +523,7 @@ def test_the_command_prints_five_lines_and_writes_two_files(capsys, flipped_csv,
 def test_a_prefix_quiet_ignored_columns_and_top(capsys, flipped_csv, tmp_path):
     status = main(
         ["audit", str(flipped_csv), "--target", "label", "--out", str(tmp_path / "july"),
-         "--ignore", "noise", "colour", "--top", "2", "--seed", "4", "--quiet"]
+         "--ignore", "noise", "colour", "--top", "2", "--seed", "4", "--quiet", "--all-rows"]
     )  # fmt: skip
     assert status == 0
     paths = [tmp_path / "july-audit.html", tmp_path / "july-audit.csv"]

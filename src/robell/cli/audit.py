@@ -26,8 +26,8 @@ def run(options, arguments):
     from robell.labels.review.review import beside
 
     if options.target is None:
-        for name in ("kind", "group", "against", "reviewed", "fail_above"):
-            if getattr(options, name) is not None:
+        for name in ("kind", "group", "against", "reviewed", "fail_above", "all_rows"):
+            if getattr(options, name) not in (None, False):
                 name = name.replace("_", "-")
                 raise OptionError(f"--{name} goes with --target, not with several annotators")
     is_gate = options.fail_above is not None or options.json is not None
@@ -69,7 +69,8 @@ def run(options, arguments):
     also = {} if options.json is None or prints_json else {Path(options.json): text}
     if has_report:
         command = shlex.join(["robell", *arguments])
-        result = result.write(options.out, top=options.top, command=command, also=also)
+        more = {"top": options.top, "command": command, "also": also}
+        result = result.write(options.out, all_rows=options.all_rows, **more)
     else:
         write_together(also)
     if prints_json:

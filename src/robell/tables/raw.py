@@ -64,7 +64,8 @@ class Column:
 class RawTable:
     """Rows as they were read: their numbers from 1 on, and the lines they begin at in a text file.
 
-    `n_rows` counts the rows of the source, of which `rows` may be a sample.
+    `n_rows` counts the rows of the source, of which `rows` may be a sample. `delimiter` and
+    `encoding` are those of a text file.
     """
 
     name: str
@@ -74,6 +75,7 @@ class RawTable:
     n_rows: int
     how: str
     delimiter: str = ","
+    encoding: str = "utf-8"
 
     def take(self, places: NDArray[np.intp]) -> RawTable:
         """Return the table of the rows at these places."""

@@ -24,7 +24,14 @@ from robell.tables.raw import (
     require_names,
     typed_column,
 )
-from robell.tables.read_csv import BLOCK, called, find_delimiter, records_of, text_batches
+from robell.tables.read_csv import (
+    BLOCK,
+    called,
+    codec_to_write,
+    find_delimiter,
+    records_of,
+    text_batches,
+)
 from robell.tables.sample import (
     EACH_VALUE,
     MAX_ROWS,
@@ -71,7 +78,9 @@ def read_table(
             how = {"encoding": encoding, "delimiter": delimiter, "budget": budget}
             return read_table(copy, target, **how, max_rows=max_rows, seed=seed)
     with readable(path):
-        return _read_file(path, target, encoding, delimiter, max_rows, seed, budget)
+        table = _read_file(path, target, encoding, delimiter, max_rows, seed, budget)
+        is_text = table.lines is not None
+        return replace(table, encoding=codec_to_write(path, encoding)) if is_text else table
 
 
 @contextmanager

@@ -105,6 +105,7 @@ class Audit:
     columns: tuple[ColumnNote, ...]
     html: Path | None = None
     csv: Path | None = None
+    _text: ClassVar[Any] = (",", "utf-8")  # delimiter and encoding of the table that is written
 
     def __repr__(self) -> str:
         """Say in one line what was found."""
@@ -132,6 +133,7 @@ class Audit:
         top: int = 25,
         command: str = "",
         also: dict[Path, str] | None = None,
+        all_rows: bool = False,
     ) -> Self:
         """Write the page and the table, both of them whole or neither.
 
@@ -145,6 +147,9 @@ class Audit:
             The command that the page says it was made by.
         also : dict of Path to str, default=None
             Further files to write, and their content.
+        all_rows : bool, default=False
+            Whether the table lists all rows rather than the suspects alone; where no row is
+            suspect, and of annotators, it always does.
 
         Returns
         -------
@@ -158,9 +163,20 @@ class Audit:
             html.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
-        table = as_csv(self._table(as_text=True))
-        write_together({csv_path: table, html: page, **(also or {})})
+        delimiter, encoding = self._text
+        text = as_csv(self._file_columns(all_rows), delimiter)
+
+        def write_table(path: Path) -> None:
+            # A sign of ours that the encoding lacks becomes "?": those of the table are in it.
+            path.write_text(text, encoding=encoding, errors="replace", newline="")
+
+        write_together({csv_path: write_table, html: page, **(also or {})})
         return replace(self, html=html, csv=csv_path)
+
+    def _file_columns(self, all_rows: bool) -> dict[str, np.ndarray]:
+        """Return the columns of the table that is written, by name."""
+        columns: dict[str, np.ndarray] = self._table(as_text=True)
+        return columns
 
     @property
     def _words(self) -> dict[str, Any]:
@@ -271,6 +287,41 @@ class JudgedAudit(Audit):
         columns["target"] = np.full(n, self.target, object)
         columns["fingerprint"] = self.fingerprint[order]
         return columns
+
+    @property
+    def _text(self):
+        """Delimiter and encoding of the file that is written: those of the table audited."""
+        return self.evidence.table.delimiter, self.evidence.table.encoding
+
+    def _file_columns(self, all_rows):
+        """Return what a reviewer sees: the suspects, and beside each the row's own cells.
+
+        Identifiers come before the label, the other columns behind the reasons. Columns left out
+        whose cells are all different count as identifiers.
+        """
+        columns, order = self._table(as_text=True), self.order
+        listed = self.suspect[order]
+        if all_rows or not listed.any():
+            listed = np.ones(len(order), bool)
+        columns = {name: values[listed] for name, values in columns.items()}
+        left_out = {note.name for note in self.columns if note.kind == "left out"}
+        taken = {*columns, "label"}
+        identifiers: dict[str, np.ndarray] = {}
+        others: dict[str, np.ndarray] = {}
+        for column in self.evidence.table.columns:
+            if column.name == self.target:
+                continue
+            name = column.name
+            while name in taken:
+                name = f"{name} (table)"
+            taken.add(name)
+            names_rows = column.name in left_out and len(set(column.cells)) == len(column)
+            cells = column.take(order[listed]).cells
+            own = np.array(["" if cell is None else cell for cell in cells], object)
+            (identifiers if names_rows else others)[name] = own
+        where = {name: columns.pop(name) for name in ("row", "line") if name in columns}
+        proof = {name: columns.pop(name) for name in ("target", "fingerprint")}
+        return where | identifiers | columns | others | proof
 
     @property
     def _made_of(self):
@@ -511,7 +562,7 @@ def require_whole(name, value, least, most=None):
         raise ValueError(f"{name} must be at most {most}, got one of {value.bit_length()} bits")
 
 
-def as_csv(columns):
+def as_csv(columns, delimiter=","):
     """Return columns by name as CSV.
 
     Text that a spreadsheet would take for a formula gets an apostrophe before it.
@@ -528,8 +579,8 @@ def as_csv(columns):
         else:
             cells.append(column.tolist())
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    writer.writerow([spreadsheet_safe(writable(name)) for name in columns])
     writer.writerows(zip(*cells, strict=True))
     return stream.getvalue()
 
@@ -542,10 +593,14 @@ def as_json(values):
 def is_audit_file(path):
     """Say whether a file looks like the page or the table of an earlier audit."""
     with Path(path).open("rb") as file:
-        beginning = file.read(200)
-    return beginning.startswith(
-        (b"row,given,suggested,", b"row,line,given,suggested,", *CROWD)
-    ) or (beginning.startswith(b"<!DOCTYPE html>") and b"Content-Security-Policy" in beginning)
+        beginning = file.read(1 << 16)
+    if beginning.startswith(b"<!DOCTYPE html>"):
+        return b"Content-Security-Policy" in beginning[:200]
+    # In any encoding and with any delimiter; between quotation marks a name may be anything.
+    header = beginning.lstrip(b"\xef\xbb\xff\xfe\xbf").replace(b"\0", b"").partition(b"\n")[0]
+    names = re.split(rb"[^a-z ]+", header.strip())
+    is_review = {b"given", b"suggested", b"decision", b"fingerprint"} <= set(names)
+    return names[0] == b"row" and (is_review or header.startswith(CROWD))
 
 
 def is_summary(path):

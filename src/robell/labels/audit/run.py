@@ -46,6 +46,7 @@ def audit(
     group: str | None = None,
     against: Any = None,
     top: int = 25,
+    all_rows: bool = False,
     max_rows: int = MAX_ROWS,
     encoding: str = "utf-8",
     delimiter: str | None = None,
@@ -85,6 +86,8 @@ def audit(
         differently now, among rows of the same values.
     top : int, default=25
         How many suspect rows the report shows.
+    all_rows : bool, default=False
+        Whether the table that is written lists all rows rather than the suspects alone.
     max_rows : int, default=200000
         Of a larger table, a random sample of so many rows is audited; of one with more than ten
         million cells, fewer.
@@ -180,7 +183,7 @@ def audit(
         unused = {*left_out, result.group_column}
         compared = compare_with(read(against), table, target, unused, random_state, budget)
         result = replace(result, against=compared)
-    return result if out is None else result.write(out, top=top)
+    return result if out is None else result.write(out, top=top, all_rows=all_rows)
 
 
 @calm_blas

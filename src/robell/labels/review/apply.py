@@ -126,7 +126,7 @@ def apply_review(
         with tempfile.TemporaryDirectory() as folder:
             copy = copy_pipe(table, Path(folder) / table.name)
             return apply_review(copy, reviewed, out, encoding=encoding, delimiter=delimiter)
-    review = read_review(reviewed)
+    review = read_review(reviewed, "cp1252" if encoding == "utf-8" else encoding)
     if not review.made:
         raise FileError(
             f"{reviewed}: holds no decision; write keep, change or drop into the column 'decision'"

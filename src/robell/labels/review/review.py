@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from robell._tools.text import said, spreadsheet_safe
 from robell.labels.review.sources import TextTable
 from robell.report.escape import writable
 from robell.tables.numerals import plain_number
+from robell.tables.read import MARKS
 
 KEEP, CHANGE, DROP = "keep", "change", "drop"
 WORDS = (KEEP, CHANGE, DROP)
@@ -139,14 +141,18 @@ def beside(data, target):
     return [log] if is_ours else []
 
 
-def read_review(path):
-    """Read the table of an audit with its column ``decision`` filled in, or the log of a review."""
+def read_review(path, encoding="cp1252"):
+    """Read the table of an audit with its column ``decision`` filled in, or the log of a review.
+
+    A spreadsheet may have saved it in UTF-16, or in an encoding of its own: ``encoding`` is what it
+    is in where it is not UTF-8.
+    """
     path = Path(path)
     if not path.exists():
         raise FileError(f"{path}: there is no such file")
     if not path.is_file():
         raise FileError(f"{path}: is a folder, a pipe or a device, not a file")
-    table = TextTable(path, target="fingerprint")
+    table = TextTable(path, target="fingerprint", encoding=_encoding_of(path, encoding))
     for name in NEEDED:
         if name not in table.names:
             raise FileError(
@@ -171,6 +177,20 @@ def read_review(path):
         raise FileError(f"{path}: {what}")
     target, whole = common.pop()
     return Review(path, target, whole, tuple(sorted(decisions, key=lambda one: one.row)))
+
+
+def _encoding_of(path, otherwise):
+    """Return the encoding of a text file: UTF-16 or 32 by its mark, UTF-8, or another one."""
+    content = path.read_bytes()
+    for mark, name in MARKS.items():  # that of UTF-32 begins as that of UTF-16 does
+        if content.startswith(mark):
+            return name
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        is_packed = content.startswith(b"\x1f\x8b")
+        return "utf-8" if is_packed else otherwise
+    return "utf-8"
 
 
 def _decision(cells, places, final, print_, line, where):
@@ -218,7 +238,10 @@ class Spellings:
 
 def folded(label):
     """Return what equal labels have in common: their number, or their letters."""
-    value = plain_number(label.strip())
+    label = label.strip()
+    value = plain_number(label)
+    if value is None and re.fullmatch(r"[+-]?\d+,\d+", label):  # as a spreadsheet may save it
+        value = plain_number(label.replace(",", "."))
     return value if value is not None else "".join(label.casefold().split())
 
 
