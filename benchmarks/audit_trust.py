@@ -118,7 +118,9 @@ def show(title, records):
         named = [r for r in here if r["suspects"]]
         silent = [r["wrong"] for r in here if not r["suspects"]]
         shares = [r["right"] / r["suspects"] for r in named]
-        expected = [limits.WORTH[word] * r["promised"] / r["suspects"] for r in named] or [np.nan]
+        expected = [limits.WORTH[word][0][0] * r["promised"] / r["suspects"] for r in named] or [
+            np.nan
+        ]
         off = np.mean([abs(r["rate"] - r["wrong"]) for r in here]) if here else np.nan
         print(f"{word:6}{len(here):8}{len(named):8}", end="")
         print(f"{np.mean(shares):8.2f}{min(shares):8.2f}" if shares else " " * 16, end="")

@@ -15,7 +15,7 @@ from browser import Browser, find_chromium
 
 from robell._tools.text import looks_like_formula
 from robell.labels.audit import audit
-from robell.labels.audit.classes import Usual, project, told_apart
+from robell.labels.audit.classes import project, told_apart
 from robell.labels.audit.figures import (
     KINDS,
     MOST_DOTS,
@@ -130,23 +130,6 @@ def test_neighbours_are_the_nearest_trusted_rows_and_not_the_row_itself(plain):
         distance[~among] = np.inf
         distance[place] = np.inf
         np.testing.assert_array_equal(np.sort(distance[found]), np.sort(distance)[:3])
-
-
-def test_the_most_telling_value_is_the_one_that_differs(rng):
-    n = 200
-    codes = np.repeat([0, 1], n // 2)
-    frame = pd.DataFrame({"same": rng.normal(size=n), "apart": rng.normal(size=n) + 8 * codes})
-    frame["level"] = np.where(rng.random(n) < 0.5, "u", "v")
-    frame["label"] = codes.astype(str)
-    frame.loc[0, "apart"] = 8.0
-    evidence = audit(frame, "label").evidence
-    usual = Usual(evidence.used, evidence.codes, np.ones(n, bool), 2)
-    assert usual.telling(0, 0, 1)[0][0].name == "apart"
-    away = usual.telling(0, 1, 0)
-    assert away[-1][0].name == "apart"
-    one = {column.name: weight for column, weight in usual.telling(0, 0, 1)}
-    other = {column.name: weight for column, weight in away}
-    assert one == pytest.approx({name: -weight for name, weight in other.items()})
 
 
 def test_the_map_keeps_distances_of_a_plane_and_says_so(rng):

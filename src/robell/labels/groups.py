@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from robell._tools.optional import require
 from robell.labels.judge import Judgement
 
 LEVEL = 0.05  # of the test whether a group differs, for all groups together
+AT_MOST = 2.0  # standard errors beyond what was seen
 MISSING_GROUP = "(missing)"
 
 
@@ -42,6 +43,9 @@ class GroupNoise:
         Of no difference from the other groups, corrected for the number of groups (Holm).
     differs : ndarray of bool
         Where ``p_value`` is below .05: more than chance.
+    at_most : ndarray of float
+        The largest share that the rows of the group do not exclude: what was seen, not drawn to
+        the whole, and two standard errors.
 
     Notes
     -----
@@ -72,9 +76,17 @@ class GroupNoise:
     high: np.ndarray
     p_value: np.ndarray
     differs: np.ndarray
+    at_most: np.ndarray
 
     def __len__(self) -> int:
         return len(self.group)
+
+    def scaled(self, factor: float) -> GroupNoise:
+        """Return the same with all shares of wrong labels times a factor."""
+        shares = {
+            name: factor * getattr(self, name) for name in ("noise_rate", "low", "high", "at_most")
+        }
+        return replace(self, **shares)
 
     def __str__(self):
         lines = []
@@ -136,4 +148,5 @@ def judge_by_group(judgement, codes, first, names, place):
         np.minimum(rate + half, 1.0),
         p_value,
         p_value < LEVEL,
+        np.clip(judgement.noise_rate + found.seen + AT_MOST * found.seen_error, rate, 1.0),
     )

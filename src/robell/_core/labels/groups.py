@@ -46,6 +46,8 @@ class GroupRates(NamedTuple):
     change: Array  # of the rate, drawn to 0
     error: Array  # its standard error
     p_value: Array  # of no difference, each group by itself
+    seen: Array  # the change as it was seen, not drawn to 0
+    seen_error: Array  # its standard error
 
 
 class Table(NamedTuple):
@@ -89,9 +91,10 @@ def fit_groups(P: Array, labels: Places, N: Array, group: Places) -> GroupRates:
     excess, variance = excess_of(table)
     gained = sure - (1.0 - sure) / (n_classes - 1)
     slope = np.maximum(np.bincount(group, gained, n_groups), LEAST_SLOPE * n)
-    change, error = _shrink(excess / slope, np.sqrt(np.maximum(variance, 1e-12)) / slope)
+    seen, seen_error = excess / slope, np.sqrt(np.maximum(variance, 1e-12)) / slope
+    change, error = _shrink(seen, seen_error)
     p_value = np.array([p_value_of(table, g, excess[g], variance[g]) for g in range(n_groups)])
-    return GroupRates(change, error, p_value)
+    return GroupRates(change, error, p_value, seen, seen_error)
 
 
 def count_disagreements(odd: NDArray[np.bool_], hardness: Array, group: Places, n: int) -> Table:

@@ -187,16 +187,25 @@ class AnnotatorAudit(Audit):
         labels = (
             f"{counted(len(found.annotator), 'annotator')} gave {len(found.given_label):,} labels"
         )
-        best, worst = found.annotator_quality.argmax(), found.annotator_quality.argmin()
         if overlap(self) < LITTLE_OVERLAP and not self.used:
             return f"{labels} to {rows:,} rows, too few of them twice to tell who is right."
-        return (
-            f"{labels} to {rows:,} rows; the consensus is {percent(sureness(self))} sure in the "
-            f"mean. {said(str(found.annotator[best]), 30)} is right most often "
-            f"({percent(float(found.annotator_quality[best]))}), "
-            f"{said(str(found.annotator[worst]), 30)} least often "
-            f"({percent(float(found.annotator_quality[worst]))})."
-        )
+        sure = percent(sureness(self))
+        start = f"{labels} to {rows:,} rows; the consensus is {sure} sure in the mean."
+        # Those whose shares read alike are named together: who of them is better cannot be seen.
+        shares = [percent(float(quality)) for quality in found.annotator_quality]
+        best, worst = (shares[place] for place in np.argsort(found.annotator_quality)[[-1, 0]])
+        if best == worst:
+            return f"{start} All are right equally often ({best})."
+        ends = []
+        for share in (best, worst):
+            names = [
+                said(str(n), 30) for n, s in zip(found.annotator, shares, strict=True) if s == share
+            ]
+            some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            ends.append((" and ".join(names) if len(names) == 2 else some, len(names)))
+        (first, n_best), (last, _) = ends
+        are = "is" if n_best == 1 else "are"
+        return f"{start} {first} {are} right most often ({best}), {last} least often ({worst})."
 
     def _terminal_lines(self):
         """Return what was found in a few lines."""

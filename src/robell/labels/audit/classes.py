@@ -14,7 +14,6 @@ from robell._tools.text import (
     in_cell,
     isolated,
     literal,
-    number_text,
     percent,
     quoted,
     said,
@@ -33,20 +32,19 @@ from robell.labels.audit.compared import (
 from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
 from robell.labels.audit.page import beside, drawn_words, places, reasons_first
 from robell.labels.audit.reasons import (
-    FAR,
-    date_text,
     near_view,
     nearest,
     reasons_of_classes,
     reasons_text,
     trusted,
+    usual_among,
     value_text,
 )
 from robell.labels.audit.result import JudgedAudit
 from robell.labels.groups import GroupNoise, judge_by_group
 from robell.labels.judge import judge_labels
 from robell.labels.reviewed import judge_reviewed, reviewed_classes
-from robell.labels.trust import CLEAR, LEAST_SEPARATION, measure_trust
+from robell.labels.trust import CLEAR, LEAST_SEPARATION, WORTH, measure_trust
 from robell.report.escape import writable
 from robell.report.page import (
     Bullets,
@@ -66,7 +64,6 @@ SHOWN_WAYS = 4  # kinds of mistakes on the first screen
 LEAST_ROWS = 0.5  # rows below which an estimated kind of mistake is not worth a sentence
 LEAST_SHARE = 0.005  # the same for its share of the true class
 FAR_MORE = 2.0  # times the share of suspects in the table, from which on a class is hit hardest
-TELLING = 2  # of them in the overview
 MOST_WORDS = 10  # sentences about the noise
 MOST_BARS = 20
 MATRIX_CLASSES = 12
@@ -104,10 +101,14 @@ class AuditResult(JudgedAudit):
     noise_matrix : array of shape (n_classes, n_classes)
         ``[i, j]`` estimates the share of the rows of true class i that are labelled j.
     noise_rate : float
-        Estimated share of wrong labels: the mean of ``1 - quality``.
+        Estimated share of wrong labels: the mean of ``1 - quality``, and less where the classes
+        overlap, since rows that are hard to classify count as wrong in part.
+    noise_rate_range : tuple of float
+        An interval that held the share in 90 % of tables with known mistakes.
     expected_wrong : float
-        Estimated number of suspects that are really wrong. Where the classes overlap, it is less
-        than their qualities promise.
+        Estimated number of suspects that are really wrong.
+    expected_wrong_range : tuple of float
+        Its interval.
     separation : float
         How well the columns predict the labels of hidden rows: the area under the ROC curve, each
         class against the others, their mean. 0.5 is guessing.
@@ -160,6 +161,7 @@ class AuditResult(JudgedAudit):
     """
 
     _kind: ClassVar[str] = "classes"
+    _worth: ClassVar[dict] = WORTH
     classes: tuple[str, ...]
     probability: np.ndarray
     noise_matrix: np.ndarray
@@ -209,6 +211,7 @@ class AuditResult(JudgedAudit):
     def _of(cls, evidence, common):
         """Return the result of what was found."""
         judgement, trust, labels = evidence.judgement, evidence.trust, evidence.target
+        share, factor = judgement.noise_matrix, WORTH[trust.word][1][0]
         # Groups of rows that agree in every used column and differ in the label.
         groups: dict[tuple, list[int]] = {}
         for place, row in enumerate(zip(*(one.cells for one in evidence.used), strict=True)):
@@ -224,12 +227,11 @@ class AuditResult(JudgedAudit):
             quality=judgement.quality,
             probability=judgement.probability,
             suspect=judgement.suspect,
-            noise_matrix=judgement.noise_matrix,
-            noise_rate=judgement.noise_rate,
+            noise_matrix=np.eye(len(share)) + factor * (share - np.eye(len(share))),
             separation=trust.separation,
             contradictions=tuple(evidence.table.rows[group] for group in conflicts),
             set_aside=labels.set_aside,
-            groups=evidence.groups and evidence.groups.noise,
+            groups=evidence.groups and evidence.groups.noise.scaled(factor),
             group_column=evidence.groups.column if evidence.groups else "",
         )
 
@@ -335,7 +337,10 @@ class AuditResult(JudgedAudit):
         if n_suspects < 2:
             return text
         right = n_suspects - wrong
-        expect = f"about {wrong:,} to be really wrong and about {right:,} to be right after all"
+        expect = (
+            f"about {wrong:,} ({self._range_wrong}) to be really wrong and about {right:,} to be "
+            "right after all"
+        )
         expect = expect if right else "nearly all to be really wrong"
         return f"{text} Of the {n_suspects:,} rows to check, expect {expect}."
 
@@ -387,26 +392,17 @@ class AuditResult(JudgedAudit):
 
     def _suspect_blocks(self, shown):
         """Yield the suspects, those with the same kind of mistake together."""
-        evidence = self.evidence
-        examples = trusted(evidence.judgement, evidence.codes)
-        usual = Usual(evidence.used, evidence.codes, examples, len(self.classes))
+        evidence, codes = self.evidence, self.evidence.codes
+        examples = trusted(evidence.judgement, codes)
         view = near_view(evidence.matrix)
         for way in directions(self):
-            kind = evidence.codes[shown] == way.given
+            kind = codes[shown] == way.given
             kind &= evidence.judgement.suggested[shown] == way.true
+            both = [np.flatnonzero(examples & (codes == k)) for k in (way.given, way.true)]
             if kind.any():
                 yield Paragraph(f"**{found_in(self, way)}**")
             for place in shown[kind]:
-                telling = usual.telling(place, way.given, way.true)
-                weights = {column.name: weight for column, weight in telling}
-                columns = reasons_first(self, place, [column for column, _ in telling])
-                # Without a reason, the values that speak most for the other label.
-                look_at = ", ".join(
-                    f"{_piece(one.name)} = {_piece(value_text(one, place)) or '(missing)'}"
-                    for one in columns[:TELLING]
-                    if weights[one.name] > 0
-                )
-                why = reasons_text(self, place) or (look_at and f"look at {look_at}")
+                why = reasons_text(self, place)
                 summary = f"{percent(float(self.quality[place]))} chance of being right"
                 yield beside(
                     self,
@@ -414,9 +410,9 @@ class AuditResult(JudgedAudit):
                     f"{summary}; {literal(why)}" if why else summary,
                     [f"Usual for {_piece(one[place])}" for one in (self.given, self.suggested)],
                     ("Label", lambda row: in_cell(self.given[row])),
-                    columns,
-                    lambda one, at=(place, way): [
-                        usual.text(one, k, at[0]) for k in (at[1].given, at[1].true)
+                    reasons_first(self, place, evidence.used),
+                    lambda column, at=place, both=both: [
+                        usual_among(column, at, rows) for rows in both
                     ],
                     nearest(view, place, examples),
                 )
@@ -626,63 +622,6 @@ def contradictions_section(result):
         caption=f"The {len(rows)} largest groups." if len(groups) > len(rows) else "",
     )
     return Section("contradictions", "Contradictions", (Paragraph(text), TableBlock(table)))
-
-
-class Usual:
-    """What is usual for each class among the trusted rows, column by column.
-
-    Of a category the share of every level, (classes, levels), of numbers the quartiles, (classes,
-    3).
-    """
-
-    def __init__(self, used, codes, among, n_classes):
-        self.profiles = {}
-        for column in used:
-            values, labels = column.values[among], codes[among]
-            if column.is_number:
-                profile = np.full((n_classes, 3), np.nan)
-                for k in range(n_classes):
-                    known = values[labels == k]
-                    known = known[np.isfinite(known)]
-                    if len(known):
-                        # Values that occur: nothing is computed, so nothing can overflow.
-                        profile[k] = np.percentile(known, [25, 50, 75], method="lower")
-            else:
-                counts = np.full((n_classes, len(column.levels)), 0.5)
-                np.add.at(counts, (labels, values), 1.0)
-                profile = counts / counts.sum(axis=1, keepdims=True)
-            self.profiles[column.name] = column, profile
-
-    def telling(self, place, given, suggested):
-        """Return columns, and how much likelier the row's value is in the suggested class.
-
-        It is a logarithm; the best arguments for the suggested class come first.
-        """
-        found = []
-        for column, profile in self.profiles.values():
-            value, weight = column.values[place], 0.0
-            if not column.is_number:
-                weight = float(np.log(profile[suggested, value] / profile[given, value]))
-            elif np.isfinite(value) and np.isfinite(profile[[given, suggested]]).all():
-                with np.errstate(over="ignore", invalid="ignore"):  # numbers as large as they get
-                    scale = np.nanmean(profile[:, 2] - profile[:, 0])
-                    scale = scale or np.nanstd(profile[:, 1]) or 1.0
-                    off = np.abs(value - profile[[given, suggested], 1]) / scale
-                off = np.minimum(np.nan_to_num(off), FAR)
-                weight = float(off[0] ** 2 - off[1] ** 2)
-            found.append((column, weight))
-        return sorted(found, key=lambda one: -one[1])
-
-    def text(self, column, k, place):
-        """Say what is usual in a column for a class."""
-        profile = self.profiles[column.name][1][k]
-        if not column.is_number:
-            return f"{percent(profile[column.values[place]])} have this value"
-        low, _, high = profile
-        if not np.isfinite(low):
-            return "no value"
-        shown = date_text if column.kind == "date" else number_text
-        return f"{shown(low)} to {shown(high)}"
 
 
 def project(view):

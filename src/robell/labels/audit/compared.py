@@ -29,6 +29,7 @@ MOST_MONTHS = 60  # the same by year
 ROWS_A_GROUP = 2  # in the mean, at the least
 SHOWN_GROUPS = 15
 NAMED = 5  # groups in sentences
+TWICE, LEAST_APART = 2.0, 0.02  # the table's share, and more: such a group is not excluded
 MOST_COMPARED = 20_000  # rows of each table; of more, a random sample
 GIVES_AWAY = 0.99  # area under the ROC curve from which on a column by itself shows the table
 SHOWN_CHANGES = 12  # in the table of the page
@@ -95,9 +96,19 @@ def group_verdict(result, quote=quoted):
         return f"Whether the groups of {name} differ cannot be told: the columns say too little."
     n = int(groups.differs.sum())
     if not n:
+        worst, whole = int(groups.at_most.argmax()), result.noise_rate
+        high, table = float(groups.at_most[worst]), f"{percent(whole)} in the table"
+        if high >= max(TWICE * whole, whole + LEAST_APART):
+            group = quote(str(groups.group[worst]), 30)
+            low = percent(float(groups.low[worst]))
+            return (
+                f"Whether labels are wrong more often in one group of {name} than in another "
+                f"cannot be told: in {group} {low} to {percent(high)} may be wrong, where it is "
+                f"about {table}."
+            )
         return (
-            f"Labels are not wrong more often in one group of {name} than in another, as far as "
-            f"{counted(len(groups), 'group')} of these sizes can tell."
+            f"Labels are not wrong twice as often in any group of {name} as in the others: it is "
+            f"about {table} and at most {percent(high)} in a group."
         )
     differ = "differs" if n == 1 else "differ"
     return (
@@ -170,6 +181,7 @@ def groups_summary(result):
                 "noise_rate": float(groups.noise_rate[g]),
                 "low": float(groups.low[g]),
                 "high": float(groups.high[g]),
+                "at_most": float(groups.at_most[g]),
                 "p_value": float(groups.p_value[g]),
                 "differs": bool(groups.differs[g]),
             }

@@ -11,19 +11,20 @@ from robell._tools.text import counted, in_cell, literal, number_text, percent, 
 from robell.labels.audit.figures import MOST_DOTS, predicted_beside_given
 from robell.labels.audit.page import beside, drawn_words, number_of, reasons_first
 from robell.labels.audit.reasons import (
+    end_passed,
     near_view,
     nearest,
     reasons_of_numbers,
     reasons_text,
     rows_alike,
     trusted_numbers,
-    usual_text,
+    usual_among,
 )
 from robell.labels.audit.result import JudgedAudit
 from robell.labels.issues import COVERAGE
 from robell.labels.judge import judge_numbers
 from robell.labels.reviewed import Reviewed, judge_reviewed_numbers
-from robell.labels.trust import measure_number_trust
+from robell.labels.trust import NUMBER_WORTH, measure_number_trust
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
 from robell.tables.leaks import find_number_giveaway, find_number_leak
@@ -69,6 +70,7 @@ class NumberAuditResult(JudgedAudit):
     """
 
     _kind: ClassVar[str] = "numbers"
+    _worth: ClassVar[dict] = NUMBER_WORTH
     lower: np.ndarray
     upper: np.ndarray
     explained: float
@@ -120,7 +122,6 @@ class NumberAuditResult(JudgedAudit):
             upper=bounds[:, 1],
             quality=judgement.quality,
             suspect=judgement.suspect,
-            noise_rate=judgement.noise_rate,
             explained=evidence.trust.explained,
         )
 
@@ -224,15 +225,21 @@ class NumberAuditResult(JudgedAudit):
         for place, likely in zip(shown, ranges, strict=True):
             given, why = in_cell(evidence.given[place], 24), reasons_text(self, place)
             alike = rows_alike(evidence, place)
-            predicted = shown_number(self.suggested[place])
+            predicted, usual = (
+                shown_number(self.suggested[place]),
+                f"Usual where it is about {given}",
+            )
+            if end_passed(evidence.judgement, place):  # about which there is no trusted number
+                low, high = (shown_number(end(self.given[alike])) for end in (np.min, np.max))
+                usual = f"Usual where it is {low} to {high}"
             yield beside(
                 self,
                 place,
                 f"{literal(given)} given, {predicted} predicted ({likely})",
-                [f"Usual where it is about {given}"],
+                [usual],
                 (in_cell(self.target), lambda row: in_cell(evidence.given[row], 24)),
                 reasons_first(self, place, evidence.used),
-                lambda column, at=(place, alike): [_usual(column, *at)],
+                lambda column, at=(place, alike): [usual_among(column, *at)],
                 nearest(view, place, examples),
                 (Paragraph(literal(f"{why[0].upper()}{why[1:]}.")),) if why else (),
             )
@@ -250,17 +257,6 @@ class NumberAuditResult(JudgedAudit):
 def shown_number(value):
     """Return a number of the page with four significant digits at the most."""
     return number_text(float(f"{value:.4g}"))
-
-
-def _usual(column, place, alike):
-    """Say what is usual in a column among rows with about the same number."""
-    values = column.values[alike]
-    if not column.is_number:
-        return f"{percent(float(np.mean(values == column.values[place])))} have this value"
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return "no value"
-    return usual_text(column, *np.percentile(values, [25, 75], method="lower"))
 
 
 def picture_section(result):

@@ -2,12 +2,14 @@
 
 A suspect is compared with trusted rows that carry the same label, or about the same number. Column
 by column, its value is replaced by theirs and theirs by its own (``models/_contributions.py``), and
-what that does to the model's score says how much the column speaks against the label. Here is also
-which rows are trusted and alike, and how their values are shown.
+what that does to the model's score says how much the column speaks against the label. The words
+compare the value with those rows and with the rows of the label suggested: what is as rare there is
+no evidence. Here is also which rows are trusted and alike, and how their values are shown.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +17,16 @@ import numpy as np
 from robell._tools.text import number_text, percent, shortened
 from robell.models._contributions import contributions, log_ratio
 from robell.report.tables import MINUS
+from robell.tables.columns import OTHER
 
 MOST_SUSPECTS = 100  # that are explained, the least likely labels first
 MOST_COLUMNS = 60  # that are looked at: those in which suspects differ most from their like
 MOST_REASONS = 3
 LEAST_PART = 0.1  # of all that speaks against a label, from which on a column is named
 ALIKE, LEAST_ALIKE = 0.05, 10  # share of the trusted rows whose numbers are nearest, and how many
-RARE = 0.2  # share of rows with the same label, below which a level is rare among them
+RARE = 0.2  # share of rows with the same label, below which a value is rare among them
+MORE, LEAST_MORE = 1.5, 0.01  # times, and share of the rows, by which it is commoner for another
+MOST_READ = 2_000  # texts of each label whose words are counted
 LONG = 1e4  # from here on thousands are set apart
 SHOWN = 30  # characters of a name or a value
 NEIGHBOURS = 3
@@ -72,17 +77,19 @@ def reasons_of_classes(evidence, places):
     pairs = {(int(codes[place]), int(judgement.suggested[place])) for place in places}
     for given, suggested in sorted(pairs):
         score = log_ratio(judgement.model, suggested, given)
-        alike = np.flatnonzero(examples & (codes == given))
         some = [
             place
             for place in places
             if (codes[place], judgement.suggested[place]) == (given, suggested)
         ]
-        label = f"'{shortened(evidence.target.classes[given], SHOWN)}'"
-        typical = np.repeat(evidence.matrix[alike].mean(axis=0)[None], len(some), axis=0)
+        own, other = (
+            (f"'{shortened(evidence.target.classes[k], SHOWN)}'", np.flatnonzero(examples & of_k))
+            for k, of_k in ((given, codes == given), (suggested, codes == suggested))
+        )
+        typical = np.repeat(evidence.matrix[own[1]].mean(axis=0)[None], len(some), axis=0)
         weights = _weights(evidence, score, some, typical)
         for place, of_row in zip(some, weights, strict=True):
-            found[int(place)] = _named(evidence.used, place, of_row, alike, label)
+            found[int(place)] = _named(evidence.used, place, of_row, own, other)
     return found
 
 
@@ -94,25 +101,36 @@ def reasons_of_numbers(evidence, places):
     judgement, name = evidence.judgement, shortened(evidence.name, SHOWN)
     found = {}
     for place in places:
-        alike = rows_alike(evidence, place)
-        way = np.sign(judgement.predicted[place] - judgement.given[place])
+        alike, end = rows_alike(evidence, place), end_passed(judgement, place)
+        own = f"the {end} trusted {name}" if end else f"this {name}", alike
+        predicted = float(judgement.predicted[place])
+        other = (
+            f"about {number_text(float(f'{predicted:.4g}'))}",
+            rows_alike(evidence, place, predicted),
+        )
+        way = np.sign(predicted - judgement.given[place])
         typical = evidence.matrix[alike].mean(axis=0)[None]
         (of_row,) = _weights(
             evidence, lambda X, way=way: way * judgement.model(X)[0], [place], typical
         )
         beyond = _beyond(evidence, place)
-        found[int(place)] = (*beyond, *_named(evidence.used, place, of_row, alike, f"this {name}"))
+        found[int(place)] = (*beyond, *_named(evidence.used, place, of_row, own, other))
     return found
+
+
+def end_passed(judgement, place):
+    """Return "highest" or "lowest" where no trusted number is as high or as low, otherwise ""."""
+    known, given = judgement.given[trusted_numbers(judgement)], judgement.given[place]
+    return "highest" if given > known.max() else "lowest" if given < known.min() else ""
 
 
 def _beyond(evidence, place):
     """Return the reason that no trusted number is as large, or as small, if that is so."""
-    judgement = evidence.judgement
-    known = judgement.given[trusted_numbers(judgement)]
-    given, low, high = judgement.given[place], known.min(), known.max()
-    if low <= given <= high:
+    judgement, passed = evidence.judgement, end_passed(evidence.judgement, place)
+    if not passed:
         return ()
-    is_above = given > high
+    known, is_above = judgement.given[trusted_numbers(judgement)], passed == "highest"
+    given, low, high = judgement.given[place], known.min(), known.max()
     end = f"at most {number_text(high)}" if is_above else f"at least {number_text(low)}"
     label = f"{shortened(evidence.name, SHOWN)} {shortened(evidence.given[place], SHOWN)}"
     text = f"{label} is {'above' if is_above else 'below'} every trusted number ({end})"
@@ -126,14 +144,15 @@ def trusted_numbers(judgement):
     return ~judgement.suspect & (judgement.quality >= np.median(judgement.quality))
 
 
-def rows_alike(evidence, place):
-    """Return the places of trusted rows with about the number of this row."""
+def rows_alike(evidence, place, number=None):
+    """Return the places of trusted rows with about the number of this row, or about another."""
     judgement = evidence.judgement
     z = judgement.measure.forth(judgement.given)
+    at = z[place] if number is None else judgement.measure.forth(np.array([number]))[0]
     examples = np.flatnonzero(trusted_numbers(judgement))
     examples = examples[examples != place]
     count = max(LEAST_ALIKE, round(ALIKE * len(examples)))
-    return examples[np.argsort(np.abs(z[examples] - z[place]), kind="stable")[:count]]
+    return examples[np.argsort(np.abs(z[examples] - at), kind="stable")[:count]]
 
 
 def _weights(evidence, score, places, typical):
@@ -148,7 +167,7 @@ def _weights(evidence, score, places, typical):
     return weights
 
 
-def _named(used, place, weights, alike, label):
+def _named(used, place, weights, own, other):
     """Return the columns that speak most against a label, in words."""
     against = np.maximum(weights, 0.0)
     order = np.argsort(-against, kind="stable")[:MOST_REASONS]
@@ -158,34 +177,94 @@ def _named(used, place, weights, alike, label):
             used[k].name,
             value_text(used[k], place),
             float(weights[k]),
-            in_words(used[k], place, alike, label),
+            in_words(used[k], place, own, other),
         )
         for k in chosen
     )
 
 
-def in_words(column, place, alike, label):
-    """Say how the value of a row differs from those of rows with the same label."""
+def in_words(column, place, own, other):
+    """Say how the value of a row differs from what is usual with its label, and fits another.
+
+    ``own`` and ``other`` are pairs: how rows are called, and the places of trusted ones.
+    """
     name, value = shortened(column.name, SHOWN), shortened(value_text(column, place), SHOWN)
-    if not value:
-        return f"{name} is missing, which speaks against {label}"
+    (label, alike), (other_label, others) = own, other
+    together = f"{name} {value or '(missing)'} speaks against {label}, together with other columns"
+    if value and column.is_number:
+        known = [column.values[rows][np.isfinite(column.values[rows])] for rows in (alike, others)]
+        if not len(known[0]):
+            return f"{name} {value} speaks against {label}, where it is missing"
+        low, middle, high = np.percentile(known[0], [25, 50, 75], method="lower")
+        number = float(column.values[place])
+        if low <= number <= high:
+            return together
+        usual, way = usual_text(column, low, high), 1 if number > high else -1
+        if len(known[1]):
+            ends = np.percentile(known[1], [25, 50, 75], method="lower")
+            if way * (ends[1] - middle) <= 0:  # as unusual for the other, or more
+                return together
+            usual += f", {usual_text(column, ends[0], ends[2])} for {other_label}"
+        words = ("late", "early") if column.kind == "date" else ("high", "low")
+        return f"{name} {value} is {words[way < 0]} for {label} (usual {usual})"
+    same = same_value(column, place)
+    shares = [float(same[rows].mean()) if len(rows) else 0.0 for rows in (alike, others)]
+    what = f"{name} {value}" if value else f"{name} is missing, which"
+    if not _is_commoner(*shares) and value and column.kind == "text":
+        word, shares = telling_word(column, place, alike, others)
+        what = f"{name} has the word '{word}', which"
+    if not _is_commoner(*shares):
+        return together
+    here, there = percent(shares[0]), percent(shares[1])
+    if shares[0] < RARE:
+        return f"{what} is rare for {label} ({here}), {there} for {other_label}"
+    return f"{what} is less common for {label} ({here}) than for {other_label} ({there})"
+
+
+def _is_commoner(share, other):
+    """Say whether a value is so much commoner for another label that it is evidence."""
+    return other >= MORE * share and other - share >= LEAST_MORE
+
+
+def same_value(column, place):
+    """Return which rows have the value of this row, though rare ones are taken together."""
+    value = column.values[place]
+    if column.is_number:
+        return np.isnan(column.values) if np.isnan(value) else column.values == value
+    if value >= 0 and column.levels[value] != OTHER:
+        return column.values == value
+    return np.array(column.cells, dtype=object) == column.cells[place]
+
+
+def telling_word(column, place, alike, others):
+    """Return the word of a text that another label has most in excess, and its two shares."""
+    words = set(re.findall(r"\w+", (column.cells[place] or "").casefold()))
+    counts = [dict.fromkeys(words, 0), dict.fromkeys(words, 0)]
+    sizes = []
+    for count, rows in zip(counts, (alike, others), strict=True):
+        read = rows[:: -(-len(rows) // MOST_READ)] if len(rows) else rows
+        sizes.append(max(len(read), 1))
+        for row in read:
+            for word in words & set(re.findall(r"\w+", (column.cells[row] or "").casefold())):
+                count[word] += 1
+    found = [
+        (word, [count[word] / n for count, n in zip(counts, sizes, strict=True)])
+        for word in sorted(words)
+    ]
+    return max(found, key=lambda one: one[1][1] - one[1][0], default=("", [0.0, 0.0]))
+
+
+def usual_among(column, place, rows):
+    """Say how many of some rows have this value, or where the middle half of the numbers is."""
     if not column.is_number:
-        share = float(np.mean(column.values[alike] == column.values[place]))
-        if share < RARE:
-            of_rows = f"{percent(share) if share else 'none'} of the trusted rows"
-            return f"{name} {value} is rare for {label} ({of_rows})"
-        return f"{name} {value} speaks against {label}"
-    known = column.values[alike]
+        share = float(same_value(column, place)[rows].mean()) if len(rows) else 0.0
+        return f"{percent(share)} have this value"
+    known = column.values[rows]
     known = known[np.isfinite(known)]
     if not len(known):
-        return f"{name} {value} speaks against {label}, where it is missing"
-    low, high = np.percentile(known, [25, 75], method="lower")
-    number, is_date = float(column.values[place]), column.kind == "date"
-    usual = usual_text(column, low, high)
-    if low <= number <= high:
-        return f"{name} {value} speaks against {label}, together with other columns"
-    more, less = ("late", "early") if is_date else ("high", "low")
-    return f"{name} {value} is {more if number > high else less} for {label} (usual {usual})"
+        return "no value"
+    # Values that occur: nothing is computed, so nothing can overflow.
+    return usual_text(column, *np.percentile(known, [25, 75], method="lower"))
 
 
 def reasons_text(result, place):

@@ -203,6 +203,7 @@ class JudgedAudit(Audit):
     _of: ClassVar[Callable[..., Any]]
     _reviewed: ClassVar[Callable[..., Any]]
     _summary_parts: ClassVar[Callable[..., Any]]
+    _worth: ClassVar[dict]
     _suspect_blocks: ClassVar[Callable[..., Any]]
     target: str
     given: np.ndarray
@@ -210,7 +211,9 @@ class JudgedAudit(Audit):
     quality: np.ndarray
     suspect: np.ndarray
     noise_rate: float
+    noise_rate_range: tuple[float, float]
     expected_wrong: float
+    expected_wrong_range: tuple[float, float]
     trust: str
     n_unlabelled: int
     reviewed: np.ndarray
@@ -254,7 +257,9 @@ class JudgedAudit(Audit):
             "suspects": n_suspects,
             "suspect_share": n_suspects / n,
             "expected_wrong": self.expected_wrong,
+            "expected_wrong_range": list(self.expected_wrong_range),
             "noise_rate": self.noise_rate,
+            "noise_rate_range": list(self.noise_rate_range),
             **mistakes,
             "trust": self.trust,
             **measured,
@@ -334,6 +339,12 @@ class JudgedAudit(Audit):
         n_suspects = int(self.suspect.sum())
         return min(n_suspects, max(1, round(self.expected_wrong))) if n_suspects else 0
 
+    @property
+    def _range_wrong(self) -> str:
+        """The interval around it, in words."""
+        low, high = (round(end) for end in self.expected_wrong_range)
+        return f"{min(low, self._really_wrong):,} to {max(high, self._really_wrong):,}"
+
     def _headline(self):
         """Say in one sentence of plain text how many rows are suspect."""
         n, n_suspects = len(self.row), int(self.suspect.sum())
@@ -370,7 +381,8 @@ class JudgedAudit(Audit):
             yield "chance that it is really wrong", percent(self.expected_wrong), "by estimate"
         elif n_suspects:
             about = f"about {self._really_wrong:,}"
-            yield "of these really wrong", about, "by estimate; the others are unusual but right"
+            others = f"by estimate ({self._range_wrong}); the others are unusual but right"
+            yield "of these really wrong", about, others
         yield "how far to trust this", TRUST[self.trust], self._how_good()
 
     def _next_steps(self, top, csv_name):
@@ -410,7 +422,9 @@ class JudgedAudit(Audit):
         if not wrong:
             sure = "" if self.trust == "good" else words["not_certain"]
             return self._say("none_wrong", target=quoted(self.target)) + sure
+        low, high = (round(end * n) for end in self.noise_rate_range)
         share = f"{wrong:,} of {n:,} {words['thing']}s ({percent(self.noise_rate)})"
+        share = f"{share}, or {min(low, wrong):,} to {max(high, wrong):,},"
         return (
             f"{words['share_wrong'][self.trust].format(share=share)} The number of suspect rows "
             f"may differ: some wrong {words['thing']}s cannot be located, and some suspects are "
@@ -501,11 +515,10 @@ class JudgedAudit(Audit):
         checked = f"{len(self.row):,} rows checked" + (f", {left_out:,} not" if left_out else "")
         if self.reviewed.any():
             checked += f" ({counted(int(self.reviewed.sum()), 'row')} were reviewed before)"
-        expected = (
-            f"; about {self._really_wrong:,} of the {n_suspects:,} are really wrong by estimate"
-            if n_suspects > 1
-            else ""
-        )
+        expected = ""
+        if n_suspects > 1:
+            about = f"{self._really_wrong:,} of the {n_suspects:,} ({self._range_wrong})"
+            expected = f"; about {about} are really wrong by estimate"
         trust = f"Trust: {TRUST[self.trust].lower()} ({self._how_good()}){expected}"
         kind = self._kind_words()
         further = self._compared_lines()

@@ -26,6 +26,7 @@ from robell.labels.audit.prepare import dropped_columns, prepare_columns
 from robell.labels.audit.reasons import MOST_SUSPECTS
 from robell.labels.audit.result import Evidence, Groups, JudgedAudit, output_paths, require_whole
 from robell.labels.review.review import fingerprints, read_reviews
+from robell.labels.trust import estimate_wrong
 from robell.tables.columns import ColumnNote, missing_cells
 from robell.tables.read import read_table
 from robell.tables.sample import MAX_ROWS, Budget
@@ -156,6 +157,8 @@ def audit(
         lambda rows, given: review.settles(prints[np.searchsorted(table.rows, rows)], given),
     )  # fmt: skip
     audited = evidence.table
+    worth = result_kind._worth[evidence.trust.word]
+    among_suspects, everywhere = estimate_wrong(evidence.judgement, worth)
     result = result_kind._of(
         evidence,
         {
@@ -168,7 +171,10 @@ def audit(
             "leak_suspects": tuple(one.name for one in evidence.giveaways),
             "columns": notes,
             "trust": evidence.trust.word,
-            "expected_wrong": evidence.trust.expected_wrong,
+            "expected_wrong": among_suspects.about,
+            "expected_wrong_range": among_suspects[1:],
+            "noise_rate": everywhere.about / len(audited.rows),
+            "noise_rate_range": tuple(end / len(audited.rows) for end in everywhere[1:]),
             "n_unlabelled": sum(evidence.target.unlabelled.values()),
             "reviewed": evidence.reviewed.settled,
             "fingerprint": prints[np.searchsorted(table.rows, audited.rows)],
