@@ -159,7 +159,8 @@ def test_what_is_expected_is_on_the_first_screen(tmp_path):
     first = page[page.index('id="found"') : page.index('id="suspects"')]
     assert 0 < wrong <= n
     assert f"about {wrong}</dd>" in first
-    assert f"expect about {wrong} to be really wrong" in first
+    low, high = (round(end) for end in result.expected_wrong_range)
+    assert f"expect about {wrong} ({low} to {high}) to be really wrong" in first
     assert f"about {n - wrong} to be right after all" in first
     total = round(result.noise_rate * len(result.row))
     assert f"By estimate, about {total} of 600 labels" in page

@@ -48,7 +48,7 @@ def test_wrong_numbers_are_suspect_with_value_range_and_reasons(result):
         texts = [reason.text for reason in result.reasons[place + 1]]
         assert any("this price" in text or "every trusted number" in text for text in texts)
     slipped = " ".join(reason.text for reason in result.reasons[WRONG[2] + 1])
-    assert re.search(r"size [\d.]+ is high for this price \(usual ", slipped)
+    assert re.search(r"size [\d.]+ is high for the lowest trusted price \(usual ", slipped)
 
 
 def test_the_audit_and_the_function_agree_on_numeric_columns():

@@ -108,6 +108,9 @@ def judge_reviewed_numbers(judgement: NumberJudgement, reviewed: Reviewed) -> Nu
     def excess(factor):
         return n_wrong - after(factor, settled).sum() - PRIOR_ROWS * (factor - 1.0)
 
-    factor = brentq(excess, 1.0 / LARGEST_FACTOR, LARGEST_FACTOR)
+    least = (
+        1.0 / LARGEST_FACTOR
+    )  # where more certainly wrong numbers were kept than the prior bears
+    factor = least if excess(least) <= 0 else brentq(excess, least, LARGEST_FACTOR)
     quality = np.where(settled, 1.0, 1.0 - after(factor, slice(None)))
     return replace(judgement, quality=quality, suspect=quality < 0.5)
