@@ -381,7 +381,8 @@ class JudgedAudit(Audit):
             yield "chance that it is really wrong", percent(self.expected_wrong), "by estimate"
         elif n_suspects:
             about = f"about {self._really_wrong:,}"
-            others = f"by estimate ({self._range_wrong}); the others are unusual but right"
+            about = about if self._really_wrong < n_suspects else "nearly all"
+            others = f"by estimate ({self._range_wrong}); others are unusual but right"
             yield "of these really wrong", about, others
         yield "how far to trust this", TRUST[self.trust], self._how_good()
 
@@ -517,8 +518,10 @@ class JudgedAudit(Audit):
             checked += f" ({counted(int(self.reviewed.sum()), 'row')} were reviewed before)"
         expected = ""
         if n_suspects > 1:
-            about = f"{self._really_wrong:,} of the {n_suspects:,} ({self._range_wrong})"
-            expected = f"; about {about} are really wrong by estimate"
+            about = f"about {self._really_wrong:,}"
+            about = about if self._really_wrong < n_suspects else "nearly all"
+            of_these = f"{about} of the {n_suspects:,} ({self._range_wrong})"
+            expected = f"; {of_these} are really wrong by estimate"
         trust = f"Trust: {TRUST[self.trust].lower()} ({self._how_good()}){expected}"
         kind = self._kind_words()
         further = self._compared_lines()
