@@ -161,7 +161,6 @@ class AuditResult(JudgedAudit):
     """
 
     _kind: ClassVar[str] = "classes"
-    _worth: ClassVar[dict] = WORTH
     classes: tuple[str, ...]
     probability: np.ndarray
     noise_matrix: np.ndarray
@@ -207,11 +206,19 @@ class AuditResult(JudgedAudit):
             judgement = replace(judgement, suggested=codes, suspect=np.zeros(len(codes), bool))
         return judgement, trust, noise
 
+    @staticmethod
+    def _worth(evidence):
+        """Return the factors of estimates; a review has set the probabilities right by itself."""
+        factors = WORTH[evidence.trust.word]
+        if not evidence.reviewed.settled.any():
+            return factors
+        return tuple((float(about > 0), low, high) for about, low, high in factors)
+
     @classmethod
     def _of(cls, evidence, common):
         """Return the result of what was found."""
         judgement, trust, labels = evidence.judgement, evidence.trust, evidence.target
-        share, factor = judgement.noise_matrix, WORTH[trust.word][1][0]
+        share, factor = judgement.noise_matrix, cls._worth(evidence)[1][0]
         # Groups of rows that agree in every used column and differ in the label.
         groups: dict[tuple, list[int]] = {}
         for place, row in enumerate(zip(*(one.cells for one in evidence.used), strict=True)):

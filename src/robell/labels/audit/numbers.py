@@ -70,7 +70,6 @@ class NumberAuditResult(JudgedAudit):
     """
 
     _kind: ClassVar[str] = "numbers"
-    _worth: ClassVar[dict] = NUMBER_WORTH
     lower: np.ndarray
     upper: np.ndarray
     explained: float
@@ -108,6 +107,11 @@ class NumberAuditResult(JudgedAudit):
         if trust.word == "none":
             judgement = replace(judgement, suspect=np.zeros(len(matrix), bool))
         return judgement, trust, None
+
+    @staticmethod
+    def _worth(evidence):
+        """Return the factors of estimates."""
+        return NUMBER_WORTH[evidence.trust.word]
 
     @classmethod
     def _of(cls, evidence, common):

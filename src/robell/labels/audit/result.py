@@ -203,7 +203,7 @@ class JudgedAudit(Audit):
     _of: ClassVar[Callable[..., Any]]
     _reviewed: ClassVar[Callable[..., Any]]
     _summary_parts: ClassVar[Callable[..., Any]]
-    _worth: ClassVar[dict]
+    _worth: ClassVar[Callable[..., Any]]
     _suspect_blocks: ClassVar[Callable[..., Any]]
     target: str
     given: np.ndarray

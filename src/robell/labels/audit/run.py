@@ -157,7 +157,7 @@ def audit(
         lambda rows, given: review.settles(prints[np.searchsorted(table.rows, rows)], given),
     )  # fmt: skip
     audited = evidence.table
-    worth = result_kind._worth[evidence.trust.word]
+    worth = result_kind._worth(evidence)
     among_suspects, everywhere = estimate_wrong(evidence.judgement, worth)
     result = result_kind._of(
         evidence,
