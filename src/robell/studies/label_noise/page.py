@@ -16,6 +16,7 @@ from robell.comparison.study_page import (
     every_score,
     failures,
     first_facts,
+    headline_lines,
     how_section,
     mean_scores,
     of_group,
@@ -374,20 +375,9 @@ def headline(results):
 def _headline_table(title, kind, shown, models):
     sizes = span([len(cell.datasets) for cell in shown], "set")
     noise = "clean labels" if kind == CLEAN else f"{kind} noise"
-    lines = [f"{METRICS[HEADLINE]}, {title}{noise}, mean over {sizes} (average rank)"]
-    lines.append(" " * 40 + "".join(f"{f'{cell.level} %':>14}" for cell in shown))
-    for model in models:
-        row = "".join(_headline_number(cell, model) for cell in shown)
-        lines.append(f"{EVERY_MODEL[model].label:40}{row}")
-    return "\n".join(lines)
-
-
-def _headline_number(cell, model):
-    if model not in cell.models:
-        return f"{'-':>14}"
-    place = cell.models.index(model)
-    rank = f"({cell.ranks(HEADLINE)[place]:.1f})"
-    return f"{cell.means(HEADLINE)[place]:8.3f}{rank:>6}"
+    labels = {model: EVERY_MODEL[model].label for model in models}
+    first = f"{METRICS[HEADLINE]}, {title}{noise}, mean over {sizes} (average rank)"
+    return "\n".join([first, *headline_lines(shown, labels, HEADLINE, 40, 1)])
 
 
 def more_files(results):

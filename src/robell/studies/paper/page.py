@@ -28,7 +28,7 @@ from robell.report.page import (
     Paragraph,
     TableBlock,
 )
-from robell.report.tables import Compared
+from robell.report.tables import Compared, Spread
 from robell.report.words import Words
 from robell.studies.paper import printed
 from robell.studies.paper.printed import (
@@ -210,27 +210,19 @@ def _of_comparison(comparison):
 def repeated_table(comparison):
     """Return mean and standard deviation of every cell over the repeats."""
     cells = comparison.cells
-    rows = []
-    for i, name in enumerate(cells.datasets):
-        texts = [_mean_sd(m, s) for m, s in zip(cells.mean[i], cells.sd[i], strict=True)]
-        rows.append((shown(comparison.results, name).removesuffix(" *"), *texts))
+    rows = [
+        (shown(comparison.results, name).removesuffix(" *"), *map(Spread, means, deviations))
+        for name, means, deviations in zip(cells.datasets, cells.mean, cells.sd, strict=True)
+    ]
     footer = []
-    if comparison.datasets:
-        n = len(comparison.datasets)
-        means = comparison.values.mean(axis=0)
-        footer.append((f"Average ({n} sets)", *(f"{value:.2f}" for value in means)))
+    if n := len(comparison.datasets):
+        footer.append((f"Average ({n} sets)", *comparison.values.mean(axis=0)))
         if len(comparison.models) > 1:
-            footer.append((f"Average rank ({n} sets)", *(f"{v:.2f}" for v in comparison.ranks)))
+            footer.append((f"Average rank ({n} sets)", *comparison.ranks))
     repeats = sorted({int(n) for n in cells.n.ravel() if n})
     words = {"repeats": " to ".join(map(str, dict.fromkeys(repeats[:1] + repeats[-1:]))) or "no"}
     words |= _of_comparison(comparison)
     return WORDS.table("repeated", rows, labels(cells.models), footer, **words)
-
-
-def _mean_sd(mean, sd):
-    if not np.isfinite(mean):
-        return None
-    return f"{mean:.2f} ± {sd:.2f}" if np.isfinite(sd) else f"{mean:.2f}"
 
 
 def probe_table(results):
