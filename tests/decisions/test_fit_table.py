@@ -18,6 +18,7 @@ from robell.decisions.page import (
     lines,
     write_report,
 )
+from robell.files import model_info
 from robell.models._contributions import contributions, log_odds
 
 
@@ -251,7 +252,7 @@ def test_other_models_are_calibrated_and_thresholded_too():
     assert lines(found)[0].endswith("model: RVFLClassifier")
 
 
-def test_several_classes():
+def test_several_classes(tmp_path):
     rng = np.random.default_rng(0)
     k = rng.integers(0, 3, 600)
     table = pd.DataFrame(
@@ -263,6 +264,9 @@ def test_several_classes():
     assert np.sum(found.assessment.confusion) == 600
     assert "predicted right" in in_rows(found)
     assert "</html>" in fit_page(found)
+    found.save(tmp_path / "m.skops")
+    assert model_info(tmp_path / "m.skops")["threshold"] is None
+    assert "Predicts the likeliest class." in (tmp_path / "m-card.md").read_text()
     with pytest.raises(ValueError, match="a threshold is for two classes"):
         fit_table(table, "kind", estimator=SMALL, recall=0.9)
 

@@ -157,7 +157,7 @@ def threshold_of(estimator):
     """Return the threshold on the probability of one class, None where the likeliest counts."""
     for step in steps_of(estimator):
         value = _number(getattr(step, "threshold_", None))
-        if value is not None and hasattr(step, "classes_"):
+        if value is not None and len(getattr(step, "classes_", ())) == 2:
             positive = getattr(step, "positive_", step.classes_[-1])
             return {"value": value, "positive": plain_value(getattr(positive, "tolist", str)())}
     return None
