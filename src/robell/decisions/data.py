@@ -111,7 +111,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
         notes = _notes(labels)
         if len(table.rows) == table.n_rows:
             X, codes = encoder._transform_columns(columns), labels.codes
-            found = Reviewed(np.zeros(len(codes), bool), codes)
+            found = Reviewed.none(codes)
             if review.labels:
                 given = np.array(labels.classes, dtype=object)[codes]
                 settled, first = review.settles(fingerprints(table, place)[labels.kept], given)
@@ -122,7 +122,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             meant = dict(zip(kept.columns[place].cells, labels.codes.tolist(), strict=True))
             n_most = max(1, int(memory) // (8 * COPIES * len(encoder.centre_)))
             X, codes = _read_all(files, encoder, target, meant, table.n_rows, n_most, text, seed)
-            found = Reviewed(np.zeros(len(codes), bool), codes)
+            found = Reviewed.none(codes)
             if review.labels:
                 notes.append(f"the review was not used: the table has more than {MAX_ROWS:,} rows")
             notes.append(f"columns were learnt from a random sample of {len(table.rows):,} rows")

@@ -37,15 +37,22 @@ class Reviewed(NamedTuple):
     """What a review says of rows.
 
     `settled` are those whose label, as it stands now, somebody has found right; `first` are the
-    labels before any review: places among the classes, or numbers.
+    labels before any review: places among the classes, or numbers. `corrected` are the settled rows
+    that had another label.
     """
 
     settled: np.ndarray
     first: np.ndarray
+    corrected: np.ndarray
+
+    @classmethod
+    def none(cls, first):
+        """Return what it is to have no review of rows with these labels."""
+        return cls(np.zeros(len(first), bool), first, np.zeros(len(first), bool))
 
     def at(self, rows):
         """Return what it says of some rows."""
-        return Reviewed(self.settled[rows], self.first[rows])
+        return Reviewed(*(part[rows] for part in self))
 
 
 def reviewed_classes(settled, first, classes, codes):
@@ -54,15 +61,17 @@ def reviewed_classes(settled, first, classes, codes):
     A label that is no class any more says nothing: the row counts as labelled as it is.
     """
     code_of = {folded(name): k for k, name in enumerate(classes)}
-    before = np.array(codes)
+    before, corrected = np.array(codes), np.zeros(len(codes), bool)
     for at in np.flatnonzero(settled):
-        before[at] = code_of.get(folded(first[at]), codes[at])
-    return Reviewed(settled, before)
+        text = folded(first[at])
+        before[at] = code_of.get(text, codes[at])
+        corrected[at] = text != folded(classes[codes[at]])
+    return Reviewed(settled, before, corrected)
 
 
 def judge_reviewed(judgement: Judgement, codes: np.ndarray, reviewed: Reviewed) -> Judgement:
     """Judge classes of which a review has settled some: those are right, and never suspect."""
-    settled, first = reviewed
+    settled, first, _ = reviewed
     P, N = recalibrated(judgement.without_label(codes), first)
     classes, model = judgement.classes, judgement.model
     N = _as_found(N, P[settled], first[settled], codes[settled])
@@ -97,10 +106,10 @@ def _times(N, factor):
 
 def judge_reviewed_numbers(judgement: NumberJudgement, reviewed: Reviewed) -> NumberJudgement:
     """Judge numbers of which a review has settled some: those are right, and never suspect."""
-    settled, first = reviewed
+    settled, first, corrected = reviewed
     before = judge_predictions(first, judgement.predicted, judgement.weight)
     wrong = 1.0 - before.quality
-    n_wrong = np.count_nonzero(first[settled] != judgement.given[settled])
+    n_wrong = np.count_nonzero(corrected)
 
     def after(factor, rows):
         return factor * wrong[rows] / (1.0 + (factor - 1.0) * wrong[rows])
@@ -108,9 +117,7 @@ def judge_reviewed_numbers(judgement: NumberJudgement, reviewed: Reviewed) -> Nu
     def excess(factor):
         return n_wrong - after(factor, settled).sum() - PRIOR_ROWS * (factor - 1.0)
 
-    least = (
-        1.0 / LARGEST_FACTOR
-    )  # where more certainly wrong numbers were kept than the prior bears
+    least = 1.0 / LARGEST_FACTOR  # for reviews that kept numbers which are certainly wrong
     factor = least if excess(least) <= 0 else brentq(excess, least, LARGEST_FACTOR)
     quality = np.where(settled, 1.0, 1.0 - after(factor, slice(None)))
     return replace(judgement, quality=quality, suspect=quality < 0.5)

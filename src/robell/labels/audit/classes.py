@@ -44,7 +44,7 @@ from robell.labels.audit.result import JudgedAudit
 from robell.labels.groups import GroupNoise, judge_by_group
 from robell.labels.judge import judge_labels
 from robell.labels.reviewed import judge_reviewed, reviewed_classes
-from robell.labels.trust import CLEAR, LEAST_SEPARATION, WORTH, measure_trust
+from robell.labels.trust import CLEAR, LEAST_SEPARATION, REVIEWED_WORTH, WORTH, measure_trust
 from robell.report.escape import writable
 from robell.report.page import (
     Bullets,
@@ -208,11 +208,9 @@ class AuditResult(JudgedAudit):
 
     @staticmethod
     def _worth(evidence):
-        """Return the factors of estimates; a review has set the probabilities right by itself."""
-        factors = WORTH[evidence.trust.word]
-        if not evidence.reviewed.settled.any():
-            return factors
-        return tuple((float(about > 0), low, high) for about, low, high in factors)
+        """Return the factors of estimates, before a review or after it."""
+        factors = REVIEWED_WORTH if evidence.reviewed.settled.any() else WORTH
+        return factors[evidence.trust.word]
 
     @classmethod
     def _of(cls, evidence, common):

@@ -24,7 +24,7 @@ from robell.labels.audit.result import JudgedAudit
 from robell.labels.issues import COVERAGE
 from robell.labels.judge import judge_numbers
 from robell.labels.reviewed import Reviewed, judge_reviewed_numbers
-from robell.labels.trust import NUMBER_WORTH, measure_number_trust
+from robell.labels.trust import NUMBER_WORTH, REVIEWED_NUMBER_WORTH, measure_number_trust
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
 from robell.tables.leaks import find_number_giveaway, find_number_leak
@@ -95,7 +95,8 @@ class NumberAuditResult(JudgedAudit):
         """Return what a review says, from which rows are settled and their cells before it."""
         values, _ = number_cells(list(first), column.kind, delimiter)
         is_read = settled & (np.isfinite(values) if values is not None else False)
-        return Reviewed(settled, np.where(is_read, values, target.values))
+        before = np.where(is_read, values, target.values)
+        return Reviewed(settled, before, settled & (before != target.values))
 
     @staticmethod
     def _judge(matrix, target, random_state, grouping, reviewed):
@@ -110,8 +111,9 @@ class NumberAuditResult(JudgedAudit):
 
     @staticmethod
     def _worth(evidence):
-        """Return the factors of estimates."""
-        return NUMBER_WORTH[evidence.trust.word]
+        """Return the factors of estimates, before a review or after it."""
+        is_reviewed = evidence.reviewed.settled.any()
+        return (REVIEWED_NUMBER_WORTH if is_reviewed else NUMBER_WORTH)[evidence.trust.word]
 
     @classmethod
     def _of(cls, evidence, common):

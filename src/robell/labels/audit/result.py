@@ -252,6 +252,7 @@ class JudgedAudit(Audit):
             "rows": self.n_rows,
             "rows_checked": n,
             "rows_reviewed": int(self.reviewed.sum()),
+            "rows_corrected": self.n_corrected,
             "rows_without_label": self.n_unlabelled,
             **sizes,
             "suspects": n_suspects,
@@ -334,6 +335,11 @@ class JudgedAudit(Audit):
         return len(self.evidence.used), self.evidence.random_state
 
     @property
+    def n_corrected(self) -> int:
+        """How many labels reviews have changed, of the rows audited."""
+        return int(self.evidence.reviewed.corrected.sum())
+
+    @property
     def _really_wrong(self) -> int:
         """The estimated number of suspects that are wrong, at least one if there are any."""
         n_suspects = int(self.suspect.sum())
@@ -408,13 +414,16 @@ class JudgedAudit(Audit):
                 yield f"Check them by hand. [{shown}](#suspects) are shown below, beside {similar}."
             yield words["decide"]
         else:
-            for step in words["none_suspect_good" if self.trust == "good" else "none_suspect"]:
+            some_left = self.reviewed.any() and round(self.noise_rate * len(self.row)) > 0
+            is_done = self.trust == "good" and not some_left
+            for step in words["none_suspect_good" if is_done else "none_suspect"]:
                 yield step.replace("{table}", table)
 
     @property
     def _has_estimates(self):
         """Whether to show estimates: "no label is wrong" means nothing where trust is weak."""
-        return self.trust in ("good", "fair") or bool(self.suspect.any())
+        is_known = bool(self.suspect.any()) or (self.trust == "weak" and self.reviewed.any())
+        return self.trust in ("good", "fair") or is_known
 
     def _share_wrong(self):
         """Say how many labels are wrong by estimate, whether their rows are suspect or not."""
@@ -432,10 +441,32 @@ class JudgedAudit(Audit):
             "right."
         )
 
+    def _after_review(self):
+        """Say what reviews have corrected, and how much is still wrong; "" without any review."""
+        n_reviewed, thing = int(self.reviewed.sum()), self._words["thing"]
+        if not n_reviewed:
+            return ""
+        corrected, n_others = self.n_corrected, len(self.row) - n_reviewed
+        text = (
+            f"Reviews have corrected {counted(corrected, thing)} and confirmed "
+            f"{n_reviewed - corrected:,}"
+        )
+        if self.trust == "none" or not n_others:
+            return text
+        wrong = round(self.noise_rate * len(self.row))
+        low, high = (round(end * len(self.row)) for end in self.noise_rate_range)
+        return (
+            f"{text}; of the other {counted(n_others, thing)}, about {wrong:,} "
+            f"({min(low, wrong):,} to {max(high, wrong):,}) are still wrong by estimate, "
+            "suspect or not"
+        )
+
     def _findings(self):
-        """Yield how far to trust what was found."""
+        """Yield what gives the target away, what reviews have found, and how far to trust this."""
         for one in self.evidence.giveaways:
             yield Callout("caution", literal(one.caution(self.target)))
+        if text := self._after_review():
+            yield Callout("finding", f"{text}.")
         if self.leak_suspects and self.trust == "fair":
             yield Callout("note", self._words["leak"])
         else:
@@ -524,7 +555,7 @@ class JudgedAudit(Audit):
             expected = f"; {of_these} are really wrong by estimate"
         trust = f"Trust: {TRUST[self.trust].lower()} ({self._how_good()}){expected}"
         kind = self._kind_words()
-        further = self._compared_lines()
+        further = [text for text in (self._after_review(), *self._compared_lines()) if text]
         cautions = [f"Caution: {one.caution(self.target)}" for one in self.evidence.giveaways]
         checked += f"; {kind}" if kind else ""
         return [self._headline(), *cautions, *further, checked, trust]
