@@ -274,7 +274,8 @@ def _all_decisions(review, earlier, matched):
     decisions = []
     for one in review.made:
         known = before.pop(one.print, None)
-        if known is not None and same_label(known.label, one.given):
+        # The label that an earlier review left, or, where this one is applied again, that of both.
+        if known and any(same_label(known.label, text) for text in (one.given, one.label) if text):
             same = one.label is not None and same_label(one.label, known.given)
             word = DROP if one.word == DROP else KEEP if same else CHANGE
             one = replace(one, given=known.given, word=word)
