@@ -241,3 +241,29 @@ def test_the_kind_goes_with_one_target(tmp_path, capsys):
     command = ["audit", str(table), "--annotators", "size", "price", "--kind", "numbers"]
     assert main(command) == 1
     assert "--kind goes with --target" in capsys.readouterr().err
+
+
+def test_a_target_with_a_currency_is_read_corrected_and_read_again(tmp_path):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 300))
+    price = np.round(np.exp(7 + a + 0.5 * b + rng.normal(0, 0.05, 300)), 2)
+    price[17] *= 30
+    cells = [f"€ {value:,.2f}".translate(str.maketrans(",.", ".,")) for value in price]
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"a": a, "b": b, "price": cells}).to_csv(path, index=False)
+    result = audit(path, "price", out=tmp_path)
+    assert isinstance(result, NumberAuditResult)
+    assert result.suspect[result.row == 18].all()
+    rows = list(csv.DictReader(result.csv.read_text(encoding="utf-8").splitlines()))
+    (found,) = [row for row in rows if row["row"] == "18"]
+    assert found["suggested"].endswith(" EUR")
+    for row in rows:
+        row["decision"] = "change" if row is found else ""
+    with (tmp_path / "r.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    done = apply_review(path, tmp_path / "r.csv", tmp_path / "clean.csv")
+    assert done.changed == 1
+    again = audit(done.out, "price")
+    assert len(again.row) == 300  # the number that was changed is read as the others are
