@@ -126,7 +126,8 @@ def test_rows_are_those_of_the_csv_module_whatever_the_text(
 
 def _by_arrow(path, encoding):
     rows = []
-    for batch, lines in csv_module.text_batches(path, encoding, ",", 2):
+    header = next(csv_module.records_of(path, encoding, ","))
+    for batch, lines in csv_module.text_batches(path, encoding, ",", header):
         rows += zip(lines.tolist(), *(column.to_pylist() for column in batch.columns))
     return rows
 

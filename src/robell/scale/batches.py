@@ -340,7 +340,8 @@ class _File:
 class _CsvFile(_File):
     def _read_columns(self):
         with self._as_utf8():
-            return next(records_of(self.content, "utf-8", ",")).cells
+            self._header = next(records_of(self.content, "utf-8", ","))
+        return self._header.cells
 
     @contextmanager
     def _as_utf8(self):
@@ -367,9 +368,10 @@ class _CsvFile(_File):
         gone = pyarrow.array(csv.ConvertOptions().null_values)
         wanted = [*columns] if target is None else [*columns, target]
         places = [self.columns.index(name) for name in wanted]
+        numbers = places[: len(columns)]
         start = 0
         with self._as_utf8():
-            for batch, _ in text_batches(self.content, "utf-8", ",", len(self.columns), places):
+            for batch, _ in text_batches(self.content, "utf-8", ",", self._header, places, numbers):
                 arrays = [
                     self._numbers(array, name, gone, start)
                     for name, array in zip(columns, batch.columns, strict=False)
@@ -386,11 +388,10 @@ class _CsvFile(_File):
         import pyarrow
         from pyarrow import compute
 
-        try:
-            return array.cast(pyarrow.float64())
-        except pyarrow.ArrowInvalid:
-            array = compute.utf8_trim_whitespace(array)
-            array = compute.if_else(compute.is_in(array, value_set=gone), None, array)
+        if array.type == pyarrow.float64():
+            return array
+        array = compute.utf8_trim_whitespace(array)
+        array = compute.if_else(compute.is_in(array, value_set=gone), None, array)
         try:
             return array.cast(pyarrow.float64())
         except pyarrow.ArrowInvalid as error:

@@ -148,9 +148,10 @@ def _open_table(path, target, encoding, delimiter, n_rows):
             names = require_names(path, metadata.schema.to_arrow_schema().names)
         return names, _parquet_batches(path, n_rows), (metadata.num_rows, "Parquet", ",")
     delimiter = find_delimiter(path, target, encoding, delimiter)
-    names = require_names(path, next(records_of(path, encoding, delimiter)).cells)
+    header = next(records_of(path, encoding, delimiter))
+    names = require_names(path, header.cells)
     how = f"text, its cells set apart by {called(delimiter)}"
-    return names, text_batches(path, encoding, delimiter, len(names)), (None, how, delimiter)
+    return names, text_batches(path, encoding, delimiter, header), (None, how, delimiter)
 
 
 def _not_empty(path, batches, how):

@@ -43,18 +43,26 @@ class TextRow(NamedTuple):
 
 
 def text_batches(
-    path: Path, encoding: str, delimiter: str, n_columns: int, wanted: Sequence[int] | None = None
+    path: Path,
+    encoding: str,
+    delimiter: str,
+    header: TextRow,
+    wanted: Sequence[int] | None = None,
+    numbers: Sequence[int] = (),
 ) -> Iterator[tuple[Any, NDArray[np.intp]]]:
     """Yield the rows below the header: Arrow batches of texts, and the rows' lines.
 
-    ``wanted`` are the places of some columns, if not all of them are.
+    ``wanted`` are the places of some columns, if not all of them are. Those of ``numbers`` are read
+    as such, null where missing, up to the first row in which one is none: from there on as texts.
     """
     import pyarrow
 
-    wanted = range(n_columns) if wanted is None else wanted
+    wanted = range(len(header.cells)) if wanted is None else wanted
     names, n_rows = [str(place) for place in wanted], 0
+    kinds = dict.fromkeys(names, pyarrow.string())
+    kinds |= dict.fromkeys(map(str, numbers), pyarrow.float64())
     try:
-        for batch, lines in _parsed(path, encoding, delimiter, n_columns, names):
+        for batch, lines in _parsed(path, encoding, delimiter, header, kinds):
             n_rows += len(lines)
             yield batch, lines
     except (pyarrow.ArrowInvalid, UnicodeError):
@@ -66,7 +74,7 @@ def text_batches(
             yield pyarrow.record_batch(arrays, names), np.array([row.line for row in part])
 
 
-def _parsed(path, encoding, delimiter, n_columns, names):
+def _parsed(path, encoding, delimiter, header, kinds):
     """Yield the rows as Arrow parses them, with their lines; raise ArrowInvalid where in doubt."""
     import pyarrow
     from pyarrow import compute
@@ -76,24 +84,27 @@ def _parsed(path, encoding, delimiter, n_columns, names):
         raise pyarrow.ArrowInvalid("Arrow splits rows at one byte")
     options = (
         arrow_csv.ReadOptions(
-            block_size=BLOCK, use_threads=False, column_names=list(map(str, range(n_columns)))
+            block_size=BLOCK,
+            use_threads=False,
+            column_names=list(map(str, range(len(header.cells)))),
+            skip_rows_after_names=header.line,  # blank lines before the header count as rows
         ),
         arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pyarrow.string()), include_columns=names
-        ),
+        arrow_csv.ConvertOptions(column_types=kinds, include_columns=list(kinds)),
     )
-    first = 1  # the header comes as a row
     progress = Progress(max(1, path.stat().st_size), "reading")
     with _open_bytes(path) as file, progress:
         stream = _Utf8Stream(file, encoding, delimiter, progress)
-        for batch in arrow_csv.open_csv(pyarrow.PythonFile(stream, "r"), *options):
+        reader = arrow_csv.open_csv(pyarrow.PythonFile(stream, "r"), *options)
+        stream.take_lines(1)  # the header's
+        for batch in reader:
             lines = stream.take_lines(batch.num_rows)
-            sizes = [compute.max(compute.binary_length(one)).as_py() or 0 for one in batch.columns]
-            if stream.is_odd or len(lines) < batch.num_rows or max(sizes) > csv.field_size_limit():
+            texts = [one for one in batch.columns if one.type == pyarrow.string()]
+            sizes = [compute.max(compute.binary_length(one)).as_py() or 0 for one in texts]
+            is_long = max(sizes, default=0) > csv.field_size_limit()
+            if stream.is_odd or is_long or len(lines) < batch.num_rows:
                 raise pyarrow.ArrowInvalid("odd quotation marks, a zero byte or a very long cell")
-            yield batch.slice(first), lines[first:]
-            first = 0
+            yield batch, lines
         if stream.is_quoting or len(stream.take_lines(1)):
             raise pyarrow.ArrowInvalid("a quotation mark is opened and not closed")
 
