@@ -60,8 +60,9 @@ def leak_named(path, table, folder):
 
 def review(path, table, result, share, right, folder):
     """Have somebody look at a share of the suspects; return the corrected table and the log."""
-    with result.csv.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    text = result.evidence.table  # the review is written as the table is
+    with result.csv.open(newline="", encoding=text.encoding) as file:
+        rows = list(csv.DictReader(file, delimiter=text.delimiter))
     suspects = [row for row in rows if row["suspect"] == "yes"]
     for row in suspects[: round(share * len(suspects))]:
         place = int(row["row"]) - 1

@@ -376,7 +376,7 @@ BAD = {
     "zero byte": (GOOD + "1,\0,no\n", "line 62 holds a zero byte"),
     "not UTF-8": (GOOD.encode() + b"1,\xe9,no\n", r"line 62 \(byte \d+\).*--encoding latin-1"),
     "UTF-16": (GOOD.encode("utf-16"), "UTF-16 text: give --encoding utf-16"),
-    "Excel": (b"PK\x03\x04" + b"x" * 99, "save the table as CSV"),
+    "Excel": (b"PK\x03\x04" + b"x" * 99, "save the table as .xlsx or as CSV"),
     "damaged gzip": (gzip.compress(GOOD.encode())[:60], "gzip file is damaged"),
     "duplicate names": (
         GOOD.replace("a,b,y", "a,a,y"),

@@ -9,6 +9,7 @@ import tempfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from robell._tools.files import FileError, copy_pipe
 from robell._tools.text import said
+from robell.tables.excel import is_excel, sheet_table
 from robell.tables.raw import (
     Column,
     RawTable,
@@ -79,7 +81,7 @@ def read_table(
             return read_table(copy, target, **how, max_rows=max_rows, seed=seed)
     with readable(path):
         table = _read_file(path, target, encoding, delimiter, max_rows, seed, budget)
-        is_text = table.lines is not None
+        is_text = table.how.startswith("text")
         return replace(table, encoding=codec_to_write(path, encoding)) if is_text else table
 
 
@@ -97,7 +99,7 @@ def readable(path):
 
 
 def is_parquet(path, encoding="utf-8", delimiter=None):
-    """Say whether a file is Parquet rather than text; raise where it can be neither."""
+    """Say whether a file is Parquet rather than text or Excel; raise where it is none of these."""
     if path.is_dir():
         raise FileError(f"{path}: is a folder; give one file")
     if path.exists() and not path.is_file():
@@ -107,6 +109,9 @@ def is_parquet(path, encoding="utf-8", delimiter=None):
     if magic == b"PAR1":
         _refuse_text_options(f"{path}: Parquet", encoding, delimiter)
         return True
+    if is_excel(path):
+        _refuse_text_options(f"{path}: a workbook", encoding, delimiter)
+        return False
     _refuse_other_formats(path, magic, encoding)
     return False
 
@@ -121,7 +126,9 @@ def _refuse_other_formats(path, magic, encoding):
     if not magic:
         raise FileError(f"{path}: the file is empty")
     if magic == b"PK\x03\x04":
-        raise FileError(f"{path}: looks like an Excel or ZIP file; save the table as CSV first")
+        raise FileError(
+            f"{path}: looks like an Excel or ZIP file; save the table as .xlsx or as CSV first"
+        )
     for mark, name in MARKS.items():  # that of UTF-32 begins as that of UTF-16 does
         if magic.startswith(mark):
             if name[-2:] not in encoding:
@@ -147,6 +154,10 @@ def _open_table(path, target, encoding, delimiter, n_rows):
             metadata = pyarrow.parquet.read_metadata(path)
             names = require_names(path, metadata.schema.to_arrow_schema().names)
         return names, _parquet_batches(path, n_rows), (metadata.num_rows, "Parquet", ",")
+    if is_excel(path):
+        names, rows = sheet_table(path)
+        how = "the first sheet of an Excel workbook"
+        return names, _sheet_batches(rows, len(names), n_rows), (None, how, ",")
     delimiter = find_delimiter(path, target, encoding, delimiter)
     header = next(records_of(path, encoding, delimiter))
     names = require_names(path, header.cells)
@@ -176,6 +187,16 @@ def _parquet_batches(path, n_rows):
     ):
         for batch in file.iter_batches(n_rows, use_threads=False):
             yield batch, None
+
+
+def _sheet_batches(rows, n_columns, n_rows):
+    import pyarrow
+
+    while part := list(islice(rows, n_rows)):
+        cells = zip(*(cells for _, cells in part), strict=True)
+        arrays = [pyarrow.array(column, pyarrow.string()) for column in cells]
+        batch = pyarrow.record_batch(arrays, list(map(str, range(n_columns))))
+        yield batch, np.array([line for line, _ in part])
 
 
 @contextmanager

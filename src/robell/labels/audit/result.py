@@ -29,11 +29,12 @@ from robell.labels.trust import MOST_COLUMNS_A_ROW
 from robell.report.escape import writable
 from robell.report.page import Callout, Paragraph, Section
 from robell.tables.columns import ColumnNote, Used, advice_on
+from robell.tables.excel import EXCEL, is_excel, sheet_table, write_sheet
 from robell.tables.leaks import Giveaway, Leak
 from robell.tables.raw import RawTable
 
 CROWD = b"row,consensus,", b"row,line,consensus,", b"row,key,consensus,", b"row,line,key,consensus,"
-SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
+SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq", *EXCEL)
 TRUST = {"good": "Good", "fair": "Fair", "weak": "Weak", "none": "Not at all"}
 WORDS = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text("utf-8"))
 
@@ -164,9 +165,13 @@ class Audit:
         except OSError as error:
             raise FileError(f"{html.parent}: cannot be made: {error.strerror}") from error
         delimiter, encoding = self._text
-        text = as_csv(self._file_columns(all_rows), delimiter)
+        columns = self._file_columns(all_rows)
 
         def write_table(path: Path) -> None:
+            if csv_path.name.endswith(EXCEL):
+                write_sheet(path, "audit", sheet_of(columns))
+                return
+            text = as_csv(columns, delimiter)
             # A sign of ours that the encoding lacks becomes "?": those of the table are in it.
             path.write_text(text, encoding=encoding, errors="replace", newline="")
 
@@ -584,6 +589,7 @@ def output_paths(out, name, source=None, is_ours=None):
     ``out`` is a folder, where the files are called after ``name``, or the beginning of their names.
     Given ``is_ours``, only files that it knows are replaced.
     """
+    is_workbook = name.lower().endswith(EXCEL)
     for suffix in SUFFIXES:
         name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
     out = Path() if out is None else out
@@ -591,7 +597,8 @@ def output_paths(out, name, source=None, is_ours=None):
     prefix = Path(out) / name if is_folder else Path(out)
     if not prefix.parent.is_dir() and not is_folder:
         raise FileError(f"{prefix}: there is no folder {prefix.parent}")
-    paths = tuple(prefix.with_name(f"{prefix.name}-audit.{kind}") for kind in ("html", "csv"))
+    kinds = ("html", "xlsx" if is_workbook else "csv")  # a workbook is reviewed in one
+    paths = tuple(prefix.with_name(f"{prefix.name}-audit.{kind}") for kind in kinds)
     if prefix.parent.is_dir():
         sources = [source] if isinstance(source, str | os.PathLike) else []
         for path in paths:
@@ -632,6 +639,23 @@ def as_csv(columns, delimiter=","):
     return stream.getvalue()
 
 
+def sheet_of(columns):
+    """Yield the header and the rows of columns by name, numbers as numbers."""
+    yield list(columns)
+    cells: list[list[Any]] = []
+    for column in columns.values():
+        if column.dtype == bool:
+            cells.append(["yes" if value else "no" for value in column])
+        elif column.dtype.kind == "f":
+            values = column.round(6).tolist()
+            cells.append([None if np.isnan(value) else value for value in values])
+        elif column.dtype == object:
+            cells.append([writable(text) or None for text in column])
+        else:
+            cells.append(column.tolist())
+    yield from zip(*cells, strict=True)
+
+
 def as_json(values):
     """Return a summary as JSON."""
     return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -639,6 +663,9 @@ def as_json(values):
 
 def is_audit_file(path):
     """Say whether a file looks like the page or the table of an earlier audit."""
+    if is_excel(Path(path)):
+        of_sheet = set(sheet_table(Path(path))[0])
+        return {"row", "given", "suggested", "decision", "fingerprint"} <= of_sheet
     with Path(path).open("rb") as file:
         beginning = file.read(1 << 16)
     if beginning.startswith(b"<!DOCTYPE html>"):

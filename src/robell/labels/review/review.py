@@ -21,8 +21,9 @@ import numpy as np
 from robell._tools.files import FileError
 from robell._tools.names import did_you_mean
 from robell._tools.text import said, spreadsheet_safe
-from robell.labels.review.sources import TextTable
+from robell.labels.review.sources import SheetTable, TextTable
 from robell.report.escape import writable
+from robell.tables.excel import is_excel
 from robell.tables.numerals import plain_number
 from robell.tables.read import MARKS
 
@@ -120,7 +121,7 @@ def log_path(out):
     """Return where the log of a reviewed table stands: beside it, ``NAME-review.csv``."""
     out = Path(out)
     name = out.name
-    for suffix in (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq"):
+    for suffix in (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xlsm"):
         name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
     return out.with_name(f"{name}-review.csv")
 
@@ -152,7 +153,11 @@ def read_review(path, encoding="cp1252"):
         raise FileError(f"{path}: there is no such file")
     if not path.is_file():
         raise FileError(f"{path}: is a folder, a pipe or a device, not a file")
-    table = TextTable(path, target="fingerprint", encoding=_encoding_of(path, encoding))
+    table: TextTable | SheetTable
+    if is_excel(path):
+        table = SheetTable(path)
+    else:
+        table = TextTable(path, target="fingerprint", encoding=_encoding_of(path, encoding))
     for name in NEEDED:
         if name not in table.names:
             raise FileError(

@@ -10,9 +10,11 @@ from contextlib import contextmanager
 import numpy as np
 
 from robell._tools.files import FileError
+from robell.tables.excel import EXCEL, is_excel, open_sheet, sheet_table
+from robell.tables.numerals import plain_number
 from robell.tables.raw import Column, RawTable, array_cells, require_names
 from robell.tables.read import ARROW_ROWS, arrow_errors, is_parquet, readable
-from robell.tables.read_csv import codec_to_write, find_delimiter, records_of
+from robell.tables.read_csv import TextRow, codec_to_write, find_delimiter, records_of
 from robell.tables.target import find_column
 
 PARQUET = (".parquet", ".pq")
@@ -51,6 +53,18 @@ class TextTable:
         return f"{blank}{stream.getvalue()[:-2]}{ending}"
 
 
+class SheetTable:
+    """A sheet of a workbook as :class:`TextTable` is a text file: its header and its rows."""
+
+    def __init__(self, path):
+        self.names, rows = sheet_table(path)
+        self._rows = [TextRow(line, [cell or "" for cell in cells], "") for line, cells in rows]
+
+    def rows(self):
+        """Return the rows below the header."""
+        return self._rows
+
+
 @contextmanager
 def open_to_write(path, codec, packed):
     """Open a text file to write, gzipped in a way that gives the same bytes every time."""
@@ -67,9 +81,11 @@ def open_to_write(path, codec, packed):
 def open_source(path, target, encoding="utf-8", delimiter=None):
     """Return the table of a file; raise where it cannot be read or lacks the target."""
     with readable(path):
-        source: TextSource | ParquetSource
+        source: TextSource | ParquetSource | SheetSource
         if is_parquet(path, encoding, delimiter):
             source = ParquetSource(path)
+        elif is_excel(path):
+            source = SheetSource(path)
         else:
             source = TextSource(path, target, encoding, delimiter)
     columns = tuple(Column(name) for name in source.names)
@@ -88,7 +104,7 @@ class TextSource:
 
     def check_output(self, out):
         """Raise where the result would be of another kind."""
-        if out.name.lower().endswith(PARQUET):
+        if out.name.lower().endswith((*PARQUET, *EXCEL)):
             raise FileError(f"{out}: the table is a text file, and is written as one; give .csv")
 
     def cells(self):
@@ -113,6 +129,44 @@ class TextSource:
                     text.write(self._table.changed(row, self.target, labels[place]))
                 elif place not in dropped:
                     text.write(row.text)
+
+
+class SheetSource:
+    """The first sheet of a workbook, whose other sheets, formats and formulas are kept."""
+
+    def __init__(self, path):
+        self.path, self.target = path, 0
+        self.names, rows = sheet_table(path)
+        self._rows = list(rows)
+
+    def check_output(self, out):
+        """Raise where the result would be of another kind."""
+        if not out.name.lower().endswith(EXCEL):
+            raise FileError(f"{out}: the table is a workbook, and is written as one; give .xlsx")
+
+    def cells(self):
+        """Yield the cells of each row as text."""
+        for _, cells in self._rows:
+            yield list(cells)
+
+    def where(self, place):
+        """Say where a row stands."""
+        return f"row {self._rows[place][0]:,} of the sheet"
+
+    def write(self, path, labels, dropped, out):
+        """Write the rows that stay; a new label takes the value of a row that has it."""
+        with open_sheet(self.path, read_only=False) as sheet:
+            column = self.target + 1
+            known: dict[str | None, object] = {}
+            for line, cells in self._rows:
+                known.setdefault(cells[self.target], sheet.cell(line, column).value)
+            for place, label in labels.items():
+                value = known.get(label, plain_number(label))
+                sheet.cell(self._rows[place][0], column).value = label if value is None else value
+            for place in sorted(dropped, reverse=True):
+                sheet.delete_rows(self._rows[place][0])
+            with path.open("wb") as file:
+                sheet.parent.save(file)
 
 
 class ParquetSource:
