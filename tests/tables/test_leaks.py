@@ -121,6 +121,8 @@ def test_first_screens_name_a_leak_and_trust_is_never_good(kind, tmp_path, capsy
     assert found["trust"] != "good"
     assert f"--ignore {leak}" in shown.out
     assert page.index(f"--ignore {leak}") < page.index("What to do next")
+    assert "would help" not in page
+    assert "not clear enough" not in shown.out
     assert f"--ignore {leak}" in of_fit.out + of_fit.err
     page = (tmp_path / "m-fit.html").read_text(encoding="utf-8")
     assert f"--ignore {leak}" in page

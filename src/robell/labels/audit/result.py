@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -364,6 +365,11 @@ class JudgedAudit(Audit):
             return f"The columns say too little about {target}: no row can be called suspect."
         if not n_suspects and self.trust == "good":
             return f"None of the {n:,} {things} checked looks wrong."
+        if not n_suspects and self.leak_suspects:
+            return (
+                f"Of {n:,} {things}, none stands out as wrong, but column "
+                f"{said(self.leak_suspects[0])} may have been made from them."
+            )
         if not n_suspects:
             return (
                 f"Of {n:,} {things}, none stands out as wrong, but the columns are not clear "
@@ -402,6 +408,12 @@ class JudgedAudit(Audit):
         words, table = self._words, quoted(csv_name)
         if re.fullmatch(r"[A-Za-z0-9][\w.-]*", csv_name, re.ASCII):  # plain enough for an address
             table = f"[{literal(csv_name)}]({csv_name})"
+        if self.leak_suspects:
+            names = shlex.join(["--ignore", *self.leak_suspects])
+            yield literal(
+                f"Was {said(self.leak_suspects[0])} known before {said(self.target)}? If not, "
+                f"repeat the audit with {names}: what stands here says little."
+            )
         if self.trust == "none":
             target = quoted(self.target)
             yield f"Is {target} the right column, and is what it depends on in the file?"
@@ -421,7 +433,8 @@ class JudgedAudit(Audit):
         else:
             some_left = self.reviewed.any() and round(self.noise_rate * len(self.row)) > 0
             is_done = self.trust == "good" and not some_left
-            for step in words["none_suspect_good" if is_done else "none_suspect"]:
+            steps = words["none_suspect_good" if is_done else "none_suspect"]
+            for step in steps[:1] if self.leak_suspects else steps:
                 yield step.replace("{table}", table)
 
     @property
