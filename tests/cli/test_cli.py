@@ -20,6 +20,7 @@ from robell.cli.main import COMMANDS
 from robell.cli.options import (
     ABOVE_LIMIT,
     CANNOT_TELL,
+    DRIFTED,
     EXIT_STATUS,
     FAILED,
     INCOMPLETE,
@@ -30,7 +31,7 @@ from robell.cli.studies import protocols_for
 from robell.comparison.jobs import paper_split
 
 ROOT = Path(__file__).parents[2]
-STATUSES = (OK, FAILED, 2, INCOMPLETE, ABOVE_LIMIT, CANNOT_TELL, INTERRUPTED)
+STATUSES = (OK, FAILED, 2, INCOMPLETE, ABOVE_LIMIT, CANNOT_TELL, DRIFTED, INTERRUPTED)
 
 
 @pytest.fixture(autouse=True)
