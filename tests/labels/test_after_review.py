@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from robell import apply_review, audit, fit_table
 from robell.cli import main
+from robell.decisions.page import suspects_line
 from robell.labels.judge import Judgement
 from robell.labels.reviewed import Reviewed, judge_reviewed
 
@@ -72,6 +73,8 @@ def test_page_terminal_json_and_fit_say_the_same(capsys, tmp_path):
     fitted = fit_table(done.out, "fraud", reviewed=done.log)
     np.testing.assert_allclose(fitted.noise_rate, again.noise_rate, rtol=1e-6)
     assert fitted.suspects == again.suspect.sum()
+    line = f"about {wrong} of those that nobody has reviewed are wrong by estimate"
+    assert line in suspects_line(fitted)
 
 
 def test_numbers_that_are_wrong_and_inconspicuous_are_not_forgotten(tmp_path):

@@ -125,7 +125,11 @@ def suspects_line(result, source=None):
     judged = f" of {result.n_judged:,} judged" if result.n_judged < result.n_fitted else ""
     count = counted(result.suspects, "label") if result.suspects else "No label"
     looks = "looks" if result.suspects < 2 else "look"
-    return f"{count}{judged} {looks} wrong; look closer: robell audit {where}"
+    wrong = round(result.noise_rate * result.n_judged)
+    left = ""
+    if result.training.reviewed.settled.any() and wrong:  # as the audit after a review says
+        left = f"; about {wrong:,} of those that nobody has reviewed are wrong by estimate"
+    return f"{count}{judged} {looks} wrong{left}; look closer: robell audit {where}"
 
 
 # -- what a terminal shows -----------------------------------------------------------------
