@@ -103,7 +103,7 @@ ROWS_A_BIN = 8
 LEAST_ROWS = 10  # of a class, or of the rows outside it
 MOST_LOOKED_AT = 20_000  # rows, evenly spaced
 MISSING_TELLS = 0.85  # recall by whether a cell is filled
-ATOM_TELLS = 0.85  # by one frequent value among many numbers, such as 0
+ATOM_TELLS = 0.9  # by one frequent value among many numbers
 FEW_TELL = 0.97  # by few values, or
 NEARLY, AS_GOOD_AS = 0.955, 0.98  # the first, where chance may have made it of the second
 MANY_TELL, MANY_ROWS = 0.985, 100  # by many values, and rows that each class has then
@@ -188,8 +188,8 @@ def find_giveaway(used, codes, classes, target):
 def find_number_giveaway(used, values, target):
     """Return a Giveaway if one column alone tells the numbers of a target nearly exactly, or None.
 
-    Numbers count by their ranks. The error of a row is its distance from the middle of the other
-    rows of its cell, and the usual one is compared with that of the middle of all rows.
+    Numbers count by their ranks. The error of a row is its distance from the middle of the rows of
+    its cell, and the usual one is compared with that of the middle of all rows.
     """
     some = _evenly(len(values))
     rank = rankdata(values[some]) / len(some)

@@ -120,7 +120,6 @@ def audit(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    from typing import Any
     >>> from robell import audit
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "plants.csv"
