@@ -48,7 +48,8 @@ def write_table(path, n_rows, n_columns, seed=0):
 @contextmanager
 def busy(n_processes):
     """Keep so many cores busy."""
-    loop = [sys.executable, "-c", "while True: pass"]
+    # They end with this process, however that ends.
+    loop = [sys.executable, "-c", "import os; own = os.getppid()\nwhile os.getppid() == own: pass"]
     processes = [subprocess.Popen(loop) for _ in range(n_processes)]
     try:
         yield
