@@ -188,7 +188,7 @@ def main():
         print(f"{kind}: {alarms} of {len(tables)} tables with an alarm ({n_columns} columns)")
         for what, n in tried.items():
             print(f"  {what}: {hits[what]} of {n} named")
-    # No limit was chosen on these, but for one that was raised after a look at penbased.
+    # Limits were chosen without these, but for ONLY, which was added after a look at penbased.
     tables, _ = study_tables(GROUPS["all"], options.data, download=False)
     alarms = {name: named(frame_of(t.X), np.asarray(t.y), False) for name, t in tables.items()}
     alarms = {name: found for name, found in alarms.items() if found}

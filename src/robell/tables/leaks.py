@@ -103,7 +103,8 @@ ROWS_A_BIN = 8
 LEAST_ROWS = 10  # of a class, or of the rows outside it
 MOST_LOOKED_AT = 20_000  # rows, evenly spaced
 MISSING_TELLS = 0.85  # recall by whether a cell is filled
-ATOM_TELLS = 0.9  # by one frequent value among many numbers
+ATOM_TELLS = 0.85  # by one frequent value among many numbers, such as 0
+ONLY = 0.8  # share of the rows with that value which must be of the class
 FEW_TELL = 0.97  # by few values, or
 NEARLY, AS_GOOD_AS = 0.955, 0.98  # the first, where chance may have made it of the second
 MANY_TELL, MANY_ROWS = 0.985, 100  # by many values, and rows that each class has then
@@ -166,7 +167,7 @@ def find_giveaway(used, codes, classes, target):
     cell, atoms, n_cells = _cells(used, values, missing)
     for number, inside in atoms:
         c, recall = _best_class(inside, codes, sizes)
-        if recall >= ATOM_TELLS:
+        if recall >= ATOM_TELLS and (codes[inside] == c).mean() >= ONLY:
             what = f"is {number:g}" if used.kind == "number" else "has one and the same date"
             return Giveaway(used.name, sentence(what, c), recall)
     counts = np.zeros((n_cells, n_classes))
