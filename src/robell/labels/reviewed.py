@@ -28,7 +28,8 @@ from robell._core.labels.noise import LARGEST_RATE
 from robell.labels.judge import Judgement, NumberJudgement, judge_predictions, recalibrated
 from robell.labels.review.review import folded
 
-PRIOR_ROWS = 5.0  # κ: the estimate before a review counts as much as so many rows looked at
+PRIOR_ROWS = 20.0  # κ: the estimate before a review counts as much as so many rows looked at
+NUMBER_PRIOR_ROWS = 5.0  # the same of numbers: fewer, as wrong ones that do not show are guessed
 STEPS, TOLERANCE = 300, 1e-7
 LARGEST_FACTOR = 1e6
 
@@ -115,7 +116,7 @@ def judge_reviewed_numbers(judgement: NumberJudgement, reviewed: Reviewed) -> Nu
         return factor * wrong[rows] / (1.0 + (factor - 1.0) * wrong[rows])
 
     def excess(factor):
-        return n_wrong - after(factor, settled).sum() - PRIOR_ROWS * (factor - 1.0)
+        return n_wrong - after(factor, settled).sum() - NUMBER_PRIOR_ROWS * (factor - 1.0)
 
     least = 1.0 / LARGEST_FACTOR  # for reviews that kept numbers which are certainly wrong
     factor = least if excess(least) <= 0 else brentq(excess, least, LARGEST_FACTOR)

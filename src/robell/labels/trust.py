@@ -43,8 +43,8 @@ NUMBER_WORTH = {
 # The same after a review, of the rows that nobody has looked at. What was found in the others has
 # corrected the probabilities of classes; wrong numbers that do not show are fewer than promised.
 REVIEWED_WORTH = {
-    "good": ((1.0, 0.7, 1.25), (1.0, 0.6, 1.3)),
-    "fair": ((1.0, 0.6, 1.25), (1.0, 0.6, 1.5)),
+    "good": ((1.0, 0.7, 1.25), (1.0, 0.5, 1.7)),
+    "fair": ((1.0, 0.6, 1.25), (1.0, 0.5, 1.7)),
     "weak": ((0.8, 0.2, 1.15), (1.0, 0.3, 1.5)),
     "none": ((0.0, 0.0, 0.0), (1.0, 0.0, 2.0)),
 }
