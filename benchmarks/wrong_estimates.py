@@ -8,7 +8,8 @@ and in the whole table: all tables together, and the 5 %, 50 % and 95 % quantile
 These are the factors ``WORTH`` and ``NUMBER_WORTH`` of ``robell/labels/trust.py``. With
 ``--reporting``, how near the estimates come and how often the intervals hold the truth. The
 choosing tables are Gaussian classes that overlap little to much, and the columns of numbers of
-``wrong_numbers.py --choosing``; the raw tables had no part in any choice.
+``wrong_numbers.py --choosing``; the raw tables had a part in
+one choice, the factor of weak tables.
 """
 
 from __future__ import annotations
