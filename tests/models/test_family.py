@@ -52,8 +52,9 @@ def test_the_sweep_sees_every_classifier():
     public = [getattr(robell, name) for name in robell.__all__ if name != "__version__"]
     classes = [one for one in public if isinstance(one, type)]
     found = {one.__name__ for one in classes if issubclass(one, ClassifierMixin)}
-    # one root of variants, and one that wraps any classifier
-    assert found == {*FAMILY, "BaseRVFLClassifier", "ThresholdClassifier"}
+    # one root of variants, and two that wrap any classifier
+    wrapping = {"ThresholdClassifier", "NoiseRobustClassifier"}
+    assert found == {*FAMILY, "BaseRVFLClassifier", *wrapping}
     assert {one.__name__ for one in classes if issubclass(one, RegressorMixin)} == {*REGRESSORS}
 
 
@@ -150,7 +151,8 @@ def test_the_command_fits_and_predicts(table, tmp_path, capsys, model):
     rows = pd.read_csv(predicted)
     np.testing.assert_array_equal(rows["prediction"], found.predict(X))
     np.testing.assert_allclose(rows["probability_yes"], found.predict_proba(X)[:, 1], atol=1e-12)
-    assert capsys.readouterr().out.splitlines() == [out, predicted]
+    card = out.replace(".skops", "-card.md")
+    assert capsys.readouterr().out.splitlines() == [out, card, predicted]
 
 
 def test_the_command_knows_every_classifier():

@@ -119,7 +119,7 @@ class Audit:
         Returns
         -------
         frame : pandas.DataFrame
-            The columns of the CSV file: ``row``, ``line``, then of classes and numbers ``given``,
+            The columns of the CSV file without the table's own: ``row``, ``line``, then ``given``,
             ``suggested`` (numbers as the table writes them), ``decision`` (empty, to be filled
             in), ``quality``, the probability of each class, of numbers ``lower`` and ``upper``,
             ``suspect``, ``reasons``, ``target`` and ``fingerprint``: written as CSV, it can be
