@@ -56,6 +56,7 @@ def test_scikit_learn_agrees(estimator, check):
         RandomForestClassifier(50, random_state=0),
         DecisionTreeClassifier(random_state=0),
         KNeighborsClassifier(),  # takes no weights
+        make_pipeline(DecisionTreeClassifier(random_state=0)),  # a pipeline of one step
         make_pipeline(StandardScaler(), LinearSVC()),  # gives no probabilities
     ],
     ids=lambda base: type(base[-1] if hasattr(base, "steps") else base).__name__,

@@ -263,7 +263,7 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
             head = model[:-1]
             X = head.fit_transform(X, y)
             model.steps[:-1] = head.steps
-        elif last is not model:
+        elif last is not model and type(model) is not Pipeline:
             raise ValueError(
                 f"a {type(model).__name__} cannot be fitted step by step; put "
                 "NoiseRobustClassifier at its end, around the classifier"
@@ -275,7 +275,7 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
             if not np.isin(multiplicity, (0.0, 1.0)).all():
                 raise ValueError(f"{type(last).__name__} takes no sample_weight")
             steps = (np.arange(len(rows)) + rng.random()) / len(rows)
-            drawn = np.searchsorted(np.cumsum(copies) / copies.sum(), steps)
+            drawn = np.searchsorted(np.cumsum(copies)[:-1] / copies.sum(), steps)
             places, codes = places[drawn], codes[drawn]
             params = _check_method_params(y, params, places)
         last.fit(rows_of(X, places), codes, **params)
