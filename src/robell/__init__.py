@@ -6,43 +6,51 @@ from typing import TYPE_CHECKING, Any
 from robell.models import CLASSIFIERS, REGRESSORS
 
 if TYPE_CHECKING:
-    from robell.comparison.compare import compare
-    from robell.decisions.run import FitResult, fit_table
-    from robell.labels.annotators import Consensus, find_consensus
-    from robell.labels.audit import (
-        AnnotatorAudit,
-        AuditResult,
-        NumberAuditResult,
-        audit,
-        audit_annotators,
+    from robell.comparison.compare import compare as compare
+    from robell.decisions.run import FitResult as FitResult
+    from robell.decisions.run import fit_table as fit_table
+    from robell.labels.annotators import Consensus as Consensus
+    from robell.labels.annotators import find_consensus as find_consensus
+    from robell.labels.audit import AnnotatorAudit as AnnotatorAudit
+    from robell.labels.audit import AuditResult as AuditResult
+    from robell.labels.audit import NumberAuditResult as NumberAuditResult
+    from robell.labels.audit import audit as audit
+    from robell.labels.audit import audit_annotators as audit_annotators
+    from robell.labels.drift import LabelDrift as LabelDrift
+    from robell.labels.drift import find_label_drift as find_label_drift
+    from robell.labels.groups import GroupNoise as GroupNoise
+    from robell.labels.issues import LabelIssues as LabelIssues
+    from robell.labels.issues import TargetIssues as TargetIssues
+    from robell.labels.issues import find_label_issues as find_label_issues
+    from robell.labels.issues import find_target_issues as find_target_issues
+    from robell.labels.review import AppliedReview as AppliedReview
+    from robell.labels.review import apply_review as apply_review
+    from robell.labels.robust import NoiseRobustClassifier as NoiseRobustClassifier
+    from robell.models._estimator import BaseRVFLClassifier as BaseRVFLClassifier
+    from robell.models.complex_valued import ComplexRVFLClassifier as ComplexRVFLClassifier
+    from robell.models.deep import DeepRVFLClassifier as DeepRVFLClassifier
+    from robell.models.deep import DeepRVFLRegressor as DeepRVFLRegressor
+    from robell.models.granular_ball import GranularBallRVFLClassifier as GranularBallRVFLClassifier
+    from robell.models.huber import HuberRVFLClassifier as HuberRVFLClassifier
+    from robell.models.intuitionistic import (
+        IntuitionisticFuzzyRVFLClassifier as IntuitionisticFuzzyRVFLClassifier,
     )
-    from robell.labels.drift import LabelDrift, find_label_drift
-    from robell.labels.groups import GroupNoise
-    from robell.labels.issues import (
-        LabelIssues,
-        TargetIssues,
-        find_label_issues,
-        find_target_issues,
-    )
-    from robell.labels.review import AppliedReview, apply_review
-    from robell.labels.robust import NoiseRobustClassifier
-    from robell.models._estimator import BaseRVFLClassifier
-    from robell.models.complex_valued import ComplexRVFLClassifier
-    from robell.models.deep import DeepRVFLClassifier, DeepRVFLRegressor
-    from robell.models.granular_ball import GranularBallRVFLClassifier
-    from robell.models.huber import HuberRVFLClassifier
-    from robell.models.intuitionistic import IntuitionisticFuzzyRVFLClassifier
-    from robell.models.multi_view import MultiViewRVFLClassifier
-    from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier
-    from robell.models.noise_robust import NoiseRobustRVFLClassifier
-    from robell.models.privileged import KernelRVFLPlusClassifier, RVFLPlusClassifier
-    from robell.models.regression import ELMRegressor, RVFLRegressor
-    from robell.models.robell import RoBellRVFLClassifier, pw_gbell_membership
-    from robell.models.rvfl import ELMClassifier, RVFLClassifier
-    from robell.models.thresholded import ThresholdClassifier
-    from robell.models.variance import VarianceRVFLClassifier
-    from robell.search import RVFLGridSearchCV, paper_grid
-    from robell.tables.encoder import TableEncoder
+    from robell.models.multi_view import MultiViewRVFLClassifier as MultiViewRVFLClassifier
+    from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier as NeuroFuzzyRVFLClassifier
+    from robell.models.noise_robust import NoiseRobustRVFLClassifier as NoiseRobustRVFLClassifier
+    from robell.models.privileged import KernelRVFLPlusClassifier as KernelRVFLPlusClassifier
+    from robell.models.privileged import RVFLPlusClassifier as RVFLPlusClassifier
+    from robell.models.regression import ELMRegressor as ELMRegressor
+    from robell.models.regression import RVFLRegressor as RVFLRegressor
+    from robell.models.robell import RoBellRVFLClassifier as RoBellRVFLClassifier
+    from robell.models.robell import pw_gbell_membership as pw_gbell_membership
+    from robell.models.rvfl import ELMClassifier as ELMClassifier
+    from robell.models.rvfl import RVFLClassifier as RVFLClassifier
+    from robell.models.thresholded import ThresholdClassifier as ThresholdClassifier
+    from robell.models.variance import VarianceRVFLClassifier as VarianceRVFLClassifier
+    from robell.search import RVFLGridSearchCV as RVFLGridSearchCV
+    from robell.search import paper_grid as paper_grid
+    from robell.tables.encoder import TableEncoder as TableEncoder
 
 __version__ = "0.1.0"
 
@@ -79,52 +87,7 @@ _HOMES = {
     "pw_gbell_membership": "robell.models.robell",
 }
 
-__all__ = [
-    "AnnotatorAudit",
-    "AppliedReview",
-    "AuditResult",
-    "BaseRVFLClassifier",
-    "ComplexRVFLClassifier",
-    "Consensus",
-    "DeepRVFLClassifier",
-    "DeepRVFLRegressor",
-    "ELMClassifier",
-    "ELMRegressor",
-    "FitResult",
-    "GranularBallRVFLClassifier",
-    "GroupNoise",
-    "HuberRVFLClassifier",
-    "IntuitionisticFuzzyRVFLClassifier",
-    "KernelRVFLPlusClassifier",
-    "LabelDrift",
-    "LabelIssues",
-    "MultiViewRVFLClassifier",
-    "NeuroFuzzyRVFLClassifier",
-    "NoiseRobustClassifier",
-    "NoiseRobustRVFLClassifier",
-    "NumberAuditResult",
-    "RVFLClassifier",
-    "RVFLGridSearchCV",
-    "RVFLPlusClassifier",
-    "RVFLRegressor",
-    "RoBellRVFLClassifier",
-    "TableEncoder",
-    "TargetIssues",
-    "ThresholdClassifier",
-    "VarianceRVFLClassifier",
-    "__version__",
-    "apply_review",
-    "audit",
-    "audit_annotators",
-    "compare",
-    "find_consensus",
-    "find_label_drift",
-    "find_label_issues",
-    "find_target_issues",
-    "fit_table",
-    "paper_grid",
-    "pw_gbell_membership",
-]
+__all__ = sorted([*_HOMES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
