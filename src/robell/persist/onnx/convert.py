@@ -34,7 +34,7 @@ from robell.persist.onnx.networks import (
     noise_robust_parts,
     require_own,
 )
-from robell.persist.onnx.nodes import Graph, NotConvertible
+from robell.persist.onnx.nodes import Graph, NotConvertible, Value
 from robell.persist.onnx.tables import encoded_columns, encoder_inputs
 from robell.tables.encoder import TableEncoder
 
@@ -99,7 +99,7 @@ def _matrix_shape(operator):
 
 def _convert_encoder(scope, operator, container):
     graph, encoder = Graph(scope, container), operator.raw_operator
-    inputs = [one.full_name for one in operator.inputs]
+    inputs = [Value(graph, one.full_name) for one in operator.inputs]
     held = getattr(encoder, "held_", ())
     fed = [plan["place"] for plan in encoder.plans_ if plan["name"] not in held]
     if len(inputs) == 1 and operator.inputs[0].type.shape[1] == encoder.n_features_in_ > 1:
@@ -109,12 +109,15 @@ def _convert_encoder(scope, operator, container):
     else:
         of_place = {place: inputs[place] for place in fed}
     cells = [of_place.get(plan["place"]) for plan in encoder.plans_]
-    graph.give(encoded_columns(graph, encoder, cells), operator.outputs[0].full_name)
+    graph.node(
+        "Identity", encoded_columns(graph, encoder, cells), output=operator.outputs[0].full_name
+    )
 
 
 def _input(graph, operator):
     """Return the inputs side by side, as doubles."""
-    return graph.beside(*(graph.to_double(one.full_name) for one in operator.inputs))
+    inputs = [Value(graph, one.full_name) for one in operator.inputs]
+    return graph.beside(*map(graph.to_double, inputs))
 
 
 def _convert_classifier(scope, operator, container):
@@ -122,15 +125,15 @@ def _convert_classifier(scope, operator, container):
     best, second = labels_and_probabilities(graph, model, _input(graph, operator))
     classes = np.asarray(model.classes_)
     labels = graph.node("Gather", classes, best, axis=0)
-    graph.give(labels, operator.outputs[0].full_name)
-    graph.give(second, operator.outputs[1].full_name)
+    graph.node("Identity", labels, output=operator.outputs[0].full_name)
+    graph.node("Identity", second, output=operator.outputs[1].full_name)
 
 
 def _convert_regressor(scope, operator, container):
     graph, model = Graph(scope, container), operator.raw_operator
     require_own(model)
     scores = network_scores(graph, model, _input(graph, operator))
-    graph.give(scores, operator.outputs[0].full_name)
+    graph.node("Identity", scores, output=operator.outputs[0].full_name)
 
 
 def labels_and_probabilities(graph, model, X):
@@ -142,10 +145,8 @@ def labels_and_probabilities(graph, model, X):
         require_own(model)
         return noise_robust_parts(graph, model, X)[1:]
     scores = class_scores(graph, model, X)
-    best = graph.node("ArgMax", scores, axis=1, keepdims=0)
-    if not hasattr(model, "calibration_slope_"):
-        return best, scores
-    return best, calibrated(graph, scores, model)
+    is_calibrated = hasattr(model, "calibration_slope_")
+    return graph.best(scores), calibrated(graph, scores, model) if is_calibrated else scores
 
 
 def _through_steps(graph, model, X):
@@ -156,9 +157,9 @@ def _through_steps(graph, model, X):
         if not isinstance(step, StandardScaler):
             raise NotConvertible(f"{type(step).__name__} behind a threshold has no ONNX form")
         if step.mean_ is not None and step.with_mean:
-            X = graph.node("Sub", X, step.mean_)
+            X = X - step.mean_
         if step.scale_ is not None:
-            X = graph.node("Div", X, step.scale_)
+            X = X / step.scale_
     return model.steps[-1][1], X
 
 
@@ -173,7 +174,7 @@ def class_scores(graph, model, X):
     scores = network_scores(graph, model, X)
     if len(model.classes_) > 2:
         return scores
-    return graph.beside(graph.node("Mul", scores, 0.0), scores)
+    return graph.beside(scores * 0.0, scores)
 
 
 def _by_threshold(graph, model, X):
@@ -184,15 +185,13 @@ def _by_threshold(graph, model, X):
         probability = labels_and_probabilities(graph, model.estimator_, X)[1]
     else:
         offsets = np.zeros(n_classes) if model.offsets is None else np.asarray(model.offsets, float)
-        logits = class_scores(graph, model.estimator_, X)
-        logits = graph.node("Mul", logits, np.full((1, n_classes), float(model.slope)))
-        logits = graph.node("Add", logits, offsets[None, :])
+        slope = np.full((1, n_classes), float(model.slope))
+        logits = class_scores(graph, model.estimator_, X) * slope + offsets[None, :]
         probability = graph.node("Softmax", logits, axis=1)
     if n_classes > 2:
-        return graph.node("ArgMax", probability, axis=1, keepdims=0), probability
+        return graph.best(probability), probability
     place = int(model.positive_ == model.classes_[-1])
-    chance = graph.node("Gather", probability, np.array(place), axis=1)
-    flagged = graph.node("GreaterOrEqual", chance, model.threshold_)
+    flagged = graph.node("Gather", probability, np.array(place), axis=1) >= model.threshold_
     return graph.node("Where", flagged, np.array(place), np.array(1 - place)), probability
 
 
@@ -345,7 +344,7 @@ def _convert_imputer(scope, operator, container):
     if len(known) < len(statistics) and not imputer.keep_empty_features:
         X, statistics = graph.columns(X, known), statistics[known]
     filled = graph.node("Where", graph.node("IsNaN", X), statistics[None, :], X)
-    graph.give(filled, operator.outputs[0].full_name)
+    graph.node("Identity", filled, output=operator.outputs[0].full_name)
 
 
 def is_graph_file(path):

@@ -6,6 +6,9 @@ family is covered, whatever its rows, weights or penalty were.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+
 import numpy as np
 
 from robell._core.array import to_host
@@ -67,53 +70,47 @@ def _features_of(model):
     return found
 
 
+def _products(model, beta, *parts):
+    """Return [1 v_1 v_2 ...] β of values v with their widths, 1 only with an output bias."""
+    start = n_bias = int(model.output_bias)
+    products = []
+    for value, width in parts:
+        products.append(value @ beta[start : start + width])
+        start += width
+    return reduce(add, [*products, beta[:1]] if n_bias else products)
+
+
+def _layer(graph, model, X, weights, bias):
+    """Return the outputs of random nodes, and how many these are."""
+    return graph.activation(model.activation, X @ weights + bias), len(bias)
+
+
 def _plain(graph, model, X, beta):
     """[1 x h] β."""
-    return _layer(
-        graph, X, beta, model.hidden_weights_, model.hidden_bias_, model, model._direct_link
-    )
-
-
-def _layer(graph, X, beta, weights, bias, model, linked):
-    """Return [1 x h(x)] β of one random layer; the constant is β's first where there is one."""
-    n_bias = int(model.output_bias)
-    n_linked = len(weights) if linked else 0
-    H = graph.activation(model.activation, graph.linear(X, weights, bias))
-    parts = [graph.linear(H, beta[n_bias + n_linked :])]
-    if linked:
-        parts.append(graph.linear(X, beta[n_bias : n_bias + n_linked]))
-    if n_bias:
-        parts.append(beta[:1])
-    return graph.sum(*parts)
+    H = _layer(graph, model, X, model.hidden_weights_, model.hidden_bias_)
+    linked = [(X, model.n_features_in_)] if model._direct_link else []
+    return _products(model, beta, *linked, H)
 
 
 def _fuzzy(graph, model, X, beta):
     """[1 F x h(F)] β, with F the outputs of the rules times their firing strengths."""
-    n_bias, n_rules = int(model.output_bias), len(model.centers_)
     origin = model.centers_.mean(axis=0)
     C = model.centers_ - origin
-    logits = graph.linear(graph.node("Sub", X, origin), 2.0 * C.T, -np.einsum("ij,ij->i", C, C))
-    F = graph.node("Softmax", logits, axis=1)
-    F = graph.node("Mul", F, graph.linear(X, model.rule_weights_))
-    H = graph.linear(F, model.hidden_weights_, model.hidden_bias_)
-    H = graph.activation(model.activation, H)
-    ends = np.cumsum([n_bias, n_rules, model.n_features_in_])
-    parts = [
-        graph.linear(F, beta[ends[0] : ends[1]]),
-        graph.linear(X, beta[ends[1] : ends[2]]),
-        graph.linear(H, beta[ends[2] :]),
-    ]
-    return graph.sum(*parts, *([beta[:1]] if n_bias else []))
+    logits = (X - origin) @ (2.0 * C.T) + -np.einsum("ij,ij->i", C, C)
+    F = graph.node("Softmax", logits, axis=1) * (X @ model.rule_weights_)
+    H = _layer(graph, model, F, model.hidden_weights_, model.hidden_bias_)
+    return _products(model, beta, (F, len(C)), (X, model.n_features_in_), H)
 
 
 def _views(graph, model, X, beta):
     """Σ_v [1 x_v h_v] β_v."""
     parts = []
     for place, columns in enumerate(model._blocks().columns):
-        view = graph.columns(X, model.view_columns_[place])
-        weights, bias = model.hidden_weights_[place], model.hidden_bias_[place]
-        parts.append(_layer(graph, view, beta[columns], weights, bias, model, True))
-    return graph.sum(*parts)
+        view = model.view_columns_[place]
+        rows = graph.columns(X, view)
+        H = _layer(graph, model, rows, model.hidden_weights_[place], model.hidden_bias_[place])
+        parts.append(_products(model, beta[columns], (rows, len(view)), H))
+    return reduce(add, parts)
 
 
 def _kernel(graph, model, X, beta):
@@ -121,48 +118,37 @@ def _kernel(graph, model, X, beta):
     Y = model.training_rows_
     shift = Y.mean(axis=0)
     width = max(float(model.kernel_width_) ** 2, np.finfo(float).tiny)
-    K = _radial(graph, graph.node("Sub", X, shift), Y - shift, width)
-    return graph.linear(graph.node("Add", K, graph.linear(X, Y.T)), beta)
+    return (_radial(graph, X - shift, Y - shift, width) + X @ Y.T) @ beta
 
 
 def _radial(graph, X, centres, width):
     """exp(-|x - c|²/width) for every centre c."""
-    norms = graph.over("ReduceSum", graph.node("Mul", X, X))
-    D2 = graph.linear(X, -2.0 * centres.T, (centres**2).sum(axis=1))
-    D2 = graph.node("Max", graph.node("Add", D2, norms), 0.0)
-    return graph.node("Exp", graph.node("Div", D2, -float(width)))
+    D2 = X @ (-2.0 * centres.T) + (centres**2).sum(axis=1) + graph.over("ReduceSum", X * X)
+    return graph.node("Exp", graph.node("Max", D2, 0.0) / -float(width))
 
 
 def _chain(graph, model, X):
     """Return the outputs of the layers of a deep network, each fed with the inputs and the last."""
-    outputs, H = [], None
+    outputs: list = []
     for weights, bias in model._layers():
-        inputs = X if H is None else graph.beside(X, H)
-        H = graph.activation(model.activation, graph.linear(inputs, weights, bias))
-        outputs.append(H)
+        inputs = graph.beside(X, outputs[-1][0]) if outputs else X
+        outputs.append(_layer(graph, model, inputs, weights, bias))
     return outputs
 
 
 def _deep(graph, model, X, beta):
     """[1 x h_1 ... h_L] β."""
-    n_bias, shared, width = int(model.output_bias), model._n_shared(), int(model.n_hidden)
-    parts = [graph.linear(X, beta[n_bias:shared])]
-    for place, H in enumerate(_chain(graph, model, X)):
-        parts.append(graph.linear(H, beta[shared + place * width : shared + (place + 1) * width]))
-    return graph.sum(*parts, *([beta[:1]] if n_bias else []))
+    return _products(model, beta, (X, model.n_features_in_), *_chain(graph, model, X))
 
 
 def _votes(graph, model, X):
     """Return the shares of the layers that vote for each class."""
-    n_bias, shared, n_classes = int(model.output_bias), model._n_shared(), len(model.classes_)
-    votes = []
+    n_classes, votes = len(model.classes_), []
     for H, beta in zip(_chain(graph, model, X), model.layer_coef_, strict=True):
-        parts = [graph.linear(X, beta[n_bias:shared]), graph.linear(H, beta[shared:])]
-        scores = graph.sum(*parts, *([beta[:1]] if n_bias else []))
-        best = graph.node("ArgMax", scores, axis=1, keepdims=0)
+        best = graph.best(_products(model, beta, (X, model.n_features_in_), H))
         votes.append(graph.node("Gather", np.eye(n_classes), best, axis=0))
     shares = np.eye(n_classes) if n_classes > 2 else np.array([[-1.0], [1.0]])
-    return graph.linear(graph.sum(*votes), shares / len(votes))
+    return reduce(add, votes) @ (shares / len(votes))
 
 
 def _complex(graph, model, X, beta):
@@ -171,10 +157,8 @@ def _complex(graph, model, X, beta):
         raise NotConvertible(f"{type(model).__name__} was fitted to complex rows")
     real, imaginary = _encoded(graph, model, X)
     W, b = model.hidden_weights_, model.hidden_bias_
-    H_real = graph.node("Sub", graph.linear(real, W.real, b.real), graph.linear(imaginary, W.imag))
-    H_imaginary = graph.sum(graph.linear(real, W.imag, b.imag), graph.linear(imaginary, W.real))
-    H_real = graph.activation(model.activation, H_real)
-    H_imaginary = graph.activation(model.activation, H_imaginary)
+    H_real = graph.activation(model.activation, real @ W.real + b.real - imaginary @ W.imag)
+    H_imaginary = graph.activation(model.activation, real @ W.imag + b.imag + imaginary @ W.real)
     n_bias, n_inputs = int(model.output_bias), len(W)
     rest = beta[n_bias:]
     if model.augmented:  # columns [Re z, Im z, Re h_1, Im h_1, ...]
@@ -183,53 +167,44 @@ def _complex(graph, model, X, beta):
     else:  # Re(zβ) = Re z Re β - Im z Im β
         of_z = rest[:n_inputs].real, -rest[:n_inputs].imag
         of_h = rest[n_inputs:].real, -rest[n_inputs:].imag
-    parts = [graph.linear(real, of_z[0]), graph.linear(imaginary, of_z[1])]
-    parts += [graph.linear(H_real, of_h[0]), graph.linear(H_imaginary, of_h[1])]
-    return graph.sum(*parts, *([np.real(beta[:1])] if n_bias else []))
+    total = real @ of_z[0] + imaginary @ of_z[1] + H_real @ of_h[0] + H_imaginary @ of_h[1]
+    return total + np.real(beta[:1]) if n_bias else total
 
 
 def _encoded(graph, model, X):
     """Return both parts of the encoded rows."""
     width = model.n_features_in_
     if model.encoding == "cartesian":
-        return X, graph.node("Mul", X, 0.0)
+        return X, X * 0.0
     if model.encoding == "pair":
         even, odd = np.zeros((2, width, (width + 1) // 2))
         even[np.arange(0, width, 2), np.arange((width + 1) // 2)] = 1.0
         odd[np.arange(1, width, 2), np.arange(width // 2)] = 1.0
-        return graph.linear(X, even), graph.linear(X, odd)
+        return X @ even, X @ odd
     span = model.feature_span_
-    scale = np.divide(1.0, span, out=np.zeros_like(span), where=span > 0)
-    u = graph.node("Mul", graph.node("Sub", X, model.feature_low_), scale)
+    u = (X - model.feature_low_) * np.divide(1.0, span, out=np.zeros_like(span), where=span > 0)
     u = graph.node("Min", graph.node("Max", u, 0.0), 1.0)
     if model.encoding == "phase":
-        angle = graph.node("Mul", u, np.pi)
+        angle = u * np.pi
         return graph.cos(angle), graph.node("Sin", angle)
     # sin(a + ib) = sin a cosh b + i cos a sinh b
     rate, shift = model.circular_
-    a = graph.node("Add", graph.node("Mul", u, rate.real), shift.real)
-    b = graph.node("Add", graph.node("Mul", u, rate.imag), shift.imag)
-    up, down = graph.node("Exp", b), graph.node("Exp", graph.node("Neg", b))
-    cosh = graph.node("Mul", graph.node("Add", up, down), 0.5)
-    sinh = graph.node("Mul", graph.node("Sub", up, down), 0.5)
-    return graph.node("Mul", graph.node("Sin", a), cosh), graph.node("Mul", graph.cos(a), sinh)
+    a, b = u * rate.real + shift.real, u * rate.imag + shift.imag
+    up, down = graph.node("Exp", b), graph.node("Exp", -b)
+    return graph.node("Sin", a) * ((up + down) * 0.5), graph.cos(a) * ((up - down) * 0.5)
 
 
 def calibrated(graph, scores, model):
     """Return the probabilities of (n, K) scores; see ``_core/ridge/calibrate.py``."""
     offsets = np.asarray(to_host(model.calibration_offsets_), np.float64)
     slope = np.full((1, len(offsets)), float(model.calibration_slope_))
-    best = graph.node("ArgMax", scores, axis=1, keepdims=1)
-    lead = graph.node("Sub", graph.over("ReduceMax", scores), scores)
-    lead = graph.node("Mul", lead, slope)
-    push = graph.node("Sub", offsets[None, :], graph.node("Gather", offsets, best, axis=0))
-    overtakes = graph.node("Greater", push, 0.0)
-    safe = graph.node("Where", overtakes, push, 1.0)
-    tie = graph.node("Where", overtakes, graph.node("Div", lead, safe), 1e300)
-    tie = graph.node("Mul", graph.over("ReduceMin", tie), BEFORE_TIE)
-    t = graph.node("Min", tie, 1.0)
-    logits = graph.node("Mul", scores, slope)
-    logits = graph.node("Add", logits, graph.node("Mul", t, offsets[None, :]))
+    best = graph.best(scores, keepdims=1)
+    lead = (graph.over("ReduceMax", scores) - scores) * slope
+    push = offsets[None, :] - graph.node("Gather", offsets, best, axis=0)
+    overtakes = push > 0.0
+    tie = lead / graph.node("Where", overtakes, push, 1.0)
+    tie = graph.over("ReduceMin", graph.node("Where", overtakes, tie, 1e300)) * BEFORE_TIE
+    logits = scores * slope + graph.node("Min", tie, 1.0) * offsets[None, :]
     return graph.node("Softmax", logits, axis=1)
 
 
@@ -238,32 +213,27 @@ def calibrated(graph, scores, model):
 
 def noise_robust_parts(graph, model, X):
     """Return the scores of ``decision_function``, the places of the classes, and probabilities."""
-    X = graph.node("Div", graph.node("Sub", X, model.mean_), model.scale_)
+    X = (X - model.mean_) / model.scale_
+    scores = (
+        X @ model.coef_[: len(model.mean_)] + model.intercept_[None, :] + _trees(graph, model, X)
+    )
     near = _radial(graph, X, model.landmarks_, model.kernel_width_)
-    near = graph.linear(near, model.landmark_weights_)
-    parts = [*_networks(graph, model, X), near, _trees(graph, model, X)]
-    scores = graph.node("Add", graph.sum(*parts), model.intercept_[None, :])
-    logits = graph.linear(scores, model.link_matrix_, model.link_offsets_[None, :])
+    scores += near @ model.landmark_weights_
+    size = len(model.hidden_bias_) // len(MEMBERS)
+    of_nodes = model.coef_[len(model.mean_) :]
+    for place, activation in enumerate(MEMBERS):  # one random layer after the other
+        nodes = slice(place * size, (place + 1) * size)
+        Z = X @ model.hidden_weights_[:, nodes] + model.hidden_bias_[nodes]
+        scores += graph.activation(activation, Z) @ of_nodes[nodes]
+    logits = scores @ model.link_matrix_ + model.link_offsets_[None, :]
     probability = graph.node("Softmax", logits, axis=1)
     if len(model.classes_) > 2:
-        odds = graph.node("Sub", logits, np.log(model.thresholds_)[None, :])
-        return odds, graph.node("ArgMax", odds, axis=1, keepdims=0), probability
+        odds = logits - np.log(model.thresholds_)[None, :]
+        return odds, graph.best(odds), probability
     cut = model._odds_at_threshold()
-    odds = graph.linear(logits, np.array([[0.0, -1.0], [0.0, 1.0]]), np.array([[0.0, -cut]]))
-    second = graph.node("Gather", probability, np.array(1), axis=1)
-    flagged = graph.node("GreaterOrEqual", second, model.threshold_)
+    odds = logits @ np.array([[0.0, -1.0], [0.0, 1.0]]) + np.array([[0.0, -cut]])
+    flagged = graph.node("Gather", probability, np.array(1), axis=1) >= model.threshold_
     return odds, graph.node("Where", flagged, np.array(1), np.array(0)), probability
-
-
-def _networks(graph, model, X):
-    """Yield [x h] β, one random layer after the other."""
-    n_inputs, size = len(model.mean_), len(model.hidden_bias_) // len(MEMBERS)
-    yield graph.linear(X, model.coef_[:n_inputs])
-    for place, activation in enumerate(MEMBERS):
-        nodes = slice(place * size, (place + 1) * size)
-        Z = graph.linear(X, model.hidden_weights_[:, nodes], model.hidden_bias_[nodes])
-        of_nodes = model.coef_[n_inputs + place * size : n_inputs + (place + 1) * size]
-        yield graph.linear(graph.activation(activation, Z), of_nodes)
 
 
 def _trees(graph, model, X):
@@ -276,12 +246,12 @@ def _trees(graph, model, X):
     from onnx import TensorProto
 
     seen = graph.columns(X, model.split_columns_.ravel())
-    right = graph.node("Greater", seen, model.split_thresholds_.reshape(1, -1))
+    right = seen > model.split_thresholds_.reshape(1, -1)
     right = graph.node("Cast", right, to=TensorProto.INT64)
     right = graph.node("Reshape", right, np.array([-1, n_trees, depth]))
     digits = 2 ** np.arange(depth - 1, -1, -1, dtype=np.int64)
-    place = graph.node("ReduceSum", graph.node("Mul", right, digits), np.array([2]), keepdims=0)
-    place = graph.node("Add", place, n_leaves * np.arange(n_trees, dtype=np.int64))
+    place = graph.node("ReduceSum", right * digits, np.array([2]), keepdims=0)
+    place += n_leaves * np.arange(n_trees, dtype=np.int64)
     values = model.leaf_values_.reshape(-1, n_classes) / n_trees
     leaves = graph.node("Gather", values, place, axis=0)  # (n, trees, classes)
     return graph.node("ReduceSum", leaves, np.array([1]), keepdims=0)

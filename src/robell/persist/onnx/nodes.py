@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,14 +33,53 @@ class NotConvertible(FileError):
         )
 
 
+class Value:
+    """A value in a graph; an operation with another one, an array or a number writes a node."""
+
+    __array_ufunc__ = None  # an array before the operator leaves it to the methods below
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph, self.name = graph, name
+
+    def __add__(self, other: Any) -> Value:
+        return self.graph.node("Add", self, other)
+
+    def __sub__(self, other: Any) -> Value:
+        return self.graph.node("Sub", self, other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self.graph.node("Sub", other, self)
+
+    def __mul__(self, other: Any) -> Value:
+        return self.graph.node("Mul", self, other)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self.graph.node("Div", self, other)
+
+    def __matmul__(self, weights: Any) -> Value:
+        return self.graph.node("MatMul", self, np.asarray(weights, np.float64))
+
+    def __neg__(self) -> Value:
+        return self.graph.node("Neg", self)
+
+    def __gt__(self, other: Any) -> Value:
+        return self.graph.node("Greater", self, other)
+
+    def __ge__(self, other: Any) -> Value:
+        return self.graph.node("GreaterOrEqual", self, other)
+
+    def __or__(self, other: Any) -> Value:
+        return self.graph.node("Or", self, other)
+
+
 class Graph:
-    """Writes nodes into what skl2onnx gives a converter; every value is known by its name."""
+    """Writes nodes into what skl2onnx gives a converter."""
 
     def __init__(self, scope, container):
         self._scope, self._container = scope, container
 
     def constant(self, values):
-        """Return the name of a constant: numbers as doubles, whole numbers, truth or texts."""
+        """Return a constant's name: numbers become doubles; whole numbers, truth and texts stay."""
         from onnx import TensorProto
 
         values = np.asarray(values)
@@ -53,27 +93,19 @@ class Graph:
         self._container.add_initializer(name, kind, list(values.shape), flat)
         return name
 
-    def node(self, kind, *inputs, domain="", version=None, **attributes):
-        """Add a node with one output; arrays and numbers among its inputs become constants."""
-        output = self._scope.get_unique_variable_name(kind.lower())
-        self._write(kind, inputs, output, domain, version, attributes)
-        return output
-
-    def give(self, value, output):
-        """Let a value be an output of the whole."""
-        self._write("Identity", [value], output, "", None, {})
-
-    def _write(self, kind, inputs, output, domain, version, attributes):
-        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+    def node(self, kind, *inputs, domain="", version=None, output=None, **attributes):
+        """Add a node and return its output; arrays and numbers among its inputs are constants."""
+        output = output or self._scope.get_unique_variable_name(kind.lower())
         self._container.add_node(
             kind,
-            names,
+            [one.name if isinstance(one, Value) else self.constant(one) for one in inputs],
             [output],
             op_domain=domain,
             op_version=version or self._version(kind),
             name=self._scope.get_unique_operator_name(kind),
             **attributes,
         )
+        return Value(self, output)
 
     def _version(self, kind):
         """Return the version of an operator that the graph's operator set has."""
@@ -90,23 +122,9 @@ class Graph:
 
     # -- what several models need ------------------------------------------------------
 
-    def linear(self, X, weights, bias=None):
-        """Return XW + b."""
-        product = self.node("MatMul", X, np.asarray(weights, np.float64))
-        if bias is None:
-            return product
-        return self.node("Add", product, np.asarray(bias, np.float64))
-
-    def sum(self, *values):
-        """Return the sum of values."""
-        total = values[0]
-        for value in values[1:]:
-            total = self.node("Add", total, value)
-        return total
-
     def cos(self, angle):
         """Return cos a = sin(a + π/2): not every onnxruntime has a cosine of doubles."""
-        return self.node("Sin", self.node("Add", angle, 0.5 * np.pi))
+        return self.node("Sin", angle + 0.5 * np.pi)
 
     def beside(self, *values):
         """Return columns side by side."""
@@ -126,6 +144,10 @@ class Graph:
         """Return the sum, the largest or the smallest of each row."""
         return self.node(kind, X, np.array([1]), keepdims=keepdims)
 
+    def best(self, scores, keepdims=0):
+        """Return the place of each row's largest score."""
+        return self.node("ArgMax", scores, axis=1, keepdims=keepdims)
+
     def activation(self, name, Z):
         """Apply one of the ten activations."""
         if callable(name) or name not in ACTIVATIONS:
@@ -137,26 +159,20 @@ class Graph:
 
 
 def _selu(graph, Z):
-    low = graph.node("Sub", graph.node("Exp", graph.node("Min", Z, 0.0)), 1.0)
-    low = graph.node("Mul", low, SELU_ALPHA * SELU_LAMBDA)
-    return graph.node(
-        "Where", graph.node("Greater", Z, 0.0), graph.node("Mul", Z, SELU_LAMBDA), low
-    )
+    low = graph.node("Exp", graph.node("Min", Z, 0.0)) - 1.0
+    low *= SELU_ALPHA * SELU_LAMBDA
+    return graph.node("Where", Z > 0.0, Z * SELU_LAMBDA, low)
 
 
-def _sigmoid(graph, Z):
-    return graph.node("Reciprocal", graph.node("Add", graph.node("Exp", graph.node("Neg", Z)), 1.0))
-
-
-ACTIVATIONS: dict[str, Callable[[Graph, str], str]] = {
+ACTIVATIONS: dict[str, Callable[[Graph, Value], Value]] = {
     "selu": _selu,
     "relu": lambda graph, Z: graph.node("Max", Z, 0.0),
-    "sigmoid": _sigmoid,
+    "sigmoid": lambda graph, Z: graph.node("Reciprocal", graph.node("Exp", -Z) + 1.0),
     "sin": lambda graph, Z: graph.node("Sin", Z),
-    "hardlim": lambda graph, Z: graph.to_double(graph.node("GreaterOrEqual", Z, 0.0)),
-    "tribas": lambda graph, Z: graph.node("Max", graph.node("Sub", 1.0, graph.node("Abs", Z)), 0.0),
-    "radbas": lambda graph, Z: graph.node("Exp", graph.node("Neg", graph.node("Mul", Z, Z))),
+    "hardlim": lambda graph, Z: graph.to_double(Z >= 0.0),
+    "tribas": lambda graph, Z: graph.node("Max", 1.0 - graph.node("Abs", Z), 0.0),
+    "radbas": lambda graph, Z: graph.node("Exp", -(Z * Z)),
     "sign": lambda graph, Z: graph.node("Sign", Z),
-    "leaky_relu": lambda graph, Z: graph.node("Max", Z, graph.node("Mul", Z, LEAKY_SLOPE)),
+    "leaky_relu": lambda graph, Z: graph.node("Max", Z, Z * LEAKY_SLOPE),
     "tansig": lambda graph, Z: graph.node("Tanh", Z),
 }

@@ -7,12 +7,13 @@ a column that needs it is held at its usual value, or the model is not converted
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 
 import numpy as np
 
 from robell._tools.text import said
-from robell.persist.onnx.nodes import NotConvertible
+from robell.persist.onnx.nodes import NotConvertible, Value
 from robell.tables.columns import LARGEST, MOST_READ, _standardised, missing_texts
 
 FAR_OUT = 1e100  # from where on asinh is a logarithm to the last digit, and squares may overflow
@@ -66,7 +67,7 @@ def encoded_columns(graph, encoder, columns):
     encoder_inputs(encoder)
     held = getattr(encoder, "held_", ())
     starts = np.cumsum([0, *(len(plan["names"]) for plan in encoder.plans_)])
-    parts: list[str] = []
+    parts: list[Value] = []
     order: list[int] = []
     numeric: list[int] = []
     for place, plan in enumerate(encoder.plans_):
@@ -93,10 +94,10 @@ def encoded_columns(graph, encoder, columns):
 
 def _numbers(graph, plans, values, starts):
     """Return standardised values, where they are missing, times of day; and their places."""
-    gone = graph.node("Or", graph.node("IsNaN", values), graph.node("IsInf", values))
+    gone = graph.node("IsNaN", values) | graph.node("IsInf", values)
     medians = np.array([[plan["median"] for plan in plans]])
     filled = graph.node("Where", gone, medians, values)
-    parts: list[str] = []
+    parts: list[Value] = []
     places: list[int] = []
     ends = starts.copy()  # where the next column of each plan stands
 
@@ -122,9 +123,8 @@ def _numbers(graph, plans, values, starts):
         days, absent = (_some(graph, one, having, plans) for one in (filled, gone))
         lengths = np.array([[float(plans[k]["circle"]) for k in having]])
         if (lengths != 1.0).any():  # times of day are in hours
-            days = graph.node("Div", days, lengths)
-        part = graph.node("Sub", days, graph.node("Floor", days))
-        angle = graph.node("Mul", part, np.full((1, len(having)), 2.0 * np.pi))
+            days = days / lengths
+        angle = (days - graph.node("Floor", days)) * np.full((1, len(having)), 2.0 * np.pi)
         for found in (graph.node("Sin", angle), graph.cos(angle)):
             take(having, graph.node("Where", absent, 0.0, found))
     return parts, places
@@ -138,25 +138,21 @@ def _some(graph, values, having, plans):
 def _drawn_in(graph, values, plans, having):
     """Return asinh((v - centre) / width): log(|x| + √(x² + 1)) of its size, log 2|x| far out."""
     centre, width = np.array([plans[k]["tails"] for k in having]).T[:, None, :]
-    scaled = graph.node("Sub", graph.node("Div", values, width), centre / width)
+    scaled = values / width - centre / width
     size = graph.node("Min", graph.node("Abs", scaled), 1e300)
     near = graph.node("Min", size, FAR_OUT)
-    root = graph.node("Mul", near, near)
-    root = graph.node("Sqrt", graph.node("Add", root, 1.0))
-    inner = graph.node("Log", graph.node("Add", near, root))
-    outer = graph.node("Add", graph.node("Log", size), float(np.log(2.0)))
-    is_far = graph.node("Greater", size, FAR_OUT)
-    found = graph.node("Where", is_far, outer, inner)
-    return graph.node("Mul", found, graph.node("Sign", scaled))
+    inner = graph.node("Log", near + graph.node("Sqrt", near * near + 1.0))
+    outer = graph.node("Log", size) + float(np.log(2.0))
+    return graph.node("Where", size > FAR_OUT, outer, inner) * graph.node("Sign", scaled)
 
 
 def _scaled(graph, values, plans, having):
     """Return values as ``tables/columns.py`` scales them, operation by operation."""
-    for kind, name in (("Sub", "shift"), ("Div", "largest"), ("Sub", "mean"), ("Div", "deviation")):
-        constants = np.array([[plans[k]["value"][name] for k in having]])
-        values = graph.node(kind, values, constants)
-    values = graph.node("Max", values, -LARGEST)
-    return graph.node("Min", values, LARGEST)
+    names = ("shift", "largest", "mean", "deviation")
+    constants = [[[plans[k]["value"][name] for k in having]] for name in names]
+    shift, largest, mean, deviation = np.array(constants, np.float64)
+    values = ((values - shift) / largest - mean) / deviation
+    return graph.node("Min", graph.node("Max", values, -LARGEST), LARGEST)
 
 
 def _categories(graph, plan, cells):
@@ -169,14 +165,14 @@ def _categories(graph, plan, cells):
         for cell, level in plan.get("spelt", {}).items():
             spellings.get(level, []).append(cell)
         found = [_is_one_of(graph, cells, texts) for texts in spellings.values()]
-        is_other = graph.node("Not", _any(graph, [is_gone, *found]))
+        is_other = graph.node("Not", functools.reduce(operator.or_, [is_gone, *found]))
         found += [is_other] * plan["has_other"] + [is_gone] * plan["has_missing"]
         if len(levels) > 2:
             yield graph.to_double(graph.beside(*found))
         else:
             between = np.full((1, 1), float(plan["second"]))  # for a level the fit has not seen
             second = graph.to_double(found[1])
-            yield graph.node("Where", _any(graph, found), second, between)
+            yield graph.node("Where", functools.reduce(operator.or_, found), second, between)
     if "words" in plan:
         variants: dict[str, list[str]] = {}
         for cell, level in plan.get("spelt", {}).items():
@@ -212,10 +208,9 @@ def _axes(graph, plan, cells):
         graph.node("RegexFullMatch", cells, pattern=word_pattern(token))
         for token in plan["tokens"].tolist()
     ]
-    weighted = graph.node("Mul", graph.to_double(graph.beside(*found)), plan["rarity"][None, :])
-    norm = graph.node("Sqrt", graph.over("ReduceSum", graph.node("Mul", weighted, weighted)))
-    length_one = graph.node("Div", weighted, graph.node("Max", norm, 1e-300))
-    return graph.linear(length_one, plan["axes"], -plan["centre"])
+    weighted = graph.to_double(graph.beside(*found)) * plan["rarity"][None, :]
+    norm = graph.node("Sqrt", graph.over("ReduceSum", weighted * weighted))
+    return (weighted / graph.node("Max", norm, 1e-300)) @ plan["axes"] - plan["centre"]
 
 
 def word_pattern(token):
@@ -271,10 +266,6 @@ def _is_one_of(graph, cells, texts):
     """Say which cells are one of some texts, spaces around them aside as ``str.strip`` sees it."""
     within = "|".join(map(_spelt, texts))
     return graph.node("RegexFullMatch", cells, pattern=f"{SPACES}(?:{within}){SPACES}")
-
-
-def _any(graph, truths):
-    return functools.reduce(functools.partial(graph.node, "Or"), truths)
 
 
 def _spelt(text):
