@@ -21,17 +21,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from robell._core.labels.link import posterior
 from robell._core.labels.noise import LARGEST_RATE
+from robell._core.labels.remaining import PRIOR_ROWS, odds_factor, with_odds
 from robell.labels.judge import Judgement, NumberJudgement, judge_predictions, recalibrated
 from robell.labels.review.review import folded
 
-PRIOR_ROWS = 20.0  # κ: the estimate before a review counts as much as so many rows looked at
-NUMBER_PRIOR_ROWS = 5.0  # the same of numbers: fewer, as wrong ones that do not show are guessed
+CLASS_PRIOR_ROWS = 20.0  # κ: the estimate before a review counts as much as so many rows
 STEPS, TOLERANCE = 300, 1e-7
-LARGEST_FACTOR = 1e6
 
 
 class Reviewed(NamedTuple):
@@ -91,7 +89,7 @@ def _as_found(N, P, given, right):
         expected = np.zeros_like(N)
         np.add.at(expected.T, given, posterior(P, given, _times(N, factor)))
         # Half of the way, on a logarithmic scale, to where both sides of the equation are equal.
-        step = np.sqrt((found + PRIOR_ROWS) / (expected + PRIOR_ROWS * factor))[off]
+        step = np.sqrt((found + CLASS_PRIOR_ROWS) / (expected + CLASS_PRIOR_ROWS * factor))[off]
         factor[off] *= step
         if np.abs(step - 1.0).max() < TOLERANCE:
             break
@@ -110,15 +108,6 @@ def judge_reviewed_numbers(judgement: NumberJudgement, reviewed: Reviewed) -> Nu
     settled, first, corrected = reviewed
     before = judge_predictions(first, judgement.predicted, judgement.weight)
     wrong = 1.0 - before.quality
-    n_wrong = np.count_nonzero(corrected)
-
-    def after(factor, rows):
-        return factor * wrong[rows] / (1.0 + (factor - 1.0) * wrong[rows])
-
-    def excess(factor):
-        return n_wrong - after(factor, settled).sum() - NUMBER_PRIOR_ROWS * (factor - 1.0)
-
-    least = 1.0 / LARGEST_FACTOR  # for reviews that kept numbers which are certainly wrong
-    factor = least if excess(least) <= 0 else brentq(excess, least, LARGEST_FACTOR)
-    quality = np.where(settled, 1.0, 1.0 - after(factor, slice(None)))
+    factor = odds_factor(wrong[settled], int(corrected.sum()), PRIOR_ROWS)
+    quality = np.where(settled, 1.0, 1.0 - with_odds(wrong, factor))
     return replace(judgement, quality=quality, suspect=quality < 0.5)
