@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robell import find_label_issues
+from robell import RVFLClassifier, find_label_issues, fit_table
+from robell.decisions.page import suspects_line
 from robell.labels.audit import audit
 from robell.labels.judge import judge_labels
 from robell.labels.trust import WORTH, clarity_of, estimate_wrong, measure_trust
+from robell.noise import flip_uniformly
 
 
 def blobs(n, gap, noise, seed, shares=(0.5, 0.5), to_majority=False):
@@ -166,3 +168,32 @@ def test_what_is_expected_is_on_the_first_screen(tmp_path):
     assert f"By estimate, about {total} of 600 labels" in page
     for jargon in ("ROC", "AUC", "posterior", "quality", "median", "classifier", "random state"):
         assert jargon not in first
+
+
+@pytest.mark.parametrize("estimator", [None, RVFLClassifier(random_state=0)], ids=["own", "other"])
+@pytest.mark.parametrize("gap", [0.0, 1.0, 4.0], ids=["none", "weak", "good"])
+def test_fit_and_audit_give_one_count_of_wrong_labels(gap, estimator):
+    """Where columns say nothing, a third of the labels looked wrong to a fit, none to an audit."""
+    rng = np.random.default_rng(3)
+    y = rng.choice(3, 240, p=(0.5, 0.3, 0.2))
+    X = rng.normal(size=(240, 4)) + gap * np.eye(3, 4)[y]
+    noisy, _ = flip_uniformly(y, 0.1, 0)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(kind=np.array(["u", "v", "w"])[noisy])
+    found, fitted = audit(frame, "kind"), fit_table(frame, "kind", estimator=estimator)
+    assert fitted.trust == found.trust
+    assert fitted.suspects == found.suspect.sum()
+    assert fitted.noise_rate == pytest.approx(found.noise_rate, abs=1e-12)
+    assert np.allclose(fitted.noise_matrix, found.noise_matrix, atol=1e-12)
+    assert (found.trust == "none") == (gap == 0.0)
+    line = suspects_line(fitted)
+    assert line.startswith("Which labels" if gap == 0.0 else f"{fitted.suspects} labels look wrong")
+
+
+def test_fit_and_audit_trust_a_column_that_tells_the_target_alike():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    x = y + rng.normal(0, 0.15, 300)
+    frame = pd.DataFrame({"x": x, "z": rng.normal(size=300), "kind": np.where(y, "u", "v")})
+    found, fitted = audit(frame, "kind"), fit_table(frame, "kind")
+    assert found.leak_suspects
+    assert fitted.trust == found.trust != "good"

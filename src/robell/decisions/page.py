@@ -108,7 +108,7 @@ def cautions(result):
             )
     if decision is not None and decision.roc_area.low <= 0.5:
         found.append("The columns do not tell the classes apart better than chance: do not use it.")
-    if result.noise_rate >= FEW_SUSPECTS and not result.corrected:
+    if result.noise_rate >= FEW_SUSPECTS and result.trust != "none" and not result.corrected:
         found.append(
             f"About {percent(result.noise_rate)} of the labels look wrong. Measured by such labels "
             "a good model looks worse than it is, and probabilities are those of the labels as "
@@ -122,6 +122,9 @@ def cautions(result):
 def suspects_line(result, source=None):
     """Return the line about labels that are probably wrong, with the command to look closer."""
     where = shlex.join([source or result.name, "--target", result.target])
+    if result.trust == "none":  # as the audit says
+        target = said(result.target)
+        return f"Which labels look wrong cannot be told: the columns say too little about {target}"
     judged = f" of {result.n_judged:,} judged" if result.n_judged < result.n_fitted else ""
     count = counted(result.suspects, "label") if result.suspects else "No label"
     looks = "looks" if result.suspects < 2 else "look"
@@ -237,6 +240,7 @@ def as_json(result, command=""):
             "judged": result.n_judged,
             "noise_rate": result.noise_rate,
             "noise_matrix": np.asarray(result.noise_matrix).tolist(),
+            "trust": result.trust,
         },
         "columns": [dataclasses.asdict(note) for note in result.encoder.notes_],
     }

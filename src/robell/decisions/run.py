@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
@@ -18,6 +19,8 @@ from robell.decisions.assess import Assessment, assess, calibrate, hold_out
 from robell.decisions.data import Training, read_training
 from robell.labels.judge import judge_labels, judgement_of
 from robell.labels.reviewed import judge_reviewed
+from robell.labels.trust import estimate_wrong, measure_trust
+from robell.labels.unseen import FOLDED_ROWS, Unseen
 from robell.models._thresholds import rule_of
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 from robell.models.thresholded import ThresholdClassifier
@@ -45,6 +48,8 @@ class FitResult:
         Estimated share of wrong labels.
     noise_matrix : ndarray of shape (n_classes, n_classes)
         ``[i, j]``: estimated share of the rows of true class i that are labelled j.
+    trust : {"good", "fair", "weak", "none"}
+        How far to trust these, as :func:`audit` says it.
     corrected : bool
         Whether threshold and probabilities count probable labels instead of those given.
     notes : tuple of str
@@ -76,6 +81,7 @@ class FitResult:
     n_judged: int
     noise_rate: float
     noise_matrix: np.ndarray
+    trust: str
     corrected: bool
     notes: tuple[str, ...]
     name: str
@@ -225,7 +231,8 @@ def fit_table(
         with suppress(OSError):
             print(f"robell: fitting {about} seconds", file=sys.stderr, flush=True)
     fitted = clone(model).fit(X, training.classes[codes])
-    judge = _judge(fitted, training, held, random_state)
+    judged, trust, of_held = _judge(fitted, training, held, random_state)
+    judge = replace(judged, probability=judged.probability[of_held])
     assessment = assess(
         held, X, names, place, rule, judge, corrected, encoder.groups_, random_state
     )
@@ -243,10 +250,11 @@ def fit_table(
         assessment=assessment,
         n_rows=training.n_rows,
         n_fitted=len(codes),
-        suspects=int(judge.suspect.sum()),
-        n_judged=len(judge.suspect),
-        noise_rate=float(judge.noise_rate),
-        noise_matrix=judge.noise_matrix,
+        suspects=int(judged.suspect.sum()),
+        n_judged=len(judged.suspect),
+        noise_rate=estimate_wrong(judged, trust.worth)[1].about / len(judged.suspect),
+        noise_matrix=trust.scaled(judged.noise_matrix),
+        trust=trust.word,
         corrected=corrected,
         notes=training.notes,
         name=training.name,
@@ -277,33 +285,27 @@ def _positive_place(training: Training, positive: Any, rule: Any) -> int:
     return found[0]
 
 
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """What is known about labels: probabilities of the held-out rows' true classes, and noise."""
+def _judge(fitted: Any, training: Training, held: Any, seed: int) -> tuple[Any, ...]:
+    """Judge the labels as an audit does; also return how far to trust that, and the held-out rows.
 
-    probability: np.ndarray
-    noise_matrix: np.ndarray
-    noise_rate: float
-    suspect: np.ndarray
-
-
-def _judge(fitted: Any, training: Training, held: Any, seed: int) -> _Judged:
-    """Judge the labels: by the fitted model where it does so itself, else by one that does.
-
-    Labels that a review has settled are right, and the others are judged as an audit does it.
+    Where the fitted model judges labels itself, it does so here, and otherwise one that does.
     """
-    codes, reviewed, of_held = training.codes, training.reviewed, held.places
+    X, codes, reviewed, of_held = training.X, training.codes, training.reviewed, held.places
+    unseen = None
     if isinstance(fitted, NoiseRobustRVFLClassifier):
         judged = judgement_of(fitted, training.classes[codes])
+        if len(codes) <= FOLDED_ROWS:  # then an audit hides the same rows together
+            unseen = Unseen.of(softmax(held.scores * held.spread, axis=1), held.codes)
     else:
-        judged = judge_labels(training.X[held.places], held.codes, random_state=seed)
+        X = X[held.places]
+        judged = judge_labels(X, held.codes, random_state=seed)
         codes, reviewed = np.searchsorted(judged.classes, held.codes), reviewed.at(held.places)
         first = np.searchsorted(judged.classes, reviewed.first).clip(max=len(judged.classes) - 1)
         is_class = judged.classes[first] == reviewed.first
         reviewed = reviewed._replace(first=np.where(is_class, first, codes))
         of_held = slice(None)
-    if reviewed.settled.any():
+    is_reviewed = bool(reviewed.settled.any())
+    if is_reviewed:
         judged = judge_reviewed(judged, codes, reviewed)
-    return _Judged(
-        judged.probability[of_held], judged.noise_matrix, judged.noise_rate, judged.suspect
-    )
+    trust = measure_trust(judged, X, codes, seed, is_reviewed, unseen)
+    return trust.suspects_of(judged), trust.beside(training.giveaways), of_held

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from scipy.stats import norm, rankdata
 
 from robell.labels.unseen import predict_unseen
 
@@ -14,6 +15,7 @@ from robell.labels.unseen import predict_unseen
 # that 43 % are wrong. Below, and within three standard errors of chance, one can only guess.
 LEAST_SEPARATION = 0.57
 STANDARD_ERRORS = 3.0
+LEVEL = 0.05  # of the test whether the columns know anything about the labels
 MOST_SUSPECTS = 0.45  # share of the rows; where more would be suspect, nobody is
 # Trust is good where few rows are hard to predict, and wrong labels explain most misfits.
 CLEAR, RATHER_CLEAR = 0.9, 0.87
@@ -63,32 +65,73 @@ BY_CHANCE = 2.0  # over the square root of the rows: as much may be predicted of
 
 @dataclass(frozen=True)
 class Trust:
-    """How far to trust a judgement: the word for it, and what it was measured by.
+    """How far to trust a judgement: the word for it, what it was measured by, and after a review.
+
+    `p_value` is that of the columns knowing nothing about the labels.
+    """
+
+    word: str
+    p_value: float
+    is_reviewed: bool
+    _factors: ClassVar[tuple[dict, dict]]  # before and after a review
+
+    @property
+    def worth(self):
+        """The factors of estimates among the suspects, and in the whole table."""
+        return self._factors[self.is_reviewed][self.word]
+
+    def beside(self, giveaways):
+        """Return the trust where columns tell the target nearly by themselves: not good."""
+        return replace(self, word="fair") if giveaways and self.word == "good" else self
+
+    def suspects_of(self, judgement, **as_given):
+        """Return the judgement; where nothing can be trusted, without any suspect."""
+        if self.word != "none":
+            return judgement
+        return replace(judgement, suspect=np.zeros_like(judgement.suspect), **as_given)
+
+
+@dataclass(frozen=True)
+class LabelTrust(Trust):
+    """Trust in a judgement of classes.
 
     `separations` has, class by class, the area under the ROC curve on hidden rows, `separation`
     is their mean. `misfits` is the share of rows with another label than predicted, `clarity` the
     estimated share whose true class was predicted.
     """
 
-    word: str
     separation: float
     separations: np.ndarray
     misfits: float
     clarity: float
+    _factors = WORTH, REVIEWED_WORTH
+
+    def scaled(self, noise_matrix):
+        """Return a matrix of noise, its wrong labels times the factor of the whole table."""
+        right = np.eye(len(noise_matrix))
+        return right + self.worth[1][0] * (noise_matrix - right)
 
 
-def measure_trust(judgement, X, codes, random_state):
-    """Predict hidden rows and say how far the judgement of all rows can be trusted."""
+def measure_trust(judgement, X, codes, random_state, is_reviewed=False, unseen=None):
+    """Predict hidden rows and say how far the judgement of all rows can be trusted.
+
+    ``unseen`` is how well they were predicted, where that is known already.
+    """
     n_classes, suspect = len(judgement.classes), judgement.suspect
-    unseen = predict_unseen(X, codes, n_classes, random_state)
+    unseen = unseen or predict_unseen(X, codes, n_classes, random_state)
     clarity = clarity_of(unseen.misfits, judgement.noise_rate, n_classes)
     separation = float(unseen.separations.mean())
-    near_chance = separation - 0.5 < STANDARD_ERRORS * float(unseen.errors.mean())
-    if near_chance or separation < LEAST_SEPARATION or suspect.mean() > MOST_SUSPECTS:
+    beyond_chance = (separation - 0.5) / float(unseen.errors.mean())
+    if (
+        beyond_chance < STANDARD_ERRORS
+        or separation < LEAST_SEPARATION
+        or suspect.mean() > MOST_SUSPECTS
+    ):
         word = "none"
     else:
         word = _word(judgement, separation, unseen.misfits, clarity, X.shape)
-    return Trust(word, separation, unseen.separations, unseen.misfits, clarity)
+    areas, misfits = unseen.separations, unseen.misfits
+    return LabelTrust(word, signal(beyond_chance), is_reviewed, separation, areas, misfits, clarity)
 
 
 class Estimate(NamedTuple):
@@ -118,6 +161,17 @@ def estimate_wrong(judgement, worth):
     return Estimate.of(doubt[judgement.suspect], worth[0]), Estimate.of(doubt, worth[1])
 
 
+def signal(beyond_chance):
+    """Return the p-value of the columns knowing nothing about the labels.
+
+    ``beyond_chance`` is how far hidden rows are predicted better than by chance, in standard errors
+    of predictions that have seen no label at all. Those of folds have: rows i and j of two folds
+    each had a part in the prediction of the other, so that what they have in common by chance
+    counts twice, and the variance is twice as large.
+    """
+    return float(norm.sf(beyond_chance / np.sqrt(2.0)))
+
+
 def clarity_of(misfits, rate, n_classes):
     """Return the share of rows whose true class is predicted, from the share of misfits.
 
@@ -144,31 +198,35 @@ def _word(judgement, separation, misfits, clarity, shape):
 
 
 @dataclass(frozen=True)
-class NumberTrust:
-    """How far to trust a judgement: the word for it, and what it was measured by.
+class NumberTrust(Trust):
+    """Trust in a judgement of numbers.
 
     `explained` is the share of the squared differences between right numbers that was predicted,
     `usual_error` the median distance of a prediction from the number given, `without` the same
     where every row is predicted by the median of all.
     """
 
-    word: str
     explained: float
     usual_error: float
     without: float
+    _factors = NUMBER_WORTH, REVIEWED_NUMBER_WORTH
 
 
-def measure_number_trust(judgement, shape):
+def measure_number_trust(judgement, shape, is_reviewed=False):
     """Say how far a judgement can be trusted that was made of a matrix of this shape."""
     n_rows, n_columns = shape
     explained, suspect = judgement.explained, judgement.suspect
     off = np.abs(judgement.given - judgement.predicted)
     without = np.abs(judgement.given - np.median(judgement.given))
     by_chance = max(LEAST_EXPLAINED, BY_CHANCE / np.sqrt(n_rows))
-    if explained < by_chance or suspect.mean() > MOST_SUSPECT_NUMBERS:
+    ranks = np.column_stack([rankdata(judgement.predicted), rankdata(judgement.given)])
+    alike = np.corrcoef(ranks.T)[0, 1] if np.ptp(ranks, axis=0).all() else 0.0
+    p_value = signal(alike * np.sqrt(n_rows - 1.0))
+    if p_value >= LEVEL or explained < by_chance or suspect.mean() > MOST_SUSPECT_NUMBERS:
         word = "none"
     elif explained >= CLOSE and n_columns <= MOST_COLUMNS_A_ROW * n_rows:
         word = "good"
     else:
         word = "fair" if explained >= RATHER_CLOSE else "weak"
-    return NumberTrust(word, explained, float(np.median(off)), float(np.median(without)))
+    errors = float(np.median(off)), float(np.median(without))
+    return NumberTrust(word, p_value, is_reviewed, explained, *errors)

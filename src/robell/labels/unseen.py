@@ -26,6 +26,14 @@ class Unseen(NamedTuple):
     errors: np.ndarray
     misfits: float
 
+    @classmethod
+    def of(cls, likely, codes):
+        """Return it from the balanced probabilities of hidden rows: the largest is predicted."""
+        n, counts = len(codes), np.bincount(codes, minlength=likely.shape[1])
+        areas = [roc_auc_score(codes == k, likely[:, k]) for k in range(likely.shape[1])]
+        errors = np.sqrt((n + 1) / (12.0 * counts * (n - counts)))
+        return cls(np.array(areas), errors, float((likely.argmax(axis=1) != codes).mean()))
+
 
 def predict_unseen(X, codes, n_classes, random_state):
     """Predict the label of each row by a classifier that has not seen the row.
@@ -43,10 +51,7 @@ def predict_unseen(X, codes, n_classes, random_state):
     for hidden, rows, fitted in fitted_to_other_folds(model, X, codes, folds, n_folds, 2):
         if fitted is not None:  # else its rows keep equal scores, which count as guessing
             likely[np.ix_(hidden, fitted.classes_)] = fitted.predict_proba(rows)
-    n, counts = len(codes), np.bincount(codes, minlength=n_classes)
-    areas = np.array([roc_auc_score(codes == k, likely[:, k]) for k in range(n_classes)])
-    errors = np.sqrt((n + 1) / (12.0 * counts * (n - counts)))
-    return Unseen(areas, errors, float((likely.argmax(axis=1) != codes).mean()))
+    return Unseen.of(likely, codes)
 
 
 def stratified_sample(codes, most, rng):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,7 +44,7 @@ from robell.labels.audit.result import JudgedAudit
 from robell.labels.groups import GroupNoise, judge_by_group
 from robell.labels.judge import judge_labels
 from robell.labels.reviewed import judge_reviewed, reviewed_classes
-from robell.labels.trust import CLEAR, LEAST_SEPARATION, REVIEWED_WORTH, WORTH, measure_trust
+from robell.labels.trust import CLEAR, LEAST_SEPARATION, measure_trust
 from robell.report.escape import writable
 from robell.report.page import (
     Bullets,
@@ -93,7 +93,8 @@ class AuditResult(JudgedAudit):
         The label each row has, and the likeliest one.
     quality : array of shape (n,)
         The probability that the given label is right: for numeric columns the ``sample_quality``
-        of :func:`find_label_issues`.
+        The probability that the given label is right: the ``sample_quality`` of
+        :func:`find_label_issues`, of columns as they were read here (long tails drawn in).
     probability : array of shape (n, n_classes)
         The probability of each class, the given label taken into account.
     suspect : array of bool of shape (n,)
@@ -201,22 +202,14 @@ class AuditResult(JudgedAudit):
             judgement = judge_reviewed(judgement, codes, reviewed)
         if grouping is not None:
             judgement, noise = judge_by_group(judgement, codes, reviewed.first, *grouping[:2])
-        trust = measure_trust(judgement, matrix, codes, random_state)
-        if trust.word == "none":
-            judgement = replace(judgement, suggested=codes, suspect=np.zeros(len(codes), bool))
-        return judgement, trust, noise
-
-    @staticmethod
-    def _worth(evidence):
-        """Return the factors of estimates, before a review or after it."""
-        factors = REVIEWED_WORTH if evidence.reviewed.settled.any() else WORTH
-        return factors[evidence.trust.word]
+        is_reviewed = bool(reviewed.settled.any())
+        trust = measure_trust(judgement, matrix, codes, random_state, is_reviewed)
+        return trust.suspects_of(judgement, suggested=codes), trust, noise
 
     @classmethod
     def _of(cls, evidence, common):
         """Return the result of what was found."""
         judgement, trust, labels = evidence.judgement, evidence.trust, evidence.target
-        share, factor = judgement.noise_matrix, cls._worth(evidence)[1][0]
         # Groups of rows that agree in every used column and differ in the label.
         groups: dict[tuple, list[int]] = {}
         for place, row in enumerate(zip(*(one.cells for one in evidence.used), strict=True)):
@@ -232,11 +225,11 @@ class AuditResult(JudgedAudit):
             quality=judgement.quality,
             probability=judgement.probability,
             suspect=judgement.suspect,
-            noise_matrix=np.eye(len(share)) + factor * (share - np.eye(len(share))),
+            noise_matrix=trust.scaled(judgement.noise_matrix),
             separation=trust.separation,
             contradictions=tuple(evidence.table.rows[group] for group in conflicts),
             set_aside=labels.set_aside,
-            groups=evidence.groups and evidence.groups.noise.scaled(factor),
+            groups=evidence.groups and evidence.groups.noise.scaled(trust.worth[1][0]),
             group_column=evidence.groups.column if evidence.groups else "",
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from robell.labels.audit.result import JudgedAudit
 from robell.labels.issues import COVERAGE
 from robell.labels.judge import judge_numbers
 from robell.labels.reviewed import Reviewed, judge_reviewed_numbers
-from robell.labels.trust import NUMBER_WORTH, REVIEWED_NUMBER_WORTH, measure_number_trust
+from robell.labels.trust import measure_number_trust
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
 from robell.tables.leaks import find_number_giveaway, find_number_leak
@@ -47,8 +47,8 @@ class NumberAuditResult(JudgedAudit):
     lower, upper : arrays of shape (n,)
         The ends of the interval that holds the right number of the row with 90 % probability.
     quality : array of shape (n,)
-        The probability that the given number is right: for numeric columns the
-        ``sample_quality`` of :func:`find_target_issues`.
+        The probability that the given number is right: the ``sample_quality`` of
+        :func:`find_target_issues`, of columns as they were read here (long tails drawn in).
     suspect : array of bool of shape (n,)
         Rows whose number is more probably wrong than right; none where `trust` is ``"none"``.
     explained : float
@@ -104,16 +104,8 @@ class NumberAuditResult(JudgedAudit):
         judgement = judge_numbers(matrix, target.values, np.ones(len(matrix)), random_state)
         if reviewed.settled.any():
             judgement = judge_reviewed_numbers(judgement, reviewed)
-        trust = measure_number_trust(judgement, matrix.shape)
-        if trust.word == "none":
-            judgement = replace(judgement, suspect=np.zeros(len(matrix), bool))
-        return judgement, trust, None
-
-    @staticmethod
-    def _worth(evidence):
-        """Return the factors of estimates, before a review or after it."""
-        is_reviewed = evidence.reviewed.settled.any()
-        return (REVIEWED_NUMBER_WORTH if is_reviewed else NUMBER_WORTH)[evidence.trust.word]
+        trust = measure_number_trust(judgement, matrix.shape, bool(reviewed.settled.any()))
+        return trust.suspects_of(judgement), trust, None
 
     @classmethod
     def _of(cls, evidence, common):

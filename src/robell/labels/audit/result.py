@@ -209,7 +209,6 @@ class JudgedAudit(Audit):
     _of: ClassVar[Callable[..., Any]]
     _reviewed: ClassVar[Callable[..., Any]]
     _summary_parts: ClassVar[Callable[..., Any]]
-    _worth: ClassVar[Callable[..., Any]]
     _suspect_blocks: ClassVar[Callable[..., Any]]
     target: str
     given: np.ndarray

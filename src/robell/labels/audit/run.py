@@ -156,8 +156,7 @@ def audit(
         lambda rows, given: review.settles(prints[np.searchsorted(table.rows, rows)], given),
     )  # fmt: skip
     audited = evidence.table
-    worth = result_kind._worth(evidence)
-    among_suspects, everywhere = estimate_wrong(evidence.judgement, worth)
+    among_suspects, everywhere = estimate_wrong(evidence.judgement, evidence.trust.worth)
     result = result_kind._of(
         evidence,
         {
@@ -340,8 +339,6 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
     reviewed = kind._reviewed(*decided, target, audited.columns[place], table.delimiter)
     judgement, trust, noise = kind._judge(matrix, target, random_state, grouping, reviewed)
     giveaways = tuple(filter(None, (kind._giveaway(column, target, name) for column in used)))
-    if giveaways and trust.word == "good":
-        trust = replace(trust, word="fair")
     evidence = Evidence(
         name=name,
         table=audited,
@@ -350,7 +347,7 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
         target=target,
         given=given,
         judgement=judgement,
-        trust=trust,
+        trust=trust.beside(giveaways),
         leaks=leaks,
         giveaways=giveaways,
         n_read=len(table.rows),
