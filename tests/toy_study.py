@@ -53,24 +53,36 @@ def plan_toy(tables, numbers, does=""):
     return [ToyJob(name, number, does=does) for name in tables for number in range(numbers)]
 
 
-def toy_sections(results, run, figures):
+def all_sections(results, run, figures):
     rows = tuple((r["job"]["dataset"], r["outcome"]["sum"]) for r in results.done)
     table = Table("sums", "Sums", ("Set", "Sum"), rows)
     blocks = [TableBlock(table), Paragraph(last_run(run)), *failed_blocks(results)]
     return [Section("sums", "Sums", (*blocks, *unavailable_notes(run, "sums")))]
 
 
+def read(records, run):
+    return Results(records)
+
+
+def subtitle(results):
+    return f"{len(results.records)} toys"
+
+
+def headline(results):
+    return f"{len(results.done)} toys are done"
+
+
+def more_files(results):
+    return {"more/toys.txt": "toys"}
+
+
+TITLE = "Toys"
 TOY = Study(
     name="toy",
-    title="Toys",
     page="toys.html",
+    pages="toy_study",
     plan=plan_toy,
     run=run_toy,
-    read=lambda records, run: Results(records),
-    sections=toy_sections,
-    subtitle=lambda results: f"{len(results.records)} toys",
-    headline=lambda results: f"{len(results.done)} toys are done",
-    files=lambda results: {"more/toys.txt": "toys"},
 )
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from latex import assert_tables_compile
 
 from robell.comparison.peers import MODELS, OURS, TIME_REFERENCE, USUAL
-from robell.comparison.scores import METRICS
+from robell.comparison.scores import METRICS, scores_of
 from robell.comparison.store import Store
 from robell.comparison.study_page import (
     cell_table,
@@ -36,7 +36,7 @@ from robell.studies.label_noise.page import (
     margins,
     probability_table,
 )
-from robell.studies.label_noise.results import ORDER, NoiseResults, chance_scores, is_tuned
+from robell.studies.label_noise.results import ORDER, NoiseResults, is_tuned
 from robell.studies.label_noise.sets import REPORTING, SETS
 from robell.studies.label_noise.study import STUDY
 
@@ -136,7 +136,7 @@ def twin(records, kind, level, metric):
     for entry in records:
         job = entry["job"]
         if (job["kind"], job["level"]) == (kind, level):
-            scores = entry["outcome"].get("metrics") or chance_scores(entry)
+            scores = entry["outcome"].get("metrics") or scores_of(entry)
             values.setdefault((job["dataset"], job["model"]), []).append(scores[metric])
     return {place: sum(found) / len(found) for place, found in values.items()}
 

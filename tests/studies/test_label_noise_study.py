@@ -15,6 +15,7 @@ from robell.comparison.execute import execute
 from robell.comparison.fit_and_score import class_scores, six_metrics
 from robell.comparison.jobs import Rows
 from robell.comparison.peers import MODELS, OURS, REVISIONS, SLOW, USUAL
+from robell.comparison.scores import chance_scores, scores_of
 from robell.comparison.store import Store, read_records
 from robell.comparison.study import gather
 from robell.datasets import keel_names
@@ -30,7 +31,6 @@ from robell.studies.label_noise.jobs import (
     run_noise_job,
 )
 from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED, build, require_packages
-from robell.studies.label_noise.results import chance_scores, scores_of
 from robell.studies.label_noise.sets import FRESH_SETS, REPORTING, SETS
 from robell.studies.label_noise.study import STUDY
 
@@ -263,8 +263,7 @@ def test_perfect_and_worthless_predictions():
     truth = np.repeat([0, 1], [15, 5])
     assert set(six_metrics(truth, truth, truth).values()) == {1.0}
     always_majority = six_metrics(truth, np.zeros(20, int), np.zeros(20))
-    record = {"outcome": {"test_counts": [15, 5]}}
-    assert always_majority == pytest.approx(chance_scores(record))
+    assert always_majority == pytest.approx(chance_scores([15, 5]))
 
 
 @pytest.mark.parametrize("only", [0, 1])

@@ -27,8 +27,7 @@ from robell.studies.paper.page import (
     table_s4,
     win_tie_loss_table,
 )
-from robell.studies.paper.printed import Comparison
-from robell.studies.paper.results import Results
+from robell.studies.paper.results import Comparison, Results
 from robell.studies.paper.study import STUDY
 
 ROWS = 10**6  # so many test rows that any printed percentage is a share of them

@@ -143,7 +143,7 @@ def _run_report(options, arguments):
 
     study = study_in(options.folder)
     report, results = write_report(study, options.folder)
-    print(study.headline(results), end="\n\n")
+    print(study.maker.headline(results), end="\n\n")
     print(report)
     return OK
 

@@ -12,14 +12,6 @@ import numpy as np
 
 from robell._tools.files import parse_bytes
 from robell._tools.text import counted
-from robell.comparison.compare_page import (
-    TITLE,
-    OwnResults,
-    all_sections,
-    headline,
-    more_files,
-    subtitle,
-)
 from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs, run_own_job, split_of
 from robell.comparison.store import StudyError, check_study_folder
 from robell.comparison.study import Outcome, Study, carry_out
@@ -30,15 +22,10 @@ PROCESS = 200 << 20  # bytes of a process with its packages
 COPIES = 6  # of a table within a fit of this family: rows, split, scaled, their features
 STUDY = Study(
     name="comparison",
-    title=TITLE,
     page="index.html",
+    pages="robell.comparison.compare_page",
     plan=plan_own_jobs,
     run=run_own_job,
-    read=OwnResults,
-    sections=all_sections,
-    subtitle=subtitle,
-    headline=headline,
-    files=more_files,
     longest_first=False,  # the models of a cell side by side, for the sake of their times
 )
 

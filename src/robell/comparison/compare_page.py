@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 from robell._tools.text import counted, literal
+from robell.comparison import study_page as common
 from robell.comparison.evaluate import NOISE
 from robell.comparison.scores import (
     CLEAN,
     METRICS,
     ScoreResults,
-    chance_scores,
 )
-from robell.comparison.study_page import (
-    WORDS,
-    against_table,
-    cell_table,
-    curve_values,
-    dataset_table,
-    diagrams,
-    every_score,
-    failures,
-    first_facts,
-    headline_lines,
-    how_section,
-    kept,
-    mean_scores,
-    one_by_one,
-    remarks,
-    significance_table,
-    time_table,
-    unavailable_notes,
-    win_tie_loss_table,
-)
+from robell.comparison.study_page import WORDS
 from robell.comparison.user_models import AS_GIVEN, TUNED
 from robell.report import plots
 from robell.report.page import Callout, Details, Facts, Section, TableBlock
@@ -68,18 +48,13 @@ class OwnResults(ScoreResults):
         """The model that the others are held against: the first one named."""
         return next(iter(self.models), None)
 
-    def scores_of(self, record):
-        """Return the six scores of a record, those of chance where its job failed."""
-        if record["status"] == "done":
-            return record["outcome"]["metrics"]
-        # Where a process was ended there is no outcome; the whole table has about the same shares.
-        counts = record.get("outcome", {}).get("test_counts") or record["data"]["class_counts"]
-        return chance_scores(counts if len(counts) == 2 else sorted(counts, reverse=True))
-
     def failures_by_model(self):
         """Return how many jobs of each model failed."""
         jobs = [record["job"]["model"] for record in self.failed]
         return {model: jobs.count(model) for model in self.models}
+
+
+read = OwnResults  # (records, run)
 
 
 def subtitle(results):
@@ -106,7 +81,10 @@ def headline(results):
     what = f"{METRICS[HEADLINE]}, mean over {tables} (average rank, 1 = best), "
     labels = {model: results.labels[model] for model in results.models}
     width = max(map(len, results.labels.values())) + 2
-    lines = [what + "by wrong training labels", *headline_lines(cells, labels, HEADLINE, width, 2)]
+    lines = [
+        what + "by wrong training labels",
+        *common.headline_lines(cells, labels, HEADLINE, width, 2),
+    ]
     failed = {results.labels[m]: n for m, n in results.failures_by_model().items() if n}
     for label, n in failed.items():
         lines.append(f"{label}: {counted(n, 'job')} failed, scored as chance")
@@ -133,16 +111,16 @@ SHOWN = ("accuracy", "balanced_accuracy", "roc_auc")
 def all_sections(results, run, figures):
     """Return the sections there is something to say in."""
     cells = results.complete_cells()
-    times = time_table(results, results.reference)
+    times = common.time_table(results, results.reference)
     sections = [
         summary(results, cells, run, figures),
         *[one_noise(cell, figures, results) for cell in cells],
         tests(results, cells),
         WORDS.section("times", TableBlock(times)) if times else None,
-        one_by_one(cells, METRICS, "table") if cells else None,
+        common.one_by_one(cells, METRICS, "table") if cells else None,
         data(results, run),
         models(results, run),
-        failures(results),
+        common.failures(results),
         how(results, run),
     ]
     return [section for section in sections if section is not None]
@@ -150,7 +128,7 @@ def all_sections(results, run, figures):
 
 def summary(results, cells, run, figures):
     """Say what came out, first."""
-    facts = first_facts(results, len(results.models))
+    facts = common.first_facts(results, len(results.models))
     for cell in cells:
         where = f"{METRICS[HEADLINE]}, {cell.name}"
         means, ranks = cell.means(HEADLINE), cell.ranks(HEADLINE)
@@ -160,8 +138,12 @@ def summary(results, cells, run, figures):
             best = cell.labels[ranks.argmin()]
             hint = literal(f"{best}; {where}; 1 = best")
             facts.append(("Best average rank", f"{ranks.min():.2f}", hint))
-    blocks = [Facts(tuple(facts)), *remarks(results), *unavailable_notes(run, "tables")]
-    if reused := kept(run.get("summary") or {}):
+    blocks = [
+        Facts(tuple(facts)),
+        *common.remarks(results),
+        *common.unavailable_notes(run, "tables"),
+    ]
+    if reused := common.kept(run.get("summary") or {}):
         blocks.append(Callout("note", WORDS.text("kept", reused=reused)))
     blocks += [Callout("note", text) for text in not_computed(results)]
     if results.models and len(cells) > 1:
@@ -169,7 +151,7 @@ def summary(results, cells, run, figures):
         order = list(names.values())
         figure = plots.curve_panels(
             [cell.level for cell in cells],
-            curve_values(cells, names),
+            common.curve_values(cells, names),
             f"wrong training labels (%), {NOISE}",
             order=order,
             emphasised=order[0],
@@ -195,20 +177,26 @@ def not_computed(results):
 def one_noise(cell, figures, results):
     """Means, ranks and diagrams under one noise."""
     title = "Labels as given" if cell.kind == CLEAN else f"{cell.level} % of the labels made wrong"
-    blocks = [TableBlock(cell_table(cell)), *diagrams(cell, figures, SHOWN, results.labels)]
+    blocks = [
+        TableBlock(common.cell_table(cell)),
+        *common.diagrams(cell, figures, SHOWN, results.labels),
+    ]
     return Section(cell.stem.replace("_", "-"), title, tuple(blocks))
 
 
 def tests(results, cells):
     """Friedman and Nemenyi, then the first model against each other."""
     own = results.reference
-    found = significance_table(cells, own, results.labels.get(own, ""))
+    found = common.significance_table(cells, own, results.labels.get(own, ""))
     blocks: list = [TableBlock(found)] if found.rows else []
     for cell in cells:
         if len(cell.models) < 2 or len(cell.datasets) < 2:
             continue
         for metric in SHOWN:
-            tables = against_table(cell, metric, own), win_tie_loss_table(cell, metric)
+            tables = (
+                common.against_table(cell, metric, own),
+                common.win_tie_loss_table(cell, metric),
+            )
             title = f"{METRICS[metric]}, {cell.name}: the first model against each other"
             blocks.append(Details(title, tuple(TableBlock(table) for table in tables)))
     return WORDS.section("tests", *blocks) if blocks else None
@@ -250,17 +238,17 @@ def how(results, run):
     """How to get these numbers again, and how they were made."""
     splits = protocol_text(results.protocol)
     text = WORDS.text("protocol", protocol=results.protocol, splits=splits)
-    return how_section(run, "robell.compare(...)", text)
+    return common.how_section(run, "robell.compare(...)", text)
 
 
 def more_files(results):
     """Return the files beside the page: every score, and the main tables in Markdown."""
     cells = results.complete_cells()
-    tables = [cell_table(cell) for cell in cells]
-    tables += [dataset_table(cell, HEADLINE) for cell in cells]
+    tables = [common.cell_table(cell) for cell in cells]
+    tables += [common.dataset_table(cell, HEADLINE) for cell in cells]
     parts = [f"# {TITLE}\n\n{literal(subtitle(results))}\n", *map(to_markdown, tables)]
     return {
-        "tables/every_score.csv": to_csv(every_score([results])),
-        "tables/mean_scores.csv": to_csv(mean_scores(cells)),
+        "tables/every_score.csv": to_csv(common.every_score([results])),
+        "tables/mean_scores.csv": to_csv(common.mean_scores(cells)),
         "summary.md": "\n".join(parts),
     }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from robell.comparison.statistics import average_ranks, nemenyi
+from robell.comparison.statistics import average_ranks, friedman, nemenyi
 
 
 class Results:
@@ -83,6 +84,45 @@ def chance_scores(counts):
     }
 
 
+class Ranked:
+    """What ranks and tests are made of: ``values``, sets by models without gaps, larger better."""
+
+    def __init__(self, values):
+        self.values = values
+
+    @property
+    def testable(self):
+        """Whether there are three models on two sets, which the tests need."""
+        n_sets, n_models = self.values.shape
+        return n_models >= 3 and n_sets >= 2
+
+    @cached_property
+    def ranks(self):
+        """The average rank of every model over the sets, 1 being the best."""
+        n_models = self.values.shape[1]
+        return average_ranks(self.values, DECIMALS) if n_models > 1 else np.ones(n_models)
+
+    @cached_property
+    def friedman(self):
+        """The Friedman test."""
+        return friedman(self.values, decimals=DECIMALS)
+
+    @cached_property
+    def nemenyi(self):
+        """The Nemenyi test at 5 %."""
+        return nemenyi(self.values, decimals=DECIMALS)
+
+
+def scores_of(record):
+    """Return the six scores of a record, those of chance where its job failed."""
+    outcome = record.get("outcome", {})
+    if record["status"] == "done":
+        return outcome["metrics"]
+    # Where a process was ended there is no outcome; the whole table has about the same shares.
+    counts = outcome.get("test_counts") or sorted(record["data"]["class_counts"], reverse=True)
+    return chance_scores(counts if len(counts) == 2 else sorted(counts, reverse=True))
+
+
 @dataclass(frozen=True)
 class ScoreCell:
     """All scores under one noise, means over splits; rows are sets, columns models.
@@ -112,24 +152,22 @@ class ScoreCell:
         """The noise as a part of file names."""
         return self.kind if self.kind == CLEAN else f"{self.kind}_{self.level:02}"
 
+    @property
+    def testable(self):
+        """Whether there are three models on two sets, which the tests need."""
+        return len(self.models) >= 3 and len(self.datasets) >= 2
+
     def means(self, metric):
         """Return the mean over sets of every model."""
         return self.values[metric].mean(axis=0)
 
     def ranks(self, metric):
         """Return the average rank over sets of every model, 1 being the best."""
-        if len(self.models) < 2:
-            return np.ones(len(self.models))
-        return average_ranks(self.values[metric], DECIMALS)
+        return self.by(metric).ranks
 
-    @property
-    def testable(self):
-        """Whether there are three models on two sets, which the tests need."""
-        return len(self.models) >= 3 and len(self.datasets) >= 2
-
-    def nemenyi(self, metric):
-        """Return the Nemenyi test of one metric at 5 %."""
-        return nemenyi(self.values[metric], decimals=DECIMALS)
+    def by(self, metric):
+        """Return what ranks and tests by one metric are made of."""
+        return Ranked(self.values[metric])
 
     def on(self, datasets):
         """Return the same over some of the sets only."""
@@ -183,10 +221,6 @@ class ScoreResults(Results):
         levels = {kind: {job["level"] for job in jobs if job["kind"] == kind} for kind in kinds}
         self.cells = tuple((kind, level) for kind in kinds for level in sorted(levels[kind]))
 
-    def scores_of(self, record):
-        """Return the six scores of a record, those of chance where its job failed."""
-        raise NotImplementedError
-
     @property
     def kinds(self):
         """Return the kinds of noise there are records of, without the clean cell."""
@@ -203,7 +237,7 @@ class ScoreResults(Results):
         for record in self.records:
             job = record["job"]
             if (job["kind"], job["level"]) == (kind, level):
-                scores = self.scores_of(record)
+                scores = scores_of(record)
                 row = found.setdefault(job["dataset"], {}).setdefault(job["seed"], {})
                 row[job["model"]] = [scores[metric] for metric in METRICS]
         models, n_seeds, means, deviations = means_over_splits(

@@ -1,6 +1,6 @@
 """A study as one frozen record, and the one way to carry out any of them.
 
-A new study is a new record: a plan, a function that runs one job, and the sections of its page.
+A new study is a new record: a plan, a function that runs one job, and the module of its page.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -30,17 +31,22 @@ class Study:
     """All the engine knows of a study."""
 
     name: str  # as its output directories are stamped
-    title: str  # of the page
     page: str  # file name of the page
+    pages: str  # the module that makes the page
     plan: Callable  # (tables, **settings) -> list of jobs
     run: Callable  # (job, rows, device) -> the record's outcome; workers import it by its name
-    read: Callable  # (records, run) -> Results
-    sections: Callable  # (results, run, figures) -> sections of the page
-    subtitle: Callable  # results -> a line below the title
-    headline: Callable  # results -> a few lines for a terminal
-    files: Callable = lambda results: {}  # results -> {name: text} of more files beside the page
     extra: str = "bench"  # of this package, which installs what the page needs
     longest_first: bool = True  # whether long jobs start first, or all in the order planned
+
+    @property
+    def maker(self):
+        """The module of the page, imported when there are records to show.
+
+        It has ``TITLE``, ``read(records, run)``, which gives the results, ``all_sections(results,
+        run, figures)``, and of the results ``subtitle``, ``headline`` (for a terminal) and
+        ``more_files`` ({name: text} beside the page).
+        """
+        return import_module(self.pages)
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class Outcome:
     @property
     def headline(self) -> str:
         """The main result in a few lines of text, for a terminal."""
-        return self.study.headline(self.results)
+        return self.study.maker.headline(self.results)
 
 
 def gather(names, data_dir=None, download=True):

@@ -9,8 +9,8 @@ import numpy as np
 
 from robell._tools.files import write_atomically
 from robell._tools.text import counted, literal
-from robell.comparison.scores import DECIMALS, METRICS
-from robell.comparison.statistics import friedman, holm, wilcoxon_p_values, win_tie_loss
+from robell.comparison.scores import DECIMALS, METRICS, scores_of
+from robell.comparison.statistics import holm, wilcoxon_p_values, win_tie_loss
 from robell.comparison.store import StudyError, all_have_checksums, read_records
 from robell.report import plots
 from robell.report.page import (
@@ -97,7 +97,7 @@ def every_score(parts):
             return cell, results.datasets.index(job["dataset"]), job["seed"], model
 
         for record in sorted(results.records, key=place):
-            job, scores = record["job"], results.scores_of(record)
+            job, scores = record["job"], scores_of(record)
             what = [job[field] for field in ("dataset", "kind", "level", "seed", "model")]
             rows.append((*what, record["status"], *(float(scores[m]) for m in METRICS)))
     return WORDS.table("every_score", rows)
@@ -137,11 +137,9 @@ def significance_table(cells, own, label):
     """Return Friedman's test, Nemenyi's critical difference and whom one model differs from."""
     rows = []
     for cell in cells:
-        if not cell.testable:
-            continue
-        for metric, name in METRICS.items():
-            test = friedman(cell.values[metric], decimals=DECIMALS)
-            pairs = cell.nemenyi(metric)
+        for metric, name in METRICS.items() if cell.testable else ():
+            test = cell.by(metric).friedman
+            pairs = cell.by(metric).nemenyi
             differing: list = [None, None]
             if own in cell.models:
                 differing = [
@@ -246,7 +244,7 @@ def diagrams(cell, figures, metrics, names):
         yield figures.diagram(
             f"critical_difference_{metric}_{cell.stem}",
             [names[model] for model in cell.models],
-            cell.nemenyi(metric),
+            cell.by(metric).nemenyi,
             f"{METRICS[metric]}, {cell.name}, {len(cell.datasets)} sets",
         )
 
@@ -329,10 +327,11 @@ def _works_without_notes(study, folder, records):
 
 
 def _compose(study, folder, records, run):
-    results = study.read(records, run)
-    sections = list(study.sections(results, run, FigureFolder(folder / "figures")))
-    page = render(study.title, study.subtitle(results), sections, footer=results.versions())
-    return results, sections, study.files(results), page
+    maker = study.maker
+    results = maker.read(records, run)
+    sections = list(maker.all_sections(results, run, FigureFolder(folder / "figures")))
+    page = render(maker.TITLE, maker.subtitle(results), sections, footer=results.versions())
+    return results, sections, maker.more_files(results), page
 
 
 def _run_of(folder):

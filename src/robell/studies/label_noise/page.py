@@ -6,34 +6,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robell._tools.text import counted
+from robell.comparison import study_page as common
 from robell.comparison.peers import OURS, TIME_REFERENCE
 from robell.comparison.scores import CLEAN, DECIMALS, METRICS, means_over_splits, noise_name
-from robell.comparison.study_page import (
-    cell_table,
-    counted,
-    curve_values,
-    diagrams,
-    every_score,
-    failures,
-    first_facts,
-    headline_lines,
-    how_section,
-    mean_scores,
-    of_group,
-    one_by_one,
-    remarks,
-    significance_table,
-    span,
-    stem_of,
-    time_table,
-    unavailable_notes,
-)
 from robell.report import plots
 from robell.report.page import Bullets, Details, Facts, TableBlock
 from robell.report.tables import MINUS, to_csv, to_markdown
 from robell.report.words import Words
 from robell.studies.label_noise.models import EVERY_MODEL
-from robell.studies.label_noise.results import has_several, is_tuned
+from robell.studies.label_noise.results import NoiseResults, has_several, is_tuned
 from robell.studies.label_noise.sets import CHOOSING, CHOOSING_CLASSES, REPORTING, REPORTING_CLASSES
 
 WORDS = Words("robell.studies.label_noise")
@@ -124,10 +106,10 @@ def _place(values, own, peers):
 
 def margin_tables(found, group="", peers="the best peer"):
     """Return two tables, noises by metrics: our mean less the best peer's, and our places."""
-    words = {"own": OUR_LABEL, "group": of_group(group)}
+    words = {"own": OUR_LABEL, "group": common.of_group(group)}
     shown = {"margins": str, "places": lambda margin: f"{margin.place} / {margin.rank_place}"}
     return tuple(
-        WORDS.table(key, _wide(found, show), name=stem_of(group, key), peers=peers, **words)
+        WORDS.table(key, _wide(found, show), name=common.stem_of(group, key), peers=peers, **words)
         for key, show in shown.items()
     )
 
@@ -160,8 +142,8 @@ def margin_details(found, group=""):
         )
         for margin in found
     ]
-    name, words = "margins_in_full", {"own": OUR_LABEL, "group": of_group(group)}
-    return WORDS.table(name, rows, name=stem_of(group, name), **words)
+    name, words = "margins_in_full", {"own": OUR_LABEL, "group": common.of_group(group)}
+    return WORDS.table(name, rows, name=common.stem_of(group, name), **words)
 
 
 # -- probabilities -------------------------------------------------------------------------
@@ -186,12 +168,12 @@ def probability_table(results, score, group=""):
             for here, values in found.values()
         ]
         rows.append((EVERY_MODEL[model].label, *means))
-    words = {"name": stem_of(group, score), "score": PROBABILITY_SCORES[score]}
+    words = {"name": common.stem_of(group, score), "score": PROBABILITY_SCORES[score]}
     return WORDS.table(
         "probabilities",
         rows,
         [noise_name(*place) for place in found],
-        group=of_group(group),
+        group=common.of_group(group),
         n_tables=_sizes(len(values) for _, values in found.values()),
         **words,
     )
@@ -326,6 +308,11 @@ TITLE = "Wrong labels on imbalanced sets"
 HEADLINE = "balanced_accuracy"
 
 
+def read(records, run):
+    """Return the results that a run has asked for."""
+    return NoiseResults(records, run.get("seeds"), run.get("revisions"))
+
+
 def cells_on(cells, names):
     """Return the cells over some of the tables alone, where they have any."""
     return [cell for cell in (cell.on(names) for cell in cells) if cell.datasets]
@@ -373,11 +360,11 @@ def headline(results):
 
 
 def _headline_table(title, kind, shown, models):
-    sizes = span([len(cell.datasets) for cell in shown], "set")
+    sizes = common.span([len(cell.datasets) for cell in shown], "set")
     noise = "clean labels" if kind == CLEAN else f"{kind} noise"
     labels = {model: EVERY_MODEL[model].label for model in models}
     first = f"{METRICS[HEADLINE]}, {title}{noise}, mean over {sizes} (average rank)"
-    return "\n".join([first, *headline_lines(shown, labels, HEADLINE, 40, 1)])
+    return "\n".join([first, *common.headline_lines(shown, labels, HEADLINE, 40, 1)])
 
 
 def more_files(results):
@@ -386,8 +373,8 @@ def more_files(results):
     files = {}
     for name, parts in (("", untuned), ("tuned_", [results.tuned()])):
         cells = [cell for part in parts for cell in part.complete_cells()]
-        files[f"tables/every_{name}score.csv"] = to_csv(every_score(parts))
-        files[f"tables/mean_{name}scores.csv"] = to_csv(mean_scores(cells))
+        files[f"tables/every_{name}score.csv"] = to_csv(common.every_score(parts))
+        files[f"tables/mean_{name}scores.csv"] = to_csv(common.mean_scores(cells))
     return files | {"summary.md": _markdown(results)}
 
 
@@ -403,11 +390,11 @@ def _markdown(results):
     tables += detection_tables(detections(results))
     for part, group in ((two, ""), (several, "classes")):
         tables += [probability_table(part, score, group) for score in PROBABILITY_SCORES]
-    tables += [cell_table(cell) for cell in cells]
-    tables += [cell_table(cell, "tuned") for cell in tuned_cells]
-    tables += [cell_table(cell, "classes") for cell in several.complete_cells()]
-    tables += [time_table(two, TIME_REFERENCE), time_table(tuned, TIME_REFERENCE)]
-    tests = significance_table(cells, OURS, OUR_LABEL)
+    tables += [common.cell_table(cell) for cell in cells]
+    tables += [common.cell_table(cell, "tuned") for cell in tuned_cells]
+    tables += [common.cell_table(cell, "classes") for cell in several.complete_cells()]
+    tables += [common.time_table(two, TIME_REFERENCE), common.time_table(tuned, TIME_REFERENCE)]
+    tests = common.significance_table(cells, OURS, OUR_LABEL)
     tables += [tests] if tests.rows else []
     parts = [f"# {TITLE}\n\n{subtitle(results)}\n"]
     parts += [to_markdown(table) for table in tables if table]
@@ -438,7 +425,7 @@ def all_sections(results, run, figures):
     """Return the sections there is something to say in."""
     two = results.two_classes()
     cells = two.complete_cells()
-    times = time_table(two, TIME_REFERENCE)
+    times = common.time_table(two, TIME_REFERENCE)
     sections = [
         summary(results, cells, run),
         *clean_and_kinds(two, cells, figures),
@@ -452,7 +439,7 @@ def all_sections(results, run, figures):
         WORDS.section("times", TableBlock(times)) if times else None,
         each_set(cells),
         data(results, run),
-        failures(results),
+        common.failures(results),
         how(results, run),
     ]
     return [section for section in sections if section is not None]
@@ -465,7 +452,9 @@ def summary(results, cells, run):
     """Say what came out, first."""
     found = margins(cells)
     n_models = sum(not is_tuned(model) for model in results.models)
-    facts = first_facts(results, n_models, f"and {len(results.models) - n_models} tuned ones")
+    facts = common.first_facts(
+        results, n_models, f"and {len(results.models) - n_models} tuned ones"
+    )
     if found:
         counting = [margin for margin in found if margin.metric in COUNTING]
         where = f"{OUR_LABEL}, without accuracy"
@@ -476,7 +465,7 @@ def summary(results, cells, run):
     blocks: list = [Facts(tuple(facts))]
     if found:
         blocks += [Bullets(tuple(_findings(found))), *_margin_blocks(found)]
-    blocks += [*remarks(results.two_classes()), *unavailable_notes(run, "sets")]
+    blocks += [*common.remarks(results.two_classes()), *common.unavailable_notes(run, "sets")]
     return WORDS.section("summary", *blocks)
 
 
@@ -514,10 +503,10 @@ def clean_and_kinds(results, cells, figures):
         own = [cell for cell in cells if cell.kind == kind]
         if own:
             blocks = [] if kind == CLEAN else [*_curves(cells, kind, figures)]
-            blocks += [TableBlock(cell_table(cell)) for cell in own]
+            blocks += [TableBlock(common.cell_table(cell)) for cell in own]
             for cell in own:
                 if cell.level in DIAGRAM_LEVELS:
-                    blocks += diagrams(cell, figures, DIAGRAM_METRICS, SHORTS)
+                    blocks += common.diagrams(cell, figures, DIAGRAM_METRICS, SHORTS)
             yield WORDS.section(kind, *blocks)
 
 
@@ -529,7 +518,7 @@ def _curves(cells, kind, figures, group=""):
     names = {m: SHORTS[m] for m in cells[0].models if all(m in cell.models for cell in cells)}
     figure = plots.named_curves(
         [cell.level for cell in cells],
-        curve_values(cells, names),
+        common.curve_values(cells, names),
         f"wrong training labels (%), {kind}",
         own=SHORTS[OURS],
     )
@@ -541,7 +530,7 @@ def some_sets(results, cells, names, group):
     cells = cells_on(cells, names)
     if not cells:
         return None
-    tables = tuple(TableBlock(cell_table(cell, group)) for cell in cells)
+    tables = tuple(TableBlock(common.cell_table(cell, group)) for cell in cells)
     blocks = [
         *_margin_blocks(margins(cells), group),
         Details("Means and average ranks of every model", tables),
@@ -558,8 +547,8 @@ def tuned(results):
     blocks = _margin_blocks(margins(cells, is_tuned), "tuned", "the best tuned peer")
     untuned = margins(cells, lambda model: not is_tuned(model))
     blocks += _margin_blocks(untuned, "same", "the best peer that is not tuned")
-    blocks += [TableBlock(cell_table(cell, "tuned")) for cell in cells]
-    if times := time_table(results, TIME_REFERENCE):
+    blocks += [TableBlock(common.cell_table(cell, "tuned")) for cell in cells]
+    if times := common.time_table(results, TIME_REFERENCE):
         blocks.append(TableBlock(replace(times, name="tuned_fit_time")))
     return WORDS.section("tuned", *blocks, own=OUR_LABEL)
 
@@ -571,7 +560,7 @@ def several_classes(results, figures):
         return None
     blocks = [*_curves(cells, "symmetric", figures, "classes_")]
     blocks += _margin_blocks(margins(cells), "classes")
-    blocks += [TableBlock(cell_table(cell, "classes")) for cell in cells]
+    blocks += [TableBlock(common.cell_table(cell, "classes")) for cell in cells]
     return WORDS.section("classes", *blocks)
 
 
@@ -594,14 +583,14 @@ def probabilities(two, several):
 
 def tests(cells):
     """Friedman and Nemenyi in every cell."""
-    table = significance_table(cells, OURS, OUR_LABEL)
+    table = common.significance_table(cells, OURS, OUR_LABEL)
     return WORDS.section("tests", TableBlock(table)) if table.rows else None
 
 
 def each_set(cells):
     """Every set by itself, in the metrics that have diagrams."""
     shown = [cell for cell in cells if cell.level in DIAGRAM_LEVELS]
-    return one_by_one(shown, DIAGRAM_METRICS, "set") if shown else None
+    return common.one_by_one(shown, DIAGRAM_METRICS, "set") if shown else None
 
 
 def _side(name):
@@ -636,4 +625,4 @@ def how(results, run):
         named = [(*name.partition("/"), r) for name, r in results.revisions.items()]
         revisions = [f"{EVERY_MODEL[m].label} {r}{' for ' * bool(of)}{of}" for m, _, of, r in named]
         texts.append(f"Revisions: {', '.join(revisions)}.")
-    return how_section(run, "robell robustness", *texts)
+    return common.how_section(run, "robell robustness", *texts)

@@ -12,18 +12,6 @@ LABELS = {key: model.label for key, model in EVERY_MODEL.items()}
 ORDER = tuple(dict.fromkeys([*GROUPS["all"], *SETS]))
 
 
-def chance_scores(record):
-    """Return the scores of a failed job: those of a model that always predicts the majority."""
-    # Where its process died: the split is stratified, so the whole set's shares are near.
-    counts = record.get("outcome", {}).get("test_counts") or record["data"]["class_counts"]
-    return scores.chance_scores(sorted(counts, reverse=True))
-
-
-def scores_of(record):
-    """Return the six scores of a record, those of chance where its job failed."""
-    return record["outcome"]["metrics"] if record["status"] == "done" else chance_scores(record)
-
-
 class NoiseResults(scores.ScoreResults):
     """The records of the label-noise study; jobs that failed are scored as chance.
 
@@ -63,10 +51,6 @@ class NoiseResults(scores.ScoreResults):
             and digests.get(r["job"]["dataset"], r["job"]["digest"]) == r["job"]["digest"]
         ]
         self.failed += [r for r in self.detections if r["status"] != "done"]
-
-    def scores_of(self, record):
-        """Return the six scores of a record, those of chance where its job failed."""
-        return scores_of(record)
 
     def part(self, keep):
         """Return the results of the records that a function of record and job keeps."""

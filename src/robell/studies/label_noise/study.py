@@ -14,21 +14,14 @@ from robell.studies.label_noise.jobs import (
     run_noise_job,
 )
 from robell.studies.label_noise.models import EVERY_MODEL, require_packages
-from robell.studies.label_noise.page import TITLE, all_sections, headline, more_files, subtitle
-from robell.studies.label_noise.results import NoiseResults
 from robell.studies.label_noise.sets import GROUPS, study_tables
 
 STUDY = Study(
     name="robustness",
-    title=TITLE,
     page="index.html",
+    pages="robell.studies.label_noise.page",
     plan=plan_noise_jobs,
     run=run_noise_job,
-    read=lambda records, run: NoiseResults(records, run.get("seeds"), run.get("revisions")),
-    sections=all_sections,
-    subtitle=subtitle,
-    headline=headline,
-    files=more_files,
     extra=EXTRA,
     longest_first=False,  # the models of a cell side by side, for the sake of their times
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robell.comparison.family import MODELS, labels
-from robell.comparison.scores import ordered
+from robell.comparison.scores import DECIMALS, ordered
 from robell.comparison.statistics import (
     average_ranks,
     friedman,
@@ -31,22 +31,28 @@ from robell.report.page import (
 from robell.report.tables import Compared, Spread
 from robell.report.words import Words
 from robell.studies.paper import printed
-from robell.studies.paper.printed import (
-    DATASETS,
-    DECIMALS,
-    FEWEST_SEEDS,
-    STABLE,
+from robell.studies.paper.printed import DATASETS, accuracy_limits, judged, printed_cells, surfaces
+from robell.studies.paper.results import (
+    SCORES,
     Comparison,
-    accuracy_limits,
-    judged,
+    Results,
     noise_curves,
-    printed_cells,
+    scores_of,
     shown,
-    surfaces,
 )
-from robell.studies.paper.results import SCORES, scores_of
 
 WORDS = Words("robell.studies.paper")
+TITLE = "RoBell-RVFL: the study, measured again"
+
+
+def read(records, run):
+    """Return the results of records."""
+    return Results(records)
+
+
+def more_files(results):
+    """Return no files beside the page, its tables and figures."""
+    return {}
 
 
 def _compared(measured, print_):
@@ -267,7 +273,9 @@ def sensitivity_claims(results):
         (claim.place, shown(results, name), claim.text, measured, verdict)
         for claim, name, measured, verdict in judged(results)
     ]
-    return WORDS.table("sensitivity_claims", rows, stable=STABLE, fewest=FEWEST_SEEDS)
+    return WORDS.table(
+        "sensitivity_claims", rows, stable=printed.STABLE, fewest=printed.FEWEST_SEEDS
+    )
 
 
 def surface_table(name, surface):

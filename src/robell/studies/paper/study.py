@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from robell.comparison.study import Study, carry_out, gather
 from robell.studies.paper.jobs import plan_jobs, run_job
-from robell.studies.paper.page import all_sections, headline, subtitle
-from robell.studies.paper.results import Results
 
 STUDY = Study(
     name="reproduction",
-    title="RoBell-RVFL: the study, measured again",
     page="report.html",
+    pages="robell.studies.paper.page",
     plan=plan_jobs,
     run=run_job,
-    read=lambda records, run: Results(records),
-    sections=all_sections,
-    subtitle=subtitle,
-    headline=headline,
 )
 
 
