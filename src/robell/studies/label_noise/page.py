@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robell._tools.text import counted
 from robell.comparison import study_page as common
 from robell.comparison.peers import OURS, TIME_REFERENCE
 from robell.comparison.scores import CLEAN, DECIMALS, METRICS, means_over_splits, noise_name
@@ -338,7 +337,7 @@ def subtitle(results):
         n_models=len(results.models),
         with_tuned=with_tuned,
         n_tables=len(results.datasets),
-        splits=counted(len(results.seeds), "split"),
+        splits=common.counted(len(results.seeds), "split"),
         noises="; ".join(noises),
     )
 
