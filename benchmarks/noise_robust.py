@@ -192,7 +192,7 @@ def staged():
         (members, "grow_forest", "trees"),
         (members, "fit_kernel_layer", "kernel"),
         (members, "radial", "kernel"),
-        (members, "hidden_output", "hidden layers"),
+        (members.Drawn, "hidden", "hidden layers"),
         (loo_path, "_eigenbasis", "Gram matrix, eigenvectors"),
         (noise_robust, "fit_slope", "link"),
         (noise_robust, "fit_link", "link"),

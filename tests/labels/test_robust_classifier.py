@@ -231,9 +231,21 @@ def test_refusals_are_one_line(table):
         with pytest.raises(ValueError, match=message) as caught:
             model.fit(X, noisy)
         assert "\n" not in str(caught.value)
+
+
+def test_a_pipeline_of_imbalanced_learn_works_unless_it_changes_the_rows(table):
+    X, noisy, _, X_test, _ = table
     imblearn = pytest.importorskip("imblearn")
+    steps = StandardScaler(), LogisticRegression(max_iter=1000)
+    theirs, ours = (
+        NoiseRobustClassifier(make(*steps), random_state=0).fit(X, noisy).predict_proba(X_test)
+        for make in (imblearn.pipeline.make_pipeline, make_pipeline)
+    )
+    np.testing.assert_array_equal(theirs, ours)
     sampled = imblearn.pipeline.make_pipeline(
         imblearn.over_sampling.RandomOverSampler(random_state=0), GaussianNB()
     )
-    with pytest.raises(ValueError, match="put NoiseRobustClassifier at its end"):
+    with pytest.raises(ValueError, match="step 'randomoversampler' of the pipeline changes"):
         NoiseRobustClassifier(sampled).fit(X, noisy)
+    sampled.steps[-1] = ("robust", NoiseRobustClassifier(GaussianNB(), random_state=0))
+    assert set(sampled.fit(X, noisy).predict(X_test)) == set(NAMES)

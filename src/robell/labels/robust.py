@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import logit, softmax
+from scipy.special import softmax
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
 from sklearn.pipeline import Pipeline
@@ -24,15 +23,14 @@ from sklearn.utils.validation import (
 )
 
 from robell._core.array import require_labels
-from robell._core.labels.cuts import MOST_POINTS, operating_points
 from robell._core.membership.samples import row_keys
 from robell._tools.pipelines import last_step
 from robell.labels.issues import unseen_probabilities
 from robell.labels.judge import judge_labels, judge_probabilities
 from robell.labels.unseen import rows_of
-from robell.models._estimator import on_its_side
 from robell.models._thresholds import ThresholdChoice
 from robell.models._validation import check_multiplicity, draw_seed
+from robell.models.thresholded import calibrated, class_scores
 from robell.tables.encoder import TableEncoder
 
 COPIES = 2  # of a row at the most, each with another class
@@ -208,25 +206,19 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
         frequencies = np.log(np.maximum(self.class_prior_, 1e-300))
         is_balanced = self.probability == "balanced"
         self.slope_, self.offsets_ = 1.0, np.zeros_like(frequencies) if is_balanced else frequencies
-        for name in ("threshold_", "thresholds_", "operating_points_"):
-            self.__dict__.pop(name, None)
         codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         halves = _halves(columns, codes, present, len(self.classes_), seed)
+        judged = None  # rows that the model of the other half has not seen
         if self.calibrate and halves is not None:
             seen, unseen = halves
             model = self._fitted(X, y, Z, multiplicity, seen, params, rng)
             scores, weight = _scores(model, rows_of(X, unseen)), multiplicity[unseen]
             likelihood = judgement.assumed_noise.T[codes[unseen]]
             self.slope_ = _best_slope(scores, frequencies, likelihood, weight)
-            if len(self.classes_) == 2:
-                P = softmax(self.slope_ * scores + self.offsets_, axis=1)[:, 1]
-                self.operating_points_ = operating_points(P, Z[unseen, 1], weight, MOST_POINTS)
+            P = calibrated(scores, self.slope_, self.offsets_)
+            judged = P[:, 1], Z[unseen, 1], weight
         # The estimator has seen classes of equal weight: it predicts the one of largest score.
-        thresholds = softmax(self.offsets_)
-        if len(self.classes_) == 2:
-            self.threshold_ = float(thresholds[1])
-        else:
-            self.thresholds_ = thresholds
+        self._set_thresholds(softmax(self.offsets_), judged)
         return self
 
     def _judged(self, X, columns, y, sample_weight, seed, params):
@@ -259,15 +251,11 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
         params = _check_method_params(y, params, rows)
         model, X, y = clone(self.estimator), rows_of(X, rows), y[rows]
         last = last_step(model)
-        if type(model) is Pipeline and len(model.steps) > 1:
+        if isinstance(model, Pipeline) and len(model.steps) > 1:
+            _require_rows_kept(model)
             head = model[:-1]
             X = head.fit_transform(X, y)
             model.steps[:-1] = head.steps
-        elif last is not model and type(model) is not Pipeline:
-            raise ValueError(
-                f"a {type(model).__name__} cannot be fitted step by step; put "
-                "NoiseRobustClassifier at its end, around the classifier"
-            )
         _number_class_weight(last, self.classes_)
         if has_fit_parameter(last, "sample_weight"):
             params = _check_method_params(y, params, places) | {"sample_weight": copies}
@@ -288,60 +276,6 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
             raise ValueError("X has one dimension, rows and columns are two. Reshape your data")
         validate_data(self, X, reset=False, skip_check_array=True)
         return self.slope_ * _scores(self.estimator_, X) + self.offsets_
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return how often each class truly occurs among rows like the one given.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        probability : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return np.asarray(softmax(self._log_probability(X), axis=1))
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return by how much the log-odds of the classes exceed those of the thresholds.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes above 0 just where the second is predicted; otherwise one score a
-            class, of which the largest is predicted.
-        """
-        logits = self._log_probability(X)
-        if len(self.classes_) > 2:
-            return np.asarray(logits - np.log(self.thresholds_))
-        reached = softmax(logits, axis=1)[:, 1] >= self.threshold_
-        bound = np.clip(logit(self.threshold_), -700.0, 700.0)
-        return np.asarray(on_its_side(logits[:, 1] - logits[:, 0] - bound, reached))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class whose probability reaches its threshold.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Predicted class labels.
-        """
-        scores = self.decision_function(X)
-        return np.asarray(
-            self.classes_[scores.argmax(1) if scores.ndim == 2 else (scores > 0).astype(int)]
-        )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return what is passed on to the estimator.
@@ -400,8 +334,7 @@ def _scores(model, X):
     """Return one score a class: logarithms of the probabilities, or else the decision function."""
     if hasattr(model, "predict_proba"):
         return np.log(np.asarray(model.predict_proba(X), np.float64) + ADDED)
-    scores = np.asarray(model.decision_function(X), np.float64)
-    return scores if scores.ndim == 2 else np.column_stack([-0.5 * scores, 0.5 * scores])
+    return class_scores(model, X)
 
 
 def _halves(columns, codes, present, n_classes, seed):
@@ -419,6 +352,17 @@ def _halves(columns, codes, present, n_classes, seed):
     for of_one in places:
         first[of_one[::2]] = True
     return present[first[distinct]], present[~first[distinct]]
+
+
+def _require_rows_kept(pipeline):
+    """Raise where a step of a pipeline draws or makes rows, as those of imbalanced-learn may."""
+    for name, step in pipeline.steps[:-1]:
+        if hasattr(step, "fit_resample"):
+            raise ValueError(
+                f"step {name!r} of the pipeline changes which rows there are; leave it out "
+                "(classes are balanced anyway), or put NoiseRobustClassifier at the "
+                "pipeline's end, around the classifier"
+            )
 
 
 def _number_class_weight(model, classes):

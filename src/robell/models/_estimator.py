@@ -1064,16 +1064,6 @@ class WithGraph(BaseRVFLClassifier):
         return super()._fit_penalty(design, rows)
 
 
-def on_its_side(differences, is_second):
-    """Return differences of scores, above 0 where the second class is predicted, else below.
-
-    Where a probability just reaches its threshold, rounding may have put them on the other side.
-    """
-    xp, tiny = namespace(differences), float(np.finfo(np.float64).tiny)
-    above, below = xp.clip(differences, tiny, None), xp.clip(differences, None, -tiny)
-    return xp.where(is_second, above, below)
-
-
 def of_both_classes(scores):
     """Return scores of every class, (n, K), where those of two may be given by their difference."""
     xp = namespace(scores)

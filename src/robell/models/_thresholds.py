@@ -8,11 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
-from robell._core.array import to_host
+from robell._core.array import beside, is_tensor, namespace, softmax_of_rows, to_host
+from robell._core.labels.cuts import MOST_POINTS, operating_points
 
 SAME = 1e-12  # by how much of themselves equal values may differ by rounding
+LARGEST_THRESHOLD = 1.0 - 1e-15  # whose odds are known
+NO_ODDS = 700.0  # at a threshold that every row reaches, or none
 
 
 @dataclass(frozen=True)
@@ -102,12 +106,122 @@ def how_to_choose(spelled=str):
     return f"give {cost_fn} and {cost_fp}, or one of {precision}, {recall} and {budget}"
 
 
+def odds_at(threshold):
+    """Return the log-odds at a threshold; beyond those of any row where all or none reach it.
+
+    At 1 they are those from which on probabilities are rounded to 1.
+    """
+    if not 0.0 < threshold <= 1.0:
+        return float(np.copysign(NO_ODDS, threshold - 0.5))
+    return float(logit(min(threshold, LARGEST_THRESHOLD)))
+
+
+def on_its_side(differences, is_second):
+    """Return differences of scores, above 0 where the second class is predicted, else below.
+
+    Where a probability just reaches its threshold, rounding may have put them on the other side.
+    """
+    xp, tiny = namespace(differences), float(np.finfo(np.float64).tiny)
+    above, below = xp.clip(differences, tiny, None), xp.clip(differences, None, -tiny)
+    return xp.where(is_second, above, below)
+
+
 class ThresholdChoice:
-    """What a classifier of two classes with ``operating_points_`` offers."""
+    """A classifier that predicts by ``threshold_``, of more than two classes ``thresholds_``.
+
+    What inherits it says the log-probabilities of rows, up to a constant of each row.
+    """
 
     classes_: NDArray[Any]
     threshold_: float
-    operating_points_: NDArray[np.float64]
+    thresholds_: NDArray[Any]
+    operating_points_: NDArray[Any]
+
+    def _log_probability(self, X: Any) -> Any:
+        raise NotImplementedError
+
+    def _set_thresholds(self, thresholds, unseen=None):
+        """Keep the thresholds of the classes in place of those of an earlier fit.
+
+        ``unseen`` are for two classes the probability of the second of rows that the model has not
+        seen, how probably they are truly of it, and their weights.
+        """
+        for name in ("threshold_", "thresholds_", "operating_points_"):
+            self.__dict__.pop(name, None)
+        if len(self.classes_) > 2:
+            self.thresholds_ = thresholds
+            return
+        self.threshold_ = float(thresholds[1])
+        if unseen is not None:
+            probability, positive, weight = unseen
+            self.operating_points_ = operating_points(probability, positive, weight, MOST_POINTS)
+
+    def _less_thresholds(self, logits):
+        """Return log-odds less those at the threshold, (n,), or logits less those of thresholds.
+
+        Of two classes they are above 0 just where the probability reaches the threshold.
+        """
+        if len(self.classes_) > 2:
+            return logits - beside(np.log(to_host(self.thresholds_)), logits)
+        reached = softmax_of_rows(logits)[:, 1] >= self.threshold_
+        return on_its_side(logits[:, 1] - logits[:, 0] - odds_at(self.threshold_), reached)
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return by how much the log-odds of the classes exceed those of the thresholds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes the log-odds of the second less those of ``threshold_``, above 0 just
+            where the second is predicted; otherwise one score a class, the log-probability less
+            that of its threshold, of which the largest is predicted.
+        """
+        return self._less_thresholds(self._log_probability(X))
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return the probabilities of the classes.
+
+        By default they are frequencies: of the rows given .3, three in ten should be of the class,
+        if the classes are as frequent there as the model estimates they truly are in the training
+        rows. With ``probability="balanced"`` the predicted class is always the likeliest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return softmax_of_rows(self._log_probability(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class whose probability reaches its threshold.
+
+        Two classes: ``classes_[1]`` where its probability is at least ``threshold_``. More: the
+        class with the largest probability divided by its entry of ``thresholds_``, the first of
+        equal ones. That is the class of ``decision_function``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted class labels.
+        """
+        scores = self.decision_function(X)
+        best = scores.argmax(1) if scores.ndim == 2 else namespace(scores).where(scores > 0, 1, 0)
+        return self.classes_[best if is_tensor(self.classes_) else to_host(best)]
 
     def choose_threshold(
         self,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit, softmax
+from scipy.special import softmax
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -20,7 +20,6 @@ from robell._core.array import (
     is_tensor,
     namespace,
     one_hot,
-    softmax_of_rows,
     to_host,
 )
 from robell._core.ensemble.members import (
@@ -40,10 +39,8 @@ from robell._core.ensemble.members import (
 from robell._core.ensemble.trees import Forest, Splits
 from robell._core.labels.cuts import (
     AWAY,
-    MOST_POINTS,
     SAME,
     cut_for_share,
-    operating_points,
     predicted_share,
 )
 from robell._core.labels.link import fit_link, fit_slope, posterior
@@ -64,7 +61,6 @@ from robell.models._estimator import (
     Capabilities,
     FamilyClassifier,
     bypassed_in_parts,
-    on_its_side,
     remember_device,
     require_finite_scores,
 )
@@ -76,8 +72,6 @@ from robell.models._validation import JOBS, TrainingRows, draw_seed
 # merely unusual.
 FULL_CLEANING_RATE = 0.1
 LARGEST_ODDS = 30.0  # of a threshold, as a logarithm: beyond it probabilities are 0 and 1
-LARGEST_THRESHOLD = 1.0 - 1e-15  # whose odds are known
-NO_ODDS = 700.0  # at a threshold that every row reaches, or none
 N_HIDDEN = 100  # of each layer
 # Of more than MOST_EXACT rows noise, probabilities and thresholds are estimated on so many.
 MOST_JUDGED = 25_000
@@ -400,14 +394,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             link = link._replace(offsets=link.offsets - np.log(thresholds))
             thresholds = np.full(n_classes, 1.0 / n_classes)
         self.link_matrix_, self.link_offsets_ = link.matrix, link.offsets
-        for name in ("threshold_", "thresholds_", "operating_points_"):
-            self.__dict__.pop(name, None)
-        if n_classes == 2:
-            self.threshold_ = float(thresholds[1])
-            P = link.probability(scores)[:, 1]
-            self.operating_points_ = operating_points(P, Z[:, 1], multiplicity, MOST_POINTS)
-        else:
-            self.thresholds_ = thresholds
+        self._set_thresholds(thresholds, (link.probability(scores)[:, 1], Z[:, 1], multiplicity))
 
     # -- what the fit says about every label given -------------------------------------
 
@@ -499,77 +486,6 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             logits = self._class_scores(X) @ self.link_matrix_ + self.link_offsets_
         require_finite_scores(logits)
         return logits
-
-    def _scores(self, X):
-        logits = self._log_probability(X)
-        if len(self.classes_) == 2:
-            reached = softmax_of_rows(logits)[:, 1:] >= self.threshold_
-            return on_its_side(logits[:, 1:] - logits[:, :1] - self._odds_at_threshold(), reached)
-        return logits - beside(np.log(to_host(self.thresholds_)), logits)
-
-    def _odds_at_threshold(self):
-        """Return the log-odds at the threshold; beyond those of any row where all or none reach it.
-
-        At 1 they are those from which on probabilities are rounded to 1.
-        """
-        if not 0.0 < self.threshold_ <= 1.0:
-            return float(np.copysign(NO_ODDS, self.threshold_ - 0.5))
-        return float(logit(min(self.threshold_, LARGEST_THRESHOLD)))
-
-    def decision_function(self, X: ArrayLike) -> NDArray[Any]:
-        """Return by how much the log-odds of the classes exceed those of the thresholds.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes the log-odds of the second less those of ``threshold_``, above 0 just
-            where the second is predicted; otherwise one score a class, the log-probability less
-            that of its threshold, of which the largest is predicted.
-        """
-        return super().decision_function(X)
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the probabilities of the classes.
-
-        By default they are frequencies: of the rows given .3, three in ten should be of the class,
-        if the classes are as frequent there as the model estimates they truly are in the training
-        rows. With ``probability="balanced"`` the predicted class is always the likeliest.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        probability : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return softmax_of_rows(self._log_probability(X))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class whose probability reaches its threshold.
-
-        Two classes: ``classes_[1]`` where its probability is at least ``threshold_``. More: the
-        class with the largest probability divided by its entry of ``thresholds_``, the first of
-        equal ones. That is the class of ``decision_function``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Predicted class labels.
-        """
-        return super().predict(X)
 
 
 class Judged(NamedTuple):

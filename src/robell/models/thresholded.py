@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit, softmax
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
-from robell.models._estimator import on_its_side
+from robell.models._thresholds import odds_at, on_its_side
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 
 
@@ -178,9 +178,8 @@ class ThresholdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         logs = np.maximum(logs, -700.0)
         if len(self.classes_) > 2:
             return logs
-        bound = np.clip(logit(self.threshold_), -700.0, 700.0)
         sign = 1.0 if self.positive_ == self.classes_[-1] else -1.0
-        differences = logs[:, 1] - logs[:, 0] - sign * bound
+        differences = logs[:, 1] - logs[:, 0] - sign * odds_at(self.threshold_)
         is_second = self.labels_for(probability) == self.classes_[-1]
         return np.asarray(on_its_side(differences, is_second))
 

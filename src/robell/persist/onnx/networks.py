@@ -15,6 +15,7 @@ from robell._core.array import to_host
 from robell._core.ensemble.members import ACTIVATIONS as MEMBERS
 from robell._core.ridge.calibrate import BEFORE_TIE
 from robell.models._estimator import BaseRVFLClassifier, FamilyMember, first_foreign
+from robell.models._thresholds import odds_at
 from robell.persist.onnx.nodes import NotConvertible
 
 METHODS = (
@@ -230,7 +231,7 @@ def noise_robust_parts(graph, model, X):
     if len(model.classes_) > 2:
         odds = logits - np.log(model.thresholds_)[None, :]
         return odds, graph.best(odds), probability
-    cut = model._odds_at_threshold()
+    cut = odds_at(model.threshold_)
     odds = logits @ np.array([[0.0, -1.0], [0.0, 1.0]]) + np.array([[0.0, -cut]])
     flagged = graph.node("Gather", probability, np.array(1), axis=1) >= model.threshold_
     return odds, graph.node("Where", flagged, np.array(1), np.array(0)), probability
