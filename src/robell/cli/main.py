@@ -173,21 +173,18 @@ def _explained(error, command):
         return f"{error.filename or 'output'}: {error.strerror}"
     if isinstance(error, FileError):
         error = error.in_options(**OPTION_NAMES)
-    elif not isinstance(error, (OptionError, ImportError, *_users_errors(command))):
-        return None
+    elif not isinstance(error, OptionError | ImportError):
+        if command is None:  # options were not read yet, and argparse says itself what is wrong
+            return None
+        users: tuple[type[Exception], ...] = ValueError, TypeError
+        if command.is_study:
+            from robell.comparison.store import StudyError
+            from robell.datasets import DatasetError
+
+            users = StudyError, DatasetError
+        if not isinstance(error, users):
+            return None
     return " ".join(str(error).split())
-
-
-def _users_errors(command):
-    """Return what data and parameters of a user may cause."""
-    if command is None:  # options were not read yet, and argparse says itself what is wrong
-        return ()
-    if not command.is_study:
-        return ValueError, TypeError
-    from robell.comparison.store import StudyError
-    from robell.datasets import DatasetError
-
-    return StudyError, DatasetError
 
 
 if __name__ == "__main__":

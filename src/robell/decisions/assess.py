@@ -61,10 +61,7 @@ class Importance:
 
 @dataclass(frozen=True)
 class Costs:
-    """What 1,000 rows would cost in the user's money: misses and false alarms.
-
-    At the chosen threshold, with an interval; if every row were flagged; if none were.
-    """
+    """What 1,000 rows cost: at the chosen threshold, if every row were flagged, if none were."""
 
     chosen: Measured
     flag_all: float
@@ -163,11 +160,7 @@ def all_scores(model, X, n_classes):
 
 
 def calibrate(scores, codes, noise=None):
-    """Return slope and offsets that make probabilities of scores.
-
-    Without ``noise`` they are probabilities of the labels as given; with it, N_zy = P(y | z), of
-    the true classes behind them.
-    """
+    """Return slope and offsets of probabilities: of labels as given, or by N_zy of true classes."""
     weight = np.ones(len(codes))
     if noise is None:
         return fit_calibration(scores, one_hot(codes, scores.shape[1]), weight)
@@ -222,7 +215,7 @@ def assess(held, X, names, place, rule, judge, corrected, groups, seed):
     score, drops, deviations = importances(
         held, X[held.places], codes, n_classes, list(groups.values()), place, seed
     )
-    order, columns = np.argsort(-drops, kind="stable"), list(groups)
+    columns = list(groups)
     return Assessment(
         n_held_out=len(codes),
         n_folds=len(held.models),
@@ -233,7 +226,8 @@ def assess(held, X, names, place, rule, judge, corrected, groups, seed):
         decision=decision,
         importance_score=float(score),
         importances=tuple(
-            Importance(columns[j], float(drops[j]), float(deviations[j])) for j in order
+            Importance(columns[j], float(drops[j]), float(deviations[j]))
+            for j in np.argsort(-drops, kind="stable")
         ),
     )
 
@@ -313,11 +307,9 @@ def _points(p, positive):
 
 
 def importances(held, X, codes, n_classes, groups, positive_place, seed):
-    """Return by how much each group of columns, shuffled among held-out rows, lowers the score.
+    """Return the score, and by how much shuffling each group of columns lowers it (with deviation).
 
-    The score is the average precision of the positive class; of more than two classes, the mean
-    area under the ROC curves. Returns the score itself, and for each group the mean over folds and
-    repeats with its standard error.
+    The score is the average precision of the positive class, or the mean area under the ROC curves.
     """
     rng = np.random.default_rng(seed)
     repeats = REPEATS if len(X) <= REPEATED_ROWS else 1
@@ -348,16 +340,9 @@ def _quality(scores, codes, n_classes, positive_place):
 
 
 def average_precision(probability, positive, weight=None):
-    """Return the area under the curve of precision over recall, as sums over sorted rows.
-
-    ``weight`` may have a row for each of several resamples, which then get a value each.
-    """
-    order = np.argsort(-probability, kind="stable")
-    weight = np.ones(len(order)) if weight is None else np.asarray(weight, np.float64)
-    weight = np.atleast_2d(weight)[:, order]
-    of_class = weight * np.asarray(positive, np.float64)[order]
-    last = np.append(np.diff(probability[order]) != 0, True)
-    found = np.cumsum(of_class, axis=1)[:, last]
+    """Return the area under precision over recall; one for each of several rows of ``weight``."""
+    last, weight, positive = _sorted(-probability, positive, weight)
+    found = np.cumsum(weight * positive, axis=1)[:, last]
     flagged = np.cumsum(weight, axis=1)[:, last]
     step = np.diff(found, axis=1, prepend=0.0)
     total = np.maximum(found[:, -1:], 1e-300)
@@ -365,15 +350,19 @@ def average_precision(probability, positive, weight=None):
     return float(values[0]) if len(values) == 1 else values
 
 
+def _sorted(score, positive, weight):
+    """Return where each value of sorted scores ends, and the weights and positives sorted so."""
+    order = np.argsort(score, kind="stable")
+    weight = np.ones(len(order)) if weight is None else np.asarray(weight, np.float64)
+    last = np.append(np.diff(score[order]) != 0, True)
+    return last, np.atleast_2d(weight)[:, order], np.asarray(positive, np.float64)[order]
+
+
 def roc_area(probability, positive, weight=None):
     """Return the area under the ROC curve: how often a positive row is ranked above another."""
-    order = np.argsort(probability, kind="stable")
-    weight = np.ones(len(order)) if weight is None else np.asarray(weight, np.float64)
-    weight = np.atleast_2d(weight)[:, order]
-    positive = np.asarray(positive, np.float64)[order]
+    last, weight, positive = _sorted(probability, positive, weight)
     of_class, others = weight * positive, weight * (1.0 - positive)
-    first = np.insert(np.diff(probability[order]) != 0, 0, True)
-    starts = np.flatnonzero(first)
+    starts = np.flatnonzero(np.insert(last[:-1], 0, True))
     mine = np.add.reduceat(of_class, starts, axis=1)
     theirs = np.add.reduceat(others, starts, axis=1)
     below = np.cumsum(theirs, axis=1) - 0.5 * theirs

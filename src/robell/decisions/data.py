@@ -78,10 +78,7 @@ def _named(copy):
 
 def read_training(data, target, *, drop=(), text=None, classes=False, keep_spelling=False,
                   reviewed=(), memory=2 << 30, seed=0):  # fmt: skip
-    """Read the rows to fit from files or a data frame; see :func:`robell.decisions.run.fit_table`.
-
-    ``text`` are the encoding and the delimiter of text files, ``memory`` is what may be used.
-    """
+    """Read the rows to fit, as :func:`robell.decisions.run.fit_table` is asked to."""
     text = {"encoding": "utf-8", "delimiter": None} | (text or {})
     review = read_reviews(reviewed, target)
     with ExitStack() as stack:
@@ -103,14 +100,17 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             raise FileError(f"{table.name}: there is no column besides the target to learn from")
         encoder = TableEncoder()._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
         _require_columns(table, encoder)
-        told = (
-            find_giveaway(used, labels.codes, labels.classes, target)
-            for used in encoder._used(columns)
-        )
+        used = encoder._used(columns)
+        told = (find_giveaway(one, labels.codes, labels.classes, target) for one in used)
         giveaways = tuple(filter(None, told))
-        notes = _notes(labels)
+        notes = [f"label {said(b, 20)} taken as {said(a, 20)}" for a, b in labels.alike[:3]]
+        if missing := sum(labels.unlabelled.values()):
+            notes.append(f"{counted(missing, 'row')} without a label left out")
+        if labels.set_aside:
+            small = ", ".join(f"{said(name, 20)} ({n})" for name, n in labels.set_aside.items())
+            notes.append(f"classes of fewer than five rows left out: {small[:200]}")
         if len(table.rows) == table.n_rows:
-            X, codes = encoder._transform_columns(columns), labels.codes
+            X, codes = np.hstack([one.matrix for one in used]), labels.codes
             found = Reviewed.none(codes)
             if review.labels:
                 given = np.array(labels.classes, dtype=object)[codes]
@@ -165,16 +165,6 @@ def _require_columns(table, encoder):
         )
 
 
-def _notes(labels):
-    notes = [f"label {said(b, 20)} taken as {said(a, 20)}" for a, b in labels.alike[:3]]
-    if missing := sum(labels.unlabelled.values()):
-        notes.append(f"{counted(missing, 'row')} without a label left out")
-    if labels.set_aside:
-        small = ", ".join(f"{said(name, 20)} ({n})" for name, n in labels.set_aside.items())
-        notes.append(f"classes of fewer than five rows left out: {small[:200]}")
-    return notes
-
-
 def typed_classes(classes):
     """Return the classes as predictions give them: whole numbers where all are, else text."""
     values = [plain_number(label) for label in classes]
@@ -196,7 +186,7 @@ def _read_all(files, encoder, target, meant, n_rows, n_most, text, seed):
             inside = chosen[(chosen >= start) & (chosen < start + n_part)] - start
             part = part.take(inside)
         start += n_part
-        cells = label_cells(part.columns[find_column(part, target)])
+        cells = part.columns[find_column(part, target)].cells
         known = np.flatnonzero([cell in meant for cell in cells])
         part = part.take(known)
         of_name = {column.name: column for column in part.columns}
@@ -207,12 +197,3 @@ def _read_all(files, encoder, target, meant, n_rows, n_most, text, seed):
         codes[there] = [meant[cells[k]] for k in known]
         filled = there.stop
     return X[:filled], codes[:filled]
-
-
-def label_cells(column):
-    """Return labels as text, also those of a source that holds numbers."""
-    if column.cells is not None:
-        return column.cells
-    from robell.tables.raw import number_cell
-
-    return [None if v != v else number_cell(v) for v in column.values.tolist()]

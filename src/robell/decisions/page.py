@@ -64,19 +64,17 @@ def in_rows(result):
 
 def of_hundred(measured):
     """Return a measured share as a number of 100, with its interval."""
-    value, low, high = (
-        f"{100 * share:.0f}" for share in (measured.value, measured.low, measured.high)
-    )
+    value, low, high = (f"{100 * v:.0f}" for v in (measured.value, measured.low, measured.high))
     return f"{value} of 100", f"{low} to {high}"
 
 
 def costs_line(decision):
     """Return what 1,000 rows would cost, in the money in which the costs were given."""
     costs, name = decision.costs, said(decision.positive, 30)
-    chosen = (number_text(v) for v in (costs.chosen.value, costs.chosen.low, costs.chosen.high))
-    value, low, high = chosen
+    chosen = costs.chosen
+    value, low, high = map(number_text, (chosen.value, chosen.low, chosen.high))
     cheaper = "every row" if costs.flag_all <= costs.flag_none else "none"
-    is_cheaper = min(costs.flag_all, costs.flag_none) < costs.chosen.value
+    is_cheaper = min(costs.flag_all, costs.flag_none) < chosen.value
     advice = f" To call {cheaper} so would be cheaper than the model." if is_cheaper else ""
     return (
         f"1,000 rows like these would cost {value} in misses and false alarms ({low} to {high}); "
@@ -96,10 +94,8 @@ def cautions(result):
     found = [one.caution(result.target) for one in result.training.giveaways]
     # A threshold that somebody asked for may flag as many rows as it likes.
     if decision is not None and decision.rule.kind == "f1":
-        flagged, is_low = (
-            decision.flagged.value,
-            decision.precision.value < 0.5 * decision.recall.value,
-        )
+        flagged = decision.flagged.value
+        is_low = decision.precision.value < 0.5 * decision.recall.value
         if flagged > OFTEN * max(decision.share, 1e-9) and (flagged > 0.5 or is_low):
             found.append(
                 f"At this threshold {percent(flagged)} of all rows are called "
@@ -187,10 +183,7 @@ def lines(result, source=None):
 
 
 def check_report_output(model, prefix=None, inputs=(), force=True):
-    """Return the paths of page and JSON, beside the model or with a prefix of one's own.
-
-    Raise where they may not be written. A model that goes to the null device has none.
-    """
+    """Return the paths of page and JSON, once they can be written; none beside the null device."""
     model = Path(model)
     if prefix is None and model.exists() and not model.is_file():
         return ()
@@ -263,7 +256,16 @@ def fit_page(result, *, command="", source=None):
     sections = [_decision(result, source)]
     if result.assessment.decision is not None:
         sections.append(_curves(result))
-    sections += [_classes(result), _columns(result), _table(result), _method(result, command)]
+    method = Paragraph(
+        f"The rows were dealt out to {result.assessment.n_folds} parts, equal rows to the same "
+        "one, and each part was predicted by a model fitted to the others. Probabilities are "
+        "calibrated, and thresholds chosen for the measures above, by the other parts too; so no "
+        "row had a say in how it was predicted or flagged. Intervals come from 200 samples of the "
+        "held-out rows, drawn with replacement. Then the model was fitted to all rows."
+    )
+    blocks = (method, Code(command)) if command else (method,)
+    sections += [_classes(result), _columns(result), _table(result)]
+    sections.append(Section("method", "How this was measured", blocks))
     kind = type(innermost(result.model)).__name__
     subtitle = (
         f"{kind} for {quoted(result.target)} in {quoted(result.name)}, fitted to "
@@ -279,17 +281,17 @@ def _decision(result, source):
     held = "each predicted by a model that had not seen it"
     if decision is None:
         facts = [
-            _fact("of all rows are predicted rightly", found.accuracy, 100),
-            _fact("of a class are, in the mean of the classes", found.balanced_accuracy, 100),
+            _fact("of all rows are predicted rightly", found.accuracy),
+            _fact("of a class are, in the mean of the classes", found.balanced_accuracy),
         ]
         held = f"on {found.n_held_out:,} rows, each by a model that had not seen it"
     else:
         name = in_cell(decision.positive, 30)
         facts = [
-            _fact(f"of the rows called {name} are {name} (precision)", decision.precision, 100),
-            _fact(f"of the rows that are {name} are found (recall)", decision.recall, 100),
-            _fact(f"of all rows are called {name}", decision.flagged, 100),
-            _fact("of pairs are ranked rightly (guessing: 50 %)", decision.roc_area, 100),
+            _fact(f"of the rows called {name} are {name} (precision)", decision.precision),
+            _fact(f"of the rows that are {name} are found (recall)", decision.recall),
+            _fact(f"of all rows are called {name}", decision.flagged),
+            _fact("of pairs are ranked rightly (guessing: 50 %)", decision.roc_area),
         ]
     blocks.append(Facts((*facts, ("held-out rows", f"{found.n_held_out:,}", held))))
     if decision is not None:
@@ -309,13 +311,10 @@ def _decision(result, source):
     return Section("decision", "What it means for a decision", tuple(blocks))
 
 
-def _fact(name, measured, times=1):
-    """Return a measured value with its name and its interval, as a percentage where times 100."""
-    form, unit = ("{:.1f}", " %") if times == 100 else ("{:.3f}", "")
-    value, low, high = (
-        form.format(times * v) for v in (measured.value, measured.low, measured.high)
-    )
-    return name, f"{value}{unit}", f"{low} to {high}{unit} for 95 of 100 such tables"
+def _fact(name, measured):
+    """Return a measured share with its name and its interval, as percentages."""
+    value, low, high = (f"{100 * v:.1f}" for v in (measured.value, measured.low, measured.high))
+    return name, f"{value} %", f"{low} to {high} % for 95 of 100 such tables"
 
 
 def _curves(result):
@@ -386,10 +385,7 @@ def _curves(result):
 
 
 def _square(name, title, about, axes, curve, guess, dots, most=1.0):
-    """Draw a curve in a square from 0 to ``most``, with guessing dashed and points marked.
-
-    ``axes`` are the names of the axis across and of the one up, which stands above it.
-    """
+    """Draw a curve from 0 to ``most`` with named axes, guessing dashed and points marked."""
     picture = Picture(f"fit-{name}", LEFT + SIZE + 20, TOP + SIZE + BELOW, title, about)
 
     def at(points):
@@ -460,18 +456,6 @@ def _table(result):
     table = TableBlock(Table("read", "How the columns were read", names, rows))
     notes = [Bullets(tuple(literal(note) for note in result.notes))] if result.notes else []
     return Section("table", "How the table was read", (*notes, table))
-
-
-def _method(result, command):
-    text = Paragraph(
-        f"The rows were dealt out to {result.assessment.n_folds} parts, equal rows to the same "
-        "one, and each part was predicted by a model fitted to the others. Probabilities are "
-        "calibrated, and thresholds chosen for the measures above, by the other parts too; so no "
-        "row had a say in how it was predicted or flagged. Intervals come from 200 samples of the "
-        "held-out rows, drawn with replacement. Then the model was fitted to all rows."
-    )
-    blocks = (text, Code(command)) if command else (text,)
-    return Section("method", "How this was measured", blocks)
 
 
 def columns_that_matter(importances, what):

@@ -21,7 +21,6 @@ from robell.scale.files import prediction_file
 from robell.tables.columns import missing_texts
 from robell.tables.drift import REORDERED, DriftMeter, missing_columns
 from robell.tables.encoder import TableEncoder
-from robell.tables.raw import number_cell
 from robell.tables.read import table_parts
 
 METERED = 2_048  # rows of a part by which drift is measured, evenly spaced
@@ -92,7 +91,8 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
     names, found, last = encoder.feature_names_in_.tolist(), Predicted(), last_step(rest)
     meter = DriftMeter(list(described))
     more: dict[str, str] = {}
-    if isinstance(last, ThresholdClassifier) and len(last.classes_) == 2:
+    decides = isinstance(last, ThresholdClassifier)
+    if decides and len(last.classes_) == 2:
         found.threshold = str(last.positive_), float(last.threshold_)
         more |= {"threshold": "number"} if proba else {}
     more |= dict.fromkeys(REASONS, "text") if explain else {}
@@ -123,11 +123,9 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
             for one in used:
                 found.unknown[one.name] += one.unknown
             X = np.hstack([np.empty((len(part.rows), 0)), *(one.matrix for one in used)])
-            if isinstance(last, ThresholdClassifier):  # rows are scored once for both
-                likely = rest.predict_proba(X)
-                labels = last.labels_for(likely)
-            else:
-                labels, likely = rest.predict(X), rest.predict_proba(X) if proba else None
+            # Rows are scored once for both where labels follow from probabilities.
+            likely = rest.predict_proba(X) if proba or decides else None
+            labels = last.labels_for(likely) if decides else rest.predict(X)
             others: list[Any] = []
             if "threshold" in more:
                 others.append(np.full(len(X), last.threshold_))
@@ -148,11 +146,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
 
 
 def _reasons(model, encoder, X, of_name, labels, n_named):
-    """Return for each row the columns that speak for its predicted class, and those against it.
-
-    Of all columns, those that moved the log-odds of that class most against a typical row, with
-    their values and how strong they are, in words.
-    """
+    """Return for each row which columns move the log-odds of its class most, for and against it."""
     groups = encoder.groups_
     kinds = {plan["name"]: plan for plan in encoder.plans_}
     classes = np.asarray(last_step(model).classes_)
@@ -175,7 +169,7 @@ def _reasons(model, encoder, X, of_name, labels, n_named):
             if phi[row, j]:
                 name = names[j]
                 plan, column = kinds[name], of_name[name]
-                value = _value(plan, column, row, X[row, groups[name][0]])
+                value = _value(plan, column.cells[row], X[row, groups[name][0]])
                 times = np.exp(abs(phi[row, j]))
                 strength = next(word for least, word in STRENGTHS if times >= least)
                 text = f"{shortened(name, SHOWN_VALUE)} = {value} ({strength})"
@@ -185,9 +179,8 @@ def _reasons(model, encoder, X, of_name, labels, n_named):
     return texts
 
 
-def _value(plan, column, row, scaled):
+def _value(plan, cell, scaled):
     """Return a cell, and of a number or date where it stands among those of the training."""
-    cell = number_cell(column.values[row]) if column.cells is None else column.cells[row]
     if cell in (None, "nan", *missing_texts(plan)):
         return "(missing)"
     shown = shortened(cell, SHOWN_VALUE)

@@ -109,10 +109,10 @@ class Section:
 
 def render(title, subtitle, sections, footer=""):
     """Write the page, a whole HTML document; the ids of its sections must differ."""
-    anchors = _Anchors()
+    taken = {"content", "contents"}  # the ids given out so far
     # The names of sections are links that callers write, so they are never changed.
     for section in sections:
-        if anchors.take(section.id) != section.id:
+        if _free_id(section.id, taken) != section.id:
             raise ValueError(f"two sections have the id {section.id!r}")
     style, script = _asset("page.css"), _asset("page.js")
     policy = (
@@ -123,7 +123,11 @@ def render(title, subtitle, sections, footer=""):
         f'<li><a href="#{section.id}" dir="auto">{escape_html(section.title)}</a></li>\n'
         for section in sections
     )
-    body = "".join(_section(section, anchors) for section in sections)
+    body = "".join(
+        f'<section id="{section.id}">\n<h2 dir="auto">{escape_html(section.title)}</h2>\n'
+        f"{_blocks(section.blocks, taken)}</section>\n"
+        for section in sections
+    )
     below_title = f'<p dir="auto">{_inline(subtitle)}</p>\n' if subtitle else ""
     last = f'<footer><p dir="auto">{_inline(footer)}</p></footer>\n' if footer else ""
     return (
@@ -142,31 +146,20 @@ def render(title, subtitle, sections, footer=""):
     )
 
 
-class _Anchors:
-    """The ids given out so far."""
-
-    def __init__(self):
-        self._taken = {"content", "contents"}
-
-    def take(self, name):
-        """Return the name, or the first free one with a number after it."""
-        free, number = name, 2
-        while free in self._taken:
-            free, number = f"{name}-{number}", number + 1
-        self._taken.add(free)
-        return free
+def _free_id(name, taken):
+    """Return the name, or the first free one with a number after it, and take it."""
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name}-{number}", number + 1
+    taken.add(free)
+    return free
 
 
-def _section(section, anchors):
-    heading = f'<h2 dir="auto">{escape_html(section.title)}</h2>\n'
-    return f'<section id="{section.id}">\n{heading}{_blocks(section.blocks, anchors)}</section>\n'
+def _blocks(blocks, taken):
+    return "".join(_block(block, taken) for block in blocks)
 
 
-def _blocks(blocks, anchors):
-    return "".join(_block(block, anchors) for block in blocks)
-
-
-def _block(block, anchors):
+def _block(block, taken):
     """Write one block as HTML."""
     match block:
         case Paragraph(text):
@@ -174,15 +167,15 @@ def _block(block, anchors):
         case Bullets(items):
             return "<ul>\n" + "".join(f"<li>{_inline(item)}</li>\n" for item in items) + "</ul>\n"
         case TableBlock(table):
-            return to_html(table, anchors.take(f"table-{table.name}"))
+            return to_html(table, _free_id(f"table-{table.name}", taken))
         case FigureBlock(svg, caption, alt):
-            return _figure(svg, caption, alt, anchors)
+            return _figure(svg, caption, alt, taken)
         case Facts(items):
             return '<dl class="facts">\n' + "".join(_fact(*item) for item in items) + "</dl>\n"
         case Code(text):
             return f'<pre tabindex="0"><code>{escape_html(text)}</code></pre>\n'
         case Details(summary, inner):
-            folded = _blocks(inner, anchors)
+            folded = _blocks(inner, taken)
             return f"<details>\n<summary>{_inline(summary)}</summary>\n{folded}</details>\n"
         case Callout(kind, text):
             label = f'<strong class="kind">{CALLOUTS[kind]}</strong>'
@@ -192,9 +185,9 @@ def _block(block, anchors):
     raise TypeError(f"not a block of a page: {block!r}")
 
 
-def _figure(svg, caption, alt, anchors):
+def _figure(svg, caption, alt, taken):
     for name in re.findall(r'\sid="([^"]+)"', svg):
-        if anchors.take(name) != name:
+        if _free_id(name, taken) != name:
             raise ValueError(f"two pictures share the id {name!r}: give each its own prefix")
     below = f"<figcaption>{_inline(caption)}</figcaption>\n" if caption else ""
     picture = f'<div class="canvas" role="img" aria-label="{escape_html(alt)}">\n{svg}</div>\n'

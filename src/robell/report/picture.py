@@ -24,10 +24,7 @@ def label(name, limit=LABEL):
 
 
 class Picture:
-    """One svg element, built piece by piece; all text goes through the XML writer.
-
-    No two pictures of a page may have the same name.
-    """
+    """One svg element, built piece by piece; its name stands once in a page."""
 
     def __init__(self, name, width, height, title, description):
         self.root = ElementTree.Element(

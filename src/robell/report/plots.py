@@ -26,12 +26,8 @@ INK = "#010203"  # black to the eye, and told apart from any other black
 WIDE = 480  # pixels; wider pictures are not shrunk to the width of a phone
 NAMESPACE = "http://www.w3.org/2000/svg"
 COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#8A8A8A", INK, "#D55E00")
+STYLE = tomllib.loads(read_resource("robell.report", "assets/figure.toml"))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-
-
-@functools.cache
-def _style():
-    return tomllib.loads(read_resource("robell.report", "assets/figure.toml"))
 
 
 def _styled(draw):
@@ -44,7 +40,7 @@ def _styled(draw):
             # A name may hold characters that the font lacks; the browser's fonts have them.
             warnings.filterwarnings("ignore", message="Glyph .* missing")
             matplotlib.rcdefaults()
-            matplotlib.rcParams.update(_style())
+            matplotlib.rcParams.update(STYLE)
             drawn = draw(*args, **kwargs)
             if hasattr(drawn, "set_layout_engine"):
                 # Laid out again for each file, a figure would change in its last digits.
@@ -167,7 +163,10 @@ def named_curves(x, results, xlabel, *, own, n_named=3):
     figure, panels = _panels(len(results), sharex=True)
     figure.set_size_inches(figure.get_figwidth() * 1.3, figure.get_figheight() * 1.15)
     means = {p: {m: np.nanmean(v) for m, v in curves.items()} for p, curves in results.items()}
-    best = {p: _best_others(found, own, n_named) for p, found in means.items()}
+    best = {}  # of each panel, the others of the highest mean
+    for panel, found in means.items():
+        others = {m: -mean for m, mean in found.items() if m != own and np.isfinite(mean)}
+        best[panel] = sorted(others, key=others.__getitem__)[:n_named]
     coloured = list(dict.fromkeys(model for models in best.values() for model in models))
     palette = [c for c in COLOURS if c not in (INK, "#8A8A8A", "#D55E00")]
     for axes, (panel, curves) in zip(panels, results.items(), strict=False):
@@ -185,12 +184,6 @@ def named_curves(x, results, xlabel, *, own, n_named=3):
         axes.grid(axis="y")
     figure.supxlabel(_short(xlabel, 60), fontsize=9)
     return figure
-
-
-def _best_others(means, own, n):
-    """Return the n models of the highest mean besides one's own."""
-    known = [model for model in means if model != own and np.isfinite(means[model])]
-    return sorted(known, key=lambda model: -means[model])[:n]
 
 
 def _name_ends(axes, x, curves, colours):
@@ -232,10 +225,7 @@ def lines(x, results, xlabel, ylabel, *, log2=False, title="", limits=None):
 
 @_styled
 def heat_map(x, y, values, xlabel, ylabel, *, log2=False, title="", limits=None):
-    """Draw ``values[i, j]`` at ``x[i]``, ``y[j]`` as coloured cells; NaN leaves one empty.
-
-    ``limits`` are the ends of the scale of colours.
-    """
+    """Draw ``values[i, j]`` at ``x[i]``, ``y[j]`` as coloured cells; NaN leaves one empty."""
     values = np.ma.masked_invalid(np.asarray(values, dtype=float).T)
     _check_shape(values, (len(y), len(x)))
     axes = _new_figure(6.4, 0.36 * len(y) + 1.3).subplots()
@@ -257,10 +247,7 @@ def heat_map(x, y, values, xlabel, ylabel, *, log2=False, title="", limits=None)
 
 @_styled
 def surface(x, y, values, xlabel, ylabel, zlabel, *, log2=False, title="", limits=None):
-    """Draw ``values[i, j]`` over ``x[i]``, ``y[j]`` as a surface in three dimensions.
-
-    ``limits`` are the ends of the vertical axis.
-    """
+    """Draw ``values[i, j]`` over ``x[i]``, ``y[j]`` as a surface in three dimensions."""
     require("mpl_toolkits.mplot3d", extra="bench")
     values = np.asarray(values, dtype=float)
     _check_shape(values, (len(x), len(y)))

@@ -98,11 +98,6 @@ class Table:
         """The rows above the footer."""
         return self.rows[: len(self.rows) - self.footer]
 
-    @property
-    def has_compared(self):
-        """Whether any cell holds a measured value beside a printed one."""
-        return any(isinstance(cell, Compared) for row in self.rows for cell in row)
-
     def format_of(self, column):
         """Return the format of a column's floats, by the column's place."""
         digits = self.digits[column] if isinstance(self.digits, tuple) else self.digits
@@ -158,11 +153,7 @@ def is_missing(cell):
 
 
 def to_csv(table):
-    """Write a table as CSV, numbers in full precision, missing values empty.
-
-    A column that compares becomes three: measured, printed and difference. One of means with
-    their standard deviations becomes two.
-    """
+    """Write a table as CSV in full precision; Compared takes three columns, Spread two."""
     parts = {Compared: (" measured", " printed", " difference"), Spread: ("", " sd")}
     header, widths = [], []
     for place, name in enumerate(table.columns):
@@ -182,7 +173,8 @@ def to_csv(table):
             elif isinstance(cell, Spread):
                 found = [cell.mean, cell.deviation]
             values += found + [None] * (width - len(found))
-        writer.writerow(_csv_value(value) for value in values)
+        values = ["" if is_missing(value) else value for value in values]
+        writer.writerow(writable(v) if isinstance(v, str) else repr(v) for v in values)
     return stream.getvalue()
 
 
@@ -259,9 +251,10 @@ class _LatexLayout:
 def _latex_float(table, rows, layout, columns, first, last):
     """Write some columns of some rows as one float."""
     whole = first == 0 and columns == layout.column_groups()[0]
-    heading = " ".join(filter(None, [_sentence(table.title), table.caption]))
-    if not whole:
-        heading = f"{table.title.rstrip('.')} (continued)."
+    heading = f"{table.title.rstrip('.')} (continued)."
+    if whole:
+        stop = "" if not table.title or table.title[-1] in ".!?" else "."
+        heading = " ".join(filter(None, [table.title + stop, table.caption]))
     n_body = len(table.body_rows)
     lines = [" & ".join(rows[row][c] for c in columns) + " \\\\" for row in range(first, last)]
     if table.footer and first < n_body < last:
@@ -334,12 +327,6 @@ def _rounded(difference):
     return None if difference is None else float(f"{difference:.10g}")
 
 
-def _csv_value(value):
-    if is_missing(value):
-        return ""
-    return writable(value) if isinstance(value, str) else repr(value)
-
-
 def _text_rows(table, escape_text, embolden, minus="-"):
     """Yield the rows as escaped text for the formats that have no structure within a cell."""
     bold = table.best_cells()
@@ -366,10 +353,6 @@ def _cell_text(cell, form):
     return cell if isinstance(cell, str) else number_text(cell, form)
 
 
-def _sentence(text):
-    return text if not text or text[-1] in ".!?" else text + "."
-
-
 # -- A table as HTML: complete without style or script, sorted and filtered by the page's script
 
 
@@ -377,11 +360,7 @@ LONG_TEXT = 120  # characters from which a cell is clipped to a few lines
 
 
 def to_html(table, anchor=None):
-    """Write a table as an HTML figure with its caption, note and a link to its CSV.
-
-    Numbers carry their full value in ``data-sort``. ``anchor`` is the figure's id, by default
-    ``table-`` and the table's name.
-    """
+    """Write a table as an HTML figure: full numbers in ``data-sort``, and a link to its CSV."""
     anchor = anchor or f"table-{table.name}"
     bold, columns = table.best_cells(), range(len(table.columns))
     number = [' class="n"' if table.is_numeric(column) else "" for column in columns]
@@ -393,6 +372,12 @@ def to_html(table, anchor=None):
         "".join(_cell(table, row, column, number[column], bold) for column in columns)
         for row in range(len(table.rows))
     ]
+    notes = [f'<p class="note" dir="auto">{escape_html(table.note)}</p>'] if table.note else []
+    if any(isinstance(cell, Compared) for row in table.rows for cell in row):
+        notes.append(
+            '<p class="note">In each cell: the measured value, below it the printed value and '
+            "measured less printed.</p>"
+        )
     n_body = len(table.body_rows)
     foot = f"<tfoot>\n{_lines(rows[n_body:])}</tfoot>\n" if table.footer else ""
     caption = f' <span class="caption">{escape_html(table.caption)}</span>' if table.caption else ""
@@ -404,7 +389,7 @@ def to_html(table, anchor=None):
         f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{anchor}-title">\n'
         f"<table>\n<thead>\n<tr>{header}</tr>\n</thead>\n"
         f"<tbody>\n{_lines(rows[:n_body])}</tbody>\n{foot}</table>\n</div>\n"
-        f'<div class="under">{_notes(table)}'
+        f'<div class="under">{"".join(notes)}'
         f'<a class="csv" download="{table.name}.csv" href="{escape_html(link)}">CSV</a></div>\n'
         "</figure>\n"
     )
@@ -460,13 +445,3 @@ def _printed(cell, form):
         text = text.replace("-", MINUS)
         parts += f' <span class="{kind}"><span class="sr">difference </span>{text}</span>'
     return f" <small>{parts}</small>"
-
-
-def _notes(table):
-    notes = [f'<p class="note" dir="auto">{escape_html(table.note)}</p>'] if table.note else []
-    if table.has_compared:
-        notes.append(
-            '<p class="note">In each cell: the measured value, below it the printed value and '
-            "measured less printed.</p>"
-        )
-    return "".join(notes)

@@ -70,10 +70,7 @@ class ColumnNote:
 
 
 def advice_on(notes: Iterable[ColumnNote]) -> list[str]:
-    """Return what to do about columns that look like numbers and were not read so, at most three.
-
-    A first screen says it.
-    """
+    """Return what to do about at most three columns that look like numbers and are not read so."""
     found = [note.advice for note in notes if note.number_like]
     more = [f"{len(found) - 3:,} further columns look like numbers and are not read so"]
     return found[:3] + (more if len(found) > 3 else [])
@@ -150,17 +147,16 @@ def missing_texts(plan):
 
 
 def prepare_column(column, rows, *, delimiter=","):
-    """Turn a column into numbers: return it as Used, None if it is left out, and a ColumnNote.
-
-    ``rows`` are the numbers of the rows in the file, by which columns that count them are found;
-    the delimiter of the file decides what a comma within a number means.
-    """
+    """Return a column as Used, None if it is left out, and a ColumnNote; see learn_column."""
     plan, note = learn_column(column, rows, delimiter=delimiter)
     return (None if plan is None else apply_plan(plan, column)), note
 
 
 def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
-    """Find out how a column is turned into numbers: return its plan, or None, and a ColumnNote."""
+    """Return how a column is turned into numbers, None if it is left out, and a ColumnNote.
+
+    ``rows`` are the numbers of the rows in the file, by which columns that count them are found.
+    """
     missing = missing_cells(column)
     n_missing = int(missing.sum())
 
@@ -223,10 +219,7 @@ def apply_plan(plan, column):
 
 
 def read_cells(plan, column):
-    """Return the cells of a column as the fit has learnt to read them, whatever their source.
-
-    Numbers, NaN for none, and how many cells are no numbers; or texts, None for none, and 0.
-    """
+    """Return cells read as the fit has learnt, and how many are no numbers among numbers."""
     gone = {None, *missing_texts(plan)}
     if plan["kind"] not in ("number", "date"):
         spelt = plan.get("spelt", {})  # a model saved before knows none
@@ -288,21 +281,16 @@ def numbers_of(present, kind, delimiter):
         return values, how, [cell for cell, _ in odd.most_common()], ""
     if unit_of(how) and 2 * odd.total() > len(present):
         return None, "", [], ""  # 12 Mill Street, 3 Oak Avenue
-    return None, "", [], _mixed(counts, odd)
-
-
-def _mixed(counts, odd):
-    """Say which cells keep a column from being numbers."""
     odd = Counter({cell: n for cell, n in odd.items() if split(cell) is None})
     if not odd:  # 12 % and 0.12, or 12 kg and 500 g
         examples = " and ".join(said(cell, 20) for cell, _ in counts.most_common(2))
-        return f"mixed: numbers written in ways that do not go together, such as {examples}; "
-    commonest = [said(cell, 20) for cell, _ in odd.most_common(3)]
-    is_are = "is not" if odd.total() == 1 else "are not"
-    return (
-        f"mixed: {counted(counts.total() - odd.total(), 'cell')} of numbers, {odd.total():,} "
-        f"{is_are} ({', '.join(commonest)}); "
-    )
+        why = f"numbers written in ways that do not go together, such as {examples}"
+    else:
+        commonest = ", ".join(said(cell, 20) for cell, _ in odd.most_common(3))
+        n_numbers = counted(counts.total() - odd.total(), "cell")
+        is_are = "is not" if odd.total() == 1 else "are not"
+        why = f"{n_numbers} of numbers, {odd.total():,} {is_are} ({commonest})"
+    return None, "", [], f"mixed: {why}; "
 
 
 # -- columns that only name the rows, such as running numbers, which no model should learn from
@@ -314,11 +302,7 @@ DENSE = 2.5  # numbers of the range for each row
 
 
 def is_identifier(name, values, rows):
-    """Say whether numbers identify rows: whole, all different, and counting them or named so.
-
-    Numbers that measure something and all differ are spread over a range many times as wide as
-    there are rows; numbers that fill their range were counted, in whatever order they stand.
-    """
+    """Say whether numbers identify rows: whole, different, and filling a range or named so."""
     if not np.isfinite(values).all() or not (values == np.round(values)).all():
         return False
     if len(values) < 2 or len(np.unique(values)) < len(values):
@@ -358,8 +342,10 @@ def learn_numbers(column, missing, rows, present, how):
     if known.min() == known.max() and not n_missing:
         return left_out("constant")
     kind = "date" if is_date else "number"
-    plan = {"kind": kind, "name": name, "how": how, "median": _median(known)}
-    done = [f"read as a {how}" if not is_date else f"read as a {how}, in days"]
+    scale = 4.0 if np.abs(known).max() > 1e300 else 1.0  # the sum of two may overflow
+    plan = {"kind": kind, "name": name, "how": how}
+    plan["median"] = float(np.median(known / scale)) * scale
+    done = [f"read as a {how}{', in days' * is_date}"]
     if infinite.any():
         done.append(f"{counted(int(infinite.sum()), 'infinite value')} taken as missing")
     if n_missing:
@@ -401,11 +387,7 @@ def apply_numbers(plan, values):
 
 
 def _learn_tails(known, median):
-    """Return centre and width of numbers with long tails, None for others.
-
-    Long are tails that reach farther than so many standard deviations from the mean: such a
-    deviation is that of a few rows, and leaves next to no room for all others.
-    """
+    """Return centre and width of numbers that reach LONG_TAIL deviations out, None for others."""
     largest = float(np.abs(known).max()) or 1.0
     scaled = known / largest
     deviation = float(scaled.std())
@@ -424,12 +406,6 @@ def _drawn_in(values, tails):
     with np.errstate(over="ignore"):
         scaled = values / width - centre / width
     return np.arcsinh(np.clip(scaled, -1e300, 1e300))
-
-
-def _median(known):
-    """Return the median, also of numbers so large that the sum of two overflows."""
-    scale = 4.0 if np.abs(known).max() > 1e300 else 1.0
-    return float(np.median(known / scale)) * scale
 
 
 def _learn_scale(values):
@@ -507,11 +483,7 @@ def learn_categories(name, missing, present, odd, text_columns, spelt=None):
 
 
 def other_spellings(counts):
-    """Return spelling -> level for cells that differ from a commoner level only in their spelling.
-
-    That is in capitals and blanks, from two signs on, or as an abbreviation ending in a dot of one
-    level alone.
-    """
+    """Return spelling -> commoner level, for other capitals, blanks, or an abbreviation."""
     first: dict[str, str] = {}
     meant = {}
     for cell, _ in counts.most_common():
@@ -610,10 +582,7 @@ def tokens_of(text):
 
 
 def learn_words(counts, n_rows, most):
-    """Return what turns texts into numbers; None if they share no words and occur equally often.
-
-    ``counts`` says how many of the rows have each text.
-    """
+    """Return the plan for texts, each in so many rows; None if nothing tells them apart."""
     most = max(1, min(most, n_rows // ROWS_A_COLUMN))
     of_text = {text: tokens_of(text) for text in counts}
     frequency: Counter[str] = Counter()
@@ -701,8 +670,7 @@ def apply_words(plan, cells):
     if plan["hashes"] is not None:
         mean, deviation = plan["often"]
         digests = np.fromiter((_digest(text) for text in texts), np.int64, len(texts))
-        at = np.minimum(np.searchsorted(plan["hashes"], digests), max(len(plan["hashes"]) - 1, 0))
-        known = plan["hashes"][at] == digests if len(plan["hashes"]) else np.zeros(len(at), bool)
-        logs = np.where(known, plan["logs"][at], 0.0) if len(plan["hashes"]) else np.zeros(len(at))
+        at = np.minimum(np.searchsorted(plan["hashes"], digests), len(plan["hashes"]) - 1)
+        logs = np.where(plan["hashes"][at] == digests, plan["logs"][at], 0.0)
         columns[: len(texts), n_axes] = (logs - mean) / deviation
     return columns[[places.get(cell, -1) for cell in cells]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable
+from functools import partial
 
 _CLOCK = r"(?:[T ,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*([AaPp][Mm])?)?"
 _ZONE = r"\s*(?:(Z|UTC|GMT)|([+-])(\d{2}):?(\d{2}))?"
@@ -34,33 +35,28 @@ AMBIGUOUS = "month/day/year", "day/month/year"
 def read_dates(cells):
     """Return cell -> days since 1970 (UTC) and how all of them are written, or None and ""."""
     cells = set(cells)
-    if not cells:
-        return None, ""
     for way in _WAYS:
-        found = _read_all(cells, way)
+        found = _read_all(cells, partial(read_date, way=way))
         if found is not None:
-            if way == AMBIGUOUS[0] and _read_all(cells, AMBIGUOUS[1]) is not None:
+            other = partial(read_date, way=AMBIGUOUS[1])
+            if way == AMBIGUOUS[0] and _read_all(cells, other) is not None:
                 way = f"{way} (or {AMBIGUOUS[1]}: no cell tells)"
             return found, way
     return None, ""
 
 
-def _read_all(cells, way):
-    """Return cell -> days, None as soon as one cell is written otherwise."""
+def _read_all(cells, read):
+    """Return cell -> days or hours, None as soon as one cell is written otherwise."""
     table = {}
     for cell in cells:
-        day = read_date(cell, way)
-        if day is None:
+        table[cell] = read(cell)
+        if table[cell] is None:
             return None
-        table[cell] = day
-    return table
+    return table or None
 
 
 def read_date(cell, way):
-    """Return the days from 1970 to a date, with its part of a day, or None.
-
-    A time without a zone is taken as one of UTC, so that differences of days stay whole.
-    """
+    """Return the days from 1970 to a date, a time without a zone taken as UTC, or None."""
     way = way.partition(" (or ")[0]
     found = _PATTERNS[way].fullmatch(cell)
     if found is None:
@@ -114,13 +110,7 @@ _TIME = re.compile(
 
 def read_times(cells: Iterable[str]) -> dict[str, float] | None:
     """Return cell -> hours of a day, None if not all of them are times."""
-    table = {}
-    for cell in set(cells):
-        hour = read_time(cell)
-        if hour is None:
-            return None
-        table[cell] = hour
-    return table or None
+    return _read_all(set(cells), read_time)
 
 
 def read_time(cell: str) -> float | None:

@@ -68,14 +68,13 @@ class Drift:
         """Everything in sentences, nothing where nothing is different."""
         found = []
         if self.missing:
-            names = _named(self.missing)
-            found.append(f"columns of the training are not there: {names}")
+            found.append(f"columns of the training are not there: {_named(self.missing)}")
         if self.extra:
             found.append(f"columns the model does not know are ignored: {_named(self.extra)}")
         if self.reordered:
             found.append(REORDERED)
-        found += [f"column {said(one.name)} {one.how}" for one in self.other_kind]
-        found += [f"column {said(one.name)} {one.how}" for one in self.far_outside]
+        changed = (*self.other_kind, *self.far_outside)
+        found += [f"column {said(one.name)} {one.how}" for one in changed]
         for one in self.moved[:5]:
             far = "far " if one.index >= MOVED_FAR else ""
             found.append(f"column {said(one.name)} has moved {far}since training: {one.how}")
@@ -228,58 +227,43 @@ class _Counter:
             return "other kind", unreadable, how
         known = n - self._missing - self._unreadable
         if len(self._edges) and known and self._far >= FAR_OUTSIDE * known:
-            return "far outside", self._far / known, self._outside()
+            if self.profile["kind"] == "date":
+                return (
+                    "far outside",
+                    self._far / known,
+                    "lies far outside the dates of the training",
+                )
+            low, high = number_text(self._edges[0]), number_text(self._edges[-1])
+            median, ratio, size = self._middle()
+            size = f", {size}" if ratio > 0 else ""
+            how = f"lies far outside its training range ({low} to {high}): its median is {median}"
+            return "far outside", self._far / known, f"{how}{size}; another unit?"
         if n < LEAST_ROWS:
             return "", 0.0, ""
-        index = self._index()
-        return ("moved", index, self._how()) if index > MOVED + self._chance() else ("", index, "")
+        # The population stability index: sum of (q - p) log(q / p) over the bins
+        p, q = (np.maximum(shares, 1e-3) for shares in self._shares())
+        index = float(np.sum((q - p) * np.log(q / p)))
+        by_chance = 3.0 * len(self._counts) / n  # among so few rows
+        return ("moved", index, self._how()) if index > MOVED + by_chance else ("", index, "")
 
     def _shares(self):
         """Return the shares of the training and of this table, missing cells last."""
-        expected = np.array([*self._expected(), 0.0])
-        expected[:-1] *= 1 - self.profile["missing"]
-        expected[-1] = self.profile["missing"]
-        found = np.append(self._counts, self._missing + self._unreadable)
-        return expected, found / max(1.0, found.sum())
-
-    def _expected(self):
+        missing = self.profile["missing"]
         if len(self._edges):
-            return list(self.profile["shares"])
-        levels = list(self.profile["levels"].values())
-        return [*levels, max(0.0, 1 - sum(levels))]
+            expected = list(self.profile["shares"])
+        else:
+            levels = list(self.profile["levels"].values())
+            expected = [*levels, max(0.0, 1 - sum(levels))]
+        found = np.append(self._counts, self._missing + self._unreadable)
+        return np.append(np.array(expected) * (1 - missing), missing), found / max(1.0, found.sum())
 
-    def _index(self):
-        """Return the population stability index: sum of (q - p) log(q / p) over the bins."""
-        p, q = self._shares()
-        p, q = np.maximum(p, 1e-3), np.maximum(q, 1e-3)
-        return float(np.sum((q - p) * np.log(q / p)))
-
-    def _chance(self):
-        """Return what the index may be by chance among so few rows."""
-        return 3.0 * len(self._counts) / self._n
-
-    def _middle(self, place):
-        """Return the mean over the parts of their medians, or of their median sizes."""
+    def _middle(self):
+        """Return the median as text, and the size as times the usual one (0: unknown), twice."""
         parts = np.array(self._middles)
-        return float(np.average(parts[:, place], weights=parts[:, 2]))
-
-    def _outside(self):
-        if self.profile["kind"] == "date":
-            return "lies far outside the dates of the training"
-        low, high = number_text(self._edges[0]), number_text(self._edges[-1])
-        times = f", {self._times()}" if self._ratio() > 0 else ""
-        return (
-            f"lies far outside its training range ({low} to {high}): its median is "
-            f"{number_text(self._middle(0))}{times}; another unit?"
-        )
-
-    def _ratio(self):
-        """Return how many times as large the numbers are as in training, 0 if that is not known."""
+        median, size = np.average(parts[:, :2], axis=0, weights=parts[:, 2])
         before = self.profile["size"]
-        return self._middle(1) / before if before else 0.0
-
-    def _times(self):
-        return f"about {number_text(self._ratio())} times the usual size"
+        ratio = float(size) / before if before else 0.0
+        return number_text(float(median)), ratio, f"about {number_text(ratio)} times the usual size"
 
     def _how(self):
         """Say what has changed most: missing cells, new levels, or the middle of the values."""
@@ -294,8 +278,7 @@ class _Counter:
             return f"{said(levels[place], 30)} in {now} of the rows, {earlier} before"
         if self.profile["kind"] == "date":
             return "later dates" if q[-2] > 0.1 else "other dates"
-        now, earlier = number_text(self._middle(0)), number_text(self.profile["median"])
-        ratio = self._ratio()
+        now, ratio, size = self._middle()
         is_other = ratio >= ANOTHER_UNIT or 0 < ratio <= 1 / ANOTHER_UNIT
-        unit = f", {self._times()}; another unit?" if is_other else ""
-        return f"median {now}, {earlier} before{unit}"
+        unit = f", {size}; another unit?" if is_other else ""
+        return f"median {now}, {number_text(self.profile['median'])} before{unit}"

@@ -107,6 +107,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.leaks = leaks
         self.delimiter = delimiter
 
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Learn how each column is turned into numbers.
 
@@ -122,10 +123,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self : object
             The fitted encoder.
         """
-        return self._fit(X, y)
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def _fit(self, X: Any, y: Any) -> TableEncoder:
         columns = self._columns(X, reset=True)
         return self._learn(columns, np.arange(len(columns[0])) + 1, self.delimiter, y)
 

@@ -38,18 +38,13 @@ def open_sheet(path: Path, *, read_only: bool = True) -> Iterator[Any]:
         book.close()
 
 
-def sheet_rows(sheet: Any) -> Iterator[tuple[int, list[str | None]]]:
-    """Yield the rows that hold something, with their numbers in the sheet, their cells as text."""
-    for line, values in enumerate(sheet.iter_rows(values_only=True), 1):
-        cells = [cell_of(value)[1] or None for value in values]
-        if any(cells):
-            yield line, cells
-
-
 def sheet_table(path: Path) -> tuple[list[str], Iterator[tuple[int, list[str | None]]]]:
     """Return the names of a sheet's columns, and its rows below, a cell for each column."""
     with open_sheet(path) as sheet:
-        rows = list(sheet_rows(sheet))
+        # Rows that hold something, with their numbers in the sheet
+        every = enumerate(sheet.iter_rows(values_only=True), 1)
+        texts = ((line, [cell_of(value)[1] or None for value in row]) for line, row in every)
+        rows = [(line, cells) for line, cells in texts if any(cells)]
     if not rows:
         raise FileError(f"{path}: the first sheet is empty")
     (_, header), *rows = rows

@@ -118,10 +118,7 @@ MISSING_ORDERS = 0.95  # |2 AUC - 1| of the numbers of filled cells against thos
 
 @dataclass(frozen=True)
 class Giveaway:
-    """A column that tells the target nearly by itself: how, and how well.
-
-    `words` go on with a sentence that begins with the column's name.
-    """
+    """A column that tells the target nearly by itself: its name, how in words, and how well."""
 
     name: str
     words: str
@@ -136,11 +133,7 @@ class Giveaway:
 
 
 def find_giveaway(used, codes, classes, target):
-    """Return a Giveaway if one column alone tells the class of nearly every row, or None.
-
-    ``codes`` are places among ``classes``, the labels as they are shown; ``target`` is the name of
-    their column.
-    """
+    """Return a Giveaway if one column alone tells the class of nearly every row, or None."""
     some = _evenly(len(codes))
     codes, n_classes, target = codes[some], len(classes), said(target)
     sizes = np.bincount(codes, minlength=n_classes)

@@ -23,10 +23,7 @@ _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 
 
 def plain_number(text: str) -> Decimal | None:
-    """Return the exact number a text spells in the plainest way, else None.
-
-    Texts such as 007, 1e3, +1, 1_0 or digits of other scripts are rather names than numbers.
-    """
+    """Return the exact number a text spells; None for what may be a name: 007, 1e3 or +1."""
     return Decimal(text) if _PLAIN.fullmatch(text) and text != "-0" else None
 
 
@@ -38,10 +35,7 @@ def number(cell: str) -> float | None:
 
 
 def plain_floats(cells: list[str]) -> NDArray[np.float64] | None:
-    """Return the numbers of cells that are all written in the usual way, None if one is not.
-
-    It does what :func:`read_numbers` does with them, many times as fast.
-    """
+    """Return the numbers of cells that are all written in the usual way, quickly; else None."""
     if not _PLAIN_SIGNS.fullmatch("".join(cells)):
         return None
     try:
@@ -77,10 +71,7 @@ _CELL = re.compile(
 
 
 class Parts(NamedTuple):
-    """A cell that may spell a number: whether it is negative, its digits, its unit or "".
-
-    `unit` is one for all spellings, `written` the unit as the cell writes it.
-    """
+    """A cell that may spell a number: sign, digits, unit or "", and the unit as written."""
 
     is_negative: bool
     digits: str
@@ -89,10 +80,7 @@ class Parts(NamedTuple):
 
 
 def split(cell: str) -> Parts | None:
-    """Return the parts of a cell, None if it spells no number in any way.
-
-    Numbers in parentheses are negative, as in books of account.
-    """
+    """Return the parts of a cell, None if it spells no number; (5) is negative."""
     found = _CELL.fullmatch(cell)
     if found is None:
         return Parts(cell[0] == "-", cell.lstrip("+-")) if _INFINITE.fullmatch(cell) else None
@@ -162,10 +150,7 @@ _ORDER_BETWEEN_SEMICOLONS = "number", DECIMAL_COMMA, COMMA_THOUSANDS, DOT_THOUSA
 
 
 class Reading(NamedTuple):
-    """How the numbers of a column are read: cell -> number, the way in words, and other cells.
-
-    `odd` are the cells that are no numbers of this unit, spelt in this way.
-    """
+    """How a column is read as numbers: cell -> number, the way in words, and other cells."""
 
     table: dict[str, float]
     how: str
@@ -173,11 +158,7 @@ class Reading(NamedTuple):
 
 
 def read_numbers(cells: Iterable[str], delimiter: str = ",") -> tuple[dict | None, str]:
-    """Return cell -> number and the way it is written ("number", "percentage", ...).
-
-    All cells must be written in the same way; if they are not, None and "". The delimiter of the
-    file decides between two readings of a comma.
-    """
+    """Return cell -> number and the one way all cells are written in; else None and ""."""
     reading = read_most(cells, delimiter)
     return (None, "") if reading is None or reading.odd else (reading.table, reading.how)
 
@@ -249,10 +230,7 @@ def unit_of(how: str) -> str:
 
 
 def floats_written(cells: list[str], how: str) -> NDArray[np.float64]:
-    """Return the numbers of cells written in a known way, NaN for those that are no numbers.
-
-    The unit may be left out.
-    """
+    """Return the numbers of cells written in a known way, the unit optional; NaN for others."""
     plain = plain_floats(cells) if how == "number" else None
     if plain is not None:
         return plain
@@ -267,10 +245,7 @@ _ABOUT = re.compile(r"(?:ca\.?|approx\.?|about|[<>~\u2248\u2264\u2265]=?)\s*", r
 
 
 def number_like(cells: Counter[str]) -> tuple[float, list[str]]:
-    """Return the share of cells that look like numbers, in whatever way, and three of them.
-
-    The three are of different units, or written in different ways, where there are such.
-    """
+    """Return the share of cells that look like numbers, and three, as different as can be."""
     alike: list[str] = []
     shown: dict[tuple, str] = {}
     for cell, _ in cells.most_common():

@@ -112,10 +112,7 @@ def one_line(error: object) -> str:
 
 
 def typed_column(name: str, values: Sequence[Any], is_category: bool = False) -> Column:
-    """Return the column of some values as text, with the kind that they have in common.
-
-    Texts are read as the cells of a CSV file are: what they spell decides.
-    """
+    """Return the column of some values as text, with the kind that they have in common."""
     cells, kinds = [], set()
     for value in values:
         kind, text = cell_of(value)
@@ -158,10 +155,7 @@ def number_cell(value: Any) -> str:
 
 
 def arrow_column(name: str, array: Any) -> Column:
-    """Return a column of a file; its cells become Python's texts only when somebody asks for them.
-
-    Texts lose the blanks around them, and are read as the cells of a CSV file are.
-    """
+    """Return a column of a file, without blanks around its texts."""
     import pyarrow
     from pyarrow import compute, types
 
@@ -186,10 +180,7 @@ def arrow_values(array: Any) -> list:
 
 
 def array_cells(array: Any) -> list:
-    """Return the values of an Arrow array as text; where many are equal, equal ones as one object.
-
-    Texts lose the blanks around them.
-    """
+    """Return the values of an Arrow array as stripped text, equal ones as one object."""
     from pyarrow import compute, types
 
     if not types.is_string(array.type):

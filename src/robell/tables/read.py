@@ -9,7 +9,6 @@ import tempfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from robell.tables.raw import (
 )
 from robell.tables.read_csv import (
     BLOCK,
+    batches_of,
     called,
     codec_to_write,
     find_delimiter,
@@ -112,41 +112,30 @@ def is_parquet(path, encoding="utf-8", delimiter=None):
     if is_excel(path):
         _refuse_text_options(f"{path}: a workbook", encoding, delimiter)
         return False
-    _refuse_other_formats(path, magic, encoding)
-    return False
-
-
-def _refuse_text_options(what, encoding, delimiter):
-    for name, is_given in (("encoding", encoding != "utf-8"), ("delimiter", delimiter is not None)):
-        if is_given:
-            raise FileError(f"{what} is no text: it takes no {name}")
-
-
-def _refuse_other_formats(path, magic, encoding):
     if not magic:
         raise FileError(f"{path}: the file is empty")
     if magic == b"PK\x03\x04":
         raise FileError(
             f"{path}: looks like an Excel or ZIP file; save the table as .xlsx or as CSV first"
         )
-    for mark, name in MARKS.items():  # that of UTF-32 begins as that of UTF-16 does
-        if magic.startswith(mark):
-            if name[-2:] not in encoding:
-                shown = name.upper()
-                raise FileError(
-                    f"{path}: looks like {shown} text: give", parameter="encoding", value=name
-                )
-            break
+    # The mark of UTF-32 begins as that of UTF-16 does, and stands before it.
+    name = next((name for mark, name in MARKS.items() if magic.startswith(mark)), "")
+    if name[-2:] not in encoding:
+        shown = f"{path}: looks like {name.upper()} text: give"
+        raise FileError(shown, parameter="encoding", value=name)
     if path.name.lower().endswith((".parquet", ".pq")):
         raise FileError(f"{path}: is no Parquet file, or a damaged one")
+    return False
+
+
+def _refuse_text_options(what, encoding, delimiter):
+    for name, given, usual in (("encoding", encoding, "utf-8"), ("delimiter", delimiter, None)):
+        if given != usual:
+            raise FileError(f"{what} is no text: it takes no {name}")
 
 
 def _open_table(path, target, encoding, delimiter, n_rows):
-    """Return the names of a file's columns, its batches of rows, and what is known of it.
-
-    The batches are Arrow's, of about so many rows, each with the lines of its rows or None. What is
-    known are the number of rows, or None, how the file is written, and its delimiter.
-    """
+    """Return a file's columns, its batches of rows with their lines, and (rows, how, delimiter)."""
     if is_parquet(path, encoding, delimiter):
         import pyarrow.parquet
 
@@ -157,7 +146,7 @@ def _open_table(path, target, encoding, delimiter, n_rows):
     if is_excel(path):
         names, rows = sheet_table(path)
         how = "the first sheet of an Excel workbook"
-        return names, _sheet_batches(rows, len(names), n_rows), (None, how, ",")
+        return names, batches_of(rows, range(len(names)), n_rows), (None, how, ",")
     delimiter = find_delimiter(path, target, encoding, delimiter)
     header = next(records_of(path, encoding, delimiter))
     names = require_names(path, header.cells)
@@ -172,10 +161,9 @@ def _not_empty(path, batches, how):
         if batch.num_rows:
             is_empty = False
             yield batch, lines
-    if is_empty and how == "Parquet":
-        raise FileError(f"{path}: there is no row in it")
     if is_empty:
-        raise FileError(f"{path}: there is a header and no row below it")
+        what = "no row in it" if how == "Parquet" else "a header and no row below it"
+        raise FileError(f"{path}: there is {what}")
 
 
 def _parquet_batches(path, n_rows):
@@ -187,16 +175,6 @@ def _parquet_batches(path, n_rows):
     ):
         for batch in file.iter_batches(n_rows, use_threads=False):
             yield batch, None
-
-
-def _sheet_batches(rows, n_columns, n_rows):
-    import pyarrow
-
-    while part := list(islice(rows, n_rows)):
-        cells = zip(*(cells for _, cells in part), strict=True)
-        arrays = [pyarrow.array(column, pyarrow.string()) for column in cells]
-        batch = pyarrow.record_batch(arrays, list(map(str, range(n_columns))))
-        yield batch, np.array([line for line, _ in part])
 
 
 @contextmanager
@@ -280,24 +258,23 @@ def columns_of(X):
         # Of pandas, items() takes a fifth of the time of a place after the other, which is felt
         # where rows come one by one.
         several = (one for _, one in X.items()) if hasattr(X, "items") else X.iter_columns()
-        names = map(str, X.columns)
-        return [_numbers_or_cells(one, name) for name, one in zip(names, several, strict=True)]
+        found = []
+        for name, one in zip(map(str, X.columns), several, strict=True):
+            dtype = one.dtype
+            if isinstance(dtype, np.dtype):
+                is_number = dtype.kind in "iuf"
+            else:
+                is_number = getattr(dtype, "is_numeric", bool)() and not hasattr(dtype, "scale")
+            numbers = np.asarray(one.to_numpy(), np.float64) if is_number else None
+            found.append(
+                Column(name, None, "number", numbers) if is_number else series_column(one, name)
+            )
+        return found
     X = np.asarray(X)
     if X.dtype.kind in "biuf":
         numbers = X.astype(np.float64).T
         return [Column(f"x{k}", None, "number", values) for k, values in enumerate(numbers)]
     return [typed_column(f"x{k}", values) for k, values in enumerate(X.astype(object).T.tolist())]
-
-
-def _numbers_or_cells(series, name):
-    dtype = series.dtype
-    if isinstance(dtype, np.dtype):
-        is_number = dtype.kind in "iuf"
-    else:
-        is_number = bool(getattr(dtype, "is_numeric", bool)()) and not hasattr(dtype, "scale")
-    if is_number:
-        return Column(name, None, "number", np.asarray(series.to_numpy(), np.float64))
-    return series_column(series, name)
 
 
 def series_column(series, name):
@@ -318,7 +295,16 @@ def read_tables(paths, target, *, encoding, delimiter, max_rows, seed):
         return tables[0]
     first = tables[0]
     names = [column.name for column in first.columns]
-    tables = [_in_order(table, names, first.name) for table in tables]
+    for k, table in enumerate(tables):  # all of them with the columns in the order of the first
+        of_name = {column.name: column for column in table.columns}
+        for name in names:
+            if name not in of_name:
+                where = f"{table.name}: there is no column {said(name)}"
+                raise FileError(f"{where}, which {first.name} has")
+        for name in of_name:
+            if name not in names:
+                raise FileError(f"{table.name}: column {said(name)} is not in {first.name}")
+        tables[k] = replace(table, columns=tuple(of_name[name] for name in names))
     limit = row_limit(max_rows, len(names))
     sizes = [table.n_rows for table in tables]
     if sum(sizes) > limit:  # as many rows of each as a sample of all would have
@@ -335,18 +321,6 @@ def read_tables(paths, target, *, encoding, delimiter, max_rows, seed):
     return RawTable(name, columns, rows, None, sum(sizes), first.how, first.delimiter)
 
 
-def _in_order(table, names, first):
-    """Return a table with its columns in the order of these names; all of them must be there."""
-    of_name = {column.name: column for column in table.columns}
-    for name in names:
-        if name not in of_name:
-            raise FileError(f"{table.name}: there is no column {said(name)}, which {first} has")
-    for name in of_name:
-        if name not in names:
-            raise FileError(f"{table.name}: column {said(name)} is not in {first}")
-    return replace(table, columns=tuple(of_name[name] for name in names))
-
-
 def _joined(columns):
     kinds = {column.kind for column in columns}
     kind = kinds.pop() if len(kinds) == 1 else "other" if "other" in kinds else None
@@ -358,34 +332,25 @@ def table_parts(path, target=None, *, encoding="utf-8", delimiter=None, n_rows=P
     path, start = Path(path), 1
     with readable(path):
         names, batches, (_, how, delimiter) = _open_table(path, target, encoding, delimiter, n_rows)
-        for batch, lines in _equally_large(_not_empty(path, batches, how), n_rows):
-            columns = tuple(map(arrow_column, names, batch.columns))
-            rows = np.arange(batch.num_rows) + start
-            yield RawTable(path.name, columns, rows, lines, batch.num_rows, how, delimiter)
-            start += batch.num_rows
+        for part in _equally_large(_not_empty(path, batches, how), n_rows):
+            columns = tuple(map(arrow_column, names, part.columns))
+            rows = np.arange(part.num_rows) + start
+            yield RawTable(path.name, columns, rows, None, part.num_rows, how, delimiter)
+            start += part.num_rows
 
 
 def _equally_large(batches, n_rows):
-    """Yield the rows of batches, and their lines, anew as tables of so many rows."""
+    """Yield the rows of batches anew as Arrow tables of so many rows, the last of fewer."""
     import pyarrow
 
-    parts: list[Any] = []
-    lines: list[Any] = []
-    size = 0
-
-    def merged():
-        table = pyarrow.Table.from_batches(parts)
-        return table, None if lines[0] is None else np.concatenate(lines)
-
-    for batch, batch_lines in batches:
-        at = 0
-        while at < batch.num_rows:
-            parts.append(batch.slice(at, n_rows - size))
-            stop = at + parts[-1].num_rows
-            lines.append(None if batch_lines is None else batch_lines[at:stop])
-            at, size = stop, size + parts[-1].num_rows
-            if size == n_rows:
-                yield merged()
-                parts, lines, size = [], [], 0
-    if parts:
-        yield merged()
+    held, size = [], 0
+    for batch, _ in batches:
+        held.append(batch)
+        size += batch.num_rows
+        if size >= n_rows:
+            table = pyarrow.Table.from_batches(held)
+            whole = size - size % n_rows
+            yield from (table.slice(start, n_rows) for start in range(0, whole, n_rows))
+            held, size = table.slice(whole).to_batches(), size - whole
+    if size:
+        yield pyarrow.Table.from_batches(held)

@@ -67,11 +67,18 @@ def text_batches(
             yield batch, lines
     except (pyarrow.ArrowInvalid, UnicodeError):
         records = islice(records_of(path, encoding, delimiter), 1 + n_rows, None)
-        while part := list(islice(records, 1 << 14)):
-            cells = list(zip(*(row.cells for row in part), strict=True))
-            arrays = [pyarrow.array(cells[place], pyarrow.string()) for place in wanted]
-            n_rows += len(part)
-            yield pyarrow.record_batch(arrays, names), np.array([row.line for row in part])
+        yield from batches_of(((row.line, row.cells) for row in records), wanted, 1 << 14)
+
+
+def batches_of(rows, wanted, n_rows):
+    """Yield rows, each a line and its cells, as Arrow batches of the columns wanted."""
+    import pyarrow
+
+    names = list(map(str, wanted))
+    while part := list(islice(rows, n_rows)):
+        cells = list(zip(*(cells for _, cells in part), strict=True))
+        arrays = [pyarrow.array(cells[place], pyarrow.string()) for place in wanted]
+        yield pyarrow.record_batch(arrays, names), np.array([line for line, _ in part])
 
 
 def _parsed(path, encoding, delimiter, header, kinds):
@@ -253,14 +260,6 @@ def _decodable(path, encoding):
         raise FileError(f"there is no text encoding {encoding!r}") from None
 
 
-def _require_delimiter(delimiter):
-    if len(delimiter) != 1 or delimiter.isalnum() or delimiter in '"\r\n\0.+-':
-        raise FileError(
-            "the delimiter must be one sign that cannot be part of a number, a word or a "
-            f"quotation, got {said(delimiter, 20)}"
-        )
-
-
 def called(delimiter: str) -> str:
     """Return what a delimiter is called in a sentence."""
     return f"a {DELIMITERS[delimiter]}" if delimiter in DELIMITERS else f"the sign {delimiter!r}"
@@ -323,7 +322,11 @@ def find_delimiter(
     A sign by which the target is one of the columns is preferred.
     """
     if delimiter is not None:
-        _require_delimiter(delimiter)
+        if len(delimiter) != 1 or delimiter.isalnum() or delimiter in '"\r\n\0.+-':
+            raise FileError(
+                "the delimiter must be one sign that cannot be part of a number, a word or a "
+                f"quotation, got {said(delimiter, 20)}"
+            )
         return delimiter
     with _decodable(path, encoding), _open_text(path, encoding) as stream:
         head = stream.read(SNIFFED)

@@ -32,10 +32,7 @@ def sample_places(n_rows: int, limit: int, seed: int) -> NDArray[np.intp]:
 
 
 class Sample:
-    """Which rows of a stream make up a uniform sample of a given size (Li's algorithm L).
-
-    The first rows fill it; then each row that is drawn replaces one of them.
-    """
+    """A uniform sample of a stream: the first rows fill it, later ones replace (algorithm L)."""
 
     def __init__(self, size: int, seed: int) -> None:
         self.size, self.seen = size, 0

@@ -60,11 +60,7 @@ def find_column(table, name):
 
 
 def read_labels(table, place, *, keep_spelling=False):
-    """Read the labels from the column at a place, without tiny classes and rows with no label.
-
-    Labels that differ only in capitals or spaces are one class, spelt as most rows spell it,
-    unless spellings are to be kept.
-    """
+    """Return the labels of a column, look-alikes as one, without tiny classes and missing ones."""
     column = table.columns[place]
     where = f"{table.name}: column {said(column.name)}"
     gone = np.array([is_missing(cell, column.kind) for cell in column.cells])
@@ -72,14 +68,26 @@ def read_labels(table, place, *, keep_spelling=False):
         cell or "" for cell, missing in zip(column.cells, gone, strict=True) if missing
     )
     cells = [cell for cell, missing in zip(column.cells, gone, strict=True) if not missing]
-    _require_labels(where, cells)
+    if not cells:
+        raise FileError(f"{where} holds no label")
+    if any(isinstance(cell, str) and len(cell) > LONGEST_LABEL for cell in set(cells)):
+        raise FileError(
+            f"{where} holds texts of more than {LONGEST_LABEL:,} characters, which are no labels"
+        )
     cells = _one_spelling(cells)
     alike = _look_alikes(Counter(cells))
     if not keep_spelling:
         cells = _spelt_alike(cells, alike)
     counts = Counter(cells)
     require_classes(where, counts, len(cells))
-    classes = _large_classes(where, counts)
+    classes = tuple(sorted((c for c in counts if counts[c] >= LEAST_OF_CLASS), key=sort_key))
+    if len(classes) < 2:
+        raise FileError(
+            f"{where} has {counted(len(classes), 'class', 'classes')} of at least "
+            f"{LEAST_OF_CLASS} rows; two are needed"
+        )
+    if len(classes) > MOST_CLASSES:
+        raise FileError(f"{where} has {len(counts):,} classes; at most {MOST_CLASSES} can be used")
     codes = {label: code for code, label in enumerate(classes)}
     usable = np.array([label in codes for label in cells])
     if usable.sum() < LEAST_ROWS:
@@ -95,29 +103,6 @@ def read_labels(table, place, *, keep_spelling=False):
         {label: counts[label] for label in sorted(set(counts) - set(classes), key=sort_key)},
         alike,
     )
-
-
-def _require_labels(where, cells):
-    """Raise if there is no label, or if one is so long that it cannot be one."""
-    if not cells:
-        raise FileError(f"{where} holds no label")
-    if any(isinstance(cell, str) and len(cell) > LONGEST_LABEL for cell in set(cells)):
-        raise FileError(
-            f"{where} holds texts of more than {LONGEST_LABEL:,} characters, which are no labels"
-        )
-
-
-def _large_classes(where, counts):
-    """Return the classes of enough rows, in order; raise if they are too few or too many."""
-    large = [label for label, n in counts.items() if n >= LEAST_OF_CLASS]
-    if len(large) < 2:
-        raise FileError(
-            f"{where} has {counted(len(large), 'class', 'classes')} of at least "
-            f"{LEAST_OF_CLASS} rows; two are needed"
-        )
-    if len(large) > MOST_CLASSES:
-        raise FileError(f"{where} has {len(counts):,} classes; at most {MOST_CLASSES} can be used")
-    return tuple(sorted(large, key=sort_key))
 
 
 def sort_key(label):
@@ -230,10 +215,7 @@ def holds_numbers(cells, kind=None, delimiter=","):
 
 
 def read_number_target(table, place):
-    """Read the numbers from the column at a place, without rows that have none; raise in one line.
-
-    A few cells that are no numbers, and infinite ones, count as missing.
-    """
+    """Return the numbers of a column; infinite ones and a few odd cells count as missing."""
     column = table.columns[place]
     where = f"{table.name}: column {said(column.name)}"
     gone = np.array([is_missing(cell, column.kind) for cell in column.cells], bool)
