@@ -7,11 +7,15 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 
 pytest.importorskip("skops")
 
 from robell import NoiseRobustRVFLClassifier, RVFLClassifier
-from robell.files import FileError, load_model, save_model
+from robell.files import FileError, ModelVersionWarning, load_model, save_model
 
 
 @pytest.fixture
@@ -158,3 +162,140 @@ def test_every_kind_of_model_still_comes_back(tmp_path):
         save_model(fitted, tmp_path / "m.skops")
         again = load_model(tmp_path / "m.skops", "64MiB")
         assert (again.predict(X) == fitted.predict(X)).all()
+
+
+# -- archives within the file, steps that make many columns, names that nobody would give --------
+
+
+def packed_sparse(**arrays):
+    """Return the bytes of a sparse matrix as SciPy saves it, its parts deflated."""
+    matrix = {"format": np.array(b"csr"), "shape": np.array([1, 3]), "data": np.ones(1)}
+    matrix |= {"indices": np.zeros(1, np.int32), "indptr": np.array([0, 1], np.int32)} | arrays
+    data = io.BytesIO()
+    np.savez_compressed(data, **matrix)
+    return data.getvalue()
+
+
+def with_another_part(path, name, data, loader, kind):
+    """Write a model file again with one attribute read from a file of this name."""
+    node = {"__class__": "csr_matrix", "__module__": "scipy.sparse._csr", "__loader__": loader}
+    changed_schema(path, lambda s: s.update(hidden_bias_=node | {"file": name, "type": kind}))
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(name, data)
+
+
+@pytest.mark.parametrize("name", ["more.npz", "more", "more.npy"])
+def test_a_sparse_matrix_is_an_archive_and_measured_as_one(model, name):
+    bomb = packed_sparse(data=np.zeros(120 << 17), indices=np.zeros(120 << 17, np.int32))
+    assert len(bomb) < 1 << 20
+    with_another_part(model, name, bomb, "SparseMatrixNode", "scipy")
+    refused_cheaply(model, "unpacks to 180 MiB", most=8 << 20)
+
+
+def test_an_array_in_an_archive_that_claims_another_shape_is_refused(model):
+    header, data = io.BytesIO(), io.BytesIO()
+    full = {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)}
+    np.lib.format.write_array_header_1_0(header, full)
+    with zipfile.ZipFile(data, "w") as inner:
+        inner.writestr("data.npy", header.getvalue() + bytes(24))
+    with_another_part(model, "more.npz", data.getvalue(), "SparseMatrixNode", "scipy")
+    refused_cheaply(model, r"not a model file \(ValueError\)")
+
+
+def test_an_archive_within_an_archive_within_an_archive_is_not_followed(model):
+    data = b""
+    for _ in range(40):
+        inner = io.BytesIO()
+        with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.writestr("data.npy", data)
+        data = inner.getvalue()
+    with_another_part(model, "more.npz", data, "SparseMatrixNode", "scipy")
+    refused_cheaply(model, "not a model file", most=8 << 20)
+
+
+def test_an_array_under_another_name_is_looked_at_too(model):
+    data = io.BytesIO()
+    full = {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)}
+    np.lib.format.write_array_header_1_0(data, full)
+    node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode"}
+    changed_schema(model, lambda s: s.update(hidden_bias_=node | {"file": "more", "type": "numpy"}))
+    with zipfile.ZipFile(model, "a") as packed:
+        packed.writestr("more", data.getvalue() + bytes(24))
+    refused_cheaply(model, r"not a model file \(ValueError\)")
+
+
+def changed_class(path, name, change):
+    """Write a model file again, the objects of a class within it changed in place."""
+
+    def visit(part):
+        if isinstance(part, dict):
+            if part.get("__class__") == name:
+                change(part)
+            for one in part.values():
+                visit(one)
+        elif isinstance(part, list):
+            for one in part:
+                visit(one)
+
+    def apply(member, data):
+        if member != "schema.json":
+            return data
+        schema = json.loads(data)
+        visit(schema)
+        return json.dumps(schema)
+
+    changed(path, apply)
+
+
+def set_number(name, number):
+    def change(part):
+        attributes = part["content"]["content"]
+        plain = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
+        attributes[name] = plain | {"content": json.dumps(number), "is_json": True}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "number"),
+    [
+        (PolynomialFeatures(2), "degree", 700),
+        (PolynomialFeatures(2, interaction_only=True), "n_features_in_", 10**5),
+        (AdditiveChi2Sampler(), "sample_steps", 10**8),
+        (PolynomialCountSketch(), "n_components", 10**8),
+        (SplineTransformer(), "n_features_out_", 10**8),
+        (StandardScaler(), "n_features_in_", 10**8),
+    ],
+)
+def test_a_step_that_makes_too_many_columns_is_refused_before_it_runs(tmp_path, step, name, number):
+    X = np.random.default_rng(0).random((60, 3))
+    fitted = make_pipeline(clone(step), RVFLClassifier(n_hidden=5, random_state=0))
+    path = tmp_path / "m.skops"
+    save_model(fitted.fit(X, X[:, 0] > 0.5), path)
+    load_model(path)
+    changed_class(path, type(step).__name__, set_number(name, number))
+    refused_cheaply(path, "unpacks to")
+
+
+@pytest.mark.parametrize("name", ["A" * 2_000_000, "x\ny", "x\x1b[2Jy", "x\u202ey"])
+def test_a_forged_type_name_is_shown_cut_and_visible(model, name):
+    changed_class(model, "RVFLClassifier", lambda part: part.update(__class__=name))
+    with pytest.raises(FileError, match="types that are not trusted") as caught:
+        load_model(model)
+    text = str(caught.value)
+    assert len(text) < 300 + len(str(model))
+    assert text.isprintable()
+
+
+def test_forged_versions_are_shown_visibly(model):
+    def apply(name, data):
+        if name != "robell.json":
+            return data
+        info = json.loads(data)
+        info["versions"]["numpy"] = "1\n\x1b[2J"
+        return json.dumps(info)
+
+    changed(model, apply)
+    with pytest.warns(ModelVersionWarning, match="numpy") as caught:
+        load_model(model)
+    assert str(caught[0].message).isprintable()

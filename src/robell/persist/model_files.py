@@ -12,6 +12,7 @@ import math
 import tempfile
 import warnings
 import zipfile
+from collections import Counter
 from contextlib import contextmanager
 from importlib.util import find_spec
 from os import PathLike
@@ -22,7 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 from scipy.sparse import issparse
+from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import PolynomialFeatures
 from sklearn.tree._tree import Tree
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,6 +34,7 @@ from robell._core.ridge.state import OtherSums
 from robell._tools.files import FileError, check_output, copy_pipe, parse_bytes, write_together
 from robell._tools.optional import require
 from robell._tools.pipelines import innermost, last_step
+from robell._tools.text import shortened
 from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.persist.model_card import card_path, is_card, model_card
@@ -58,12 +62,15 @@ def other_versions(info):
     saved = dict(info["versions"]) | {"robell": info["robell"]}
     names = ("robell", *PACKAGES[:3])
     other = [name for name in names if name in saved and saved[name] != here[name]]
-    return "; ".join(f"{name} {saved[name]}, here is {here[name]}" for name in other)
+    return "; ".join(f"{name} {shortened(saved[name])}, here is {here[name]}" for name in other)
 
 
 def check_parts(model):
-    """Raise a ValueError where a part of a loaded model would lead compiled code astray."""
-    seen, left = set(), [model]
+    """Raise a ValueError where a part of a loaded model would lead compiled code astray.
+
+    Return the most columns that one of them takes or makes.
+    """
+    seen, left, most = set(), [model], 0
     while left:
         part = left.pop()
         if id(part) in seen or isinstance(part, str | bytes | int | float | bool | None):
@@ -86,6 +93,31 @@ def check_parts(model):
                 left.extend(part.ravel().tolist())
         elif hasattr(part, "__dict__"):
             left.extend(vars(part).values())
+            most = max(most, _columns_made(part))
+    return most
+
+
+def _columns_made(part):
+    """Return how many columns a fitted step takes, or makes where a number alone decides that."""
+    n_features = int(getattr(part, "n_features_in_", 0))
+    if isinstance(part, PolynomialFeatures):
+        low, high = part.degree if isinstance(part.degree, tuple) else (0, part.degree)
+        return _n_monomials(n_features, high, part.interaction_only) if low <= high else 0
+    if isinstance(part, AdditiveChi2Sampler):
+        return n_features * 2 * int(part.sample_steps)
+    if isinstance(part, PolynomialCountSketch):
+        return int(part.n_components) * int(part.degree)
+    return max(n_features, int(getattr(part, "n_features_out_", 0)))
+
+
+def _n_monomials(n, degree, of_different):
+    """Return the number of monomials of n columns up to a degree, or a larger one beyond 2^64."""
+    fewer = min(n, degree)
+    if fewer > 64:  # C(n + d, d) ≥ C(130, 65), and at least 2^64 products of different columns
+        return 1 << 64
+    if of_different:
+        return sum(math.comb(n, k) for k in range(fewer + 1))
+    return math.comb(n + degree, fewer)
 
 
 def _check_tree(tree):
@@ -173,6 +205,8 @@ OWN_TYPES = [f"{home}.{name}" for name, home in (CLASSIFIERS | REGRESSORS).items
 SCHEMA = "schema.json"  # the part of a file that describes the model
 MOST_INFO = 64 << 20  # bytes of what a file says about its model
 OBJECTS = 32  # bytes of memory for a byte of it, at most
+NUMBERS_A_COLUMN = 8  # of two rows, their copies and what a step makes of them
+MOST_SHOWN = 4  # names of types
 
 
 def save_model(
@@ -231,7 +265,7 @@ def save_model(
         data = skops.dumps(estimator)
     except Exception as error:  # a type that skops does not know
         raise ValueError(f"the model cannot be saved: {' '.join(str(error).split())}") from error
-    if foreign := ", ".join(_foreign_types(data)):
+    if foreign := _foreign_types(data):
         raise ValueError(
             f"the model holds {foreign}: model files hold no functions or classes of "
             "others, and no search trees; use an activation by its name"
@@ -329,17 +363,18 @@ def load_model(path: str | PathLike[str], memory_limit: int | str = "2GiB") -> A
     if not path.is_file():
         raise FileError(f"{path}: is a folder or a device, not a file")
     limit = parse_bytes(memory_limit)
-    _require_size(path, limit)
+    _require_less(path, path.stat().st_size, limit // 2)
     data = path.read_bytes()
+    _require_size(path, data, limit)
     with _unless_damaged(path):
-        if foreign := ", ".join(_foreign_types(data)):
+        if foreign := _foreign_types(data):
             raise FileError(
                 f"{path}: refused, because it holds types that are not trusted: {foreign}"
             )
         model = skops.loads(data, trusted=OWN_TYPES)
         _require_own(model, path)
-        check_parts(model)
-        _require_answer(model, path, limit)
+        _require_less(path, NUMBERS_A_COLUMN * 8 * check_parts(model), limit)
+        _require_answer(model, path)
     if (info := model_info(path)) and (other := other_versions(info)):
         warnings.warn(f"{path}: saved with {other}", ModelVersionWarning, stacklevel=2)
     return model
@@ -358,25 +393,34 @@ def _unless_damaged(path):
         raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
 
 
-def _require_size(path, limit):
+def _require_size(path, data, limit):
     """Raise, before anything is unpacked, where a file would take more than may be used."""
-    with _unless_damaged(path), zipfile.ZipFile(path) as packed:
-        sizes = {member.filename: member.file_size for member in packed.infolist()}
+    with _unless_damaged(path), zipfile.ZipFile(io.BytesIO(data)) as packed:
         total = sum(member.file_size for member in packed.infolist())
         _require_less(path, total, limit // 2)  # it is held twice while it is read
-        _require_less(path, sizes[SCHEMA] * OBJECTS, limit)
+        _require_less(path, packed.getinfo(SCHEMA).file_size * OBJECTS, limit)
         # A forged file may hold an array once and ask for it a thousand times.
-        named = _files_named(json.loads(packed.read(SCHEMA)))
-        _require_less(path, sum(sizes[name] for name in named), limit // 2)
-        for name in {name for name in named if name.endswith(".npy")}:
-            with packed.open(name) as file:  # is its shape that of its bytes?
-                is_first = np.lib.format.read_magic(file) == (1, 0)
-                form = np.lib.format
-                read = form.read_array_header_1_0 if is_first else form.read_array_header_2_0
-                shape, _, dtype = read(file)
-                n_bytes = math.prod(shape) * dtype.itemsize
-                if not dtype.itemsize or n_bytes != sizes[name] - file.tell():
-                    raise ValueError(f"{name} claims to be {shape}")
+        named = Counter(_files_named(json.loads(packed.read(SCHEMA))))
+        sizes = {name: _unpacked_size(packed, name) for name in named}
+        _require_less(path, sum(sizes[name] * times for name, times in named.items()), limit // 2)
+
+
+def _unpacked_size(packed, name, within=False):
+    """Return how many bytes a file of an archive becomes, the arrays of one within it included."""
+    size, form = packed.getinfo(name).file_size, np.lib.format
+    with packed.open(name) as file:
+        magic = file.peek(6)
+        if magic.startswith(b"PK") and not within:  # a sparse matrix, its parts packed again
+            with zipfile.ZipFile(file) as inner:
+                return size + sum(_unpacked_size(inner, one, True) for one in inner.namelist())
+        if not magic.startswith(form.MAGIC_PREFIX):
+            return size
+        is_first = form.read_magic(file) == (1, 0)
+        read = form.read_array_header_1_0 if is_first else form.read_array_header_2_0
+        shape, _, dtype = read(file)  # is it the shape of its bytes?
+        if not dtype.itemsize or math.prod(shape) * dtype.itemsize != size - file.tell():
+            raise ValueError(f"{name} claims to be {shape}")
+    return size
 
 
 def _require_less(path, size, limit):
@@ -401,13 +445,12 @@ def _files_named(schema):
     return names
 
 
-def _require_answer(model, path, limit):
+def _require_answer(model, path):
     """Raise where a model cannot predict two rows: its parts were changed and do not fit.
 
     Transformers may refuse rows that are made up, as those of categories do; then the classifier
     alone has to answer.
     """
-    _require_less(path, 64 * int(model.n_features_in_), limit)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if isinstance(model, Pipeline):
@@ -435,9 +478,11 @@ def _made_up(model):
 
 
 def _foreign_types(data):
+    """Say which types a file holds that are not trusted, as they may be shown; "" for none."""
     from skops.io import get_untrusted_types
 
-    return sorted(set(get_untrusted_types(data=data)) - set(OWN_TYPES))
+    foreign = sorted(set(get_untrusted_types(data=data)) - set(OWN_TYPES))
+    return ", ".join(map(shortened, foreign[:MOST_SHOWN])) + (", ..." * (len(foreign) > MOST_SHOWN))
 
 
 def _require_own(model, where):
