@@ -121,11 +121,12 @@ html_css_files = ["site.css"]
 html_extra_path = ["llms.txt"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "start": [], "glossary": [], "changelog": []}
+ALONE = ["index", "start", "install", "commands", "faq", "glossary", "cite", "changelog"]
+html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
     "logo": {"text": "robell"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],

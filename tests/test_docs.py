@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import commands
 import numpy as np
 import pytest
 from outputs import PAGES, outputs
@@ -185,6 +186,11 @@ def test_the_landing_chart_shows_the_table_of_the_study(scheme):
     for name, *cells in (line.strip("| ").split(" | ") for line in table.splitlines()[2:]):
         means = [float(re.search(r"\.\d+", cell)[0]) for cell in cells]
         assert f"'{name}': {means}" in shown, name
+
+
+def test_the_reference_of_commands_is_that_of_the_parsers():
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert page == commands.reference(), "run docs/commands.py --write"
 
 
 def test_every_page_is_in_the_menu():
