@@ -21,7 +21,7 @@ def text_of(name):
 def test_the_version_is_the_same_everywhere():
     assert f"\nversion: {robell.__version__}\n" in text_of("CITATION.cff")
     assert f'version: "{robell.__version__}"' in text_of("conda/recipe.yaml")
-    assert f"version = {{{robell.__version__}}}" in text_of("docs/adoption.md")
+    assert f"version = {{{robell.__version__}}}" in text_of("docs/cite.md")
 
 
 def test_the_recipe_asks_for_what_the_package_asks_for():
