@@ -85,6 +85,7 @@ from robell.models._validation import (
     given_classes,
     given_targets,
     one_line_errors,
+    present_rows,
     require_floats,
     uses_device,
     weights_of_part,
@@ -143,7 +144,7 @@ def marked(cls, role):
     names: dict[str, None] = {}
     for one in cls.__mro__:
         for name, annotation in get_annotations(one).items():
-            if annotation == f"Annotated[Any, {role}]":
+            if role in str(annotation).rstrip("]").split(", "):
                 names[name] = None
         for name, value in vars(one).items():
             if role in getattr(_function_of(value), "_roles", ()):
@@ -249,7 +250,7 @@ class FamilyMember(BaseEstimator):
     _direct_link: Annotated[Any, called_by_search] = True
     _dtype: Annotated[Any, called_by_search] = np.float64
     _C_factor: Annotated[Any, called_by_search] = 1.0
-    _system = System  # the ridge problem: WithConstant where the constant is not penalised
+    _system: Any = System  # the ridge problem: WithConstant where the constant is not penalised
     # Whether smaller networks are the first columns of larger ones, in which parameter they
     # differ, and how many columns one more of it adds.
     _is_nested: Annotated[Any, called_by_search] = True
@@ -259,6 +260,17 @@ class FamilyMember(BaseEstimator):
     _weight_parameters: Annotated[Any, called_by_search] = ()
     _penalty_parameter: Annotated[Any, called_by_search] = None
     score: Annotated[Any, bypassed_by_search]  # scikit-learn's
+
+    # What the roots decide. Check what fit was given, and set what says what is predicted:
+    _check_training: Annotated[Any, called_by_search, bypassed_in_parts]
+    # What rows are fitted to, from labels or numbers, as one column for each target:
+    _targets: Annotated[Any, called_by_search, bypassed_in_parts]
+    # Whether leave-one-out scores are needed after the solution:
+    _leaves_out: Annotated[Any, bypassed_by_search, bypassed_in_parts]
+    # Take the samples' leave-one-out scores; None where they were not needed:
+    _use_left_out: Annotated[Any, bypassed_by_search, bypassed_in_parts]
+    # Predicted numbers, or scores of the classes; of two classes their difference:
+    _scores: Annotated[Any, bypassed_by_search]
 
     # -- the gate ------------------------------------------------------------------------
 
@@ -295,32 +307,6 @@ class FamilyMember(BaseEstimator):
     def _takes_parts(self):
         """Say whether the model, with its parameters, can be fitted in passes over parts."""
         return self._capabilities.passes
-
-    # -- what the roots decide ---------------------------------------------------------
-
-    @called_by_search
-    @bypassed_in_parts
-    def _check_training(self, X, y, sample_weight=None):
-        """Check what fit was given, and set the attributes that say what is predicted."""
-        raise NotImplementedError
-
-    @called_by_search
-    @bypassed_in_parts
-    def _targets(self, outcome):
-        """Return what rows are fitted to, labels or numbers, as one column for each target."""
-        raise NotImplementedError
-
-    @bypassed_by_search
-    @bypassed_in_parts
-    def _leaves_out(self):
-        """Say whether leave-one-out scores are needed after the solution."""
-        raise NotImplementedError
-
-    @bypassed_by_search
-    @bypassed_in_parts
-    def _use_left_out(self, prepared, total, scores):
-        """Take the samples' leave-one-out scores; None where they were not needed."""
-        raise NotImplementedError
 
     # -- fit --------------------------------------------------------------------------
 
@@ -372,7 +358,7 @@ class FamilyMember(BaseEstimator):
         further_penalty = self._fit_penalty(self._design(rows.X), rows)
         leave_out = self._leaves_out()
         # Copies of a row must be left out with it.
-        twins = find_twins(rows.X) if leave_out or self._chooses_left_out() else None
+        twins = find_twins(rows.X) if leave_out or self.C == "loo" else None
         X, weights, targets = rows.X, total, T
         if twins is not None:
             X = X[twins.first]
@@ -464,18 +450,13 @@ class FamilyMember(BaseEstimator):
 
     @bypassed_by_search
     @bypassed_in_parts
-    def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
+    def _fit_ridge(self, X, T, weights, further_penalty, leave_out, design=None):
         """Choose C where that is asked for, and solve (slot: ridge).
 
         Of rows without twins; weights None for ones. With ``leave_out``, scores of left-out rows
-        too.
+        too. A ``design`` given stands for that of the rows.
         """
-        return self._solve_system(self._design(X), T, weights, further_penalty, leave_out)
-
-    @bypassed_by_search
-    @bypassed_in_parts
-    def _solve_system(self, design, T, weights, further_penalty, leave_out):
-        """Choose C where that is asked for, and solve the ridge on a design matrix."""
+        design = self._design(X) if design is None else design
         system, self.C_ = self._system(design, T, weights, further_penalty), self.C
         if self.C == "loo":
             self.C_ = float(PAPER_C[choose_C(system, self._C_factor * PAPER_C)])
@@ -484,16 +465,7 @@ class FamilyMember(BaseEstimator):
             warn_of_lost_columns(self, design)
         return found
 
-    def _chooses_left_out(self):
-        """Say whether a parameter is chosen by leaving rows out."""
-        return self.C == "loo"
-
     # -- predict ----------------------------------------------------------------------
-
-    @bypassed_by_search
-    def _scores(self, X):
-        """Return predicted numbers, or scores of the classes; of two classes their difference."""
-        raise NotImplementedError
 
     def _set_output_weights(self, beta):
         """Set coef_ and intercept_: the constant is the first column where there is one."""
@@ -587,11 +559,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
                 y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         labels = encode_labels(y, self.classes_)
-        weight = weights_of_part(sample_weight, len(X))
-        present = weight > 0
-        if present.all():
-            return X, labels, weight
-        return X[present], labels[present], weight[present]
+        return present_rows(X, labels, weights_of_part(sample_weight, len(X)))
 
     def _outcome_of_part(self, y, sample_weight):
         """Return the labels of a part; None where all weights are zero."""
@@ -885,6 +853,10 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
 
     _parameter_constraints = {**FamilyMember._parameter_constraints, "intervals": ["boolean"]}
 
+    interval_residuals_: NDArray[Any]
+    interval_weights_: NDArray[Any]
+    n_outputs_: int
+
     output_bias = True  # the free constant, first in the design; no parameter
     _system = WithConstant
 
@@ -1103,10 +1075,16 @@ def encode_labels(y, classes):
     return labels
 
 
+def twin_of(model):
+    """Return a copy of the model without what partial_fit remembers."""
+    twin = clone(model)
+    vars(twin).update({name: value for name, value in vars(model).items() if name != "_stream"})
+    return twin
+
+
 def of_classes(model, seen):
     """Return a copy of the model that knows the classes at some places only."""
-    twin = clone(model)
-    vars(twin).update({k: v for k, v in vars(model).items() if k != "_stream"})
+    twin = twin_of(model)
     twin.classes_ = model.classes_[seen]
     if isinstance(model.class_weight, dict):
         cost_from_dict(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgWarning
-from sklearn.base import _fit_context, clone, is_classifier
+from sklearn.base import _fit_context, is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, validate_data
 
@@ -23,29 +23,10 @@ from robell._core.array import one_hot, sum_by_group
 from robell._core.membership.frozen import frozen_membership
 from robell._core.membership.pairs import require_squares
 from robell._core.membership.samples import empty_reservoir, settle
+from robell._core.ridge import state as sums
 from robell._core.ridge.calibrate import even_within_classes, fit_calibration
 from robell._core.ridge.loo import place_of_smallest
 from robell._core.ridge.solve import REFINE_BELOW
-from robell._core.ridge.state import (
-    GramSolution,
-    State,
-    drift_p_values,
-    empty,
-    empty_targets,
-    empty_warm_up,
-    end_warm_up,
-    from_plain,
-    left_out_errors,
-    left_out_errors_of_targets,
-    left_out_scores,
-    merge,
-    rows_before_freeze,
-    solve,
-    solve_targets,
-    to_plain,
-    update,
-    update_targets,
-)
 from robell._core.ridge.twins import find_twins
 from robell.models._estimator import (
     PAPER_C,
@@ -56,6 +37,7 @@ from robell.models._estimator import (
     prepared_of,
     remember_device,
     require_own_fit,
+    twin_of,
 )
 from robell.models._validation import (
     ARRAY_CHECKS,
@@ -64,6 +46,7 @@ from robell.models._validation import (
     as_columns,
     draw_seed,
     one_line_errors,
+    present_rows,
     uses_device,
     weights_of_part,
 )
@@ -94,7 +77,7 @@ class DriftWarning(UserWarning):
 class Stream:
     """What an estimator remembers between calls of partial_fit."""
 
-    state: State
+    state: sums.State
     seed: int
     parameters: dict[str, Any]  # values that must not change any more
     told_of_drift: bool = False
@@ -114,7 +97,7 @@ class Sample(NamedTuple):
 class Found(NamedTuple):
     """A solution, and what it was found with."""
 
-    solution: GramSolution
+    solution: sums.GramSolution
     C: float
     cost: np.ndarray | None
     sample: Any  # a Sample; None where none is needed
@@ -207,7 +190,7 @@ def tell_of_drift(model):
     if state.frozen is None or stream.told_of_drift:
         return
     message = None
-    p_values = drift_p_values(state)
+    p_values = sums.drift_p_values(state)
     c = int(p_values.argmin())
     smallest, supposed = int(state.sizes.argmin()), state.frozen.minority
     difference = state.sizes[supposed] - state.sizes[smallest]
@@ -261,7 +244,19 @@ class Streaming(FamilyMember):
     An ordinary ``fit`` sets plain attributes. A stream forgets those in ``SOLVED`` with every part,
     and finds them from its sums when one is first read: solving at every batch would cost more
     than the batch, since probabilities alone need the scores of thousands of rows left out.
+
+    A kind of models says what is predicted (``_expect``), what is known before any row (``_begin``)
+    and after more (``_summed``, with keys of the rows in the reservoir of a pass), what follows
+    from the sums (``_solve_from_sums``, a ``Found``, and ``_set_solution``), and from all rows
+    where they are kept (``_solve_from_rows``).
     """
+
+    _expect: Any
+    _begin: Any
+    _summed: Any
+    _solve_from_sums: Any
+    _set_solution: Any
+    _solve_from_rows: Any
 
     def __getattr__(self, name):
         """Find what a stream has not been solved for; asked only where an attribute is missing."""
@@ -298,32 +293,6 @@ class Streaming(FamilyMember):
                 stacklevel=4,
             )
         self._set_solution(state, found)
-
-    # -- what the kinds of models decide -----------------------------------------------
-
-    def _expect(self, y, classes, first):
-        """Set what is predicted at the first call; raise where a later one is given another."""
-        raise NotImplementedError
-
-    def _begin(self, seed):
-        """Draw the random layer and return the state before any row."""
-        raise NotImplementedError
-
-    def _summed(self, state, X, outcome, weight, keys=None):
-        """Return the state after more rows; ``keys`` are theirs in the reservoir of a pass."""
-        raise NotImplementedError
-
-    def _solve_from_sums(self, state):
-        """Return what the sums say: see ``Found``."""
-        raise NotImplementedError
-
-    def _set_solution(self, state, found):
-        """Set the fitted attributes to what was found."""
-        raise NotImplementedError
-
-    def _solve_from_rows(self, reservoir):
-        """Do what ``fit`` does with the rows kept, which are all rows seen."""
-        raise NotImplementedError
 
     # -- merge -------------------------------------------------------------------------
 
@@ -373,7 +342,7 @@ class Streaming(FamilyMember):
                 "merge needs two models of the same random layer: give both the same int as "
                 "random_state"
             )
-        state = merge(mine.state, theirs.state, self._features)
+        state = sums.merge(mine.state, theirs.state, self._features)
         remember(self, replace(mine, state=state))
         tell_of_drift(self)
         return self
@@ -385,13 +354,13 @@ class Streaming(FamilyMember):
         if "_stream" in state:
             stream = state["_stream"]
             # Dicts, lists and arrays only: files can be read without trusting our classes.
-            state["_stream"] = {**vars(stream), "state": to_plain(stream.state)}
+            state["_stream"] = {**vars(stream), "state": sums.to_plain(stream.state)}
         return state
 
     def __setstate__(self, state):
         if "_stream" in state:
             plain = state["_stream"]
-            stream = Stream(**{**plain, "state": from_plain(plain["state"])})
+            stream = Stream(**{**plain, "state": sums.from_plain(plain["state"])})
             # Files of earlier versions keep what an earlier solution was.
             outdated = () if stream.solved else SOLVED
             state = {name: state[name] for name in state if name not in outdated}
@@ -475,24 +444,28 @@ class StreamingMixin(Streaming):
         self._fit_features(nothing, seed)
         n_classes, n_columns = len(self.classes_), self._n_columns()
         if self._capabilities.weighs_by_membership:
-            return empty_warm_up(n_classes, n_columns, n_features, seed)
+            return sums.empty_warm_up(n_classes, n_columns, n_features, seed)
         reservoir = None
         if needs_sample(self):
             reservoir = empty_reservoir(n_classes, n_features, seed, RESERVOIR)
-        return empty(n_classes, n_columns, reservoir)
+        return sums.empty(n_classes, n_columns, reservoir)
 
     def _summed(self, state, X, labels, weight, keys=None):
         if self._capabilities.weighs_by_membership:
             require_squares(X)  # now, not when the memberships are computed
         if not state.warming_up or not len(X):
-            return update(state, X, labels, weight, self._features, keys)
-        ends = rows_before_freeze(state, X, labels, WARM_UP, WARM_UP_OF_EACH_CLASS, LONGEST_WARM_UP)
-        state = update(state, X[:ends], labels[:ends], weight[:ends], self._features)
+            return sums.update(state, X, labels, weight, self._features, keys)
+        ends = sums.rows_before_freeze(
+            state, X, labels, WARM_UP, WARM_UP_OF_EACH_CLASS, LONGEST_WARM_UP
+        )
+        state = sums.update(state, X[:ends], labels[:ends], weight[:ends], self._features)
         if ends is None:
             return state
         width = None if self.kernel_width == "scale" else float(self.kernel_width)
-        state = end_warm_up(state, width, float(self.rho), LANDMARKS, RESERVOIR, self._features)
-        return update(state, X[ends:], labels[ends:], weight[ends:], self._features)
+        state = sums.end_warm_up(
+            state, width, float(self.rho), LANDMARKS, RESERVOIR, self._features
+        )
+        return sums.update(state, X[ends:], labels[ends:], weight[ends:], self._features)
 
     # -- the solution of the rows seen --------------------------------------------------
 
@@ -502,12 +475,12 @@ class StreamingMixin(Streaming):
         sample: Any = self._sample(state, cost) if needs_sample(self) else None
         C = self.C
         if C == "loo":
-            errors = left_out_errors(
+            errors = sums.left_out_errors(
                 state, cost, PAPER_C, self._features, sample.merged, self._blocks()
             )
             C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
         C = float(C)
-        return Found(solve(state, C, cost, self._blocks()), C, cost, sample)
+        return Found(sums.solve(state, C, cost, self._blocks()), C, cost, sample)
 
     def _set_solution(self, state, found):
         self.C_ = found.C
@@ -525,7 +498,7 @@ class StreamingMixin(Streaming):
     def _scores_of_sample(self, state, found):
         """Return the scores of the merged rows kept by the model fitted without each."""
         X, T, weight, _ = found.sample.merged
-        return left_out_scores(found.solution, self._features, X, T, weight, self._blocks())
+        return sums.left_out_scores(found.solution, self._features, X, T, weight, self._blocks())
 
     def _sample(self, state, cost):
         """Return the rows kept, their weights in the sums, and what they stand for."""
@@ -572,7 +545,7 @@ class StreamingMixin(Streaming):
             "n_beyond": state.beyond.copy(),
             "largest_radius": state.largest_radius.copy(),
             "frozen_radius": state.frozen.r_max.copy(),
-            "p_value": drift_p_values(state),
+            "p_value": sums.drift_p_values(state),
         }
 
 
@@ -658,7 +631,7 @@ class StreamingTargetsMixin(Streaming):
         reservoir = None
         if needs_sample(self):
             reservoir = empty_reservoir(1, n_features + n_targets, seed, RESERVOIR)
-        return empty_targets(n_targets, self._n_columns(), reservoir)
+        return sums.empty_targets(n_targets, self._n_columns(), reservoir)
 
     def _rows_of(self, X, y, sample_weight):
         """Return the rows of positive weight, their targets and their weights."""
@@ -667,14 +640,10 @@ class StreamingTargetsMixin(Streaming):
         T = as_columns(y)
         check_consistent_length(X, T)
         require_targets(self, T.shape[1])
-        weight = weights_of_part(sample_weight, len(X))
-        present = weight > 0
-        if present.all():
-            return X, T, weight
-        return X[present], T[present], weight[present]
+        return present_rows(X, T, weights_of_part(sample_weight, len(X)))
 
     def _summed(self, state, X, targets, weight, keys=None):
-        return update_targets(state, X, targets, weight, self._features, keys)
+        return sums.update_targets(state, X, targets, weight, self._features, keys)
 
     # -- the solution of the rows seen --------------------------------------------------
 
@@ -683,10 +652,10 @@ class StreamingTargetsMixin(Streaming):
         C = self.C
         sample: Any = self._sample(state) if needs_sample(self) else None
         if C == "loo":
-            errors = left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
+            errors = sums.left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
             C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
         C = float(C)
-        return Found(solve_targets(state, self.n_outputs_, C), C, None, sample)
+        return Found(sums.solve_targets(state, self.n_outputs_, C), C, None, sample)
 
     def _set_solution(self, state, found):
         beta, shift = found.solution.beta, found.solution.shift
@@ -695,7 +664,7 @@ class StreamingTargetsMixin(Streaming):
         self.solver_ = found.solution.method
         if self.intervals:
             X, T, weight, _ = found.sample.merged
-            scores = left_out_scores(found.solution, self._features, X, T, weight)
+            scores = sums.left_out_scores(found.solution, self._features, X, T, weight)
             self.interval_residuals_ = np.abs(found.sample.T - scores[found.sample.group])
             self.interval_weights_ = found.sample.counted
         self.coef_ = beta[1:]
@@ -712,8 +681,7 @@ class StreamingTargetsMixin(Streaming):
 
     def _solve_from_rows(self, reservoir):
         rows = TargetRows(*self._rows_kept(reservoir))
-        twin = clone(self)
-        vars(twin).update({k: v for k, v in vars(self).items() if k != "_stream"})
+        twin = twin_of(self)
         twin._fit_weighted(prepared_of(rows, rows.targets), None)
         self.__dict__.update({name: vars(twin)[name] for name in SOLVED if name in vars(twin)})
 

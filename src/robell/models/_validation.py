@@ -231,6 +231,12 @@ def weights_of_part(sample_weight, n_rows):
     return check_multiplicity(sample_weight, n_rows)
 
 
+def present_rows(*values):
+    """Return rows, what is known of them and their weights, without rows of weight zero."""
+    present = values[-1] > 0
+    return values if present.all() else tuple(value[present] for value in values)
+
+
 def check_privileged(name, privileged, n_rows):
     """Return privileged columns of all rows as an array, or raise one line."""
     if np.ndim(privileged) != 2:

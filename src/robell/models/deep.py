@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.array import beside, in_double_precision, is_tensor, namespace, one_hot
@@ -117,7 +116,7 @@ class DeepLayers(FamilyMember):
             return super()._fit_ridge(X, T, weights, further_penalty, leave_out)
         found, chosen = [], []
         for design in self._layer_designs(X):
-            found.append(self._solve_system(design, T, weights, further_penalty, leave_out))
+            found.append(super()._fit_ridge(X, T, weights, further_penalty, leave_out, design))
             chosen.append(self.C_)
         self.C_ = np.array(chosen) if self.C == "loo" else self.C
         self.layer_coef_ = [solution.beta for solution in found]
@@ -417,10 +416,6 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
     >>> model.C_.shape
     (3,)
     """
-
-    interval_residuals_: NDArray[Any]
-    interval_weights_: NDArray[Any]
-    n_outputs_: int
 
     _parameter_constraints = {
         **BaseRVFLRegressor._parameter_constraints,

@@ -12,9 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from robell._core.layers.features import design_matrix, draw_random_layer, hidden_output
-from robell._core.ridge.solve import Blocks, InBlocks, choose_C
+from robell._core.ridge.solve import Blocks, InBlocks, System
 from robell._tools.names import did_you_mean
-from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities, WithGraph
+from robell.models._estimator import BaseRVFLClassifier, Capabilities, WithGraph
 from robell.models._partial_fit import StreamingMixin
 
 
@@ -194,15 +194,14 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
 
     def _features(self, X):
         """Return the rows [1 x_1 h_1 ... 1 x_V h_V]."""
-        return np.hstack([self._view_features(X, place) for place in range(self._n_views())])
-
-    def _view_features(self, X, place):
-        X = X[:, self.view_columns_[place]]
-        layer = (self.hidden_weights_[place], self.hidden_bias_[place], self.activation)
-        return design_matrix(X, hidden_output(X, *layer), True, self.output_bias)
-
-    def _n_views(self):
-        return len(self.view_columns_)
+        designs = []
+        for columns, U, b in zip(
+            self.view_columns_, self.hidden_weights_, self.hidden_bias_, strict=True
+        ):
+            x = X[:, columns]
+            H = hidden_output(x, U, b, self.activation)
+            designs.append(design_matrix(x, H, True, self.output_bias))
+        return np.hstack(designs)
 
     def _n_columns(self):
         return self._blocks().columns[-1].stop
@@ -214,15 +213,10 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
         columns = tuple(slice(*pair) for pair in pairwise(ends.tolist()))
         return Blocks(columns, float(self.coupling), np.ones(len(columns)))
 
-    def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
-        """Solve for all views together."""
-        if self._n_views() == 1:
-            return super()._fit_ridge(X, T, weights, further_penalty, leave_out)
-        system = InBlocks(self._design(X), T, weights, self._blocks(), further_penalty)
-        self.C_ = self.C
-        if self.C == "loo":
-            self.C_ = float(PAPER_C[choose_C(system, PAPER_C)])
-        return system.solve(float(self.C_), leave_out)
+    def _system(self, design, T, weights, further_penalty):
+        if len(self.view_columns_) == 1:
+            return System(design, T, weights, further_penalty)
+        return InBlocks(design, T, weights, self._blocks(), further_penalty)
 
     def _penalty_term(self, M, rows):
         """Return the graph terms of the views, none between them."""

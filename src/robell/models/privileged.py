@@ -12,7 +12,6 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.layers.features import RowBlocks, column_scales, draw_random_layer, hidden_output
-from robell._core.membership.equations import scale_kernel_width
 from robell._core.membership.pairs import require_squares, squared_distances
 from robell._core.ridge.solve import (
     Blocks,
@@ -24,6 +23,7 @@ from robell._core.ridge.solve import (
 )
 from robell.models._estimator import PAPER_C, BaseRVFLClassifier, Capabilities
 from robell.models._validation import check_privileged, draw_seed
+from robell.models.robell import resolve_kernel_width
 
 PENALTIES = np.array([10.0**k for k in range(-2, 6)])  # what privileged_penalty="loo" chooses from
 KERNEL_ROWS = 20_000  # a kernel of all pairs of more rows takes gigabytes, and hours
@@ -35,6 +35,9 @@ class PrivilegedMixin(BaseRVFLClassifier):
     """Adds ``privileged`` to ``fit``; not for direct use."""
 
     privileged_penalty: float | str
+    privileged_mean_: NDArray[Any]
+    privileged_penalty_: float
+    privileged_scale_: NDArray[Any]
 
     __metadata_request__fit = {"privileged": True}
 
@@ -88,8 +91,8 @@ class PrivilegedMixin(BaseRVFLClassifier):
         """Return the rows' own columns, and the privileged ones behind them."""
         return X[:, : self.n_features_in_], X[:, self.n_features_in_ :]
 
-    def _chooses_left_out(self):
-        return self.C == "loo" or self.privileged_penalty == "loo"
+    def _leaves_out(self):
+        return super()._leaves_out() or self.privileged_penalty == "loo"
 
     def _choose(self, errors_of, has_privileged=True):
         """Set C_ and privileged_penalty_, to the values of smallest leave-one-out error if asked.
@@ -216,9 +219,6 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 
     privileged_bias_: NDArray[Any]
     privileged_coef_: NDArray[Any]
-    privileged_mean_: NDArray[Any]
-    privileged_penalty_: float
-    privileged_scale_: NDArray[Any]
     privileged_weights_: NDArray[Any]
 
     _parameter_constraints = {
@@ -372,9 +372,6 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
 
     kernel_width_: float
     privileged_kernel_width_: float
-    privileged_mean_: NDArray[Any]
-    privileged_penalty_: float
-    privileged_scale_: NDArray[Any]
     training_rows_: NDArray[Any]
 
     _parameter_constraints = {
@@ -417,13 +414,10 @@ class KernelRVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
         X, Z = self._split(rows.X)
         require_squares(rows.X)
         self.training_rows_ = X  # all of them, until equal ones are merged
-        self.kernel_width_ = self._width(X, rows.multiplicity)
+        self.kernel_width_ = resolve_kernel_width(self.kernel_width, X, rows.multiplicity)
         if Z.shape[1]:
-            self.privileged_kernel_width_ = self._width(Z, rows.multiplicity)
-
-    def _width(self, X, multiplicity):
-        is_scale = self.kernel_width == "scale"
-        return scale_kernel_width(X, multiplicity) if is_scale else float(self.kernel_width)
+            width = resolve_kernel_width(self.kernel_width, Z, rows.multiplicity)
+            self.privileged_kernel_width_ = width
 
     def _features(self, X):
         """Return the kernel of rows and the training rows, xx'ᵀ + exp(-|x - x'|²/ξ²)."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robell.models._estimator import BaseRVFLRegressor, Capabilities
 from robell.models._partial_fit import StreamingTargetsMixin
@@ -89,11 +88,6 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
     >>> bool(cross_val_score(model, X, y).mean() > 0.45)
     True
     """
-
-    C_: float
-    interval_residuals_: NDArray[Any]
-    interval_weights_: NDArray[Any]
-    n_outputs_: int
 
     _parameter_constraints = {
         **BaseRVFLRegressor._parameter_constraints,
@@ -184,11 +178,6 @@ class ELMRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
     >>> model.predict_interval(scale(X), coverage=0.8).shape
     (442, 2)
     """
-
-    C_: float
-    interval_residuals_: NDArray[Any]
-    interval_weights_: NDArray[Any]
-    n_outputs_: int
 
     _direct_link = False
     _capabilities = EVERYWHERE

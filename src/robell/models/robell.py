@@ -66,16 +66,6 @@ def resolve_kernel_width(kernel_width, X, multiplicity):
     return float(kernel_width)
 
 
-def exact_statistics(rows, n_classes, width, n_jobs):
-    """Compare all pairs of rows."""
-    X, labels, multiplicity = rows
-    if is_tensor(X):
-        return statistics_of_tensors(X, labels, n_classes, width, multiplicity)
-    with Progress(pairs_to_compare(np.bincount(labels)), "memberships") as progress:
-        workers = Workers(effective_n_jobs(n_jobs), one_blas_thread, progress.advance)
-        return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
-
-
 def membership_method(membership, rows, n_classes):
     """Return "exact" or "approximate": how such rows are compared where ``membership`` is asked."""
     if is_tensor(rows.X):
@@ -87,13 +77,20 @@ def membership_method(membership, rows, n_classes):
     return "approximate" if approximable(rows.labels, n_classes) else "exact"
 
 
-def sampled_statistics(rows, n_classes, width, n_jobs, seed):
-    """Compare samples of the rows, in time linear in the rows."""
+def compare_rows(rows, n_classes, width, n_jobs, method="exact", seed=0):
+    """Return statistics of all pairs of rows, or of samples of them, in time linear in the rows."""
     X, labels, multiplicity = rows
-    # A stream apart from those of the random layer, which have keys of one number
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(b"membership")))
-    with Progress(pairs_to_sample(labels, n_classes), "memberships") as progress:
+    if is_tensor(X):
+        return statistics_of_tensors(X, labels, n_classes, width, multiplicity)
+    exact = method == "exact"
+    pairs = pairs_to_compare(np.bincount(labels)) if exact else pairs_to_sample(labels, n_classes)
+    with Progress(pairs, "memberships") as progress:
         workers = Workers(effective_n_jobs(n_jobs), one_blas_thread, progress.advance)
+        if exact:
+            return kernel_statistics(X, labels, n_classes, width, multiplicity, workers)
+        # A stream apart from those of the random layer, which have keys of one number
+        stream = np.random.SeedSequence(seed, spawn_key=tuple(b"membership"))
+        rng = np.random.default_rng(stream)
         return approximate_statistics(
             X, labels, n_classes, width, multiplicity, rng, workers=workers
         )
@@ -311,16 +308,13 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     def _memberships(self, rows, settings, statistics):
         """Yield memberships, width and minority of each setting, pairs compared once a width."""
         n_classes, seed, labels = len(self.classes_), self._comparison_seed, to_host(rows.labels)
-        exact = membership_method(self.membership, rows, n_classes) == "exact"
+        method = membership_method(self.membership, rows, n_classes)
         for setting in settings:
             width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
             # Exact statistics depend on the rows alone, so every search over them may share them.
-            key = width if exact else (width, seed)
+            key = width if method == "exact" else (width, seed)
             if key not in statistics:
-                how = (rows, n_classes, width, self.n_jobs)
-                statistics[key] = (
-                    exact_statistics(*how) if exact else sampled_statistics(*how, seed)
-                )
+                statistics[key] = compare_rows(rows, n_classes, width, self.n_jobs, method, seed)
             found, rho = statistics[key], float(setting["rho"])
             bell = ("bell", key, rho)
             if bell not in statistics:
@@ -371,8 +365,7 @@ class WeighedByKernel(LeftOutInFolds):
         for setting in settings:
             width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
             if width not in statistics:
-                n_classes = len(self.classes_)
-                statistics[width] = exact_statistics(rows, n_classes, width, self.n_jobs)
+                statistics[width] = compare_rows(rows, len(self.classes_), width, self.n_jobs)
             yield self._weights_of(rows, statistics[width], width, setting), width
 
 
@@ -459,10 +452,8 @@ def pw_gbell_membership(
     width = resolve_kernel_width(kernel_width, rows.X, rows.multiplicity)
     # Exact memberships draw nothing, and leave a RandomState as it is.
     seed = 0 if membership == "exact" else draw_seed(random_state)
-    if membership_method(membership, rows, n_classes) == "exact":
-        statistics = exact_statistics(rows, n_classes, width, n_jobs)
-    else:
-        statistics = sampled_statistics(rows, n_classes, width, n_jobs, seed)
+    method = membership_method(membership, rows, n_classes)
+    statistics = compare_rows(rows, n_classes, width, n_jobs, method, seed)
     found = pw_gbell(statistics, rows.labels, float(rho))
     values, error = np.zeros(len(given.X)), np.zeros(len(given.X))
     values[given.present] = found.membership
