@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 import robell.models._partial_fit as streaming
 import robell.scale.out_of_core as out_of_core
 from robell import ELMClassifier, RoBellRVFLClassifier, RVFLClassifier
-from robell._core.membership.samples import (
-    empty_reservoir,
-)
+from robell._core.membership.samples import UNBOUNDED, empty_reservoir
 from robell._core.ridge.state import (
     empty,
-    empty_frozen,
+    end_warm_up,
     from_plain,
     merge,
     to_plain,
@@ -126,13 +124,15 @@ def some_states(rng, kind, n_parts):
     labels, weight = rng.integers(0, 2, (n_parts, n)), rng.uniform(0.2, 3, (n_parts, n))
     rows = list(zip(X, labels, weight))
     begun = [empty(2, 3, empty_reservoir(2, 2, 4, 10))] * n_parts
-    warm = streaming.empty_warm_up(2, 3, 2, 4)
+    warm = empty(2, 3, empty_reservoir(2, 2, 4, UNBOUNDED), warming_up=True)
     if kind == "warming up":
         begun = [warm] * n_parts
     elif kind in ("frozen", "mixed"):
         first = update(warm, rng.normal(size=(30, 2)), np.arange(30) % 2, np.ones(30), make)
-        frozen = streaming.end_warm_up(first, None, 1.0, 8, 10, make).frozen
-        begun = [empty_frozen(frozen, 3)] * n_parts
+        frozen = end_warm_up(first, None, 1.0, 8, 10, make).frozen
+        kept = frozen.references
+        begun = empty(2, 3, empty_reservoir(2, 2, kept.seed, kept.capacity))
+        begun = [replace(begun, frozen=frozen)] * n_parts
         if kind == "mixed":
             begun[1:] = [warm] * (n_parts - 1)
     states = [update(state, *part, make) for state, part in zip(begun, rows)]

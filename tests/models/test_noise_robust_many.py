@@ -198,8 +198,8 @@ def test_penalties_of_many_rows_are_chosen_as_leaving_out_chooses(rng, monkeypat
     errors = [w @ ((T - ridge.loo_scores) ** 2).sum(axis=1) for ridge in (exact, found)]
     assert errors[1] < 1.01 * errors[0]
     # literally: residuals of the fit, each divided by the mean complement at its weight
-    centre, spectrum = loo._eigenbasis(design, T, w)
-    errors = loo._mean_leverage_errors(design, T, w, spectrum, penalties, centre)
+    spectrum = loo._eigenbasis(design, T, w)
+    errors = loo._mean_leverage_errors(design, T, w, spectrum, penalties)
     for penalty, error in zip(penalties, errors):
         ones = np.column_stack([np.ones(600), M])
         system = ones.T @ (w[:, None] * ones) + penalty * np.diag(np.r_[0.0, np.ones(30)])
@@ -209,11 +209,11 @@ def test_penalties_of_many_rows_are_chosen_as_leaving_out_chooses(rng, monkeypat
         assert error == pytest.approx(w @ (residual**2).sum(axis=1))
     # of the small part that leverages add, some rows stand for all
     monkeypatch.setattr(loo, "ROWS_COMPARED", 150)
-    some = loo._mean_leverage_errors(design, T, w, spectrum, penalties, centre)
+    some = loo._mean_leverage_errors(design, T, w, spectrum, penalties)
     assert not np.allclose(some, errors, rtol=1e-9)
     np.testing.assert_allclose(some, errors, rtol=0.02)
     monkeypatch.setattr(loo, "LARGE_LEVERAGE", 1e-9)  # all are large
-    some = loo._mean_leverage_errors(design, T, w, spectrum, penalties, centre)
+    some = loo._mean_leverage_errors(design, T, w, spectrum, penalties)
     np.testing.assert_allclose(some, errors, rtol=1e-12)
 
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from robell._core.array import one_hot, sum_by_group
 from robell._core.membership.frozen import frozen_membership
 from robell._core.membership.pairs import require_squares
-from robell._core.membership.samples import empty_reservoir, settle
+from robell._core.membership.samples import UNBOUNDED, empty_reservoir, settle
 from robell._core.ridge import state as sums
 from robell._core.ridge.calibrate import even_within_classes, fit_calibration
 from robell._core.ridge.loo import place_of_smallest
@@ -442,13 +442,12 @@ class StreamingMixin(Streaming):
         n_features = self.n_features_in_
         nothing = TrainingRows(np.empty((0, n_features)), np.empty(0, np.intp), np.empty(0))
         self._fit_features(nothing, seed)
-        n_classes, n_columns = len(self.classes_), self._n_columns()
-        if self._capabilities.weighs_by_membership:
-            return sums.empty_warm_up(n_classes, n_columns, n_features, seed)
-        reservoir = None
-        if needs_sample(self):
-            reservoir = empty_reservoir(n_classes, n_features, seed, RESERVOIR)
-        return sums.empty(n_classes, n_columns, reservoir)
+        n_classes, reservoir = len(self.classes_), None
+        waits = self._capabilities.weighs_by_membership
+        if waits or needs_sample(self):
+            kept = UNBOUNDED if waits else RESERVOIR
+            reservoir = empty_reservoir(n_classes, n_features, seed, kept)
+        return sums.empty(n_classes, self._n_columns(), reservoir, waits)
 
     def _summed(self, state, X, labels, weight, keys=None):
         if self._capabilities.weighs_by_membership:
@@ -631,7 +630,7 @@ class StreamingTargetsMixin(Streaming):
         reservoir = None
         if needs_sample(self):
             reservoir = empty_reservoir(1, n_features + n_targets, seed, RESERVOIR)
-        return sums.empty_targets(n_targets, self._n_columns(), reservoir)
+        return sums.empty(1, self._n_columns() - 1 + n_targets, reservoir)
 
     def _rows_of(self, X, y, sample_weight):
         """Return the rows of positive weight, their targets and their weights."""

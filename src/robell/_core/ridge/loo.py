@@ -34,6 +34,7 @@ from robell._core.layers.features import RowBlocks
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Product = Callable[[Any, Any], Any]
 
 # The least share of the largest eigenvalue, both with the penalty added, that the smallest one may
 # have: left-out scores then err by about ε/1e-9 of their size at most (by 3e-10 on 130 random
@@ -48,20 +49,21 @@ LARGE_LEVERAGE = 0.02  # leverages above it are never estimated
 PROJECTIONS = 15  # that leverages are estimated from: 16 columns with one target, which is fast
 
 
-class Spectrum(NamedTuple):
-    """The eigenvalues and eigenvectors of G, and the right-hand side in their basis."""
-
-    values: Any  # Λ, (r,)
-    Q: Any  # (P, r)
-    coordinates: Any  # QᵀMᵀWT, (r, K)
-
-
 class Centre(NamedTuple):
     """What is taken off for a free intercept."""
 
     rows: Any  # μ, (P,)
     targets: Any  # t̄, (K,)
     weight: float  # W
+
+
+class Spectrum(NamedTuple):
+    """The eigenvalues and eigenvectors of G, and the right-hand side in their basis."""
+
+    values: Any  # Λ, (r,)
+    Q: Any  # (P, r)
+    coordinates: Any  # QᵀMᵀWT, (r, K)
+    centre: Centre | None = None  # where the intercept is free
 
 
 def decompose(G: Any, R: Any) -> Spectrum:
@@ -84,7 +86,6 @@ def left_out_residuals(
     w: Any,
     spectrum: Spectrum,
     penalties: Array,
-    centre: Centre | None = None,
     remembered: Any | None = None,
 ) -> Iterator[tuple[slice, Any]]:
     """Yield blocks of (t_i - f_i)/(1 - h_i), of shape (n, penalties, K).
@@ -92,7 +93,7 @@ def left_out_residuals(
     ``remembered`` is set for each penalty under which a row decides its own score.
     """
     xp = namespace(T)
-    values, Q, coordinates = spectrum
+    values, Q, coordinates, centre = spectrum
     middle = None if centre is None else centre.rows @ Q
     inverse = 1.0 / (values[:, None] + beside(penalties, T))  # (r, L)
     solutions = (inverse[:, :, None] * coordinates[:, None, :]).reshape(
@@ -125,17 +126,11 @@ def left_out_residuals(
 
 
 def squared_errors(
-    design: RowBlocks,
-    T: Any,
-    w: Any,
-    counted: Any,
-    spectrum: Spectrum,
-    penalties: Array,
-    centre: Centre | None = None,
+    design: RowBlocks, T: Any, w: Any, counted: Any, spectrum: Spectrum, penalties: Array
 ) -> Array:
     """Return the squared leave-one-out error under each penalty, rows counted so often."""
     errors = np.zeros(len(penalties))
-    for rows, residual in left_out_residuals(design, T, w, spectrum, penalties, centre):
+    for rows, residual in left_out_residuals(design, T, w, spectrum, penalties):
         errors += to_host(counted[rows] @ (residual**2).sum(axis=2))
     return errors
 
@@ -173,38 +168,28 @@ def fit_centred_ridge(
     than ``MOST_EXACT`` rows the penalty is chosen by generalised cross-validation, and small
     leverages are estimated; their columns may be in single precision.
     """
-    centre, spectrum = _eigenbasis(design, T, w, basis)
+    xp, spectrum = namespace(T), _eigenbasis(design, T, w, basis)
     if design.n_rows > MOST_EXACT:
         product = partial(_product, in_double=basis is not None)
-        errors = _mean_leverage_errors(design, T, w, spectrum, penalties, centre, product)
+        errors = _mean_leverage_errors(design, T, w, spectrum, penalties, product)
         place = place_of_smallest(to_host(errors), penalties)
-        penalty = float(penalties[place])
-        left_out = _left_out_of_many(design, T, w, spectrum, penalty, centre, product)
+        left_out = _left_out_of_many(design, T, w, spectrum, float(penalties[place]), product)
     else:
-        place, left_out = _sweep(design, T, w, spectrum, penalties, centre)
-    values, Q, coordinates = spectrum
+        scores = empty_beside((design.n_rows, len(penalties), T.shape[1]), T)
+        errors = beside(np.zeros(len(penalties)), T)
+        remembered = beside(np.zeros(len(penalties), bool), T)
+        for rows, residual in left_out_residuals(design, T, w, spectrum, penalties, remembered):
+            scores[rows] = T[rows, None, :] - residual
+            with np.errstate(over="ignore"):  # of a row that decides its own score
+                errors += w[rows] @ xp.square(residual, out=residual).sum(axis=2)
+        errors[remembered] = np.inf  # what is left out of such a row is rounding
+        place = place_of_smallest(to_host(errors), penalties)
+        left_out = scores[:, place] + 0.0  # a copy: those of the other penalties are let go
+    values, Q, coordinates, centre = spectrum
     penalty = float(penalties[place])
     beta = Q @ ((1.0 / (values + penalty))[:, None] * coordinates)
     intercept = centre.targets - centre.rows @ beta
     return CentredRidge(beta, intercept, left_out, place, penalty)
-
-
-def _sweep(
-    design: RowBlocks, T: Any, w: Any, spectrum: Spectrum, penalties: Array, centre: Centre
-) -> tuple[int, Any]:
-    """Return the place of the best penalty, and the left-out scores under it."""
-    xp = namespace(T)
-    scores = empty_beside((design.n_rows, len(penalties), T.shape[1]), T)
-    errors = beside(np.zeros(len(penalties)), T)
-    remembered = beside(np.zeros(len(penalties), bool), T)
-    blocks = left_out_residuals(design, T, w, spectrum, penalties, centre, remembered)
-    for rows, residual in blocks:
-        scores[rows] = T[rows, None, :] - residual
-        with np.errstate(over="ignore"):  # of a row that decides its own score
-            errors += w[rows] @ xp.square(residual, out=residual).sum(axis=2)
-    errors[remembered] = np.inf  # what is left out of such a row is rounding
-    place = place_of_smallest(to_host(errors), penalties)
-    return place, scores[:, place] + 0.0  # a copy: those of the other penalties are let go
 
 
 def _product(M: Any, columns: Any, in_double: bool) -> Any:
@@ -215,13 +200,7 @@ def _product(M: Any, columns: Any, in_double: bool) -> Any:
 
 
 def _mean_leverage_errors(
-    design: RowBlocks,
-    T: Any,
-    w: Any,
-    spectrum: Spectrum,
-    penalties: Array,
-    centre: Centre,
-    product: Callable[[Any, Any], Any] = matmul,
+    design: RowBlocks, T: Any, w: Any, spectrum: Any, penalties: Array, product: Product = matmul
 ) -> Any:
     """Return the error of every penalty by generalised cross-validation (Golub et al., 1979).
 
@@ -235,7 +214,7 @@ def _mean_leverage_errors(
     of which the second sum is small: it is taken over the rows with large h_i and every k-th of the
     others, so that ``ROWS_COMPARED`` of them are left.
     """
-    xp, (values, Q, coordinates) = namespace(T), spectrum
+    xp, (values, Q, coordinates, centre) = namespace(T), spectrum
     shape, lam = (len(penalties), T.shape[1]), beside(penalties, T)
     inverse = 1.0 / (values[:, None] + lam)  # (r, L)
     explained = (values[:, None] + 2.0 * lam) * inverse**2
@@ -265,13 +244,7 @@ def _mean_leverage_errors(
 
 
 def _left_out_of_many(
-    design: RowBlocks,
-    T: Any,
-    w: Any,
-    spectrum: Spectrum,
-    penalty: float,
-    centre: Centre,
-    product: Callable[[Any, Any], Any],
+    design: RowBlocks, T: Any, w: Any, spectrum: Any, penalty: float, product: Product
 ) -> Any:
     """Return left-out scores under one penalty, small leverages estimated.
 
@@ -280,7 +253,7 @@ def _left_out_of_many(
     A leverage of many rows is small, and a third of it is lost in what it changes; those above
     ``LARGE_LEVERAGE`` are computed.
     """
-    xp, (values, Q, coordinates) = namespace(T), spectrum
+    xp, (values, Q, coordinates, centre) = namespace(T), spectrum
     root, K = Q / xp.sqrt(values + penalty), T.shape[1]
     beta = root @ (coordinates / xp.sqrt(values + penalty)[:, None])
     rng = np.random.default_rng(0)
@@ -328,10 +301,8 @@ def _single_products(M: Any, root: Any, right: Any) -> tuple[Any, Any]:
     return A.T @ A + B.T @ B, A.T @ single + B.T @ right[far]
 
 
-def _eigenbasis(
-    design: RowBlocks, T: Any, w: Any, basis: Any | None = None
-) -> tuple[Centre, Spectrum]:
-    """Return the means, and the spectrum of the centred problem.
+def _eigenbasis(design: RowBlocks, T: Any, w: Any, basis: Any | None = None) -> Any:
+    """Return the spectrum of the centred problem, with its means.
 
     Wide systems have at most A eigenvalues that are not zero: those of ÃÃᵀ, Ã = W½(M - μ), whose
     eigenvectors U give Q = ÃᵀU/√Λ.
@@ -347,7 +318,7 @@ def _eigenbasis(
         kept = values > values[-1] * len(values) * EPS
         values = values[kept]
         Q = A.T @ (U[:, kept] / xp.sqrt(values))
-        return centre, Spectrum(values, Q, Q.T @ (A.T @ ((T - target_mean) * root)))
+        return Spectrum(values, Q, Q.T @ (A.T @ ((T - target_mean) * root)), centre)
     # A basis that whitens magnifies the rounding of products in single precision beyond all
     # penalties: with it all is in double.
     P = design.n_columns
@@ -369,6 +340,6 @@ def _eigenbasis(
     centre = Centre(right[:, 0] / total, target_mean, total)
     G -= total * xp.outer(centre.rows, centre.rows)
     if basis is None:
-        return centre, decompose(G, right[:, 1:])
+        return decompose(G, right[:, 1:])._replace(centre=centre)
     spectrum = decompose(basis.T @ G @ basis, basis.T @ right[:, 1:])
-    return centre, spectrum._replace(Q=basis @ spectrum.Q)
+    return spectrum._replace(Q=basis @ spectrum.Q, centre=centre)

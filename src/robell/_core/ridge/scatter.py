@@ -122,7 +122,7 @@ class LeftOut:
 
     def _basis(self, C: float) -> Spectrum:
         """Return d, Q and QᵀMᵀWT with (I + CG)⁻¹ = Q diag(d) Qᵀ: the whitened inverse."""
-        values, Q, coordinates = self.spectrum
+        values, Q, coordinates, _ = self.spectrum
         if not keeps_digits(self.spectrum, np.array([1.0 / C]))[0]:
             G, R = self.equations
             factor = factor_spd(G + np.eye(len(G)) / C)
@@ -134,52 +134,28 @@ class LeftOut:
 
     def scores(self, C: float) -> Array:
         """Return f_-i of every row."""
-        inverse, Q, coordinates = self._basis(C)
+        inverse, Q, coordinates, _ = self._basis(C)
         beta, means = C * inverse[:, None] * coordinates, self.means @ Q
-        mean_products = (means * inverse) @ means.T
-        mean_scores = means @ beta
+        n_groups, unit = len(means), (1.0 + 4.0 * EPS) * np.eye(len(means) + 1)
         found = np.empty_like(self.T)
         for rows, M in self.design:
-            Z = M @ Q
+            Z, T, weight = M @ Q, self.T[rows], C * self.w[rows]
             own = (Z * Z) @ inverse  # m G⁻¹ mᵀ
-            cross = (Z * inverse) @ means.T  # m G⁻¹ m̄_gᵀ
-            found[rows] = self._left_out(
-                C * self.w[rows], self.T[rows], self.taken[rows], own, cross, mean_products,
-                Z @ beta, mean_scores,
-            )  # fmt: skip
+            off = own[:, None] - (Z * inverse) @ means.T  # m G⁻¹ d_gᵀ
+            # Products of [m, d_1, ..., d_G] with one another, and with v
+            products = np.empty((len(Z), n_groups + 1, n_groups + 1))
+            products[:, 0, 0] = own
+            products[:, 0, 1:] = products[:, 1:, 0] = off
+            products[:, 1:, 1:] = off[:, :, None] + (off - own[:, None])[:, None, :]
+            products[:, 1:, 1:] += (means * inverse) @ means.T
+            of_v = np.repeat((Z @ beta)[:, None, :], n_groups + 1, axis=1)
+            of_v[:, 1:] -= means @ beta
+            of_v -= products[:, 0, :, None] * (weight[:, None] * T)[:, None, :]
+            roots = np.sqrt(np.column_stack([weight, self.taken[rows]]))
+            system = unit - roots[:, :, None] * products * roots[:, None, :]
+            inner = np.linalg.solve(system, roots[:, :, None] * of_v)
+            found[rows] = of_v[:, 0] + np.einsum("ng,ngk->nk", products[:, 0] * roots, inner)
         return found
-
-    def _left_out(
-        self,
-        weight: Array,
-        T: Array,
-        taken: Array,
-        own: Array,
-        cross: Array,
-        mean_products: Array,
-        scores: Array,
-        mean_scores: Array,
-    ) -> Array:
-        """Return f_-i of some rows, from the products of each with itself and with the means."""
-        n, n_groups = cross.shape
-        roots = np.concatenate([np.sqrt(weight)[:, None], np.sqrt(taken)], axis=1)
-        # Products of [m, d_1, ..., d_G] with one another, and with v
-        products = np.empty((n, n_groups + 1, n_groups + 1))
-        products[:, 0, 0] = own
-        products[:, 0, 1:] = products[:, 1:, 0] = own[:, None] - cross
-        products[:, 1:, 1:] = (own[:, None] - cross)[:, :, None] - cross[:, None, :]
-        products[:, 1:, 1:] += mean_products
-        of_v = np.empty((n, n_groups + 1, T.shape[1]))
-        of_v[:, 0] = scores
-        of_v[:, 1:] = scores[:, None, :] - mean_scores
-        of_v -= products[:, 0, :, None] * (weight[:, None] * T)[:, None, :]
-        system = (
-            np.eye(n_groups + 1) * (1.0 + 4.0 * EPS)
-            - roots[:, :, None] * products * roots[:, None, :]
-        )
-        inner = np.linalg.solve(system, roots[:, :, None] * of_v)
-        correction = np.einsum("ng,ngk->nk", products[:, 0] * roots, inner)
-        return np.asarray(of_v[:, 0] + correction)
 
 
 def choose_scatter_C(left_out: LeftOut, candidates: Array, counted: Array | None = None) -> int:

@@ -587,7 +587,7 @@ def _wide_sweep(rows: Rows) -> tuple[Spectrum, Callable[[Array], Array]] | None:
     spectrum = decompose(K, rows.T)
 
     def errors_of(penalties: Array) -> Array:
-        xp, (values, Q, coordinates) = namespace(rows.T), spectrum
+        xp, (values, Q, coordinates, _) = namespace(rows.T), spectrum
         errors = np.zeros(len(penalties))
         for k, penalty in enumerate(penalties.tolist()):
             shrink = penalty / (values + penalty)
@@ -658,9 +658,9 @@ class WithConstant(System):
         mean, target_mean = G[0, 1:] / total, R[0] / total
         centred = G[1:, 1:] - total * mean[:, None] * mean[None, :]
         spectrum = decompose(centred, R[1:] - total * mean[:, None] * target_mean)
-        centre = Centre(mean, target_mean, float(total))
+        spectrum = spectrum._replace(centre=Centre(mean, target_mean, float(total)))
         behind = columns_behind_constant(self.design)
-        return spectrum, partial(squared_errors, behind, self.T, w, w, spectrum, centre=centre)
+        return spectrum, partial(squared_errors, behind, self.T, w, w, spectrum)
 
 
 def columns_behind_constant(design: RowBlocks) -> RowBlocks:
@@ -771,7 +771,7 @@ class InBlocks(System):
 
     def errors(self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array) -> Array:
         """Return the squared leave-one-out error under each penalty, samples counted so often."""
-        values, Q, coordinates = spectrum
+        values, Q, coordinates, _ = spectrum
         inverse = 1.0 / (values[:, None] + penalties)  # (P, L)
         theta = np.einsum("pr,rl,rk->plk", Q, inverse, coordinates, optimize=True)
         errors = np.zeros(len(penalties))

@@ -59,7 +59,6 @@ from robell._core.membership.frozen import (
     scale_width,
 )
 from robell._core.membership.samples import (
-    UNBOUNDED,
     Keys,
     Reservoir,
     add_rows,
@@ -107,26 +106,17 @@ class State:
     largest_radius: Array  # (K,), of all rows weighted so far
 
 
-def empty(n_classes: int, n_columns: int, reservoir: Reservoir | None = None) -> State:
-    """Return the state before any row; an empty reservoir where a sample is to be kept."""
-    return State(
-        np.zeros(n_classes),
-        np.zeros(n_classes),
-        np.zeros((n_classes, n_columns)),
-        np.zeros((n_classes, n_columns, n_columns)),
-        reservoir,
-        None,
-        False,
-        np.zeros(n_classes),
-        np.zeros(n_classes),
-        np.zeros(n_classes),
-    )
+def empty(
+    n_classes: int, n_columns: int, reservoir: Reservoir | None = None, warming_up: bool = False
+) -> State:
+    """Return the state before any row; an empty reservoir where a sample is to be kept.
 
-
-def empty_warm_up(n_classes: int, n_columns: int, n_features: int, seed: int) -> State:
-    """Return the state before any row of a model whose row weights depend on all rows."""
-    everything = empty_reservoir(n_classes, n_features, seed, UNBOUNDED)
-    return replace(empty(n_classes, n_columns, everything), warming_up=True)
+    With numbers the only class has the columns of the design behind its constant, and the targets.
+    """
+    sizes, weight, later, beyond, largest_radius = np.zeros((5, n_classes))
+    mean, scatter = np.zeros((n_classes, n_columns)), np.zeros((n_classes, n_columns, n_columns))
+    kept = (reservoir, None, warming_up)
+    return State(sizes, weight, mean, scatter, *kept, later, beyond, largest_radius)
 
 
 def update(
@@ -156,24 +146,19 @@ def update(
     if state.frozen is not None:
         found = frozen_membership(state.frozen, X, labels, keys)
         total = weight * found.membership
-        state = _radii_seen(state, state.frozen.r_max, found.radius, labels, weight)
+        largest = state.largest_radius.copy()
+        np.maximum.at(largest, labels, found.radius)
+        # What lies beyond the frozen radii is counted.
+        beyond = found.radius > state.frozen.r_max[labels] * (1.0 + ROUNDING)
+        state = replace(
+            state,
+            later=state.later + np.bincount(labels, weight, n_classes),
+            beyond=state.beyond + np.bincount(labels, weight * beyond, n_classes),
+            largest_radius=largest,
+        )
     moments = Moments(state.weight.copy(), state.mean.copy(), state.scatter.copy())
     add_moments(moments, features, X, labels, total)
     return replace(state, sizes=sizes, reservoir=reservoir, **moments._asdict())
-
-
-def _radii_seen(state: State, r_max: Array, radius: Array, labels: Labels, weight: Array) -> State:
-    """Return the state after radii of more rows, what is beyond the frozen ones counted."""
-    n_classes = len(state.sizes)
-    largest = state.largest_radius.copy()
-    np.maximum.at(largest, labels, radius)
-    outside = weight * (radius > r_max[labels] * (1.0 + ROUNDING))
-    return replace(
-        state,
-        later=state.later + np.bincount(labels, weights=weight, minlength=n_classes),
-        beyond=state.beyond + np.bincount(labels, weights=outside, minlength=n_classes),
-        largest_radius=largest,
-    )
 
 
 class Moments(NamedTuple):
@@ -317,17 +302,12 @@ def end_warm_up(
     means = class_means(landmarks, dissimilarity_sums(landmarks, *rows), moments.sizes)
     r_max = largest_class_radii(means, waiting.rows, waiting.labels)
     frozen = freeze(means, r_max, moments.sizes, rho, moments.reservoir)
-    begun = empty_frozen(frozen, n_columns)
+    kept = frozen.references
+    reservoir = empty_reservoir(n_classes, waiting.rows.shape[1], kept.seed, kept.capacity)
+    begun = replace(empty(n_classes, n_columns, reservoir), frozen=frozen)
     weighted = update(begun, *rows, features)
     # The rows of the freeze itself say nothing of drift.
     return replace(weighted, later=begun.later, beyond=begun.beyond)
-
-
-def empty_frozen(frozen: FrozenMembership, n_columns: int) -> State:
-    """Return the state before any row is weighted by what was frozen."""
-    kept = frozen.references
-    reservoir = empty_reservoir(len(frozen.sizes), kept.rows.shape[1], kept.seed, kept.capacity)
-    return replace(empty(len(frozen.sizes), n_columns, reservoir), frozen=frozen)
 
 
 @dataclass(frozen=True)
@@ -532,14 +512,6 @@ def sample_design(
 # -- targets that are numbers ----------------------------------------------------------
 
 
-def empty_targets(n_targets: int, n_columns: int, reservoir: Reservoir | None) -> State:
-    """Return the state before any row; an empty reservoir where a sample is to be kept.
-
-    The constant is the first of the columns of the design, and is not remembered.
-    """
-    return empty(1, n_columns - 1 + n_targets, reservoir)
-
-
 def update_targets(
     state: State, X: Array, T: Array, weight: Array, features: Features, keys: Keys | None = None
 ) -> State:
@@ -602,14 +574,14 @@ def left_out_errors_of_targets(
     P = len(state.mean[0]) - T.shape[1]
     mean, S = state.mean[0], state.scatter[0]
     rows, spread = root_of(S), spread_of_targets(T, counted)
-    spectrum = _spectrum_of(rows[:, :P], rows[:, P:] / spread)
     centre = Centre(np.zeros(P), mean[P:] / spread, state.weight[0])
+    spectrum = _spectrum_of(rows[:, :P], rows[:, P:] / spread)._replace(centre=centre)
     design = columns_behind_constant(
         sample_design(features, X, P + 1, shift=np.append(0.0, mean[:P]))
     )
     with np.errstate(over="ignore"):
         penalties = 1.0 / candidates
-    return squared_errors(design, T / spread, weight, counted, spectrum, penalties, centre)
+    return squared_errors(design, T / spread, weight, counted, spectrum, penalties)
 
 
 # -- drift, and files ------------------------------------------------------------------
