@@ -17,6 +17,7 @@ from robell import (
     RVFLClassifier,
     RVFLGridSearchCV,
 )
+from robell._core.ridge.sweep import NestedRidge, with_targets
 
 FAMILY = {
     "rvfl": (RVFLClassifier, {"direct_link": [True, False]}),
@@ -75,3 +76,8 @@ def assert_same(theirs, ours, tolerance=0.0):
             expected = pytest.approx(getattr(theirs, name), rel=0, abs=tolerance, nan_ok=True)
             assert getattr(ours, name) == expected, name
     assert hasattr(ours, "best_estimator_") == hasattr(theirs, "best_estimator_")
+
+
+def nested_ridge(design, G, R, T, w, penalties, widths):
+    """Solutions of every penalty and leading block of columns, from one Gram matrix."""
+    return NestedRidge(design, T, penalties, widths).solve(with_targets(G, R), w)

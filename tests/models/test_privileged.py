@@ -19,6 +19,7 @@ from robell import (
 from robell._core.ridge.calibrate import fit_calibration
 from robell.cli import main
 from robell.models import privileged as module
+from robell.models import robell as robell_module
 
 PLUS = RVFLPlusClassifier(8, privileged_penalty=2.0, random_state=0)
 KERNEL = KernelRVFLPlusClassifier(privileged_penalty=2.0)
@@ -202,7 +203,9 @@ def scores_without_each(model, X, Z, y, monkeypatch, weight=None):
     monkeypatch.setattr(module, "column_scales", lambda Z, multiplicity: scales)
     widths = {4: getattr(fitted, "kernel_width_", 0)}
     widths[Z.shape[1]] = getattr(fitted, "privileged_kernel_width_", 0)
-    monkeypatch.setattr(module, "scale_kernel_width", lambda X, multiplicity: widths[X.shape[1]])
+    monkeypatch.setattr(
+        robell_module, "scale_kernel_width", lambda X, multiplicity: widths[X.shape[1]]
+    )
     found = np.empty((len(y), len(fitted.classes_)))
     for i in range(len(y)):
         rest = np.arange(len(y)) != i

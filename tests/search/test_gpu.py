@@ -4,12 +4,12 @@ import sys
 
 import numpy as np
 import pytest
-from searches import COMMON, FAMILY, assert_same, table
+from searches import COMMON, FAMILY, assert_same, nested_ridge, table
 
 from robell import RVFLClassifier, RVFLGridSearchCV
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import normal_equations
-from robell._core.ridge.sweep import graph_ridge, nested_ridge
+from robell._core.ridge.sweep import graph_ridge
 from robell.search import grid_search
 
 

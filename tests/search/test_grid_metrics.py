@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from searches import nested_ridge
 from sklearn import metrics as sk
 
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge import sweep
 from robell._core.ridge.solve import normal_equations, solve_ridge
-from robell._core.ridge.sweep import nested_ridge
 from robell.metrics import g_mean_score, sensitivity_score, specificity_score
 from robell.search.scorers import METRICS, doubtful_labels, doubtful_order
 

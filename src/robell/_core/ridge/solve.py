@@ -498,39 +498,30 @@ def _solve_lu(
     G, R = system.equations(w)
     G += penalty * Q
     add_to_diagonal(G, penalty)
-    beta, inverse, method = solve_general(G, R)
-    loo = None
-    if leave_out:
-        # The same identity as in the symmetric case: it only needs a change of rank one.
-        loo, _ = system.left_out_scores(Inverse(inverse), beta, w)
-    return RidgeSolution(beta, method, loo)
-
-
-def solve_general(G: AnyArray, R: AnyArray) -> tuple[AnyArray, AnyArray, str]:
-    """Return G⁻¹R, G⁻¹ and how they were found: G need not be symmetric, and may be singular.
-
-    Rows and columns are scaled to a largest entry of one: those of other sizes cost no digits.
-    """
-    rows = _inverse_or_one(np.abs(G).max(axis=1))[:, None]
-    columns = _inverse_or_one(np.abs(G * rows).max(axis=0))
+    # Rows and columns are scaled to a largest entry of one: those of other sizes cost no digits.
+    rows = np.abs(G).max(axis=1)[:, None]
+    rows = 1.0 / np.where(rows > 0.0, rows, 1.0)
+    columns = np.abs(G * rows).max(axis=0)
+    columns = 1.0 / np.where(columns > 0.0, columns, 1.0)
     scaled = G * rows * columns
     try:
         inverse = np.linalg.inv(scaled)
     except np.linalg.LinAlgError:
         inverse = np.full_like(G, np.nan)
-    if not np.linalg.norm(scaled, 1) * np.linalg.norm(inverse, 1) <= 1.0 / SINGULAR_BELOW:
-        inverse = np.linalg.pinv(G)
-        return inverse @ R, inverse, "svd"
-    right = rows * R
-    beta = inverse @ right
-    for _ in range(REFINEMENTS):
-        beta = beta + inverse @ (right - scaled @ beta)
-    return columns[:, None] * beta, columns[:, None] * inverse * rows.T, "lu"
-
-
-def _inverse_or_one(sizes: AnyArray) -> AnyArray:
-    """Return 1/size, and 1 where that is zero."""
-    return np.asarray(1.0 / np.where(sizes > 0.0, sizes, 1.0))
+    if np.linalg.norm(scaled, 1) * np.linalg.norm(inverse, 1) <= 1.0 / SINGULAR_BELOW:
+        right, method = rows * R, "lu"
+        beta = inverse @ right
+        for _ in range(REFINEMENTS):
+            beta = beta + inverse @ (right - scaled @ beta)
+        beta, inverse = columns[:, None] * beta, columns[:, None] * inverse * rows.T
+    else:  # singular to working precision
+        inverse, method = np.linalg.pinv(G), "svd"
+        beta = inverse @ R
+    loo = None
+    if leave_out:
+        # The same identity as in the symmetric case: it only needs a change of rank one.
+        loo, _ = system.left_out_scores(Inverse(inverse), beta, w)
+    return RidgeSolution(beta, method, loo)
 
 
 def leave_one_out(scores: Any, T: Any, h: Any) -> Any:
@@ -846,16 +837,25 @@ def solve_kernels(
     K, right = _scaled(joint, root), root * T
     add_to_diagonal(K, penalty)
     factor = factor_spd(K)
-    if factor is None:
+    if factor is not None:
+        alpha, method = factor.solve(right, lambda alpha: right - K @ alpha), "dual"
+        if leave_out:
+            missed = alpha / factor.inverse_diagonal()[:, None]
+            F = factor.inverse_lower * root.T
+            share = np.einsum("ki,ki->i", F @ student, F)
+    else:  # over the eigenvalues that K has numerically
         add_to_diagonal(K, -penalty)
-        return _solve_spectral(student, K, right, root, penalty, leave_out)
-    alpha, loo = factor.solve(right, lambda alpha: right - K @ alpha), None
-    if leave_out:
-        missed = alpha / factor.inverse_diagonal()[:, None]
-        F = factor.inverse_lower * root.T
-        share = np.einsum("ki,ki->i", F @ student, F)
-        loo = student @ (root * alpha) - share[:, None] * missed / root
-    return RidgeSolution(root * alpha, "dual", loo)
+        values, Q = np.linalg.eigh(K)
+        kept = values > len(values) * EPS * values[-1]
+        values, Q = values[kept], Q[:, kept]
+        inverse = 1.0 / (values + penalty)
+        alpha, method = Q @ (inverse[:, None] * (Q.T @ right)), "svd"
+        if leave_out:
+            damped = Q * (penalty * inverse if penalty > 0.0 else values[:1] / values)
+            missed = missed_left_out(Q, damped, right, penalty, len(right))[:, 0]
+            share = ((student @ (root * Q)) * (root * Q)) @ inverse
+    loo = student @ (root * alpha) - share[:, None] * missed / root if leave_out else None
+    return RidgeSolution(root * alpha, method, loo)
 
 
 def kernel_left_out_errors(
@@ -884,21 +884,3 @@ def _scaled(joint: Array, root: Array) -> Array:
     joint *= root.T
     require_finite(joint)
     return joint
-
-
-def _solve_spectral(
-    student: Array, K: Array, right: Array, root: Array, penalty: float, leave_out: bool
-) -> RidgeSolution:
-    """Solve over the eigenvalues that K has numerically."""
-    values, Q = np.linalg.eigh(K)
-    kept = values > len(values) * EPS * values[-1]
-    values, Q = values[kept], Q[:, kept]
-    inverse, coordinates = 1.0 / (values + penalty), Q.T @ right
-    alpha = Q @ (inverse[:, None] * coordinates)
-    loo = None
-    if leave_out:
-        damped = Q * (penalty * inverse if penalty > 0.0 else values[:1] / values)
-        missed = missed_left_out(Q, damped, right, penalty, len(right))[:, 0]
-        share = ((student @ (root * Q)) * (root * Q)) @ inverse
-        loo = student @ (root * alpha) - share[:, None] * missed / root
-    return RidgeSolution(root * alpha, "svd", loo)

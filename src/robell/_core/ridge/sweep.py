@@ -134,23 +134,6 @@ def with_targets(G: AnyArray, R: AnyArray) -> AnyArray:
     return products
 
 
-def nested_ridge(
-    design: RowBlocks,
-    G: AnyArray,
-    R: AnyArray,
-    T: Array,
-    w: Array,
-    penalties: Array,
-    widths: NDArray[np.intp],
-) -> NestedSolution:
-    """Solve (G_k + λI)β = R_k for every penalty λ and every leading block of k columns.
-
-    Of G = MᵀWM only the lower triangle is read; R = MᵀWT; ``design`` (M), T and w serve residuals
-    and the dual form, in which widths beyond the number of rows are solved.
-    """
-    return NestedRidge(design, T, penalties, widths).solve(with_targets(G, R), w)
-
-
 class NestedRidge:
     """One design and its targets, to be solved for many row weights, penalties and widths.
 
