@@ -92,7 +92,6 @@ class AuditResult(JudgedAudit):
     given, suggested : arrays of str of shape (n,)
         The label each row has, and the likeliest one.
     quality : array of shape (n,)
-        The probability that the given label is right: for numeric columns the ``sample_quality``
         The probability that the given label is right: the ``sample_quality`` of
         :func:`find_label_issues`, of columns as they were read here (long tails drawn in).
     probability : array of shape (n, n_classes)
@@ -113,6 +112,9 @@ class AuditResult(JudgedAudit):
     separation : float
         How well the columns predict the labels of hidden rows: the area under the ROC curve, each
         class against the others, their mean. 0.5 is guessing.
+    p_value : float
+        Of the columns saying nothing about the labels: how often labels without any connection
+        would be predicted as well. From .05 on there is no sign of one.
     trust : {"good", "fair", "weak", "none"}
         How far to trust the list of suspects, also an empty one; ``"none"``: the columns say too
         little to call any row suspect.
@@ -306,7 +308,8 @@ class AuditResult(JudgedAudit):
     def _subtitle(self):
         return (
             f"Are the labels in column {quoted(self.target)} right? "
-            f"{counted(len(self.row), 'row')}, {counted(len(self.classes), 'class', 'classes')}."
+            f"{counted(len(self.row), 'row')}, {counted(len(self.classes), 'class', 'classes')}. "
+            f"{self._signal(quoted)}"
         )
 
     def _findings(self):

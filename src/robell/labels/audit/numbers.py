@@ -183,7 +183,7 @@ class NumberAuditResult(JudgedAudit):
     def _subtitle(self):
         return (
             f"Are the numbers in column {quoted(self.target)} right? "
-            f"{counted(len(self.row), 'row')}."
+            f"{counted(len(self.row), 'row')}. {self._signal(quoted)}"
         )
 
     def _findings(self):

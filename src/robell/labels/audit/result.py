@@ -26,7 +26,7 @@ from robell.labels.audit.reasons import Reason, reasons_text
 from robell.labels.groups import GroupNoise
 from robell.labels.review.review import KEEP
 from robell.labels.reviewed import Reviewed
-from robell.labels.trust import MOST_COLUMNS_A_ROW
+from robell.labels.trust import LEVEL, MOST_COLUMNS_A_ROW
 from robell.report.escape import writable
 from robell.report.page import Callout, Paragraph, Section
 from robell.tables.columns import ColumnNote, Used, advice_on
@@ -219,6 +219,7 @@ class JudgedAudit(Audit):
     noise_rate_range: tuple[float, float]
     expected_wrong: float
     expected_wrong_range: tuple[float, float]
+    p_value: float
     trust: str
     n_unlabelled: int
     reviewed: np.ndarray
@@ -267,6 +268,8 @@ class JudgedAudit(Audit):
             "noise_rate": self.noise_rate,
             "noise_rate_range": list(self.noise_rate_range),
             **mistakes,
+            "signal": self.p_value < LEVEL,
+            "p_value": self.p_value,
             "trust": self.trust,
             **measured,
             "columns_that_repeat_the_target": list(self.leaks),
@@ -355,6 +358,13 @@ class JudgedAudit(Audit):
         """The interval around it, in words."""
         low, high = (round(end) for end in self.expected_wrong_range)
         return f"{min(low, self._really_wrong):,} to {max(high, self._really_wrong):,}"
+
+    def _signal(self, quote=said):
+        """Say whether the columns say anything about the target, by a test."""
+        p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.2g}"
+        if self.p_value < LEVEL:
+            return f"The columns say something about {quote(self.target)} ({p})."
+        return f"There is no sign that the columns say anything about {quote(self.target)} ({p})."
 
     def _headline(self):
         """Say in one sentence of plain text how many rows are suspect."""
@@ -575,7 +585,7 @@ class JudgedAudit(Audit):
         further = [text for text in (self._after_review(), *self._compared_lines()) if text]
         cautions = [f"Caution: {one.caution(self.target)}" for one in self.evidence.giveaways]
         checked += f"; {kind}" if kind else ""
-        return [self._headline(), *cautions, *further, checked, trust]
+        return [self._signal(), self._headline(), *cautions, *further, checked, trust]
 
     def _remarks(self):
         """Yield which columns the labels were not judged by, and why."""

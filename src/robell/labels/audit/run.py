@@ -168,6 +168,7 @@ def audit(
             "leaks": tuple(leak.name for leak in evidence.leaks),
             "leak_suspects": tuple(one.name for one in evidence.giveaways),
             "columns": notes,
+            "p_value": evidence.trust.p_value,
             "trust": evidence.trust.word,
             "expected_wrong": among_suspects.about,
             "expected_wrong_range": among_suspects[1:],
