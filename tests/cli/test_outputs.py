@@ -25,6 +25,17 @@ from robell.files import FileError, load_model
 FIT = ("--target", "y", "--param", "n_hidden=5", "--plain", "--quiet")
 
 
+@pytest.fixture(autouse=True)
+def own_signals():
+    """Let signals do what they usually do, here and in commands, also under ``nohup``."""
+    usual = dict.fromkeys((signal.SIGTERM, signal.SIGHUP), signal.SIG_DFL)
+    usual[signal.SIGINT] = signal.default_int_handler
+    earlier = {which: signal.signal(which, handler) for which, handler in usual.items()}
+    yield
+    for which, handler in earlier.items():
+        signal.signal(which, handler)
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -347,6 +358,34 @@ def test_a_signal_in_the_middle_of_writing(capsys, model, monkeypatch, arguments
     assert main(list(arguments)) == 130
     assert capsys.readouterr().err == "robell: stopped; nothing was written\n"
     assert sorted(path.name for path in model.parent.iterdir()) == before
+
+
+LATE = """
+import dataclasses, importlib, os, signal, sys
+
+module = importlib.import_module("robell.cli.main")
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+if sys.argv.pop(1) == "second":  # while the first one is being answered
+    module.COMMANDS["datasets"] = dataclasses.replace(module.COMMANDS["datasets"], run=stop)
+    module.say = lambda text: os.kill(os.getpid(), {number})
+sys.argv[1:] = ["datasets", "monk1"]
+status = module.main()
+os.kill(os.getpid(), {number})
+sys.exit(status)
+"""
+
+
+@pytest.mark.parametrize(("when", "status"), [("late", 0), ("second", 130)])
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_after_the_work_changes_no_status(which, when, status):
+    script = LATE.format(number=int(which))
+    env = os.environ | {"PYTHONPATH": str(Path(robell.__file__).parents[1])}
+    line = [sys.executable, "-c", script, when]
+    found = subprocess.run(line, env=env, capture_output=True, check=False)
+    assert (found.returncode, found.stderr) == (status, b"")
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-", "2>/dev/full"])

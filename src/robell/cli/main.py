@@ -64,12 +64,13 @@ def main(arguments: list[str] | None = None) -> int:
     name ...
     0
     """
+    is_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else arguments
     _prepare_streams()
     shown = Progress.enabled
     command = None  # until the options are read
     try:
-        with _signals_as_interrupt(), warnings.catch_warnings():
+        with _signals_as_interrupt(is_process), warnings.catch_warnings():
             # One line for a warning, as for everything else that a command says beside its result
             warnings.showwarning = lambda message, *_: say(visible(" ".join(str(message).split())))
             # Of single numbers; what they come to is checked where it matters.
@@ -123,15 +124,18 @@ def _prepare_streams():
 
 
 @contextmanager
-def _signals_as_interrupt():
-    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that nothing half-written stays."""
+def _signals_as_interrupt(is_process):
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that nothing half-written stays.
+
+    Where the command is all of the process, later signals have nothing to stop: its status stays.
+    """
 
     def stop(number, frame):
         raise KeyboardInterrupt
 
     earlier = {}
     if threading.current_thread() is threading.main_thread():
-        for name in ("SIGTERM", "SIGHUP"):
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
                 earlier[number] = signal.signal(number, stop)
@@ -139,7 +143,7 @@ def _signals_as_interrupt():
         yield
     finally:
         for number, handler in earlier.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if is_process else handler)
 
 
 def _parser(given):
