@@ -394,6 +394,16 @@ def test_records_of_somebody_else_are_called_that(tmp_path):
         write_report(TOY, tmp_path)
 
 
+@pytest.mark.parametrize("outcome", [{}, {"total": 3}, {"sum": [None]}])
+def test_records_of_another_shape_are_one_line_with_the_right_checksum_too(tmp_path, outcome):
+    with Store(tmp_path, TOY.name) as store:
+        execute(TOY, JOBS, TABLES, store)
+        for record in list(store.records.values()):
+            store.append(record | {"outcome": outcome})
+    with pytest.raises(StudyError, match="not of the shape this study writes"):
+        write_report(TOY, tmp_path)
+
+
 def test_notes_of_somebody_else_are_called_that(tmp_path):
     done(tmp_path)
     (tmp_path / "run.json").write_text('{"summary": 7}')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -299,30 +300,34 @@ def _composed(study, folder, run):
     """Return results, sections, more files and page of a study.
 
     An error is a mistake of ours, and is raised as such, unless it comes of what others may have
-    written: records without our checksum, or notes on the run in a file.
+    written: notes on the run, or records. A report of no record tells which: it has mistakes too.
     """
     records, notes = list(read_records(folder).values()), _run_of(folder) if run is None else run
     try:
         return _compose(study, folder, records, notes)
     except OTHER_SHAPE as error:
         what = f"({type(error).__name__}: {error})"
-        if not all_have_checksums(folder):
-            raise StudyError(
-                f"{folder}: its records are not of the shape this study writes {what}"
-            ) from error
-        if run is None and _works_without_notes(study, folder, records):
+        if run is None and all_have_checksums(folder) and _can_compose(study, records):
             raise StudyError(
                 f"{folder / 'run.json'}: not what this study writes {what}; without the file, the "
                 "report is made of all records"
             ) from error
+        if not all_have_checksums(folder) or _can_compose(study, []):
+            raise StudyError(
+                f"{folder}: its records are not of the shape this study writes {what}"
+            ) from error
         raise
 
 
-def _works_without_notes(study, folder, records):
-    try:
-        _compose(study, folder, records, {})
-    except OTHER_SHAPE:
-        return False
+def _can_compose(study, records):
+    """Say whether records alone make a report."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            _compose(study, Path(folder), records, {})
+        except StudyError:  # such as that there is nothing to report
+            return True
+        except OTHER_SHAPE:
+            return False
     return True
 
 
