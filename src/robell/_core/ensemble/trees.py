@@ -45,6 +45,7 @@ SAME_SHARE = 1e-9  # of a column's range: values nearer to each other are not cu
 SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
 MOST_NUMBERS = 1 << 18  # that growing takes at a time: they stay in cache
 MOST_NUMBERS_OF_TENSORS = 1 << 25
+LEVELS_SUMMED = 4  # whose sums are products of matrices
 FEW_ROWS = 256  # of arrays: all trees are asked at once, which costs copies
 ROWS_AT_ONCE = 1 << 14  # whose leaves are found: their columns stay in cache
 MOST_COMPARED = 50_000  # rows whose errors all choose the shrinkage; beyond, every k-th of them,
@@ -191,27 +192,28 @@ def grow_forest(X: Any, targets: Any, weight: Any, seed: int) -> tuple[Forest, A
 
 def _grow(X: Any, rows: Any, bags: Any, drawn: Splits, directions: Any) -> tuple[Any, Any, Any]:
     """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of their leaves."""
-    xp = namespace(rows)
-    trees, kept = beside(np.arange(len(bags)), rows), []
-    in_bag = rows[bags].swapaxes(1, 2)  # (t, 1 + K, m)
+    xp, tensors = namespace(rows), is_tensor(rows)
+    trees, kept = beside(np.arange(len(bags)), rows)[:, None], []
+    in_bag = rows[bags]  # (t, m, 1 + K)
     by_column = xp.stack([columns_of(X[bag]) for bag in bags])  # (t, B, m)
     node = beside(np.zeros(bags.shape, np.uint8), rows)  # (t, m)
     for level in range(DEPTH):
         columns, thresholds = drawn.columns[:, level], drawn.thresholds[:, level]
-        right = by_column[trees[:, None], columns] > thresholds[:, :, None]  # (t, splits, m)
-        seen = directions[:, level].swapaxes(1, 2) @ in_bag[:, 1:]
-        seen = xp.concatenate([in_bag[:, :1], seen], 1)  # (t, 1 + directions, m)
-        at_node = seen[:, :, None, :] * _indicators(node, 1 << level)[:, None]
-        of_all, of_right = _rows_summed(at_node, right)
+        right = by_column[trees, columns] > thresholds[:, :, None]  # (t, splits, m)
+        seen = in_bag[..., 1:] @ directions[:, level]
+        seen = xp.concatenate([in_bag[..., :1], seen], 2).swapaxes(1, 2)  # (t, 1 + directions, m)
+        summed = _summed if tensors or level < LEVELS_SUMMED else _counted
+        of_all, of_right = summed(seen, node, 1 << level, right)
         gain = (_explained(of_right) + _explained(of_all - of_right)).sum(1)
         # The first of those that are equal up to rounding: often splits divide the rows alike.
         good = gain >= xp.amax(gain, 1)[:, None] * (1.0 - SAME_SHARE)
-        best = good.view(xp.uint8).argmax(1)
+        best = good.view(xp.uint8).argmax(1)[:, None]
         kept.append((columns[trees, best], thresholds[trees, best]))
-        node = 2 * node + right[trees, best]
-    columns, thresholds = (xp.stack(parts, 1) for parts in zip(*kept, strict=True))
-    leaf = _indicators(node, 1 << DEPTH)
-    return columns, thresholds, leaf @ in_bag.swapaxes(1, 2)
+        node = 2 * node + right[trees, best][:, 0]
+    columns, thresholds = (xp.concatenate(parts, 1) for parts in zip(*kept, strict=True))
+    leaf = (trees << DEPTH) + node
+    sums = sum_by_group(in_bag.reshape(-1, in_bag.shape[2]), leaf.reshape(-1), len(bags) << DEPTH)
+    return columns, thresholds, sums.reshape(len(bags), 1 << DEPTH, -1)
 
 
 def _indicators(node: Any, n_nodes: int) -> Any:
@@ -221,17 +223,35 @@ def _indicators(node: Any, n_nodes: int) -> Any:
     return xp.asarray(node[:, None, :] == of_nodes[:, None], dtype=xp.float64)
 
 
-def _rows_summed(at_node: Any, right: Any) -> tuple[Any, Any]:
+def _summed(seen: Any, node: Any, n_nodes: int, right: Any) -> tuple[Any, Any]:
     """Return the sums over all rows, and over those to the right of every split.
 
-    They are (t, 1 + directions, nodes, 1) and (t, 1 + directions, nodes, splits).
+    They are (t, 1 + directions, nodes, 1) and (t, 1 + directions, nodes, splits): products of
+    matrices, quickest where nodes are few.
     """
-    n_trees, kinds, nodes, size = at_node.shape
-    chosen = empty_beside((n_trees, right.shape[1] + 1, size), at_node)
+    n_trees, kinds, size = seen.shape
+    at_node = (seen[:, :, None] * _indicators(node, n_nodes)[:, None]).reshape(n_trees, -1, size)
+    chosen = empty_beside((n_trees, right.shape[1] + 1, size), seen)
     chosen[:, :-1], chosen[:, -1] = right, 1.0
-    sums = at_node.reshape(n_trees, kinds * nodes, size) @ chosen.swapaxes(1, 2)
-    sums = sums.reshape(n_trees, kinds, nodes, -1)
+    sums = (at_node @ chosen.swapaxes(1, 2)).reshape(n_trees, kinds, n_nodes, -1)
     return sums[..., -1:], sums[..., :-1]
+
+
+def _counted(seen: Array, node: Any, n_nodes: int, right: Any) -> tuple[Array, Array]:
+    """Return the same sums of arrays row by row, quickest where nodes are many."""
+    n_trees, n_splits, _ = right.shape
+    first = n_nodes * np.arange(n_trees * n_splits).reshape(n_trees, n_splits, 1)
+    place, every = (first + node[:, None]).ravel(), (first[:, :1, 0] // n_splits + node).ravel()
+    of_all, of_right = [], []
+    for values in seen.swapaxes(0, 1):
+        of_all.append(sum_by_group(values.ravel(), every, n_trees * n_nodes))
+        of_right.append(
+            sum_by_group((right * values[:, None]).ravel(), place, first.size * n_nodes)
+        )
+    return (
+        np.stack(of_all).reshape(-1, n_trees, n_nodes, 1).swapaxes(0, 1),
+        np.stack(of_right).reshape(-1, n_trees, n_splits, n_nodes).transpose(1, 0, 3, 2),
+    )
 
 
 def _explained(sums: Any) -> Any:
