@@ -24,6 +24,7 @@ from robell._core.labels.annotators import (
 from robell._core.labels.link import fit_full, fit_slope_to
 from robell._tools.optional import require
 from robell._tools.threads import calm_blas
+from robell.labels.unseen import numeric_columns
 from robell.models.noise_robust import LeftOutScores
 
 # Chosen on simulated annotators of choosing tables (benchmarks/annotators.py): more of either
@@ -306,7 +307,7 @@ def read_votes(labels, X, row, annotator):
     """Check what was given and return it as votes."""
     if (row is None) != (annotator is None):
         raise ValueError("the long form needs both row and annotator")
-    X = None if X is None else _check_columns(X)
+    X = None if X is None else numeric_columns(X, "X")
     if row is None:
         row, annotator, given, rows, annotators = _from_table(labels)
         if X is not None and len(X) != len(rows):
@@ -394,16 +395,3 @@ def _encode(given):
     if typed.dtype.kind == "f" and (typed == np.floor(typed)).all():
         typed = typed.astype(np.int64)  # a column with missing entries makes 1 into 1.0
     return np.unique(typed, return_inverse=True)
-
-
-def _check_columns(X):
-    """Return numeric columns without missing cells."""
-    try:
-        X = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("X must be numeric; robell.TableEncoder makes it so") from None
-    if X.ndim != 2:
-        raise ValueError(f"X must have rows and columns; its shape is {X.shape}")
-    if not np.isfinite(X).all():
-        raise ValueError("X must have no missing or infinite cells")
-    return X

@@ -13,6 +13,7 @@ from robell._core.array import one_hot, require_labels
 from robell._core.labels.changed import judge_changes, products
 from robell._core.labels.link import fit_link
 from robell._tools.threads import calm_blas
+from robell.labels.unseen import numeric_columns
 from robell.models.noise_robust import LeftOutScores
 
 LEVEL = 0.05  # of all tests together: half for classes, half for regions of the columns
@@ -152,7 +153,7 @@ def find_label_drift(
     >>> find_label_drift(X[::2], y[::2], X[1::2], y[1::2], random_state=0).changed
     False
     """
-    old, new = _columns(X_old, "X_old"), _columns(X_new, "X_new")
+    old, new = numeric_columns(X_old, "X_old"), numeric_columns(X_new, "X_new")
     if old.shape[1] != new.shape[1]:
         raise ValueError(f"X_old has {old.shape[1]} columns, X_new has {new.shape[1]}")
     labels = []
@@ -175,16 +176,6 @@ def find_label_drift(
         for region in number_regions(f"column {j}", X[:, j])
     ]
     return compare_labels(X, codes.reshape(-1), classes, is_new, regions, random_state)
-
-
-def _columns(X, name):
-    try:
-        X = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numeric; robell.TableEncoder makes it so") from None
-    if X.ndim != 2 or not np.isfinite(X).all():
-        raise ValueError(f"{name} must have rows and columns, without missing or infinite cells")
-    return X
 
 
 def number_regions(name, values, text="{:.4g}".format):

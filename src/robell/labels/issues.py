@@ -225,8 +225,7 @@ def find_label_issues(
         judgement = judge_labels(X, y, sample_weight=sample_weight, random_state=random_state)
     labels, noise = np.asarray(y).ravel(), None
     if groups is not None:
-        place = {label: k for k, label in enumerate(judgement.classes.tolist())}
-        codes = np.array([place[label] for label in labels.tolist()])
+        codes = check_labels(labels, judgement.classes)[2]
         judgement, noise = judge_by_group(judgement, codes, codes, *read_groups(groups, len(codes)))
     index = np.flatnonzero(judgement.suspect)
     index = index[np.argsort(judgement.quality[index], kind="stable")]

@@ -323,10 +323,7 @@ def judge_numbers(X, y, weight, random_state):
         targets = predicted + np.clip(residual, -CLIP * noise.sigma, CLIP * noise.sigma)
         predicted, predict = members.of_numbers(targets, right)
         noise = fit_number_noise(z - predicted, even, noise.spread, weight)
-    scale, noise, scale_of = _local_scale(members, z - predicted, noise, weight)
-    return _judgement(
-        y, measure, predicted, scale, weight, noise, lambda rows: (predict(rows), scale_of(rows))
-    )
+    return _judged_locally(members, y, measure, predicted, noise, weight, predict)
 
 
 def judge_predictions(y, predictions, weight):
@@ -335,8 +332,7 @@ def judge_predictions(y, predictions, weight):
         y, weight, lambda measure, z: (measure.forth(predictions), None)
     )
     members = LeftOutScores(predicted[:, None], weight, 0)
-    scale, noise, _ = _local_scale(members, measure.forth(y) - predicted, noise, weight)
-    return _judgement(y, measure, predicted, scale, weight, noise, None)
+    return _judged_locally(members, y, measure, predicted, noise, weight)
 
 
 def _likeliest_measure(y, weight, fit):
@@ -364,37 +360,34 @@ def _likeliest_measure(y, weight, fit):
     return max(candidates, key=lambda candidate: candidate[0])[1]
 
 
-def _local_scale(members, residual, noise, weight):
-    """Return how far off right numbers are in each row, the noise under it, and the model of it.
+def _judged_locally(members, y, measure, predicted, noise, weight, predict=None):
+    """Judge numbers by how far right ones are off in their own row, whose logarithm is predicted.
 
-    The logarithm of the error is predicted for every row by members that have not seen it.
+    ``predict``, if given, predicts the numbers of any rows.
     """
+    residual = measure.forth(y) - predicted
     right = weight * np.maximum(noise.right(residual, np.ones(len(residual))), LEAST_WEIGHT)
     errors = np.log(np.abs(residual) + SMALLEST_ERROR * noise.sigma)
-    size, predict = members.of_numbers(errors, right)
+    size, predict_size = members.of_numbers(errors, right)
     mean = right @ size / right.sum()
     local = np.exp(LOCAL * (size - mean))
     noise = fit_number_noise(residual, local, noise.spread, weight)
-    sigma = noise.sigma
-    return (
-        sigma * local,
-        noise._replace(sigma=1.0),
-        lambda rows: sigma * np.exp(LOCAL * (predict(rows) - mean)),
-    )
-
-
-def _judgement(y, measure, predicted, scale, weight, noise, model):
-    residual = measure.forth(y) - predicted
+    sigma, noise = noise.sigma, noise._replace(sigma=1.0)
+    scale = sigma * local
     quality = noise.right(residual, scale)
+
+    def model(rows):
+        return predict(rows), sigma * np.exp(LOCAL * (predict_size(rows) - mean))
+
     return NumberJudgement(
-        y,
-        measure.back(predicted),
-        measure,
-        residual,
-        scale,
-        quality,
-        quality < 0.5,
-        weight,
-        noise,
-        model,
+        given=y,
+        predicted=measure.back(predicted),
+        measure=measure,
+        residual=residual,
+        scale=scale,
+        quality=quality,
+        suspect=quality < 0.5,
+        weight=weight,
+        noise=noise,
+        model=model if predict else None,
     )

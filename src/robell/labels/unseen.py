@@ -110,3 +110,17 @@ def rows_of(X, places):
     if hasattr(X, "columns") or hasattr(X, "tocsr"):
         return X[places]
     return np.asarray(X)[places]
+
+
+def numeric_columns(X, name):
+    """Return columns of finite numbers as an array; raise a line that names the argument."""
+    try:
+        X = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numeric; robell.TableEncoder makes it so") from None
+    if X.ndim != 2 or not np.isfinite(X).all():
+        shape = f"; its shape is {X.shape}" if X.ndim != 2 else ""
+        raise ValueError(
+            f"{name} must have rows and columns, without missing or infinite cells{shape}"
+        )
+    return X

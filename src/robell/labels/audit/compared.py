@@ -172,22 +172,14 @@ def groups_summary(result):
     groups = result.groups
     if result.trust == "none":
         return None
-    return {
-        "column": result.group_column,
-        "groups": {
-            str(groups.group[g]): {
-                "rows": int(groups.n_rows[g]),
-                "suspects": int(groups.n_suspects[g]),
-                "noise_rate": float(groups.noise_rate[g]),
-                "low": float(groups.low[g]),
-                "high": float(groups.high[g]),
-                "at_most": float(groups.at_most[g]),
-                "p_value": float(groups.p_value[g]),
-                "differs": bool(groups.differs[g]),
-            }
-            for g in range(len(groups))
-        },
+    values = {"rows": groups.n_rows, "suspects": groups.n_suspects}
+    for name in ("noise_rate", "low", "high", "at_most", "p_value", "differs"):
+        values[name] = getattr(groups, name)
+    of_group = {
+        str(group): {name: each[g].item() for name, each in values.items()}
+        for g, group in enumerate(groups.group)
     }
+    return {"column": result.group_column, "groups": of_group}
 
 
 @dataclass(frozen=True, eq=False)
