@@ -123,6 +123,15 @@ def is_no_value(value: Any) -> bool:
         return False
 
 
+def mean_and_scatter(X: Any, weight: Any) -> tuple[Any, Any]:
+    """Return the weighted mean μ of some rows and Σ_i w_i (x_i - μ)², column by column."""
+    with np.errstate(over="ignore", invalid="ignore"):  # whoever squares such rows will refuse them
+        off = X - X[0]  # so that a constant column has no scatter at all
+        shift = weight @ off / weight.sum()
+        off -= shift
+        return X[0] + shift, weight @ namespace(X).square(off)
+
+
 def sum_by_group(values: Any, group: Any, n_groups: int) -> Any:
     """Return the sums of the rows of each group."""
     if is_tensor(values):

@@ -730,13 +730,9 @@ class BaseRVFLClassifier(FamilyClassifier):
     @bypassed_in_parts
     def _calibration(self, samples, T, total, loo_scores):
         """Return slope and offsets of the probabilities."""
-        T, weight = self._counted(samples, T, total)
+        weight = even_within_classes(total, T, samples.multiplicity)
         slope, offsets = fit_calibration(loo_scores, T, weight)
         return slope, beside(offsets, T)
-
-    def _counted(self, samples, T, total):
-        """Return the targets of the samples, and how much each counts in the probabilities."""
-        return T, even_within_classes(total, T, samples.multiplicity)
 
     def _scores_of_folds(self, prepared):
         """Return the scores of the samples by models fitted, weights and all, without their fold.
@@ -994,7 +990,8 @@ class LeftOutInFolds(BaseRVFLClassifier):
         chosen.__dict__["_folds"] = lambda prepared: folds
         rows = prepared.rows
         total = rows.multiplicity if importance is None else rows.multiplicity * importance
-        T, weight = self._counted(prepared.samples, prepared.T, total)
+        T, total = self._of_samples(prepared, total)
+        weight = even_within_classes(total, T, prepared.samples.multiplicity)
         errors = np.empty(len(PAPER_C))
         for k, C in enumerate(PAPER_C.tolist()):
             chosen.C = C
@@ -1005,6 +1002,19 @@ class LeftOutInFolds(BaseRVFLClassifier):
         del found["_folds"]
         self.__dict__.update(found | {"C": "loo"})
         return self
+
+    def _of_samples(self, prepared, total):
+        """Return targets and weights of the samples, also where other rows stand for them."""
+        samples = prepared.samples
+        if prepared.rows is samples:
+            return prepared.T, total
+        T = self._targets(samples.labels)
+        cost = self._class_cost(samples.multiplicity @ T)
+        return T, samples.multiplicity * (1.0 if cost is None else cost[samples.labels])
+
+    def _use_left_out(self, prepared, total, scores):
+        T, total = self._of_samples(prepared, total)
+        super()._use_left_out(prepared._replace(T=T), total, scores)
 
 
 class WithGraph(BaseRVFLClassifier):

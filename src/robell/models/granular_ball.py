@@ -15,7 +15,6 @@ from robell._core.balls.granular import Balls, describe_balls, distinct_rows, gr
 from robell._core.balls.graphs import SCATTERS
 from robell._core.membership.equations import class_sizes
 from robell._core.membership.pairs import require_squares
-from robell._core.ridge.calibrate import even_within_classes
 from robell.models._estimator import BaseRVFLClassifier, Capabilities, LeftOutInFolds, WithGraph
 from robell.models._validation import TrainingRows
 
@@ -196,10 +195,3 @@ class GranularBallRVFLClassifier(LeftOutInFolds, WithGraph, BaseRVFLClassifier):
                 stacklevel=2,
             )
         return self
-
-    def _counted(self, samples, T, total):
-        T = self._targets(samples.labels)  # of the samples: the rows are balls
-        multiplicity = weight = samples.multiplicity
-        if (cost := self._class_cost(multiplicity @ T)) is not None:
-            weight = multiplicity * cost[samples.labels]
-        return T, even_within_classes(weight, T, multiplicity)

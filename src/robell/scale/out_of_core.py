@@ -24,8 +24,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from robell._core.array import mean_and_scatter
 from robell._core.membership import frozen as frozen_steps
-from robell._core.membership.frozen import mean_and_scatter, pool_moments
+from robell._core.membership.frozen import pool_moments
 from robell._core.membership.pairs import require_squares
 from robell._core.membership.samples import (
     MOST_SAMPLED,

@@ -20,6 +20,8 @@ from robell._core.membership.pairs import (
     Space,
     Workers,
     center,
+    certain_tile,
+    decide,
     distances_of_pairs,
     kernel_tile,
     neighbour_weights,
@@ -27,7 +29,6 @@ from robell._core.membership.pairs import (
     plain_sums,
     product_rounding,
     products,
-    reach_tile,
     reference_weights,
     representable,
     same_class_dissimilarity,
@@ -165,13 +166,20 @@ def test_doubtful_pairs_of_many_units_are_counted_once(rng, monkeypatch, reach, 
     )
 
 
+def within_reach(rows, part, reach):
+    """Which pairs of some rows are within reach, those too near to tell computed in full."""
+    within, doubtful = certain_tile(rows, rows, part, part, Space())
+    decide(within, doubtful, rows, rows, part, part, reach)
+    return within
+
+
 def test_single_and_double_products_decide_alike(rng):
     X = rng.normal(size=(300, 20))
     reach = float(np.median(cdist(X, X, "sqeuclidean")))
     assert single_precision_serves(20, float((X**2).sum(axis=1).max()), reach)
     everything = slice(0, 300)
     single, double = (
-        reach_tile(rows, rows, everything, everything, reach, Space())
+        within_reach(rows, everything, reach)
         for rows in (ReachRows.of(X, reach, True), ReachRows.of(X, reach, False))
     )
     np.testing.assert_array_equal(single, double)

@@ -9,13 +9,13 @@ taken a tile at a time; no N x N matrix is held.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, diags_array
 
-from robell._core.membership.pairs import distances_at, squared_distances, squared_norms
+from robell._core.membership.pairs import blocks_of, distances_at, squared_distances, squared_norms
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -71,7 +71,7 @@ def lfda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]
     sigma2 = 2.0 * float(np.einsum("i,ij,ij->", weight, centred, centred)) / N or 1.0
     within = np.zeros((M.shape[1], M.shape[1]))
     between = np.zeros_like(within)
-    for rows in _row_tiles(len(M)):
+    for rows in blocks_of(0, len(M), max(1, TILE_PAIRS // len(M))):
         affinity = squared_distances(centred[rows], centred)
         affinity *= -0.5 / sigma2
         np.exp(affinity, out=affinity)
@@ -91,7 +91,7 @@ def mda_scatter(M: Array, labels: Labels, weight: Array) -> tuple[Array, Array]:
     of the other classes. Of equally near ones the first are taken.
     """
     edges: list[list[Array]] = [[], []]
-    for rows in _row_tiles(len(M)):
+    for rows in blocks_of(0, len(M), max(1, TILE_PAIRS // len(M))):
         D2 = squared_distances(M[rows], M)
         same = labels[rows, None] == labels
         for graph, allowed in enumerate((same, ~same)):
@@ -130,12 +130,6 @@ SCATTERS: dict[str, Callable[[Array, Labels, Array], tuple[Array, Array]]] = {
     "lfda": lfda_scatter,
     "mda": mda_scatter,
 }
-
-
-def _row_tiles(N: int) -> Iterator[slice]:
-    step = max(1, TILE_PAIRS // N)
-    for start in range(0, N, step):
-        yield slice(start, min(start + step, N))
 
 
 def _laplacian_tile(M: Array, rows: slice, W: Array) -> Array:

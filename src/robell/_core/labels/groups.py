@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, softmax
-from scipy.stats import norm
+from scipy.special import softmax
+from scipy.stats import hypergeom, norm
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -123,27 +123,14 @@ def p_value_of(table: Table, g: int, excess: float, variance: float) -> float:
     if variance > EXACT_VARIANCE:
         return float(2.0 * norm.sf(abs(excess) / np.sqrt(variance)))
     chances = np.ones(1)
-    for rows, n, D in zip(
-        table.rows[g], table.rows.sum(axis=0), table.odd.sum(axis=0), strict=True
-    ):
+    totals = table.rows.sum(axis=0), table.odd.sum(axis=0)
+    for rows, n, D in zip(table.rows[g], *totals, strict=True):
         if rows and D:
-            chances = np.convolve(chances, _hypergeometric(n, D, rows))
+            possible = hypergeom.pmf(np.arange(min(rows, D) + 1.0), n, D, rows)
+            chances = np.convolve(chances, possible)
     found = int(table.odd[g].sum())
     tails = chances[: found + 1].sum(), chances[found:].sum()
     return float(min(1.0, 2.0 * min(tails)))
-
-
-def _hypergeometric(n: float, D: float, rows: float) -> Array:
-    """Return C(D, k) C(n - D, rows - k) / C(n, rows) for k = 0, 1, ..."""
-    k = np.arange(min(rows, D) + 1.0)
-    possible = rows - k <= n - D
-    others = np.where(possible, rows - k, 0.0)
-    logs = _log_choose(D, k) + _log_choose(n - D, others) - _log_choose(n, rows)
-    return np.asarray(np.where(possible, np.exp(logs), 0.0))
-
-
-def _log_choose(n: float, k: Array | float) -> Array:
-    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
 
 
 def _shrink(difference: Array, error: Array) -> tuple[Array, Array]:

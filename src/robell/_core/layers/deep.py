@@ -15,13 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.array import beside, in_double_precision, is_tensor, namespace
+from robell._core.array import (
+    beside,
+    in_double_precision,
+    is_tensor,
+    mean_and_scatter,
+    namespace,
+)
 from robell._core.layers.features import (
     Activation,
     apply_activation,
     draw_random_layer,
     rows_per_block,
 )
+from robell._core.membership.pairs import blocks_of
 
 Array = NDArray[np.float64]
 Layers = list[tuple[Any, Any]]  # weights and biases, normalisation folded in
@@ -73,8 +80,7 @@ def kept_outputs(X: Any, n_hidden: int, n_layers: int) -> list[Any] | None:
 
 def row_blocks(X: Any, n_hidden: int) -> list[slice]:
     """Return blocks of rows small enough that hidden outputs of one stay in the cache."""
-    step = rows_per_block(X.shape[1] + 2 * n_hidden, is_tensor(X))
-    return [slice(at, at + step) for at in range(0, len(X), step)]
+    return blocks_of(0, len(X), rows_per_block(X.shape[1] + 2 * n_hidden, is_tensor(X)))
 
 
 def normalise(
@@ -91,14 +97,15 @@ def normalise(
         for rows in blocks:
             x, H = in_double_precision(X[rows]), None
             if layer:
-                H = kept[layer - 1][rows] if kept else _last(hidden_outputs(x, layers, activation))
+                *_, H = [kept[layer - 1][rows]] if kept else hidden_outputs(x, layers, activation)
                 reach = max(reach, 1.0 if activation in BOUNDED else _largest(H))
             Z = preactivation(x, H, U)
-            moments = _pooled(moments, _moments(Z, weight[rows]))
+            moments = _pooled(moments, (weight[rows].sum(), *mean_and_scatter(Z, weight[rows])))
             if kept:
                 kept[layer][rows] = Z
         assert moments is not None
-        scale = _deviation(moments, reach * abs(U).sum(0))
+        scale = namespace(U).sqrt(moments[2] / moments[0])
+        scale[scale <= CONSTANT * reach * abs(U).sum(0)] = 1.0  # constant but for rounding
         layers.append((U / scale, b - moments[1] / scale))
         for rows in blocks if kept else []:
             Z = kept[layer][rows]  # type: ignore[index]
@@ -113,11 +120,6 @@ def _largest(values: Any) -> float:
     return max(float(values.max()), -float(values.min()))
 
 
-def _last(outputs: Iterator[Any]) -> Any:
-    *_, last = outputs
-    return last
-
-
 def stack_layers(betas: list[Any], n_shared: int) -> Any:
     """Return the output weights on [shared h_1 ... h_L] whose scores are the mean of the layers'.
 
@@ -128,15 +130,6 @@ def stack_layers(betas: list[Any], n_shared: int) -> Any:
     return xp.vstack([shared, *(beta[n_shared:] for beta in betas)]) / len(betas)
 
 
-def _moments(Z: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Return size, mean and scatter of the rows of Z."""
-    off = Z - Z[0]  # so that a constant column has no scatter at all
-    total = weight.sum()
-    shift = weight @ off / total
-    off -= shift
-    return total, Z[0] + shift, weight @ namespace(Z).square(off)
-
-
 def _pooled(a: tuple[Any, Any, Any] | None, b: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
     """Return size, mean and scatter of the rows of both."""
     if a is None:
@@ -144,10 +137,3 @@ def _pooled(a: tuple[Any, Any, Any] | None, b: tuple[Any, Any, Any]) -> tuple[An
     total, apart = a[0] + b[0], b[1] - a[1]
     scatter = a[2] + b[2] + namespace(apart).square(apart) * (a[0] * b[0] / total)
     return total, a[1] + apart * (b[0] / total), scatter
-
-
-def _deviation(moments: tuple[Any, Any, Any], reach: Any) -> Any:
-    """Return the deviations; 1 where a column is constant but for rounding."""
-    xp = namespace(moments[2])
-    found = xp.sqrt(moments[2] / moments[0])
-    return xp.where(found > CONSTANT * reach, found, xp.ones_like(found))

@@ -173,19 +173,6 @@ def squared_distance_to(point: HullPoint, D: Array) -> Array:
     return np.asarray(2.0 * (D @ point.v) - point.offset)
 
 
-def squared_radii(X: Array, landmarks: Array, width: float, point: HullPoint) -> Array:
-    """Return |φ(x) - μ̂|² of every row of X; 0 without landmarks."""
-    squared = np.zeros(len(X))
-    map_tiles(
-        X,
-        landmarks,
-        width,
-        lambda rows, D: squared_distance_to(point, D),
-        squared.__setitem__,
-    )
-    return squared
-
-
 # -- PW-GB statistics from samples of the rows, in time linear in them, with bounds
 # Radii are taken about μ̂, the nearest point to the class mean μ in the hull of some landmarks
 # (:mod:`~robell._core.membership.approximate`). With u(x) the coordinates of x in that hull, ρ(x) =
@@ -262,7 +249,20 @@ def approximate_statistics(
     X = center(X)
     width = usable_width(kernel_width)
     with workers.limit_blas():
-        radii = _radii_by_class(X, classes, n_classes, width, multiplicity, rng, sampling, workers)
+        radii = Radii(*np.zeros((3, len(X))))  # exact in small classes, in intervals elsewhere
+        for label in range(n_classes):
+            mine = np.flatnonzero(classes == label)
+            rows, weight = X[mine], multiplicity[mine]
+            if len(mine) <= sampling.exact_rows:
+                alone = np.zeros(len(mine), np.intp)
+                sums = same_class_dissimilarity(rows, alone, weight, 1.0 / (width * width), workers)
+                of_class = Radii(*3 * [kernel_radii(sums, alone, weight)])
+            else:
+                failure = 0.5 * sampling.failure / n_classes
+                how = failure, sampling.effort, workers
+                of_class = approximate_radii(rows, weight, width, rng, *how)
+            for values, part in zip(radii, of_class, strict=True):
+                values[mine] = part
         r_max = Radii(*(largest_radii(values, classes, n_classes) for values in radii))
         alpha = (neighbourhood_radius(r) for r in (r_max.low, r_max.radius, r_max.high))
         low, middle, high = (reach_squared(a, width) for a in alpha)
@@ -292,36 +292,6 @@ class Radii(NamedTuple):
     radius: Array
     low: Array
     high: Array
-
-
-def _radii_by_class(
-    X: Array,
-    classes: Labels,
-    n_classes: int,
-    width: float,
-    multiplicity: Array,
-    rng: np.random.Generator,
-    sampling: Sampling,
-    workers: Workers,
-) -> Radii:
-    """Return the radii of all rows: exact in small classes, in intervals elsewhere."""
-    found = Radii(*np.zeros((3, len(X))))
-    for label in range(n_classes):
-        mine = np.flatnonzero(classes == label)
-        rows, weight = X[mine], multiplicity[mine]
-        if len(mine) <= sampling.exact_rows:
-            alone = np.zeros(len(mine), np.intp)
-            sums = same_class_dissimilarity(rows, alone, weight, 1.0 / (width * width), workers)
-            radius = kernel_radii(sums, alone, weight)
-            of_class = Radii(radius, radius, radius)
-        else:
-            failure = 0.5 * sampling.failure / n_classes
-            of_class = approximate_radii(
-                rows, weight, width, rng, failure, sampling.effort, workers
-            )
-        for values, part in zip(found, of_class, strict=True):
-            values[mine] = part
-    return found
 
 
 def draw_rows(weight: Array, size: int, rng: np.random.Generator) -> Labels:

@@ -23,12 +23,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from robell._core.array import mean_and_scatter
 from robell._core.membership.approximate import (
     HullPoint,
     landmark_basis,
     landmark_sums,
+    map_tiles,
     nearest_point,
-    squared_radii,
+    squared_distance_to,
 )
 from robell._core.membership.equations import (
     Membership,
@@ -170,7 +172,13 @@ def radii(means: ClassMeans, X: Array, labels: Labels) -> Array:
     for c, rows in enumerate(landmarks.rows):
         mine = np.flatnonzero(labels == c)
         mean = HullPoint(means.coefficients[c], float(means.offset[c]))
-        squared = squared_radii(X[mine] - landmarks.center, rows, landmarks.width, mean)
+        squared = np.zeros(len(mine))
+
+        def compute(place: slice, D: Array, mean: HullPoint = mean) -> Array:
+            return squared_distance_to(mean, D)
+
+        points = X[mine] - landmarks.center
+        map_tiles(points, rows, landmarks.width, compute, squared.__setitem__)
         radius[mine] = np.sqrt(np.maximum(squared, 0.0))
     return radius
 
@@ -275,16 +283,6 @@ def same_frozen(a: FrozenMembership | None, b: FrozenMembership | None) -> bool:
 
 
 # -- size, mean and scatter of groups of rows -------------------------------------------------
-
-
-def mean_and_scatter(X: Array, weight: Array) -> tuple[Array, Array]:
-    """Return the weighted mean μ of some rows and Σ_i w_i (x_i - μ)², column by column."""
-    with np.errstate(over="ignore", invalid="ignore"):  # whoever squares such rows will refuse them
-        differences = X - X[0]  # so that a constant column has no scatter at all
-        shift = weight @ differences / weight.sum()
-        mean = X[0] + shift
-        differences -= shift
-        return mean, np.einsum("i,ij,ij->j", weight, differences, differences)
 
 
 def pool_moments(sizes: Array, mean: Array, scatter: Array) -> tuple[Array, Array]:

@@ -140,11 +140,6 @@ def _strips(n_rows: int, n_columns: int, same: bool, step: int) -> Iterator[Unit
         yield rows, slice(rows.stop if same else 0, n_columns)
 
 
-def _kept(workers: Workers) -> Callable[[Callable[..., Found]], Callable[..., Found]]:
-    """Keep the last blocks made ready: units that follow one another share their rows."""
-    return lru_cache(maxsize=2 * workers.n_threads + 2)
-
-
 # -- passes over all pairs -------------------------------------------------------------
 
 
@@ -158,7 +153,7 @@ def same_class_dissimilarity(
     """
     g, space = representable(inv_width2, X), Space()
 
-    @_kept(workers)
+    @lru_cache(2 * workers.n_threads + 2)  # units that follow one another share their rows
     def prepared(start: int, stop: int) -> KernelRows:
         return KernelRows.of(X[start:stop], g)
 
@@ -220,7 +215,7 @@ def neighbour_weights(
     noted: list[Noted] = []
     n_noted = 0
 
-    @_kept(workers)
+    @lru_cache(2 * workers.n_threads + 2)
     def prepared(start: int, stop: int, single: bool) -> ReachRows:
         return ReachRows.of(X[start:stop], max_distance2, single)
 
@@ -372,7 +367,9 @@ def weights_within(X: Array, references: Array, weight: Array | None, reach: flo
     for c in blocks_of(0, len(references), STRIP * TILE):
         part = None if weight is None else weight[c]
         for r in blocks_of(0, len(X), 2 * TILE):
-            found[r] += weigh_rows(reach_tile(a, b, r, c, reach, space), part)
+            within, doubtful = certain_tile(a, b, r, c, space)
+            decide(within, doubtful, a, b, r, c, reach)
+            found[r] += weigh_rows(within, part)
     return found
 
 
@@ -660,15 +657,6 @@ def single_precision_serves(n_features: int, largest_norm2: float, max_distance2
     return product_rounding(n_features, eps, ratio, 1.0) <= 2e-3
 
 
-def reach_tile(
-    rows: ReachRows, columns: ReachRows, r: slice, c: slice, max_distance2: float, space: Space
-) -> Mask:
-    """Return which pairs have |x - y|² <= R², those too near to tell computed in full."""
-    within, doubtful = certain_tile(rows, columns, r, c, space)
-    decide(within, doubtful, rows, columns, r, c, max_distance2)
-    return within
-
-
 def decide(
     within: Mask,
     doubtful: Labels,
@@ -699,17 +687,14 @@ def certain_tile(
     masks = space.take("masks", (2, len(left), right.shape[1]), np.bool_)
     for part, found in products(left, right, COMPARED, space):
         np.greater_equal(found, bounds, out=masks[:, part])
-    return masks[0], _places_that_differ(*masks.reshape(2, -1))
-
-
-def _places_that_differ(a: Mask, b: Mask) -> Labels:
-    """Return where two masks differ; few places are found by comparing eight at a time, twice."""
-    if a.size % 64:
-        return np.flatnonzero(a != b)
-    words = np.flatnonzero((a.view(np.uint64) != b.view(np.uint64)).view(np.uint64) != 0)
-    chosen = a.reshape(-1, 64)[words] != b.reshape(-1, 64)[words]
-    places = np.flatnonzero(chosen)
-    return 64 * words[places // 64] + places % 64
+    within, possible = masks.reshape(2, -1)
+    if within.size % 64:
+        return masks[0], np.flatnonzero(within != possible)
+    # Few places differ: they are found by comparing eight at a time, twice.
+    eighths = within.view(np.uint64) != possible.view(np.uint64)
+    words = np.flatnonzero(eighths.view(np.uint64))
+    places = np.flatnonzero(within.reshape(-1, 64)[words] != possible.reshape(-1, 64)[words])
+    return masks[0], 64 * words[places // 64] + places % 64
 
 
 def weigh_rows(within: Mask, weight: Array | None) -> NDArray[Any]:

@@ -154,14 +154,6 @@ def settle(reservoir: Reservoir) -> Reservoir:
     return _cut_to_capacity(sorted_in)
 
 
-def lower_capacity(reservoir: Reservoir, capacity: int) -> Reservoir:
-    """Return a reservoir whose classes keep at most this many distinct rows from now on."""
-    reservoir = settle(reservoir)
-    if capacity >= reservoir.capacity:
-        return reservoir
-    return _cut_to_capacity(replace(reservoir, capacity=capacity))
-
-
 def _cut_to_capacity(reservoir: Reservoir) -> Reservoir:
     labels = reservoir.labels
     # The rank of a row within its class: how far it stands from the class's first row.
@@ -303,8 +295,9 @@ def merge_samples(a: RowSample, b: RowSample) -> RowSample:
 
 def _within_budget(sample: RowSample) -> RowSample:
     counts = np.bincount(sample.reservoir.labels, minlength=len(sample.sizes))
-    capacity = level(counts, sample.budget)
-    return RowSample(sample.sizes, lower_capacity(sample.reservoir, capacity), sample.budget)
+    capacity = min(level(counts, sample.budget), sample.reservoir.capacity)
+    kept = _cut_to_capacity(replace(sample.reservoir, capacity=capacity))
+    return replace(sample, reservoir=kept)
 
 
 def level(counts: NDArray[np.integer], budget: int) -> int:
@@ -358,8 +351,8 @@ def draw_keyed(
     if len(X) <= max(budget, most):
         return None
     keys = ordered_keys(X, seed, threads)
-    of_class = threads.map(lambda c: _distinct_sorted(keys[labels == c]), range(n_classes))
-    distinct = list(of_class)
+    unique = namespace(keys).unique  # in ascending order
+    distinct = list(threads.map(lambda c: unique(keys[labels == c]), range(n_classes)))
     counts = np.array([len(of_class) for of_class in distinct])
     kept = np.minimum(counts, level(counts, budget))
     if (kept == counts).all() or counts.sum() <= most:
@@ -377,21 +370,6 @@ def draw_keyed(
 def _sizes(weight: Any, labels: Any, n_classes: int) -> Any:
     """Return the weight of every class, on the host."""
     return np.array([float(weight[labels == c].sum()) for c in range(n_classes)])
-
-
-def _distinct_sorted(keys: Any) -> Any:
-    ordered = sorted_values(keys)
-    return ordered[:1] if len(keys) < 2 else _without_repeats(ordered)
-
-
-def _without_repeats(ordered: Any) -> Any:
-    xp = namespace(ordered)
-    return xp.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])
-
-
-def sorted_values(values: Any) -> Any:
-    """Return values in ascending order."""
-    return values.sort().values if is_tensor(values) else np.sort(values)
 
 
 def ordered_keys(X: Any, seed: int, threads: Threads = NO_THREADS) -> Any:
