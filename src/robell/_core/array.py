@@ -59,10 +59,7 @@ def add_to_diagonal(G: Any, value: float) -> None:
 
 
 def times_few_columns(M: Any, B: Any) -> Any:
-    """Return MB of a long M and few columns B, in parts that OpenBLAS does not copy: twice as fast.
-
-    Tensors, and what is not long, are multiplied as they are.
-    """
+    """Return MB of a long array M and few columns B, in parts that OpenBLAS does not copy."""
     step = SMALL_PRODUCT // max(1, B.shape[0] * B.shape[1])
     if is_tensor(M) or step >= len(M) or step < 16:
         return M @ B

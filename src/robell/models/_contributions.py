@@ -18,10 +18,7 @@ SMALLEST_LOG = -700.0
 
 
 def contributions(score, X, reference, groups):
-    """Return phi_j of every row and group of columns, (n, n_groups); ``score`` gives f of rows.
-
-    The reference is one row, or one for each row of X.
-    """
+    """Return phi_j, (n, groups), of ``score`` against one reference row, or one for each row."""
     is_common = np.ndim(reference) == 1
     reference = np.broadcast_to(reference, X.shape)
     phi = np.empty((len(X), len(groups)))

@@ -153,10 +153,7 @@ def marked(cls, role):
 
 
 def require_own_fit(estimator, what, called=()):
-    """Raise where an estimator has a method of its own that a fit in parts would not call.
-
-    ``called`` names those of the methods that this one does call.
-    """
+    """Raise for a method of its own that a fit in parts does not call, but for those ``called``."""
     names = [
         name for name in marked(estimator.__class__, "bypassed_in_parts") if name not in called
     ]
@@ -214,10 +211,7 @@ class Prepared(NamedTuple):
 
 
 class FamilyMember(BaseEstimator):
-    """A model of the family, whatever its targets: its gate, the slots and the fit of the ridge.
-
-    The noise-robust classifier passes the same gate, and has a fit of its own.
-    """
+    """A model of the family, whatever its targets: its gate, the slots and the fit of the ridge."""
 
     n_hidden: int
     activation: str | Callable[..., Any]
@@ -431,11 +425,7 @@ class FamilyMember(BaseEstimator):
     @called_by_search
     @bypassed_in_parts
     def _importances(self, prepared, settings, statistics):
-        """Yield the importance of every training row for each of several settings.
-
-        A setting holds values of the parameters that ``_fit_weights`` reads: none here.
-        ``statistics`` keeps what may be used again for the same rows.
-        """
+        """Yield rows' importances for several settings; ``statistics`` keeps what serves again."""
         for _ in settings:
             yield self._fit_weights(prepared)
 
@@ -735,10 +725,7 @@ class BaseRVFLClassifier(FamilyClassifier):
         return slope, beside(offsets, T)
 
     def _scores_of_folds(self, prepared):
-        """Return the scores of the samples by models fitted, weights and all, without their fold.
-
-        For models that no row can be left out of in closed form.
-        """
+        """Return scores of the samples by models fitted, weights and all, without their fold."""
         X = prepared.samples.X
         scores = np.zeros((len(X), len(self.classes_)))
         for held, fitted in self._folds(prepared):

@@ -117,11 +117,7 @@ def draw_seed(random_state):
 
 @contextmanager
 def one_line_errors(who, X, table="X", y=None):
-    """Turn scikit-learn's long messages about unusable values into one line that says where.
-
-    ``who`` is an estimator, or the name of what refuses them; ``table`` what X is called; ``y``
-    are targets that are numbers.
-    """
+    """Say in one line where X (``table``) or numbers y are unusable; ``who`` is refusing them."""
     try:
         yield
     except (ValueError, DTypePromotionError) as error:

@@ -244,11 +244,7 @@ class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
 
 
 def columns_of_views(views, X, n_features, names):
-    """Return the places of the columns of every view, or raise one line saying what is wrong.
-
-    ``names`` are those of the columns, or None; X, or None, is given to selectors that are
-    functions.
-    """
+    """Return the places of every view's columns, or raise one line; X is for functions of it."""
     if not len(views):
         raise ValueError("views is empty: give one selector of columns at least, or None")
     found = []

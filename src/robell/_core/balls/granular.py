@@ -37,11 +37,7 @@ class Balls(NamedTuple):
 
 
 def distinct_rows(X: Array, labels: Labels, weight: Array) -> tuple[Array, Labels, Array]:
-    """Merge equal (row, label) pairs, adding their weights, in sorted order.
-
-    Everything after depends on the table alone, not on the order of its rows, and a row given
-    twice is a row of weight two.
-    """
+    """Merge equal (row, label) pairs in sorted order: balls depend on the table alone."""
     pairs, place = np.unique(
         np.column_stack([X, labels.astype(np.float64)]), axis=0, return_inverse=True
     )
@@ -73,10 +69,7 @@ def grow_balls(X: Array, labels: Labels, n_classes: int, weight: Array, purity: 
 
 
 def two_means(X: Array, weight: Array, ball: Labels) -> Mask:
-    """Cut every ball in two non-empty parts; return which of the two each row belongs to.
-
-    ``ball`` is sorted, numbered from 0 without gaps, and every ball has two rows or more.
-    """
+    """Cut every ball in two non-empty parts; say which rows are above. ``ball`` is sorted."""
     parts = _Parts(X, weight, ball, _first_cut(X, weight, ball))
     for _ in range(LLOYD_STEPS):
         parts.move_centres()
@@ -175,10 +168,7 @@ def describe_balls(X: Array, labels: Labels, n_classes: int, weight: Array, ball
 
 
 def keep_balls(balls: Balls, n_classes: int, min_size: Array) -> Mask:
-    """Say which balls stay: those of at least the ``min_size`` of their class.
-
-    Of a class that would vanish, the largest balls stay.
-    """
+    """Say which balls have the ``min_size`` of their class; of a class of none the largest stay."""
     keep = balls.size >= min_size[balls.label]
     for c in range(n_classes):
         of_class = balls.label == c

@@ -103,11 +103,7 @@ def true_classes(prior: Array, likelihood: Array) -> Array:
 
 
 def fit_annotators(votes: Votes, weight: Array) -> tuple[Array, Array]:
-    """Return P(z | labels) and the confusions by expectation maximisation, without a classifier.
-
-    P(z) is the same for every row, the shares of the classes so far: the model of Dawid and Skene
-    (1979), with the confusions drawn to the common ones.
-    """
+    """Return P(z | labels) and confusions by Dawid and Skene's model (1979), confusions shrunk."""
     Z = shares_of_votes(votes, weight)
     confusions = confusion_matrices(votes, Z, weight)
     for _ in range(EM_STEPS):
@@ -143,10 +139,7 @@ def expected_gain(Z: Array, confusions: Array) -> Array:
 
 
 def best_to_ask(Z: Array, confusions: Array, votes: Votes | None) -> tuple[Places, Array]:
-    """Return for every row the annotator of the largest expected gain, and that gain.
-
-    Given the votes, nobody is asked twice; where all have labelled the row the gain is -1.
-    """
+    """Return each row's annotator of the largest gain who has not labelled it; the gain, or -1."""
     n_rows, n_annotators = len(Z), len(confusions)
     best, gain = np.zeros(n_rows, np.intp), np.full(n_rows, -1.0)
     order = np.empty(0, np.intp) if votes is None else np.argsort(votes.row, kind="stable")

@@ -20,10 +20,7 @@ MOST_POINTS = 1000  # of the operating curve that a model keeps
 
 
 def predicted_share(scores: Array, Z: Array, weight: Array, cleaning: float) -> float:
-    """Return for which share of the rows the second class is to be predicted.
-
-    ``cleaning`` goes from 0 for clean labels to 1.
-    """
+    """Return the share of rows to predict as the second class; ``cleaning`` from 0 (clean) to 1."""
     prior = float(weight @ Z[:, 1] / weight.sum())
     part = CLEAN_PRIOR_SHARE + cleaning * (PRIOR_SHARE - CLEAN_PRIOR_SHARE)
     return (1.0 - part) * nearest_share(scores, Z, weight) + part * prior
@@ -89,10 +86,7 @@ def counts_at_cuts(
 def operating_points(
     probability: Array, positive: Array, weight: Array, most: int | None = None
 ) -> Array:
-    """Return what cuts give: rows of threshold, flagged share, recall and precision.
-
-    Precision is 1 at the first cut, which flags nothing; see ``counts_at_cuts``.
-    """
+    """Return threshold, flagged share, recall and precision (1 where none is flagged) of cuts."""
     thresholds, flagged, hits = counts_at_cuts(probability, positive, weight, most)
     precision = np.append(1.0, hits[1:] / flagged[1:])
     recall = hits / max(float(hits[-1]), 1e-300)

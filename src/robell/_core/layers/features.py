@@ -35,10 +35,7 @@ STREAMS = (
 
 
 def random_stream(seed: int, name: str, place: int = 0) -> np.random.Generator:
-    """Return the generator of one of the named streams of a seed, or of a later one of that name.
-
-    ``place`` counts layers that have the same name; each has a stream of its own.
-    """
+    """Return the generator of a named stream of a seed; ``place`` counts layers of that name."""
     key = (STREAMS.index(name), place) if place else (STREAMS.index(name),)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
@@ -209,10 +206,7 @@ def _tan_is_faster() -> bool:
 
 
 def sine_in_place(Z: Any) -> Any:
-    """Write sin z = 2t/(1 + t²), t = tan(z/2), over Z: right to 4e-16, and several times faster.
-
-    Where the tangent is no faster, in single precision too, and for tensors, it is ``sin``.
-    """
+    """Write sin z over Z, as 2t/(1 + t²), t = tan(z/2), where that is faster (right to 4e-16)."""
     xp = namespace(Z)
     if xp is not np or Z.dtype != np.float64 or not _tan_is_faster():
         return xp.sin(Z, out=Z)
@@ -287,10 +281,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def column_scales(X: Any, multiplicity: Any) -> tuple[Any, Any]:
-    """Return mean and population deviation of every column, rows counted with multiplicity.
-
-    A column that is constant up to rounding says nothing, and gets a scale that keeps it near 0.
-    """
+    """Return mean and deviation of every column; a scale that keeps a constant one near 0."""
     # Divided by the largest value first: squares of 1e200 would overflow.
     xp = namespace(X)
     largest = xp.clip(xp.amax(abs(X), 0), float(np.finfo(np.float64).tiny), None)

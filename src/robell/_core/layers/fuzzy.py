@@ -51,11 +51,7 @@ def fuzzy_block(X: Array, centers: Array, rule_weights: Array) -> Array:
 
 
 def choose_rows(X: Array, weight: Array, n_rows: int, seed: int) -> Array:
-    """Draw distinct rows at random, each with the probability of its weight.
-
-    The largest of u^(1/weight) win (Efraimidis and Spirakis): for integer weights, the same law
-    as drawing copies and passing over rows drawn already.
-    """
+    """Draw distinct rows by weight: the largest of u^(1/weight) win (Efraimidis and Spirakis)."""
     keys = np.log(random_stream(seed, "centers").uniform(size=len(X))) / weight
     return X[np.sort(np.argsort(-keys, kind="stable")[:n_rows])]
 

@@ -113,10 +113,7 @@ def balanced_cost(sizes: Array) -> Array:
 
 
 def golden_cost(sizes: Array) -> Array:
-    """Return A / (K A_c), times 0.618 for the classes larger than the average, A/K.
-
-    The second scheme of the weighted extreme learning machine (Zong, Huang and Chen 2013).
-    """
+    """Return A / (K A_c), times 0.618 for classes larger than A/K (Zong, Huang and Chen 2013)."""
     return np.where(sizes * len(sizes) > sizes.sum(), GOLDEN_SECTION, 1.0) * balanced_cost(sizes)
 
 
@@ -208,10 +205,7 @@ def kernel_statistics(
     multiplicity: Array,
     workers: Workers = ONE_WORKER,
 ) -> KernelStatistics:
-    """Compare all pairs of rows, for all that does not depend on ρ (Eqs. 1-7).
-
-    Every row's multiplicity must be positive.
-    """
+    """Compare all pairs of rows of positive weight, for all that ρ does not change (Eqs. 1-7)."""
     require_squares(X)
     order = np.argsort(classes, kind="stable")  # the pair passes want it sorted
     X, labels, weight = center(X[order]), classes[order], multiplicity[order]
@@ -290,10 +284,7 @@ def bell_interval(radius: Interval, r_max: Interval, classes: Labels, rho: float
 
 
 def scale_kernel_width(X: Any, multiplicity: Any) -> float:
-    """Return sqrt(B Var X), the variance over all entries: sqrt(B) for standardised data.
-
-    Constant data, of which every width says the same, get 1.
-    """
+    """Return sqrt(B Var X) over all entries: sqrt(B) for standardised data, 1 for constant data."""
     if X.min() == X.max():
         return 1.0
     require_squares(X)
@@ -330,10 +321,7 @@ def without_empty_classes(score: Array, classes: Labels) -> tuple[Array, Any]:
 
 
 def weighted_median(values: Array, weight: Array) -> Array:
-    """Return the median of every column of values, each row counted ``weight`` times.
-
-    The mean of the lower and the upper weighted median, as the median of the repeated rows is.
-    """
+    """Return the median of every column of values, each row counted ``weight`` times."""
     half = 0.5 * weight.sum()
     found = np.empty(values.shape[1])
     for j, column in enumerate(values.T):
@@ -377,9 +365,6 @@ def class_medians(distance: Array, classes: Labels, n_classes: int, multiplicity
 
 
 def huber_weights(distance: Array, threshold: Array) -> Array:
-    """Return h_i: 1 up to the threshold of each row, threshold over distance beyond.
-
-    Where the threshold is 0, more than half of a class being one row, the class keeps 1.
-    """
+    """Return h_i: 1 up to the threshold (or where that is 0), threshold over distance beyond."""
     beyond = (distance > threshold) & (threshold > 0.0)
     return np.divide(threshold, distance, out=np.ones_like(distance), where=beyond)

@@ -92,10 +92,7 @@ def share_out(
     collect: Callable[[slice, slice, Found], None],
     workers: Workers,
 ) -> None:
-    """Compute all units in threads, and collect what they found in the units' own order.
-
-    An exception, Ctrl-C included, stops every thread at its next tile.
-    """
+    """Compute units in threads, collect in their order; an exception stops all at the next tile."""
     stop = Event()
 
     def take(unit: Unit, found: Found) -> None:
@@ -130,10 +127,7 @@ def share_out(
 
 
 def _strips(n_rows: int, n_columns: int, same: bool, step: int) -> Iterator[Unit]:
-    """Yield the strips of a unit: some rows, and all columns that they are compared with.
-
-    ``same`` says that rows and columns are the same block: then those after the rows themselves.
-    """
+    """Yield strips of a unit: rows, and all columns (of the ``same`` block those after them)."""
     if same:
         step = n_rows if n_rows <= SMALL else TILE
     for rows in blocks_of(0, n_rows, step):
@@ -351,10 +345,7 @@ def reference_weights(
 
 
 def weights_within(X: Array, references: Array, weight: Array | None, reach: float) -> Array:
-    """Return the weight of the references within a squared distance of every row.
-
-    Decided as in :func:`neighbour_weights`; ``weight`` None stands for ones.
-    """
+    """Return the weight (ones for None) within reach of every row, as :func:`neighbour_weights`."""
     found = np.zeros(len(X))
     if not len(X) or not len(references):
         return found
@@ -542,10 +533,7 @@ def exponent_rounding(rows: KernelRows, columns: KernelRows, r: slice, c: slice)
 def kernel_tile(
     rows: KernelRows, columns: KernelRows, r: slice, c: slice, diagonal: bool = False
 ) -> tuple[Array, float]:
-    """Return K - 1 and 0, or K and 1, whichever is fast and keeps all digits of 1 - K.
-
-    ``diagonal`` says that both sides are the same rows.
-    """
+    """Return K - 1 and 0, or K and 1: what is fast and keeps the digits. ``diagonal``: one side."""
     ((_, exponents),) = products(rows.left[r], columns.right[:, c], len(rows.left), Space())
     rounding = exponent_rounding(rows, columns, r, c)
     # Pairs within the rounding are computed again from their differences; where the rounding

@@ -133,10 +133,7 @@ def _centred(X: Any) -> Any:
 
 
 def _blocked(X: Any, Y: Any, v: Any, w: Any, parameter: float, counts: bool) -> tuple[Any, Any]:
-    """Pass over the pairs of two sets of rows, a block at a time; return the sums of both.
-
-    Where X and Y are the same rows, pairs are compared once.
-    """
+    """Pass over pairs a block at a time, once where X is Y; return the sums of both."""
     import torch
 
     same = X is Y

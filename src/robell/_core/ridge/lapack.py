@@ -70,11 +70,7 @@ def aligned(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
 
 
 def factorise(A: NDArray[Any]) -> tuple[Call, ctypes.c_int]:
-    """Return the call that puts L of A = LLᴴ into A's lower triangle, and what it reports.
-
-    The report is 0 where all went well, otherwise the place of the first pivot that is not
-    positive, counted from 1.
-    """
+    """Return the call that puts L of A = LLᴴ into A, and its report: 0, or the failed pivot."""
     report = ctypes.c_int(0)
     call = _prepared(cython_lapack, "potrf", A.dtype, b"L", len(A), A, _stride(A), report)
     return call, report

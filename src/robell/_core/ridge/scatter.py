@@ -159,10 +159,7 @@ class LeftOut:
 
 
 def choose_scatter_C(left_out: LeftOut, candidates: Array, counted: Array | None = None) -> int:
-    """Return the place of the candidate C with the smallest squared error of rows left out.
-
-    Rows are counted by their weight, or as often as ``counted`` says.
-    """
+    """Return the place of the C of smallest left-out error; rows count by weight, or so often."""
     counted = left_out.w if counted is None else counted
     errors = np.empty(len(candidates))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):

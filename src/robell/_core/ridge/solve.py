@@ -536,10 +536,7 @@ def leave_one_out(scores: Any, T: Any, h: Any) -> Any:
 
 
 def choose_C(system: System, candidates: Array) -> int:
-    """Return the place of the candidate C with the smallest weighted leave-one-out squared error.
-
-    Of equal errors the smaller C wins.
-    """
+    """Return the place of the C of smallest weighted left-out error; of equal ones the smaller."""
     return place_of_smallest(left_out_errors(system, candidates), 1.0 / candidates)
 
 
@@ -716,10 +713,7 @@ class Blocks(NamedTuple):
 
 
 class InBlocks(System):
-    """A ridge problem on several blocks of columns.
-
-    With a further penalty no sample can be left out.
-    """
+    """A ridge on several blocks of columns; with a further penalty no sample is left out."""
 
     def __init__(
         self,
@@ -827,10 +821,7 @@ def stacked(M: Array, T: Array, w: Array, blocks: Blocks) -> tuple[Array, Array]
 def solve_kernels(
     student: Array, joint: Array, T: Array, C: float, w: Array | None = None, leave_out: bool = True
 ) -> RidgeSolution:
-    """Return λ as ``beta``, for Ω = ``student`` and Ω + Ω̃/γ = ``joint``, which is overwritten.
-
-    C may be infinite; w holds positive row weights, None for ones.
-    """
+    """Return λ as ``beta``, for Ω = ``student`` and Ω + Ω̃/γ = ``joint``, which is overwritten."""
     # For C < 1 the system is multiplied by C: 1/C must not overflow.
     penalty = 1.0 / max(C, 1.0)
     root = np.sqrt(min(C, 1.0) * (np.ones(len(T)) if w is None else w))[:, None]

@@ -218,11 +218,7 @@ def add_moments(
 
 
 def merge(a: State, b: State, features: Features) -> State:
-    """Return the state of the rows of both.
-
-    Where one of them is still warming up and the other is not, its rows are weighted by what the
-    other has frozen. Two that froze different things cannot be merged.
-    """
+    """Return the state of both; rows of a warm-up are weighted by what the other has frozen."""
     if a.mean.shape != b.mean.shape:
         raise ValueError("states of different classes or networks cannot be merged")
     if a.warming_up != b.warming_up:
@@ -288,10 +284,7 @@ def end_warm_up(
     capacity: int,
     features: Features,
 ) -> State:
-    """Freeze what weights depend on, from the rows gathered so far, and weight those rows.
-
-    ``kernel_width`` None stands for the scale of the data.
-    """
+    """Freeze what weights depend on, and weight the rows so far; width None is the data's scale."""
     assert state.reservoir is not None
     waiting = settle(state.reservoir)
     rows = (waiting.rows, waiting.labels, waiting.weight)
@@ -461,10 +454,7 @@ def left_out_scores(
     weight: Array,
     blocks: Blocks | None = None,
 ) -> Array:
-    """Return the scores of rows by the model fitted without them.
-
-    ``weight`` is w_i times class cost and multiplicity, as in the ridge regression.
-    """
+    """Return left-out scores of rows; ``weight`` is w_i times class cost and multiplicity."""
     w = weight * solution.weight_factor
     rows = sample_design(features, X, len(solution.beta), solution.shift)
     system = system_of(rows, T, w, blocks)
@@ -479,10 +469,7 @@ def left_out_errors(
     sample: tuple[Array, Array, Array, Array],
     blocks: Blocks | None = None,
 ) -> Array:
-    """Return the squared leave-one-out error of a sample of rows under each candidate C.
-
-    ``sample`` holds X, T and weight, as in :func:`left_out_scores`, and how often each row counts.
-    """
+    """Return the left-out error under each C of a sample: X, T, weight, how often rows count."""
     X, T, weight, counted = sample
     S, cost = summed_scatter(state, class_cost), 1.0 if class_cost is None else class_cost
     M, targets = standing_rows(S, state.mean, cost * state.weight, blocks)
@@ -565,11 +552,7 @@ def left_out_errors_of_targets(
     features: Features,
     sample: tuple[Array, Array, Array, Array],
 ) -> Array:
-    """Return the squared leave-one-out error of a sample of rows under each candidate C.
-
-    Every target counts in units of its spread in the sample, which holds X, T, weights and how
-    often each row counts.
-    """
+    """Return the same of numbers, each target in units of its spread in the sample."""
     X, T, weight, counted = sample
     P = len(state.mean[0]) - T.shape[1]
     mean, S = state.mean[0], state.scatter[0]

@@ -79,10 +79,7 @@ def _order(n: int) -> int:
 
 
 class WeightedGram:
-    """[M T]ᵀW[M T] of one matrix for several row weights, rows of constant weight taken once.
-
-    ``weights`` has one row a setting, one column a row of M.
-    """
+    """[M T]ᵀW[M T] for several row weights, (settings, A); rows of constant weight taken once."""
 
     def __init__(self, M: AnyArray, T: Array, weights: Array) -> None:
         self.weights, self.M, self.T = weights, M, T
@@ -455,10 +452,7 @@ def graph_ridge(
 
 
 def solve_penalties(G: Array, R: Array, penalties: Array) -> tuple[Array, Array]:
-    """Return (G + λI)⁻¹R of (P, penalties, K), and how far to trust each: 0 where not solved.
-
-    That is the smallest squared pivot of the Cholesky factor of G + λI over its diagonal entry.
-    """
+    """Return (G + λI)⁻¹R, (P, penalties, K), and each smallest squared pivot over its diagonal."""
     theta, pivots = np.zeros((len(G), len(penalties), R.shape[1])), np.zeros(len(penalties))
     for k, penalty in enumerate(penalties.tolist()):
         scale = 1.0 / np.sqrt(np.diagonal(G) + penalty)

@@ -83,11 +83,7 @@ def find_twins(X: Any) -> Twins | None:
 
 
 def distinct_rows(X: Any, threads: Threads = NO_THREADS) -> Twins:
-    """Return the groups of equal rows in an order of their own, however the rows were given.
-
-    What is drawn at random among the groups is then the same for the same rows: repeated, weighted
-    or in another order. X may be a tensor; the places are arrays.
-    """
+    """Return the groups of equal rows in an order that does not depend on how rows were given."""
     order_of_all = threads.start(_own_order, X)
     twins = find_twins(X)
     if twins is None:
