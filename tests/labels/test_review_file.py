@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from robell import apply_review, audit
+from robell._tools.files import FileError
 from robell.cli.main import main
 from robell.labels.audit.result import is_audit_file
 
@@ -107,3 +108,26 @@ def test_a_review_that_a_spreadsheet_has_saved_otherwise_is_read(
     assert sorted(np.flatnonzero(changed) + 1) == sorted(result.row[result.suspect])
     again = audit(applied.out, "fraud", reviewed=applied.log)
     assert again.reviewed.sum() == len(rows)
+
+
+def test_two_reviews_that_disagree_are_refused_and_later_ones_are_not(claims, tmp_path):
+    source, done = tmp_path / "claims.csv", tmp_path / "clean.csv"
+    claims[0].to_csv(source, index=False)
+    table = audit(source, "fraud").to_frame()
+    paths = [tmp_path / f"{name}.csv" for name in ("ann", "bob", "cyd")]
+    for path, word in zip(paths, ["change", "keep", "change"], strict=True):
+        table.loc[0, "decision"] = word
+        table.to_csv(path, index=False)
+    row = table["row"][0]
+    with pytest.raises(FileError) as raised:
+        audit(source, "fraud", reviewed=paths[:2])
+    message = f"ann.csv and {paths[1]} disagree about row {row:,}: change to '"
+    assert message in str(raised.value)
+    assert str(raised.value).endswith("and keep; take one of them out")
+    audit(source, "fraud", reviewed=paths[::2])  # the same twice
+    # A review of the corrected table that changes the label back is no contradiction.
+    apply_review(source, paths[0], done)
+    again = audit(done, "fraud").to_frame()
+    again.loc[again["row"] == row, ["suggested", "decision"]] = table["given"][0], "change"
+    again.to_csv(paths[2], index=False)
+    audit(done, "fraud", reviewed=[paths[0], paths[2]])

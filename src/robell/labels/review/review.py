@@ -106,7 +106,8 @@ def read_reviews(paths, target):
     """Read earlier reviews of a column of labels, one path or several, as one review."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
-    decisions = []
+    decisions: list[Decision] = []
+    decided: dict[tuple[int, int, str], tuple[Decision, Path]] = {}
     for path in paths:
         review = read_review(path)
         if review.target != target:
@@ -114,7 +115,31 @@ def read_reviews(paths, target):
                 f"{path}: is a review of the column {said(review.target)}, not of {said(target)}"
             )
         decisions += review.decisions
+        _require_agreement(review, decided)
     return Review(None, target, "", tuple(decisions))
+
+
+def _require_agreement(review, decided):
+    """Raise where a review decides otherwise about a row than those before it.
+
+    ``decided`` are their decisions by row, fingerprint and label; those of the review are added. A
+    later review of a label that an earlier one has changed is no contradiction.
+    """
+    for one in review.made:
+        place = one.row, one.print, folded(one.given)
+        other, path = decided.setdefault(place, (one, review.path))
+        if (other.label is None) != (one.label is None) or (
+            one.label is not None and folded(one.label) != folded(other.label)
+        ):
+            raise FileError(
+                f"{path} and {review.path} disagree about row {one.row:,}: {_decided(other)}, "
+                f"and {_decided(one)}; take one of them out"
+            )
+
+
+def _decided(one):
+    """Say what was decided."""
+    return f"change to {said(one.label, 30)}" if one.word == CHANGE else one.word
 
 
 def log_path(out):
