@@ -122,6 +122,13 @@ def draw_audit(browser):
     exec(make_orders.replace("tempfile.mkdtemp()", repr(str(folder))), {})
     page = audit(folder / "orders.csv", "returned", out=folder).html
     shoot(browser, page, "audit", (1100, 900))
+    to_review = """
+        const card = document.querySelector(".card");
+        const press = (key) => new KeyboardEvent("keydown", {key, bubbles: true});
+        for (const key of "cckc") card.dispatchEvent(press(key));
+        document.querySelector("#suspects").scrollIntoView();
+    """
+    shoot(browser, page, "review", (1100, 760), script=to_review)
     for scheme in INK:
         shoot(browser, page, f"landing_audit_{scheme}", (1000, 400), scheme, LEAVE_OUT, 48)
 

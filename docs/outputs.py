@@ -25,7 +25,6 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 GUIDE = [
     *["audit", "big_data", "compare", "deploy", "fit", "imbalance", "labels", "probabilities"],
-    *["annotators", "label_drift", "test_labels", "wrong_numbers"],
     *["regression", "robell", "search", "streaming", "tutorial", "variants", "wrong_labels"],
 ]
 PAGES = [

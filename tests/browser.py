@@ -26,7 +26,8 @@ FLAGS = [
     "--remote-debugging-pipe",
 ]
 TIMEOUT = 60
-KEYS = {"Enter": (13, "\r"), "Tab": (9, ""), " ": (32, " ")}
+KEYS = {"Enter": (13, "\r"), "Tab": (9, ""), " ": (32, " "), "Escape": (27, "")}
+KEYS |= {"ArrowLeft": (37, ""), "ArrowUp": (38, ""), "ArrowRight": (39, ""), "ArrowDown": (40, "")}
 
 
 def find_chromium():
@@ -164,10 +165,31 @@ class Browser:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def press(self, key):
-        code, text = KEYS[key]
-        about = {"key": key, "code": key.strip() or "Space", "windowsVirtualKeyCode": code}
-        self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **about)
+        """Press and let go a key: a letter or digit, or one of KEYS."""
+        code, text = KEYS[key] if key in KEYS else (ord(key.upper()), key)
+        name = f"Key{key.upper()}" if key not in KEYS else key.strip() or "Space"
+        about = {"key": key, "code": name, "windowsVirtualKeyCode": code}
+        text = {"text": text} if text else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **text, **about)
         self.call("Input.dispatchKeyEvent", type="keyUp", **about)
+
+    def save_to(self, folder):
+        """Let downloads go to a folder."""
+        self.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+
+    def give_file(self, selector, path):
+        """Choose a file in an input of files."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
+
+    def wait(self, expression, seconds=10):
+        """Return the value of an expression once it is true."""
+        deadline = time.monotonic() + seconds
+        while not (value := self.run(expression)):
+            assert time.monotonic() < deadline, f"never true: {expression}"
+            time.sleep(0.02)
+        return value
 
     def type(self, text):
         self.call("Input.insertText", text=text)

@@ -95,6 +95,18 @@ class Callout:
 
 
 @dataclass(frozen=True)
+class Review:
+    """Rows to decide upon, one after the other, by ``assets/review.js``.
+
+    ``data`` is what the script reads, deflated and in base64, and ``table`` the name of the file
+    that lists the rows too. A page has one review at the most.
+    """
+
+    data: str
+    table: str
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of the page that the list of contents names; links lead to its id."""
 
@@ -115,6 +127,8 @@ def render(title, subtitle, sections, footer=""):
         if _free_id(section.id, taken) != section.id:
             raise ValueError(f"two sections have the id {section.id!r}")
     style, script = _asset("page.css"), _asset("page.js")
+    if any(isinstance(block, Review) for section in sections for block in section.blocks):
+        style, script = style + _asset("review.css"), script + _asset("review.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -177,6 +191,13 @@ def _block(block, taken):
         case Details(summary, inner):
             folded = _blocks(inner, taken)
             return f"<details>\n<summary>{_inline(summary)}</summary>\n{folded}</details>\n"
+        case Review(data, table):
+            name = escape_html(table)
+            return (
+                f'<div class="review" data-table="{name}"><noscript><p>The rows are shown by a '
+                f"script. {name} lists them too.</p></noscript></div>\n"
+                f'<template class="review-data">{escape_html(data)}</template>\n'
+            )
         case Callout(kind, text):
             label = f'<strong class="kind">{CALLOUTS[kind]}</strong>'
             return (

@@ -279,7 +279,7 @@ class AnnotatorAudit(Audit):
             names = ", ".join(f"{quoted(label, 20)} ({n})" for label, n in some)
             yield f"Labels given fewer than five times were left out: {names}."
 
-    def _sections(self, top):
+    def _sections(self, top, csv_name):
         """Return the sections that show the evidence, None for those that have nothing to show."""
         return [
             annotators_section(self),

@@ -13,12 +13,12 @@ from robell._tools.text import (
     counted,
     in_cell,
     isolated,
-    literal,
     percent,
     quoted,
     said,
     unique,
 )
+from robell.labels.audit.cards import CardParts
 from robell.labels.audit.compared import (
     Against,
     against_section,
@@ -30,14 +30,11 @@ from robell.labels.audit.compared import (
     groups_summary,
 )
 from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
-from robell.labels.audit.page import beside, drawn_words, places, reasons_first
+from robell.labels.audit.page import drawn_words, places
 from robell.labels.audit.reasons import (
     near_view,
-    nearest,
     reasons_of_classes,
-    reasons_text,
     trusted,
-    usual_among,
     value_text,
 )
 from robell.labels.audit.result import JudgedAudit
@@ -378,10 +375,10 @@ class AuditResult(JudgedAudit):
             rows = f"{counted(n_rows, 'row')} {'was' if n_rows == 1 else 'were'}"
             yield self._say("set_aside", least=LEAST_OF_CLASS, rows=rows, names=names)
 
-    def _sections(self, top):
+    def _sections(self, top, csv_name):
         """Return the sections that show the evidence, None for those that have nothing to show."""
         return [
-            self._suspects_section(top),
+            self._suspects_section(top, csv_name),
             noise_section(self),
             None if self.groups is None else groups_section(self),
             None if self.against is None else against_section(self),
@@ -391,32 +388,14 @@ class AuditResult(JudgedAudit):
             contradictions_section(self),
         ]
 
-    def _suspect_blocks(self, shown):
-        """Yield the suspects, those with the same kind of mistake together."""
+    def _card_parts(self):
+        """Return what a suspect is compared by: trusted rows of each class."""
         evidence, codes = self.evidence, self.evidence.codes
         examples = trusted(evidence.judgement, codes)
-        view = near_view(evidence.matrix)
-        for way in directions(self):
-            kind = codes[shown] == way.given
-            kind &= evidence.judgement.suggested[shown] == way.true
-            both = [np.flatnonzero(examples & (codes == k)) for k in (way.given, way.true)]
-            if kind.any():
-                yield Paragraph(f"**{found_in(self, way)}**")
-            for place in shown[kind]:
-                why = reasons_text(self, place)
-                summary = f"{percent(float(self.quality[place]))} chance of being right"
-                yield beside(
-                    self,
-                    place,
-                    f"{summary}; {literal(why)}" if why else summary,
-                    [f"Usual for {_piece(one[place])}" for one in (self.given, self.suggested)],
-                    ("Label", lambda row: in_cell(self.given[row])),
-                    reasons_first(self, place, evidence.used),
-                    lambda column, at=place, both=both: [
-                        usual_among(column, at, rows) for rows in both
-                    ],
-                    nearest(view, place, examples),
-                )
+        members = [np.flatnonzero(examples & (codes == k)) for k in range(len(self.classes))]
+        found = evidence.judgement.suggested
+        texts = self.given, self.suggested
+        return CardParts(self.classes, self.classes, members, codes, found, examples, *texts)
 
     def _how(self):
         """Say how the numbers were computed, and how well columns predict each label."""

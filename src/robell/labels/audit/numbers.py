@@ -7,31 +7,26 @@ from typing import ClassVar
 
 import numpy as np
 
-from robell._tools.text import counted, in_cell, literal, number_text, percent, quoted, said
+from robell._tools.text import counted, number_text, percent, quoted, said
+from robell.labels.audit.cards import CardParts
 from robell.labels.audit.figures import MOST_DOTS, predicted_beside_given
-from robell.labels.audit.page import beside, drawn_words, number_of, reasons_first
+from robell.labels.audit.page import drawn_words
 from robell.labels.audit.reasons import (
-    end_passed,
-    near_view,
-    nearest,
+    ALIKE,
+    LEAST_ALIKE,
     reasons_of_numbers,
-    reasons_text,
-    rows_alike,
     trusted_numbers,
-    usual_among,
 )
 from robell.labels.audit.result import JudgedAudit
 from robell.labels.issues import COVERAGE
 from robell.labels.judge import judge_numbers
 from robell.labels.reviewed import Reviewed, judge_reviewed_numbers
 from robell.labels.trust import measure_number_trust
-from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
-from robell.report.tables import Table
+from robell.report.page import Callout, FigureBlock, Paragraph, Section
 from robell.tables.leaks import find_number_giveaway, find_number_leak
 from robell.tables.target import number_cells, read_number_target, written
 
 SCORES_A_ROW = 60  # numbers that are held for every row while it is judged
-OVERVIEW = 25  # rows of the table above them
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -127,15 +122,16 @@ class NumberAuditResult(JudgedAudit):
 
     def _table(self, *, as_text=False):
         """Return the table of all rows."""
-        how, bounds = self.evidence.target.how, {"lower": self.lower, "upper": self.upper}
-
-        def texts(values):
-            shown = ["" if np.isnan(value) else written(value, how) for value in values]
-            return np.array(shown, object)
-
+        bounds = {"lower": self.lower, "upper": self.upper}
         if as_text:
-            bounds = {name: texts(values) for name, values in bounds.items()}
-        return self._judged_table(self.evidence.given, texts(self.suggested), bounds)
+            bounds = {name: self._written(values) for name, values in bounds.items()}
+        return self._judged_table(self.evidence.given, self._written(self.suggested), bounds)
+
+    def _written(self, values):
+        """Return numbers as the table writes them."""
+        how = self.evidence.target.how
+        shown = ["" if np.isnan(value) else written(value, how) for value in values]
+        return np.array(shown, object)
 
     def _summary_parts(self):
         """Return what the summary says of numbers only, part by part."""
@@ -193,54 +189,35 @@ class NumberAuditResult(JudgedAudit):
         if kind := self._kind_words(quoted, option):
             yield Callout("note", f"{kind}.")
 
-    def _sections(self, top):
+    def _sections(self, top, csv_name):
         """Return the sections that show the evidence, None for those that have nothing to show."""
-        return [self._suspects_section(top), picture_section(self), noise_section(self)]
+        return [self._suspects_section(top, csv_name), picture_section(self), noise_section(self)]
 
-    def _suspect_blocks(self, shown):
-        """Yield a table of the suspects, and each beside rows with about the same number."""
+    def _card_parts(self):
+        """Return what a suspect is compared by: trusted rows of about the same number."""
         evidence = self.evidence
-        examples, view = trusted_numbers(evidence.judgement), near_view(evidence.matrix)
-        ranges = [
-            f"{shown_number(self.lower[place])} to {shown_number(self.upper[place])}"
-            for place in shown
+        examples = trusted_numbers(evidence.judgement)
+        ordered = np.flatnonzero(examples)
+        ordered = ordered[np.argsort(self.given[ordered], kind="stable")]
+        n_groups = max(1, min(round(1 / ALIKE), len(ordered) // LEAST_ALIKE))
+        members = np.array_split(ordered, n_groups)
+        lows, highs = (self.given[[group[end] for group in members]] for end in (0, -1))
+        names = [
+            f"{shown_number(a)} to {shown_number(b)}" for a, b in zip(lows, highs, strict=True)
         ]
-        rows = tuple(
-            (
-                number_of(self, place),
-                in_cell(evidence.given[place], 24),
-                shown_number(self.suggested[place]),
-                likely,
-                percent(float(self.quality[place])),
-                in_cell(reasons_text(self, place), 300) or "no single column",
-            )
-            for place, likely in zip(shown[:OVERVIEW], ranges, strict=False)
+        of_given, of_suggested = (
+            np.clip(np.searchsorted(lows, values, side="right") - 1, 0, None)
+            for values in (self.given, self.suggested)
         )
-        where = "Row" if self.line is None else "Line"
-        heads = where, "Given", "Predicted", "Likely range", "Chance of being right", "Why"
-        title = "Suspect numbers and what was predicted instead"
-        yield TableBlock(Table("suspect-numbers", title, heads, rows))
-        for place, likely in zip(shown, ranges, strict=True):
-            given, why = in_cell(evidence.given[place], 24), reasons_text(self, place)
-            alike = rows_alike(evidence, place)
-            predicted, usual = (
-                shown_number(self.suggested[place]),
-                f"Usual where it is about {given}",
-            )
-            if end_passed(evidence.judgement, place):  # about which there is no trusted number
-                low, high = (shown_number(end(self.given[alike])) for end in (np.min, np.max))
-                usual = f"Usual where it is {low} to {high}"
-            yield beside(
-                self,
-                place,
-                f"{literal(given)} given, {predicted} predicted ({likely})",
-                [usual],
-                (in_cell(self.target), lambda row: in_cell(evidence.given[row], 24)),
-                reasons_first(self, place, evidence.used),
-                lambda column, at=(place, alike): [usual_among(column, *at)],
-                nearest(view, place, examples),
-                (Paragraph(literal(f"{why[0].upper()}{why[1:]}.")),) if why else (),
-            )
+        likely = [
+            f"{shown_number(a)} to {shown_number(b)}"
+            for a, b in zip(self.lower, self.upper, strict=True)
+        ]
+        suggested = self._written(self.suggested)
+        given = evidence.given
+        return CardParts(
+            (), names, members, of_given, of_suggested, examples, given, suggested, likely
+        )
 
     def _names(self):
         """Return the names that stand on the page, perhaps shortened."""

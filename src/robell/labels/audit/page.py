@@ -18,12 +18,12 @@ from robell._tools.text import (
     counted,
     in_cell,
     literal,
+    percent,
     quoted,
     shortened,
-    unique,
     visible,
 )
-from robell.labels.audit.reasons import value_text
+from robell.labels.audit.reasons import reasons_text
 from robell.report.page import (
     Bullets,
     Callout,
@@ -39,7 +39,6 @@ from robell.report.tables import Table
 from robell.tables.columns import MISSING_WORDS
 
 SHOWN_LINES = 8
-SHOWN_VALUES = 10  # columns of a suspect row
 
 
 def audit_page(result, *, top, csv_name, command=""):
@@ -54,7 +53,7 @@ def audit_page(result, *, top, csv_name, command=""):
         *(Callout("caution", text) for text in result._warnings()),
         *(Callout("note", text) for text in result._left_out()),
     )
-    sections = [Section("found", "What was found", found), *result._sections(top)]
+    sections = [Section("found", "What was found", found), *result._sections(top, csv_name)]
     if result.columns:
         cells = ((in_cell(n.name), n.kind, n.missing, n.done) for n in result.columns)
         heads = ("Column", "Used as", "Missing", "What was done")
@@ -110,36 +109,24 @@ def places(result, group):
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-def reasons_first(result, place, columns):
-    """Return columns of a row, or their values, those that speak most against it first."""
-    named = [reason.column for reason in result.reasons.get(int(result.row[place]), ())]
-    rank = {name: k for k, name in enumerate(named)}
-    return sorted(columns, key=lambda one: rank.get(one.name, len(rank)))
-
-
-def beside(result, place, summary, heads, first, columns, usual, similar, why=()):
-    """Return a table, closed at first, of one suspect row beside what is usual and similar rows.
-
-    ``first`` is the line of the labels: its name, and the label of a row. ``usual(column)`` returns
-    a cell for each of the further ``heads``.
-    """
-    where, (name, label_of) = where_is(result, place), first
-    heads = ["Column", f"This row ({where})", *heads]
-    heads += [f"Similar: {where_is(result, other)}" for other in similar]
-    empty = [None] * (len(heads) - 2 - len(similar))
-    rows = [(name, label_of(place), *empty, *(label_of(other) for other in similar))]
-    for column in columns[:SHOWN_VALUES]:
-        values = [in_cell(value_text(column, other)) or None for other in (place, *similar)]
-        rows.append((in_cell(column.name), values[0], *usual(column), *values[1:]))
-    n_left = len(columns) - SHOWN_VALUES
-    table = Table(
-        f"row-{result.row[place]}",
-        f"{where.capitalize()} and the rows most like it",
-        tuple(unique(heads)),
-        tuple(rows),
-        note=f"{counted(n_left, 'further column')} not shown." if n_left > 0 else "",
+def suspects_table(result, shown, likely):
+    """Return the first suspects as a plain table, for paper and for browsers without scripts."""
+    parts = result._card_parts()
+    heads = ["Row" if result.line is None else "Line", "Given", "Suggested"]
+    heads += ["Likely range"] if likely else []
+    rows = tuple(
+        (
+            number_of(result, place),
+            in_cell(parts.given[place], 24),
+            in_cell(parts.suggested[place], 24),
+            *([parts.likely[place]] if likely else []),
+            percent(float(result.quality[place])),
+            in_cell(reasons_text(result, place), 300) or "no single column",
+        )
+        for place in shown
     )
-    return Details(f"{where.capitalize()}: {summary}", (*why, TableBlock(table)))
+    heads += ["Chance of being right", "Why"]
+    return Table("suspects", "The least likely first", tuple(heads), rows)
 
 
 def drawn_words(drawn, n_rows, most):

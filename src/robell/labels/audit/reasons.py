@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from robell._tools.text import number_text, percent, shortened
 from robell.models._contributions import contributions, log_ratio
@@ -30,6 +31,7 @@ MOST_READ = 2_000  # texts of each label whose words are counted
 LONG = 1e4  # from here on thousands are set apart
 SHOWN = 30  # characters of a name or a value
 NEIGHBOURS = 3
+MOST_NEAR = 20_000  # trusted rows among which the most similar ones are looked for
 LONG_NUMBER = 10  # characters; longer numbers are shown rounded
 FAR = 3.0  # standard deviations; larger distances count as this one
 
@@ -288,16 +290,25 @@ def trusted(judgement, codes):
     return ~judgement.suspect & (quality >= middle[codes])
 
 
-def nearest(view, place, among):
-    """Return the places of the nearest trusted rows, the nearest first."""
+def nearest(view, places, among):
+    """Return the places of the trusted rows nearest to each of some rows, the nearest first.
+
+    Among more than 20,000 trusted rows, every k-th is compared, so that all of them are drawn on.
+    """
     candidates = np.flatnonzero(among)
-    candidates = candidates[candidates != place]
-    squared = np.zeros(len(candidates))
-    for start in range(0, len(candidates), 1 << 14):
-        part = slice(start, start + (1 << 14))
-        squared[part] = ((view[candidates[part]] - view[place]) ** 2).sum(axis=1)
-    order = np.argsort(squared, kind="stable")[:NEIGHBOURS]
-    return candidates[order]
+    candidates = candidates[:: -(-len(candidates) // MOST_NEAR) or 1]
+    count = min(NEIGHBOURS, len(candidates) - 1)
+    found = np.empty((len(places), count), np.intp)
+    step = max(1, 4_000_000 // max(1, len(candidates)))
+    for start in range(0, len(places), step):
+        some = places[start : start + step]
+        squared = cdist(view[some], view[candidates], "sqeuclidean")
+        squared[candidates == some[:, None]] = np.inf
+        first = np.argpartition(squared, count, axis=1)[:, :count]
+        first.sort(axis=1)  # of equally near rows the first
+        order = np.argsort(np.take_along_axis(squared, first, 1), axis=1, kind="stable")
+        found[start : start + step] = candidates[np.take_along_axis(first, order, 1)]
+    return found
 
 
 def value_text(column, place):

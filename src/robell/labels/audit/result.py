@@ -20,21 +20,31 @@ import numpy as np
 from robell import __version__
 from robell._tools.files import FileError, check_output, write_together
 from robell._tools.optional import require
-from robell._tools.text import counted, literal, percent, quoted, said, spreadsheet_safe
-from robell.labels.audit.page import audit_page, places
+from robell._tools.text import (
+    counted,
+    literal,
+    percent,
+    quoted,
+    said,
+    spreadsheet_safe,
+    visible,
+)
+from robell.labels.audit.cards import MOST_CARDS, packed, review_of
+from robell.labels.audit.page import audit_page, places, suspects_table
 from robell.labels.audit.reasons import Reason, reasons_text
 from robell.labels.groups import GroupNoise
 from robell.labels.review.review import KEEP
 from robell.labels.reviewed import Reviewed
 from robell.labels.trust import LEVEL, MOST_COLUMNS_A_ROW
 from robell.report.escape import writable
-from robell.report.page import Callout, Paragraph, Section
+from robell.report.page import Callout, Details, Paragraph, Review, Section, TableBlock
 from robell.tables.columns import ColumnNote, Used, advice_on
 from robell.tables.excel import EXCEL, is_excel, sheet_table, write_sheet
 from robell.tables.leaks import Giveaway, Leak
 from robell.tables.raw import RawTable
 
 CROWD = b"row,consensus,", b"row,line,consensus,", b"row,key,consensus,", b"row,line,key,consensus,"
+LISTED = 25  # rows of a list of the page
 SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq", *EXCEL)
 TRUST = {"good": "Good", "fair": "Fair", "weak": "Weak", "none": "Not at all"}
 WORDS = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text("utf-8"))
@@ -97,6 +107,7 @@ class Audit:
     """
 
     _kind: ClassVar[str]
+    _most: ClassVar[int] = LISTED  # rows that the page shows where nobody says how many
     _headline: ClassVar[Callable[..., Any]]
     _table: ClassVar[Callable[..., Any]]
     name: str
@@ -132,7 +143,7 @@ class Audit:
         self,
         out: str | os.PathLike[str] | None = None,
         *,
-        top: int = 25,
+        top: int | None = None,
         command: str = "",
         also: dict[Path, str] | None = None,
         all_rows: bool = False,
@@ -143,8 +154,9 @@ class Audit:
         ----------
         out : path-like, default=None
             A folder, or the beginning of the files' names; the current folder when None.
-        top : int, default=25
-            How many rows the lists of the page show.
+        top : int, default=None
+            How many suspects the page asks about; all of them by default, 5,000 at most. Of
+            annotators, how many rows its lists show, by default 25.
         command : str, default=""
             The command that the page says it was made by.
         also : dict of Path to str, default=None
@@ -158,6 +170,7 @@ class Audit:
         result : an audit of the same kind
             The same with `html` and `csv`: ``<name>-audit.html`` and ``<name>-audit.csv``.
         """
+        top = self._most if top is None else top
         require_whole("top", top, 0)
         html, csv_path = output_paths(out, self.name)
         page = audit_page(self, top=top, csv_name=csv_path.name, command=command)
@@ -203,13 +216,14 @@ class JudgedAudit(Audit):
     turn.
     """
 
+    _most: ClassVar[int] = MOST_CARDS
     _compared_lines: ClassVar[Callable[..., Any]]
     _how_good: ClassVar[Callable[..., Any]]
     _kind_words: ClassVar[Callable[..., Any]]
     _of: ClassVar[Callable[..., Any]]
     _reviewed: ClassVar[Callable[..., Any]]
     _summary_parts: ClassVar[Callable[..., Any]]
-    _suspect_blocks: ClassVar[Callable[..., Any]]
+    _card_parts: ClassVar[Callable[..., Any]]
     target: str
     given: np.ndarray
     suggested: np.ndarray
@@ -430,15 +444,19 @@ class JudgedAudit(Audit):
             yield f"{table} lists the rows without any judgement."
         elif self.suspect.any():
             where = "`row`" if self.line is None else "`line`"
-            yield (
-                f"Open {table} and start at the top: the {words['thing']}s least likely to be "
-                f"right come first, and {where} says where each row stands in your file."
-            )
             if top:
-                shown = f"The first {top}" if top < self.suspect.sum() else "All of them"
-                similar = words["similar"]
-                yield f"Check them by hand. [{shown}](#suspects) are shown below, beside {similar}."
-            yield words["decide"]
+                shown = f"the first {top:,} rows" if top < self.suspect.sum() else "the rows"
+                yield (
+                    f"[Decide on {shown}](#suspects) below: each stands beside {words['similar']}, "
+                    f"the {words['thing']}s least likely to be right come first. Keep, change or "
+                    "drop each, and save what you decided."
+                )
+            yield (
+                f"Or open {table} in a spreadsheet, where the {words['thing']}s least likely to be "
+                f"right come first and {where} says where each row stands in your file. "
+                f"{words['decide']}"
+            )
+            yield words["then"]
         else:
             some_left = self.reviewed.any() and round(self.noise_rate * len(self.row)) > 0
             is_done = self.trust == "good" and not some_left
@@ -556,17 +574,24 @@ class JudgedAudit(Audit):
             rows = counted(self.n_unlabelled, "row")
             yield f"{rows} without {self._words['usable']} ({kinds}) {were} left out."
 
-    def _suspects_section(self, top):
-        """Show the most suspect rows, each beside rows whose labels are trusted."""
-        order = self.order
-        shown = order[self.suspect[order]][:top]
-        if not len(shown):
+    def _suspects_section(self, top, csv_name):
+        """Show the suspects one after the other, each to decide upon beside similar rows."""
+        if not self.suspect.any() or not top:
             return None
-        some = f"The {len(shown):,} least likely {self._words['thing']}s"
-        some = "All of them" if len(shown) == self.suspect.sum() else some
-        intro = f"{some}, the least likely first; all rows are in the CSV file."
-        text = Paragraph(f"{intro} {self._words['suspects']}")
-        return Section("suspects", "Rows to check", (text, *self._suspect_blocks(shown)))
+        review, words = review_of(self, top), self._words
+        first = self.order[self.suspect[self.order]][: min(top, LISTED)]
+        n_shown, n_suspects = review["cards"], int(self.suspect.sum())
+        some = f"The {n_shown:,} least likely {words['thing']}s"
+        some = f"All {n_shown:,} suspects" if n_shown == n_suspects > 1 else some
+        some = "The one suspect" if n_suspects == 1 else some
+        listed = f"The first {len(first)} as a table" if len(first) < n_shown else "As a table"
+        table = suspects_table(self, first, review["range"] is not None)
+        blocks = (
+            Paragraph(f"{some}, the least likely first. {words['suspects']}"),
+            Review(packed(review), visible(csv_name)),
+            Details(listed, (TableBlock(table),)),
+        )
+        return Section("suspects", "Rows to check", blocks)
 
     def _terminal_lines(self):
         """Return what was found in a few lines."""

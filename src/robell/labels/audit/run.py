@@ -46,7 +46,7 @@ def audit(
     drop: Iterable[str] = (),
     group: str | None = None,
     against: Any = None,
-    top: int = 25,
+    top: int | None = None,
     all_rows: bool = False,
     max_rows: int = MAX_ROWS,
     encoding: str = "utf-8",
@@ -85,8 +85,8 @@ def audit(
     against : path-like or data frame, default=None
         An earlier table with the same columns and labels: the result says whether labels are given
         differently now, among rows of the same values.
-    top : int, default=25
-        How many suspect rows the report shows.
+    top : int, default=None
+        How many suspect rows the report asks about; all of them by default, 5,000 at most.
     all_rows : bool, default=False
         Whether the table that is written lists all rows rather than the suspects alone.
     max_rows : int, default=200000
