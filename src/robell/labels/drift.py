@@ -26,11 +26,7 @@ HALF = float(norm.ppf(0.975))
 
 
 class RegionChange(NamedTuple):
-    """A region of the columns in which a label has become more or less frequent.
-
-    `where` says which rows, in words; `change` is by how much the share of `label` has changed
-    among rows of the same values, `low` and `high` its interval of 95 %.
-    """
+    """Rows, in words, among which the share of a label has changed, with an interval of 95 %."""
 
     where: str
     label: str

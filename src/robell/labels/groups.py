@@ -125,10 +125,7 @@ def read_groups(groups, n_rows):
 
 
 def judge_by_group(judgement, codes, first, names, place):
-    """Judge the labels again, each by its group's own rates; return that, and the groups.
-
-    Groups are compared by their labels before any review, ``first``.
-    """
+    """Judge labels by their groups' rates, and compare the groups by labels before any review."""
     P, N = judgement.without_label(codes), judgement.assumed_noise
     found = fit_groups(P, first, N, place)
     factor = factors_of(N, P.mean(axis=0), found.change)

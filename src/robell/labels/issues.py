@@ -37,11 +37,7 @@ COVERAGE = 0.9
 
 
 class SuspectRows:
-    """Suspect rows, the most suspect first, and the quality of all rows.
-
-    A kind names in ``_columns`` its arrays with one entry for each suspect row, ``index`` first,
-    and ``_words`` makes a line of one entry of each.
-    """
+    """Suspect rows, the most suspect first: the arrays named in ``_columns``, ``index`` first."""
 
     _columns: ClassVar[tuple[str, ...]]
     index: np.ndarray

@@ -1,8 +1,4 @@
-"""The judge: how probable it is that each label of a table, class or number, is right.
-
-Classes are judged by networks fitted without the row or by the probabilities of any classifier,
-numbers by ridges fitted without the row or by the predictions of any regressor.
-"""
+"""The judge: how probable it is that each label of a table, class or number, is right."""
 
 from __future__ import annotations
 
@@ -83,20 +79,13 @@ class Judgement:
         )
 
     def without_label(self, codes):
-        """Return P(z | s), what the columns alone say, as P(z | s, y) / N_zy; (n, K).
-
-        ``codes`` are the labels, as places among the classes.
-        """
+        """Return P(z | s) ∝ P(z | s, y) / N_zy, what the columns alone say, of labels y."""
         P = self.probability / self.assumed_noise.T[codes]
         return P / P.sum(axis=1, keepdims=True)
 
 
 def judge_labels(X, y, *, sample_weight=None, random_state=None):
-    """Judge each label by the row it belongs to and by all other rows.
-
-    Every row is scored by networks fitted without it, in closed form, and the scores are compared
-    with how often labels go wrong in this table.
-    """
+    """Judge each label by networks fitted without its row, and by how often labels go wrong."""
     model = NoiseRobustRVFLClassifier(random_state=random_state)
     return judgement_of(model.fit(X, y, sample_weight=sample_weight), y, sample_weight)
 
@@ -123,10 +112,7 @@ def judgement_of(model, y, sample_weight=None):
 def judge_probabilities(y, pred_proba, classes=None, *, from_outside=True):
     """Judge each label by probabilities of a classifier that has not seen the row.
 
-    The same noise rates, posterior and ranking as with the classifier of this package: the
-    logarithms of the probabilities take the place of its left-out scores, and a slope and offsets
-    mend probabilities that are too sure of themselves or tilted to one class. Those from outside
-    may have seen the rows, or stand in another order: then a warning says so.
+    Their logarithms take the place of left-out scores, mended by a slope and offsets.
     """
     y, classes, labels = check_labels(y, classes)
     given = _check_probabilities(pred_proba, len(y), classes)
@@ -217,11 +203,7 @@ def _warn_of_odd(P, labels, classes):
 
 
 class Measure(NamedTuple):
-    """Numbers as they are judged, z = (T(y) - middle)/spread; T is y or asinh(y/small).
-
-    asinh is the logarithm for large numbers, of either sign, and straight around zero: errors of
-    prices and incomes grow with them.
-    """
+    """Numbers as they are judged, z = (T(y) - middle)/spread; T is y or asinh(y/small)."""
 
     small: float  # infinite: T(y) = y
     middle: float
@@ -287,9 +269,7 @@ class NumberJudgement:
     def intervals(self, coverage, predicted=None, scale=None):
         """Return bounds that hold the right number of a row with a given probability, (n, 2).
 
-        The prediction, less and plus so many times the scale of the row as hold this share of the
-        rows, each counted by how probably its number is right. By default of the rows judged,
-        otherwise of others, given as `model` gives them.
+        Of the rows judged, or of others whose predictions and scales `model` has given.
         """
         off = np.abs(self.residual) / self.scale
         half = float(half_widths(off[:, None], self.weight * self.quality, coverage)[0])
@@ -304,12 +284,7 @@ class NumberJudgement:
 
 
 def judge_numbers(X, y, weight, random_state):
-    """Judge each number by the row it belongs to and by all other rows.
-
-    Rows have positive weights. Every number is predicted by members fitted without its row, in
-    closed form; the fit is repeated with suspect rows counting less, so that wrong numbers do not
-    draw the predictions to them. How far right numbers are off is predicted for each row too.
-    """
+    """Judge each number by members fitted without its row; in a second fit suspects count less."""
     members = LeftOutScores(X, weight, random_state)
 
     def first(measure, z):
@@ -336,10 +311,9 @@ def judge_predictions(y, predictions, weight):
 
 
 def _likeliest_measure(y, weight, fit):
-    """Return the measure under which the errors of a first fit are likeliest, fit and noise.
+    """Return the measure under which the numbers are likeliest, given a first ``fit``, and both.
 
-    ``fit(measure, z)`` returns the predictions of the rows, and a model of any rows. The likelihood
-    is that of the numbers themselves. Logarithms are tried where numbers differ by factors.
+    ``fit(measure, z)`` returns the predictions of the rows, and a model of any rows.
     """
     size = np.abs(y)
     order = np.argsort(size, kind="stable")
@@ -361,10 +335,7 @@ def _likeliest_measure(y, weight, fit):
 
 
 def _judged_locally(members, y, measure, predicted, noise, weight, predict=None):
-    """Judge numbers by how far right ones are off in their own row, whose logarithm is predicted.
-
-    ``predict``, if given, predicts the numbers of any rows.
-    """
+    """Judge numbers by how far right ones are off in their row, whose logarithm is predicted."""
     residual = measure.forth(y) - predicted
     right = weight * np.maximum(noise.right(residual, np.ones(len(residual))), LEAST_WEIGHT)
     errors = np.log(np.abs(residual) + SMALLEST_ERROR * noise.sigma)

@@ -1,13 +1,9 @@
 """Labels judged after a review, which has settled some of them and says how they were before.
 
-A row that nobody has looked at was not suspect, or not suspect enough. Its columns and its label
-say so already: P(z | s, y) of such a row is the same after the review as before it. A judge that
-sees the corrected table alone does not know that: where the conspicuous mistakes are gone, it takes
-all other labels for right.
-
-So N_zy = P(y | z) is estimated from the labels as they were given first, by the probabilities of
-the classifier that was fitted to the labels as they are now. Then the review has its say. Of the
-rows looked at, o_zy were of class z and labelled y, where e_zy were expected, and
+A judge of the corrected table alone, in which the conspicuous mistakes are gone, takes all other
+labels for right. So N_zy = P(y | z) is estimated from the labels as they were given first, by the
+probabilities of the classifier that was fitted to the labels as they are now. Then the review has
+its say. Of the rows looked at, o_zy were of class z and labelled y, where e_zy were expected, and
 
     N_zy <- f_zy N_zy,      o_zy - e_zy(f) = κ (f_zy - 1)       for z ≠ y,
 
@@ -55,10 +51,7 @@ class Reviewed(NamedTuple):
 
 
 def reviewed_classes(settled, first, classes, codes):
-    """Return what a review says of rows with these codes, from their labels before it, as text.
-
-    A label that is no class any more says nothing: the row counts as labelled as it is.
-    """
+    """Return what a review says of rows, from their codes now and their labels before, as text."""
     code_of = {folded(name): k for k, name in enumerate(classes)}
     before, corrected = np.array(codes), np.zeros(len(codes), bool)
     for at in np.flatnonzero(settled):

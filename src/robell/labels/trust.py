@@ -65,10 +65,7 @@ BY_CHANCE = 2.0  # over the square root of the rows: as much may be predicted of
 
 @dataclass(frozen=True)
 class Trust:
-    """How far to trust a judgement: the word for it, what it was measured by, and after a review.
-
-    `p_value` is that of the columns knowing nothing about the labels.
-    """
+    """How far to trust a judgement: a word, and the p-value of columns that know nothing."""
 
     word: str
     p_value: float
@@ -113,10 +110,7 @@ class LabelTrust(Trust):
 
 
 def measure_trust(judgement, X, codes, random_state, is_reviewed=False, unseen=None):
-    """Predict hidden rows and say how far the judgement of all rows can be trusted.
-
-    ``unseen`` is how well they were predicted, where that is known already.
-    """
+    """Say how far a judgement can be trusted, by hidden rows; ``unseen`` if they are predicted."""
     n_classes, suspect = len(judgement.classes), judgement.suspect
     unseen = unseen or predict_unseen(X, codes, n_classes, random_state)
     clarity = clarity_of(unseen.misfits, judgement.noise_rate, n_classes)
@@ -164,10 +158,9 @@ def estimate_wrong(judgement, worth):
 def signal(beyond_chance):
     """Return the p-value of the columns knowing nothing about the labels.
 
-    ``beyond_chance`` is how far hidden rows are predicted better than by chance, in standard errors
-    of predictions that have seen no label at all. Those of folds have: rows i and j of two folds
-    each had a part in the prediction of the other, so that what they have in common by chance
-    counts twice, and the variance is twice as large.
+    Hidden rows are predicted better than by chance by so many standard errors of predictions that
+    have seen no label. Two rows each had a part in the prediction of the other: what they have in
+    common by chance counts twice, and the variance is twice as large.
     """
     return float(norm.sf(beyond_chance / np.sqrt(2.0)))
 

@@ -36,10 +36,7 @@ class Unseen(NamedTuple):
 
 
 def predict_unseen(X, codes, n_classes, random_state):
-    """Predict the label of each row by a classifier that has not seen the row.
-
-    Equal rows are hidden together: a row must not be recognised by its copy.
-    """
+    """Predict the label of each row by a classifier that has seen neither it nor its copies."""
     rng = np.random.default_rng(random_state)
     checked = stratified_sample(codes, CHECKED_ROWS, rng)
     X, codes = X[checked], codes[checked]
@@ -67,10 +64,7 @@ def stratified_sample(codes, most, rng):
 
 
 def random_folds(X, codes, n_folds, rng):
-    """Return the fold of every row by chance, classes spread evenly, equal rows in one fold.
-
-    A row must not be recognised by its copy; of tables that are not numeric, copies are not found.
-    """
+    """Return the fold of every row by chance, classes spread evenly, equal numeric rows in one."""
     columns = np.asarray(X, np.float64) if _is_numeric(X) else np.arange(len(codes))[:, None]
     if len(columns) != len(codes):
         raise ValueError(f"X has {len(columns)} rows, y has {len(codes)}")
@@ -84,10 +78,7 @@ def random_folds(X, codes, n_folds, rng):
 
 
 def fitted_to_other_folds(estimator, X, y, folds, n_folds, least_classes=1):
-    """Yield for every fold the places of its rows, the rows, and a clone that has not seen them.
-
-    Instead of the clone None, where a fold is empty or the other rows have too few classes.
-    """
+    """Yield of every fold places, rows and a clone fitted to the others, None if too few."""
     for fold in range(n_folds):
         hidden, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         if not len(hidden) or (least_classes > 1 and len(np.unique(y[others])) < least_classes):

@@ -184,11 +184,7 @@ def groups_summary(result):
 
 @dataclass(frozen=True, eq=False)
 class Against:
-    """What came out of the comparison with an earlier table of this name.
-
-    `telling` are columns that show by themselves which table a row is from, and were left out;
-    `one_sided` are columns that only one of the tables has, `only_old` and `only_new` labels.
-    """
+    """The comparison with an earlier table; `telling` columns, which show the table, left out."""
 
     name: str
     drift: LabelDrift

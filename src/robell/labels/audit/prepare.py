@@ -13,10 +13,7 @@ MOST_COLUMNS = 2_000  # of numbers, categories spread out
 
 
 def prepare_columns(table, features, leak_of, budget):
-    """Return the columns to judge by, notes on all, and the columns that repeat the target.
-
-    ``leak_of`` returns how a column repeats the target, None where it does not.
-    """
+    """Return the columns to judge by, notes on all, and how columns repeat the target (leaks)."""
     used, notes, leaks, n_columns = [], [], [], 0
     for column in features:
         prepared, note = prepare_column(column, table.rows, delimiter=table.delimiter)
