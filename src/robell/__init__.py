@@ -7,6 +7,7 @@ from robell.models import CLASSIFIERS, REGRESSORS
 
 if TYPE_CHECKING:
     from robell.comparison.compare import compare as compare
+    from robell.comparison.given_scores import compare_scores as compare_scores
     from robell.decisions.run import FitResult as FitResult
     from robell.decisions.run import fit_table as fit_table
     from robell.labels.annotators import Consensus as Consensus
@@ -78,6 +79,7 @@ _HOMES = {
     "audit": "robell.labels.audit",
     "audit_annotators": "robell.labels.audit",
     "compare": "robell.comparison.compare",
+    "compare_scores": "robell.comparison.given_scores",
     "find_consensus": "robell.labels.annotators",
     "find_label_drift": "robell.labels.drift",
     "find_label_issues": "robell.labels.issues",

@@ -4,20 +4,25 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats as scipy_stats
 
 from robell.comparison.statistics import (
     average_ranks,
+    correlated_t,
+    detectable_difference,
+    effect,
     friedman,
     holm,
     nemenyi,
     rank_rows,
     sign_test,
     sign_threshold,
+    signed_rank_posteriors,
     wilcoxon_p_values,
+    wilcoxon_pairs,
     win_tie_loss,
 )
 from robell.studies.paper.printed import MODELS, TABLE_I, TABLE_I_RANK, WIN_TIE_LOSS
@@ -357,3 +362,114 @@ def test_nemenyis_verdicts_follow_from_its_p_values():
         expected = np.flatnonzero(result.p_values[own] < 0.05)
         assert sorted(better + worse) == expected.tolist()
         assert all(result.average_ranks[other] > result.average_ranks[own] for other in better)
+
+
+# -- pairs of models, posteriors, effects, power ------------------------------------------
+
+
+@settings(max_examples=8)
+@given(matrices)
+def test_all_pairs_are_wilcoxon_of_each_with_holm_over_all(scores):
+    p_values, adjusted = wilcoxon_pairs(scores)
+    k = scores.shape[1]
+    for model in range(k):
+        np.testing.assert_array_equal(p_values[model], wilcoxon_p_values(scores, model))
+    upper = np.triu_indices(k, 1)
+    np.testing.assert_array_equal(adjusted[upper], holm(p_values[upper]))
+    np.testing.assert_array_equal(adjusted, adjusted.T)
+
+
+def test_wilcoxon_pairs_are_scikit_posthocs():
+    """Without zeros and ties of scores, where the treatments of zeros agree."""
+    posthocs = pytest.importorskip("scikit_posthocs")
+    scores = np.random.default_rng(3).normal(size=(12, 5))
+    expected = posthocs.posthoc_wilcoxon(scores.T.tolist(), p_adjust="holm").to_numpy()
+    found = wilcoxon_pairs(scores, decimals=14)[1]
+    upper = np.triu_indices(5, 1)
+    np.testing.assert_allclose(found[upper], expected[upper], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("rope", [0.0, 0.01, 0.03])
+def test_the_bayesian_signed_rank_test_is_baycomps(rope):
+    baycomp = pytest.importorskip("baycomp")
+    random = np.random.default_rng(1)
+    for shift in (0.0, 0.01, 0.02):
+        first = random.normal(0.8, 0.05, 15)
+        other = first + random.normal(shift, 0.03, 15)
+        better, equal = signed_rank_posteriors(np.column_stack([other, first]), rope)
+        theirs = baycomp.SignedRankTest.probs(first, other, rope, nsamples=6000, random_state=0)
+        ours = (better[1, 0], equal[0, 1], better[0, 1])
+        expected = (theirs[0], 0.0, theirs[1]) if rope == 0 else theirs
+        np.testing.assert_allclose(ours, expected, rtol=0, atol=0.02)  # 0.01, and theirs is drawn
+
+
+@pytest.mark.parametrize("rope", [0.0, 0.01])
+def test_the_correlated_t_test_is_baycomps(rope):
+    baycomp = pytest.importorskip("baycomp")
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        first, other = random.normal(0.8, 0.03, (2, 10))
+        theirs = baycomp.CorrelatedTTest.probs(first, other, rope, runs=2)
+        better, equal, worse = correlated_t(other - first, 1 / 5, rope)
+        expected = (theirs[0], 0.0, theirs[1]) if rope == 0 else theirs
+        np.testing.assert_allclose((worse, equal, better), expected, rtol=0, atol=1e-9)
+
+
+@settings(max_examples=15)
+@given(hnp.arrays(np.float64, (6, 3), elements=st.integers(0, 20).map(lambda k: k / 100)))
+def test_posteriors_are_probabilities_that_mirror(scores):
+    better, equal = signed_rank_posteriors(scores, 0.01)
+    upper = np.triu_indices(3, 1)
+    total = (better + better.T + equal)[upper]
+    np.testing.assert_allclose(total, 1)
+    turned, same = signed_rank_posteriors(-scores, 0.01)
+    np.testing.assert_allclose(turned.T[upper], better[upper], atol=1e-9)
+    np.testing.assert_allclose(same[upper], equal[upper], atol=1e-9)
+
+
+def test_equal_models_are_equal_and_nothing_is_where_there_is_no_region():
+    scores = np.full((8, 2), 0.7)
+    assert signed_rank_posteriors(scores, 0.01)[1][0, 1] == 1
+    better, equal = signed_rank_posteriors(scores, 0.0)
+    assert (better[0, 1], better[1, 0], equal[0, 1]) == (0.5, 0.5, 0)
+    assert correlated_t([0.0, 0.0, 0.0], 0.3) == (0.5, 0.0, 0.5)
+    assert correlated_t([0.2, 0.2], 0.3, 0.01) == (1.0, 0.0, 0.0)
+
+
+@given(st.lists(st.integers(-30, 30), min_size=6, max_size=14), st.integers(-20, 20))
+def test_an_interval_holds_the_shifts_that_wilcoxon_does_not_refuse(differences, shift):
+    """By enumeration of all signs, for distinct absolute differences; else the shift is skipped."""
+    d = np.array(differences, float)
+    found = effect(d)
+    assert found.low <= found.shift <= found.high
+    moved = d - (shift + 0.5) / 7 - np.linspace(0, 1e-4, len(d))
+    assume(len(set(np.abs(moved).round(9))) == len(d))
+    size = effect(moved)
+    p = scipy_stats.wilcoxon(moved, mode="exact").pvalue
+    assert (size.low <= 0 <= size.high) == (p > 0.05)
+
+
+def test_an_effect_moves_with_the_scores_and_knows_when_nothing_can_be_said():
+    d = np.random.default_rng(2).normal(0.1, 0.3, 20)
+    found, moved = effect(d), effect(3 * d + 1)
+    assert moved.shift == pytest.approx(3 * found.shift + 1)
+    assert (moved.low, moved.high) == pytest.approx((3 * found.low + 1, 3 * found.high + 1))
+    assert effect(np.abs(d)).rank_biserial == 1
+    assert effect(-d).rank_biserial == pytest.approx(-found.rank_biserial)
+    assert math.isinf(effect(d[:5]).low)
+    assert effect(d[:6]).low > -math.inf
+
+
+@pytest.mark.parametrize(("n", "power"), [(8, 0.5), (20, 0.8)])
+def test_the_detectable_difference_is_found_as_often_as_it_says(n, power):
+    difference = detectable_difference(1.0, n, power)
+    samples = np.random.default_rng(0).normal(difference, 1.0, (1500, n))
+    found = scipy_stats.wilcoxon(samples, axis=1).pvalue
+    assert (found < 0.05).mean() == pytest.approx(power, abs=0.06)
+    assert detectable_difference(2.0, n, power) == pytest.approx(2 * difference)
+
+
+def test_too_few_datasets_detect_nothing():
+    assert math.isinf(detectable_difference(0.1, 5))
+    assert math.isfinite(detectable_difference(0.1, 6))
+    assert math.isinf(detectable_difference(0.1, 6, alpha=0.01))

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 from robell.cli.options import (
     INCOMPLETE,
     Command,
+    OptionError,
     checked_study_folder,
     memory_left,
+    say,
     say_outcome,
 )
 
+OF_SCORES = ("--metric", "--better", "--reference", "--rope", "--test-share")
+
 
 def run(options, arguments):
-    """Run the comparison."""
+    """Run the comparison, or compare scores that exist: tables of rows have a target."""
+    if options.target is None:
+        return _run_scores(options, arguments)
+    given = [name for name in OF_SCORES if getattr(options, name[2:].replace("-", "_")) is not None]
+    if given:
+        raise OptionError(f"{given[0]} is for a table of scores, which has no --target")
     from robell.comparison.compare import compare
 
+    options.out = options.out or Path("robell-compare")
     found = compare(
         options.data,
         options.models,
@@ -35,6 +46,32 @@ def run(options, arguments):
         command=shlex.join(["robell", *arguments]),
     )
     return say_outcome(found, options.quiet) or (INCOMPLETE if found.unavailable else 0)
+
+
+def _run_scores(options, arguments):
+    """Compare the models of a table of scores."""
+    from robell.comparison.given_scores import compare_scores
+
+    if len(options.data) > 1:
+        raise OptionError("--target names the column of labels; a table of scores is one file")
+    found = compare_scores(
+        options.data[0],
+        metric=options.metric,
+        better=options.better,
+        reference=options.reference,
+        rope=options.rope,
+        test_share=options.test_share,
+        encoding=options.encoding,
+        delimiter=options.delimiter,
+        out=options.out or "robell-scores",
+        command=shlex.join(["robell", *arguments]),
+    )
+    for remark in found.remarks:
+        say(remark)
+    if not options.quiet:
+        print(found.headline, end="\n\n")
+    print(found.report)
+    return INCOMPLETE if any(cell.left_out for cell in found.cells.values()) else 0
 
 
 def _values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from robell._tools.text import counted, literal
 from robell.comparison import study_page as common
 from robell.comparison.evaluate import NOISE
+from robell.comparison.methods import methods_of
 from robell.comparison.scores import (
     CLEAN,
     METRICS,
@@ -120,6 +121,7 @@ def all_sections(results, run, figures):
         common.one_by_one(cells, METRICS, "table") if cells else None,
         data(results, run),
         models(results, run),
+        methods(results).section if cells else None,
         common.failures(results),
         how(results, run),
     ]
@@ -145,7 +147,8 @@ def summary(results, cells, run, figures):
     ]
     if reused := common.kept(run.get("summary") or {}):
         blocks.append(Callout("note", WORDS.text("kept", reused=reused)))
-    blocks += [Callout("note", text) for text in not_computed(results)]
+    few = common.not_computed(len(results.datasets), len(results.models))
+    blocks += [Callout("note", text) for text in few]
     if results.models and len(cells) > 1:
         names = {model: results.labels[model] for model in results.models}
         order = list(names.values())
@@ -159,19 +162,6 @@ def summary(results, cells, run, figures):
         words = WORDS.figure("curves", kind=NOISE)
         blocks.append(figures.block(f"curves_{NOISE}", figure, *words))
     return WORDS.section("summary", *blocks)
-
-
-def not_computed(results):
-    """Yield what cannot be computed of so few tables or models."""
-    n_tables, n_models = len(results.datasets), len(results.models)
-    if n_models < 2:
-        yield WORDS.text("one_model")
-    elif n_tables < 2:
-        yield WORDS.text("one_table")
-    elif n_models < 3:
-        yield WORDS.text("two_models")
-    if n_models > 1 and 1 < n_tables < 6:
-        yield WORDS.text("few_tables", n=n_tables)
 
 
 def one_noise(cell, figures, results):
@@ -193,12 +183,8 @@ def tests(results, cells):
         if len(cell.models) < 2 or len(cell.datasets) < 2:
             continue
         for metric in SHOWN:
-            tables = (
-                common.against_table(cell, metric, own),
-                common.win_tie_loss_table(cell, metric),
-            )
-            title = f"{METRICS[metric]}, {cell.name}: the first model against each other"
-            blocks.append(Details(title, tuple(TableBlock(table) for table in tables)))
+            title = f"{METRICS[metric]}, {cell.name}: models two by two"
+            blocks.append(Details(title, tuple(common.pair_blocks(cell, metric, own))))
     return WORDS.section("tests", *blocks) if blocks else None
 
 
@@ -234,6 +220,26 @@ def models(results, run):
     return WORDS.section("models", TableBlock(WORDS.table("models", rows))) if rows else None
 
 
+def methods(results):
+    """Return the methods in the words of a paper; protocol, tuning and noise as recorded."""
+    cell = results.complete_cells()[0]
+    splits = len(results.seeds)
+    more = [WORDS.text(f"split_{results.protocol}", splits=counted(splits, "time"))]
+    tuned: dict = {}
+    for record in results.done:
+        chosen, label = record["outcome"].get("chosen"), results.labels[record["job"]["model"]]
+        if chosen is not None:
+            tuned[label] = ", ".join(name.rpartition("__")[2] for name in chosen)
+    if tuned:
+        named = "; ".join(f"{label} by {names}" for label, names in tuned.items())
+        more.append(WORDS.text("methods_tuned", named=named))
+    levels = ", ".join(str(level) for _, level in results.cells if level)
+    if levels:
+        more.append(WORDS.text("methods_noise", levels=levels))
+    own = results.labels[results.reference]
+    return methods_of(dict.fromkeys(SHOWN, cell), own, *more)
+
+
 def how(results, run):
     """How to get these numbers again, and how they were made."""
     splits = protocol_text(results.protocol)
@@ -247,7 +253,8 @@ def more_files(results):
     tables = [common.cell_table(cell) for cell in cells]
     tables += [common.dataset_table(cell, HEADLINE) for cell in cells]
     parts = [f"# {TITLE}\n\n{literal(subtitle(results))}\n", *map(to_markdown, tables)]
-    return {
+    words = methods(results).files if cells else {}
+    return words | {
         "tables/every_score.csv": to_csv(common.every_score([results])),
         "tables/mean_scores.csv": to_csv(common.mean_scores(cells)),
         "summary.md": "\n".join(parts),

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from robell.comparison.statistics import average_ranks, friedman, nemenyi
+from robell.comparison.statistics import (
+    average_ranks,
+    friedman,
+    nemenyi,
+    signed_rank_posteriors,
+    wilcoxon_pairs,
+    win_tie_loss,
+)
 
 
 class Results:
@@ -62,11 +69,14 @@ METRICS = {
 # Scores that differ less are the same: means of equal numbers in another order.
 DECIMALS = 9
 CLEAN = "clean"
+GIVEN = "given"  # scores that somebody else has measured
+ROPE = 0.01  # of shares of 1: the usual limit of what matters in practice
 
 
 def noise_name(kind, level):
     """Return a noise in words, such as "symmetric 20 %"."""
-    return kind if kind == CLEAN else f"{kind} {level} %"
+    named = {CLEAN: CLEAN, GIVEN: "scores as given"}
+    return named.get(kind, f"{kind} {level} %")
 
 
 def chance_scores(counts):
@@ -85,10 +95,13 @@ def chance_scores(counts):
 
 
 class Ranked:
-    """What ranks and tests are made of: ``values``, sets by models without gaps, larger better."""
+    """What ranks and tests are made of: ``values``, sets by models without gaps, larger better.
 
-    def __init__(self, values):
-        self.values = values
+    Differences up to ``rope`` are of no practical importance.
+    """
+
+    def __init__(self, values, rope=0.0):
+        self.values, self.rope = values, rope
 
     @property
     def testable(self):
@@ -111,6 +124,21 @@ class Ranked:
     def nemenyi(self):
         """The Nemenyi test at 5 %."""
         return nemenyi(self.values, decimals=DECIMALS)
+
+    @cached_property
+    def wilcoxon(self):
+        """P-values of Wilcoxon's test of all pairs, and the same by Holm."""
+        return wilcoxon_pairs(self.values)
+
+    @cached_property
+    def posteriors(self):
+        """P(row better than column) and P(both equal) by the Bayesian signed-rank test."""
+        return signed_rank_posteriors(self.values, self.rope)
+
+    @cached_property
+    def wins(self):
+        """How often the row wins, ties and loses against the column."""
+        return win_tie_loss(self.values, DECIMALS)
 
 
 def scores_of(record):
@@ -141,6 +169,12 @@ class ScoreCell:
     left_out: tuple
     values: dict
     deviations: dict
+    splits: dict = field(default_factory=dict)  # of a metric: of every set, splits by models
+    metrics: dict = field(default_factory=lambda: METRICS)  # names for readers
+    lower: frozenset = frozenset()  # metrics of which less is better
+    test_share: float = 0.3  # of the rows of a set that a split is tested on
+    rope: float = ROPE
+    _ranked: dict = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def name(self):
@@ -150,7 +184,7 @@ class ScoreCell:
     @property
     def stem(self):
         """The noise as a part of file names."""
-        return self.kind if self.kind == CLEAN else f"{self.kind}_{self.level:02}"
+        return self.kind if self.kind in (CLEAN, GIVEN) else f"{self.kind}_{self.level:02}"
 
     @property
     def testable(self):
@@ -167,40 +201,49 @@ class ScoreCell:
 
     def by(self, metric):
         """Return what ranks and tests by one metric are made of."""
-        return Ranked(self.values[metric])
+        if metric not in self._ranked:
+            self._ranked[metric] = Ranked(self.sign(metric) * self.values[metric], self.rope)
+        return self._ranked[metric]
+
+    def sign(self, metric):
+        """Return -1 where less is better, else 1."""
+        return -1 if metric in self.lower else 1
 
     def on(self, datasets):
         """Return the same over some of the sets only."""
         kept = [place for place, name in enumerate(self.datasets) if name in datasets]
         return replace(
             self,
+            _ranked={},
             datasets=tuple(self.datasets[place] for place in kept),
             n_seeds=tuple(self.n_seeds[place] for place in kept),
             left_out=tuple(name for name in self.left_out if name in datasets),
             values={metric: array[kept] for metric, array in self.values.items()},
             deviations={metric: array[kept] for metric, array in self.deviations.items()},
+            splits={m: [rows[place] for place in kept] for m, rows in self.splits.items()},
         )
 
 
 def means_over_splits(found, n_numbers, models=(), sets=()):
     """Average ``found[set][seed][model]``, lists of numbers, over the splits that all models have.
 
-    Returns the models and the sets with the number of such splits, both in the orders given, and
-    two arrays of sets by models by numbers: means and standard deviations (NaN of one split). Sets
-    without such a split are left out.
+    Returns the models and the sets with the number of such splits, both in the orders given, two
+    arrays of sets by models by numbers, means and standard deviations (NaN of one split), and the
+    numbers of every set, splits by models by numbers. Sets without such a split are left out.
     """
     models = ordered({m for seeds in found.values() for row in seeds.values() for m in row}, models)
-    n_seeds, means, deviations = {}, [], []
+    n_seeds, means, deviations, every = {}, [], [], []
     for name in ordered(found, sets):
         rows = [found[name][s] for s in sorted(found[name]) if len(found[name][s]) == len(models)]
         if rows:
             n_seeds[name] = len(rows)
             values = np.array([[row[model] for model in models] for row in rows])
+            every.append(values)
             means.append(values.mean(axis=0))
             one = np.full_like(means[-1], np.nan)
             deviations.append(values.std(axis=0, ddof=1) if len(rows) > 1 else one)
     shape = (len(means), len(models), n_numbers)
-    return models, n_seeds, np.reshape(means, shape), np.reshape(deviations, shape)
+    return models, n_seeds, np.reshape(means, shape), np.reshape(deviations, shape), every
 
 
 class ScoreResults(Results):
@@ -240,7 +283,7 @@ class ScoreResults(Results):
                 scores = scores_of(record)
                 row = found.setdefault(job["dataset"], {}).setdefault(job["seed"], {})
                 row[job["model"]] = [scores[metric] for metric in METRICS]
-        models, n_seeds, means, deviations = means_over_splits(
+        models, n_seeds, means, deviations, every = means_over_splits(
             found, len(METRICS), self.labels, self._sets
         )
         return ScoreCell(
@@ -253,6 +296,7 @@ class ScoreResults(Results):
             left_out=ordered(set(found) - set(n_seeds), self._sets),
             values={metric: means[:, :, k].copy() for k, metric in enumerate(METRICS)},
             deviations={metric: deviations[:, :, k] for k, metric in enumerate(METRICS)},
+            splits={m: [rows[:, :, k] for rows in every] for k, m in enumerate(METRICS)},
         )
 
     def complete_cells(self):

@@ -14,6 +14,7 @@ from functools import cache, cached_property
 
 import numpy as np
 from scipy import stats
+from scipy.optimize import brentq
 
 SIGN_FORMULAS = ("half_root", "printed")
 
@@ -272,3 +273,150 @@ def holm(p_values):
     adjusted = np.full_like(p_values, np.nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
+
+
+def wilcoxon_pairs(scores, decimals=10):
+    """Return the p-values of Wilcoxon's test of all pairs of models, and the same by Holm.
+
+    Both are symmetric matrices with NaN on the diagonal; Holm's method corrects for all pairs.
+    """
+    scores = _checked(scores)
+    k = scores.shape[1]
+    upper = np.triu_indices(k, 1)
+    differences = np.round(scores[:, upper[0]] - scores[:, upper[1]], decimals)
+    found = np.array([_wilcoxon_p(column) for column in differences.T])
+    p_values, adjusted = np.full((k, k), np.nan), np.full((k, k), np.nan)
+    p_values[upper] = p_values.T[upper] = found
+    adjusted[upper] = adjusted.T[upper] = holm(found)
+    return p_values, adjusted
+
+
+# -- how large a difference is --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The size of the difference of two models over datasets, and how sure it is.
+
+    ``shift`` is the Hodges-Lehmann estimate, the median of the means of all pairs of differences;
+    ``low`` and ``high`` are all shifts that Wilcoxon's test does not refuse at 5 %, infinite where
+    there are too few datasets to refuse any. ``rank_biserial`` goes from -1, worse on every
+    dataset, to 1, better on every dataset.
+    """
+
+    shift: float
+    low: float
+    high: float
+    rank_biserial: float
+
+
+def effect(differences, alpha=0.05):
+    """Return the Effect of differences of scores, one a dataset."""
+    d = np.asarray(differences, dtype=np.float64)
+    n = len(d)
+    walsh = np.sort((d[:, None] + d)[np.triu_indices(n)] / 2)
+    out = _signed_rank_quantile(n, alpha)  # so many at either end are outside of the interval
+    low, high = (walsh[out - 1], walsh[-out]) if out else (-np.inf, np.inf)
+    ranks = stats.rankdata(np.abs(d))
+    return Effect(
+        float(np.median(walsh)), float(low), float(high), float(np.sign(d) @ ranks / ranks.sum())
+    )
+
+
+@cache
+def _signed_rank_quantile(n, alpha):
+    """Return the largest k with P(W < k) <= alpha / 2, W being Wilcoxon's statistic of n signs."""
+    if n > 300:
+        mean, deviation = n * (n + 1) / 4, math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+        return int(mean - stats.norm.isf(alpha / 2) * deviation)
+    shares = np.zeros(n * (n + 1) // 2 + 1)
+    shares[0] = 1.0
+    for rank in range(1, n + 1):  # a rank counts, or does not, each with probability 1/2
+        shares[rank:] = shares[rank:] + shares[:-rank]
+        shares /= 2
+    return int(np.searchsorted(np.cumsum(shares), alpha / 2 * (1 + 1e-12), side="right"))
+
+
+def detectable_difference(deviation, n_datasets, power=0.5, alpha=0.05):
+    """Return the mean difference that Wilcoxon's test finds with this probability.
+
+    ``deviation`` is the standard deviation of the differences over datasets, taken to be normal.
+    The power is that of the t-test on 3/pi of the datasets, the test's efficiency. It is infinite
+    where not even differences of one sign on every dataset would be significant.
+    """
+    if 2.0 ** (1 - n_datasets) > alpha:
+        return math.inf
+    n = n_datasets * 3 / math.pi
+    limit = stats.t.isf(alpha / 2, n - 1)
+
+    def missing(effect):
+        return float(np.nan_to_num(stats.nct.sf(limit, n - 1, effect), nan=1.0)) - power
+
+    return float(brentq(missing, 0.0, 10.0 + 4 * limit)) * deviation / math.sqrt(n)
+
+
+# -- what is believed after the scores were seen ---------------------------------------------
+# Draws of the Bayesian signed-rank test for each pair, and for all pairs of a matrix together.
+DRAWS, ALL_DRAWS, FEWEST_DRAWS = 50_000, 2_250_000, 5_000
+PRIOR = 0.5  # weight of one more dataset, on which two models are equal
+
+
+def signed_rank_posteriors(scores, rope=0.0):
+    """Return how probable it is that one model is better than another, or practically equal.
+
+    The Bayesian signed-rank test (Benavoli et al. 2014): with weights w of the differences d drawn
+    from a Dirichlet distribution (1 a dataset, ``PRIOR`` for a difference of 0), a draw is for the
+    better model if the sum of w_i w_j over d_i + d_j > 2 rope is larger than that over the pairs
+    within the region of practical equivalence, and that below. Returns two matrices of shares of
+    draws: row better than column, and both equal; with rope 0 nothing is equal. Larger studies have
+    fewer draws a pair, 5,000 at least: shares are then right to .015.
+    """
+    scores = _checked(scores)
+    n, k = scores.shape
+    n_draws = int(max(FEWEST_DRAWS, min(DRAWS, ALL_DRAWS // max(1, k * (k - 1) // 2))))
+    random = np.random.default_rng(0)  # the same draws for all pairs, and always
+    weights = random.standard_gamma([PRIOR] + [1.0] * n, (n_draws, n + 1)).astype(np.float32)
+    weights /= weights.sum(axis=1, keepdims=True)
+    better, equal = np.full((k, k), np.nan), np.full((k, k), np.nan)
+    for i in range(k):
+        for j in range(i + 1, k):
+            d = np.append(0.0, np.round(scores[:, i] - scores[:, j], 10))
+            sums = d[:, None] + d
+            above, below = (
+                ((weights @ _heaviside(sums * sign - 2 * rope)) * weights).sum(axis=1)
+                for sign in (1, -1)
+            )
+            within = 1 - above - below if rope else np.full_like(above, -1)
+            parts = np.round(np.stack([above, within, below]), 5)  # equal but for rounding
+            first = parts == parts.max(axis=0)
+            shares = (first / first.sum(axis=0)).mean(axis=1)
+            better[i, j], equal[i, j], better[j, i] = shares
+            equal[j, i] = equal[i, j]
+    return better, equal
+
+
+def _heaviside(x):
+    return np.heaviside(np.round(x, 10), 0.5).astype(np.float32)
+
+
+def correlated_t(differences, test_share, rope=0.0):
+    """Return P(better), P(equal) and P(worse) of one model on one dataset, from several splits.
+
+    The Bayesian correlated t-test (Corani and Benavoli 2015): the mean difference has a Student
+    distribution of n - 1 degrees of freedom around that of the n splits, with the variance
+
+        s^2 (1/n + q / (1 - q)),
+
+    q being the share of the rows that are tested on: splits share rows (Nadeau and Bengio).
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    mean, n = d.mean(), len(d)
+    scale = math.sqrt(d.var(ddof=1) * (1 / n + test_share / (1 - test_share)))
+    if scale < 1e-12 * max(1.0, abs(mean)):
+        better, worse = float(mean > rope), float(mean < -rope)
+        if not rope and not mean:
+            better = worse = 0.5
+    else:
+        better = float(stats.t.sf((rope - mean) / scale, n - 1))
+        worse = float(stats.t.cdf((-rope - mean) / scale, n - 1))
+    return better, max(0.0, 1 - better - worse), worse

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,13 @@ import numpy as np
 from robell._tools.files import write_atomically
 from robell._tools.text import counted, literal
 from robell.comparison.scores import DECIMALS, METRICS, scores_of
-from robell.comparison.statistics import holm, wilcoxon_p_values, win_tie_loss
+from robell.comparison.statistics import (
+    correlated_t,
+    detectable_difference,
+    effect,
+    holm,
+    sign_test,
+)
 from robell.comparison.store import StudyError, all_have_checksums, read_records
 from robell.report import plots
 from robell.report.page import (
@@ -24,10 +31,11 @@ from robell.report.page import (
     TableBlock,
     render,
 )
-from robell.report.tables import Spread, write
+from robell.report.tables import EN_DASH, MINUS, Spread, write
 from robell.report.words import Words
 
 WORDS = Words("robell.comparison")
+SURE = 0.95  # of a posterior probability
 
 # A group names some of the sets ("fresh"); tables of all sets have none.
 
@@ -69,8 +77,19 @@ def cell_table(cell, group=""):
 def _of_metric(cell, metric):
     """Return the values that tables of one metric under one noise have in their words."""
     sets = counted(len(cell.datasets), "set")
-    names = {"metric": metric, "label": METRICS[metric], "noise": cell.name}
+    names = {"metric": metric, "label": cell.metrics[metric], "noise": cell.name}
     return names | {"stem": cell.stem, "sets": sets}
+
+
+def mean_table(cell, metric):
+    """Return mean, median, worst and average rank of every model by one metric."""
+    values, best = cell.values[metric], "min" if metric in cell.lower else "max"
+    worst = values.max(axis=0) if metric in cell.lower else values.min(axis=0)
+    medians, ranks = np.median(values, axis=0), cell.ranks(metric)
+    columns = (cell.labels, cell.means(metric), medians, worst, ranks)
+    words = _of_metric(cell, metric) | {"better": "less" if best == "min" else "more"}
+    table = WORDS.table("given_means", [*zip(*columns, strict=True)], **words)
+    return replace(table, column_best=(None, best, best, best, "min"))
 
 
 def dataset_table(cell, metric):
@@ -82,8 +101,31 @@ def dataset_table(cell, metric):
         rows = [(name, *map(Spread, *both)) for name, *both in spreads]
         caption = WORDS.text("spread", splits=span(cell.n_seeds, "split"))
     footer = [("Mean", *cell.means(metric)), ("Average rank", *cell.ranks(metric))]
+    caption = f"{caption} {WORDS.text('bold' if caption else 'bold_one')}".strip()
     words = _of_metric(cell, metric) | {"caption": caption}
-    return WORDS.table("sets", rows, cell.labels, footer, **words)
+    table = WORDS.table("sets", rows, cell.labels, footer, **words)
+    best = ("min" if metric in cell.lower else "max", "min")
+    return replace(table, bold=bold_cells(cell, metric), footer_best=best)
+
+
+def bold_cells(cell, metric):
+    """Return the places of the scores to set bold: the best of a set, and those not surely worse.
+
+    Not surely worse by the correlated t-test: with several splits, where the probability of being
+    worse than the best mean, by any amount, is below 95 %. With one split, the best alone.
+    """
+    found = set()
+    for place, values in enumerate(cell.by(metric).values):
+        best = int(np.argmax(values))
+        rows = cell.sign(metric) * cell.splits[metric][place]
+        for model, value in enumerate(values):
+            near = round(values[best] - value, DECIMALS) <= 0
+            if not near and len(rows) > 1:
+                test = correlated_t(rows[:, model] - rows[:, best], cell.test_share)
+                near = test[2] < SURE
+            if near:
+                found.add((place, model + 1))
+    return frozenset(found)
 
 
 def every_score(parts):
@@ -138,7 +180,7 @@ def significance_table(cells, own, label):
     """Return Friedman's test, Nemenyi's critical difference and whom one model differs from."""
     rows = []
     for cell in cells:
-        for metric, name in METRICS.items() if cell.testable else ():
+        for metric, name in cell.metrics.items() if cell.testable else ():
             test = cell.by(metric).friedman
             pairs = cell.by(metric).nemenyi
             differing: list = [None, None]
@@ -152,34 +194,125 @@ def significance_table(cells, own, label):
     return WORDS.table("tests", rows, label=label)
 
 
+# -- pairs of models: how they differ, how sure that is, what could have been seen
+
+
 def against_table(cell, metric, own):
-    """Return one model against each other: wins, mean difference, Wilcoxon's test by Holm."""
-    values, place = cell.values[metric], cell.models.index(own)
-    counts = win_tie_loss(values, DECIMALS)[place]
-    p_values = wilcoxon_p_values(values, place)
+    """Return one model against each other: wins, size of the difference, tests, posterior."""
+    found, place = cell.by(metric), cell.models.index(own)
+    p_values = found.wilcoxon[0][place]
+    better, equal = found.posteriors
+    rows = []
+    for j, (other, adjusted) in enumerate(zip(cell.labels, holm(p_values), strict=True)):
+        if j == place:
+            continue
+        gap = found.values[:, place] - found.values[:, j]
+        size, counts = effect(gap), found.wins[place, j].tolist()
+        numbers = (float(gap.mean()), size.shift, interval_text(size), size.rank_biserial)
+        tests = (sign_test(*counts).p, float(p_values[j]), float(adjusted))
+        posterior = (better[place, j], equal[place, j], better[j, place])
+        rows.append((other, "-".join(map(str, counts)), *numbers, *tests, *posterior))
+    words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
+    return WORDS.table("against", rows, own=cell.labels[place], rope=found.rope, **words)
+
+
+def interval_text(size):
+    """Return the interval of an effect, or a dash where the sets are too few for one."""
+    return f"{size.low:.3f} to {size.high:.3f}" if np.isfinite(size.low) else EN_DASH
+
+
+def pairs_table(cell, metric):
+    """Return all pairs of models, from the best rank to the worst."""
+    found = cell.by(metric)
+    (p_values, adjusted), (better, equal) = found.wilcoxon, found.posteriors
+    order = np.argsort(found.ranks, kind="stable")
     rows = [
         (
-            other,
-            "-".join(map(str, counts[j])),
-            float((values[:, place] - values[:, j]).mean()),
-            float(p_values[j]),
-            float(adjusted),
+            cell.labels[i],
+            cell.labels[j],
+            float((found.values[:, i] - found.values[:, j]).mean()),
+            "-".join(map(str, found.wins[i, j])),
+            float(p_values[i, j]),
+            float(adjusted[i, j]),
+            *(float(p) for p in (better[i, j], equal[i, j], better[j, i])),
         )
-        for j, (other, adjusted) in enumerate(zip(cell.labels, holm(p_values), strict=True))
-        if j != place
+        for place, i in enumerate(order)
+        for j in order[place + 1 :]
     ]
     words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
-    return WORDS.table("against", rows, own=cell.labels[place], **words)
+    return WORDS.table("pairs", rows, rope=found.rope, **words)
 
 
-def win_tie_loss_table(cell, metric):
-    """Return on how many sets the row's model wins, ties and loses against the column's."""
-    counts = win_tie_loss(cell.values[metric], DECIMALS)
-    rows = [
-        (label, *("" if i == j else "-".join(map(str, counts[i, j])) for j in range(len(counts))))
-        for i, label in enumerate(cell.labels)
-    ]
-    return WORDS.table("wins", rows, cell.labels, **_of_metric(cell, metric))
+def verdict_table(cell, metric):
+    """Return a sign for each pair of models: a matrix that can be read with many of them."""
+    found = cell.by(metric)
+    _, adjusted = found.wilcoxon
+    _, equal = found.posteriors
+    order = np.argsort(found.ranks, kind="stable")
+    gaps = found.values.mean(axis=0)
+    rows = []
+    for number, i in enumerate(order, start=1):
+        signs = []
+        for j in order:
+            sign = "" if i == j else "\u00b7"
+            if adjusted[i, j] < 0.05:
+                sign = "+" if gaps[i] > gaps[j] else MINUS
+            elif equal[i, j] >= SURE:
+                sign = "="
+            signs.append(sign)
+        rows.append((f"{number} {cell.labels[i]}", f"{found.ranks[i]:.2f}", *signs))
+    columns = [str(number) for number in range(1, len(order) + 1)]
+    return WORDS.table("verdicts", rows, columns, rope=found.rope, **_of_metric(cell, metric))
+
+
+def split_table(cell, metric, own):
+    """Return on how many sets a model is surely better, equal or worse by its splits alone."""
+    place = cell.models.index(own)
+    sets = [rows * cell.sign(metric) for rows in cell.splits[metric] if len(rows) > 1]
+    rows = []
+    for j, other in enumerate(cell.labels):
+        if j != place and sets:
+            found = np.array(
+                [
+                    correlated_t(one[:, place] - one[:, j], cell.test_share, cell.rope)
+                    for one in sets
+                ]
+            )
+            sure = (found >= SURE).sum(axis=0).tolist()
+            rows.append((other, *sure, len(sets) - sum(sure), *found.mean(axis=0).tolist()))
+    share = f"{cell.test_share:.0%}"
+    words = _of_metric(cell, metric) | {"own": cell.labels[place], "share": share}
+    return WORDS.table("by_splits", rows, rope=cell.rope, **words)
+
+
+def power_text(cell, metric, own):
+    """Say which difference a study of this size can see at all."""
+    found, place = cell.by(metric), cell.models.index(own)
+    n, k = found.values.shape
+    gaps = np.delete(found.values[:, [place]] - found.values, place, axis=1)
+    deviation = float(np.median(gaps.std(axis=0, ddof=1)))
+    words = {"n": counted(n, "table"), "own": literal(cell.labels[place]), "deviation": deviation}
+    half = detectable_difference(deviation, n)
+    if np.isinf(half):
+        return WORDS.text("no_power", **words)
+    words |= {"half": half, "most": detectable_difference(deviation, n, 0.8)}
+    text = WORDS.text("power", **words)
+    if k > 2:
+        corrected = detectable_difference(deviation, n, 0.5, 0.05 / (k - 1))
+        name = "power_holm" if np.isfinite(corrected) else "no_power_holm"
+        text += WORDS.text(name, corrected=corrected, comparisons=counted(k - 1, "comparison"))
+    return text
+
+
+def pair_blocks(cell, metric, own):
+    """Return the blocks that compare models two by two, where there are two sets and models."""
+    if len(cell.models) < 2 or len(cell.datasets) < 2:
+        return []
+    tables = [against_table(cell, metric, own), split_table(cell, metric, own)]
+    if len(cell.models) > 2:
+        tables += [verdict_table(cell, metric), pairs_table(cell, metric)]
+    blocks = [TableBlock(table) for table in tables if table.rows]
+    return [*blocks, Paragraph(power_text(cell, metric, own))]
 
 
 # -- parts of a page that any study of models on sets has: curves, diagrams, remarks, failures
@@ -246,7 +379,7 @@ def diagrams(cell, figures, metrics, names):
             f"critical_difference_{metric}_{cell.stem}",
             [names[model] for model in cell.models],
             cell.by(metric).nemenyi,
-            f"{METRICS[metric]}, {cell.name}, {len(cell.datasets)} sets",
+            f"{cell.metrics[metric]}, {cell.name}, {len(cell.datasets)} sets",
         )
 
 
@@ -254,7 +387,7 @@ def one_by_one(cells, metrics, what):
     """Show every set by itself, a closed list for each metric; ``what`` a set is called."""
     groups = [
         Details(
-            f"{METRICS[metric]}, {what} by {what}",
+            f"{cells[0].metrics[metric]}, {what} by {what}",
             tuple(TableBlock(dataset_table(cell, metric)) for cell in cells),
         )
         for metric in metrics
@@ -287,13 +420,18 @@ def write_report(study, folder, run=None):
     """
     folder = Path(folder)
     results, sections, files, page = _composed(study, folder, run)
+    return write_page(folder, study.page, sections, files, page), results
+
+
+def write_page(folder, name, sections, files, page):
+    """Write a page, the tables in its sections and more files beside it; return its path."""
     for section in sections:
         for block in _flat(section.blocks):
             if isinstance(block, TableBlock):
                 write(block.table, folder / "tables")
-    for name, text in files.items():
-        write_atomically(folder / name, text)
-    return write_atomically(folder / study.page, page), results
+    for file, text in files.items():
+        write_atomically(folder / file, text)
+    return write_atomically(folder / name, page)
 
 
 def _composed(study, folder, run):
@@ -372,6 +510,18 @@ class FigureFolder:
         )
         usual, alt = WORDS.figure("diagram", title=title)
         return self.block(name, figure, caption or usual, alt)
+
+
+def not_computed(n_tables, n_models):
+    """Yield what cannot be computed of so few tables or models."""
+    if n_models < 2:
+        yield WORDS.text("one_model")
+    elif n_tables < 2:
+        yield WORDS.text("one_table")
+    elif n_models < 3:
+        yield WORDS.text("two_models")
+    if n_models > 1 and 1 < n_tables < 6:
+        yield WORDS.text("few_tables", n=n_tables)
 
 
 def unavailable_notes(run, section):

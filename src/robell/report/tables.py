@@ -71,6 +71,7 @@ class Table:
     footer: int = 0
     footer_best: tuple[str | None, ...] = ()
     note: str = ""
+    bold: frozenset[tuple[int, int]] = frozenset()  # more places (row, column), by another rule
 
     def __post_init__(self):
         set_field = object.__setattr__
@@ -114,7 +115,7 @@ class Table:
         directions = [self.best] * n_body + list(self.footer_best or [self.best] * self.footer)
         names = self.best_columns or self.columns[1:]
         columns = [place for place, name in enumerate(self.columns) if name in names]
-        found = set()
+        found = set(self.bold)
         for place, direction in enumerate(directions):
             if direction:
                 found |= self._best_of([(place, column) for column in columns], direction)

@@ -247,7 +247,7 @@ def detections(results):
     order = [(model, score) for model in EVERY_MODEL for score in ("", *sorted(SCORE_LABELS))]
     answer = []
     for place in sorted(found, key=lambda p: [*results.cells, p].index(p)):
-        judges, _, means, _ = means_over_splits(found[place], 2, order)
+        judges, _, means, *_ = means_over_splits(found[place], 2, order)
         share = float(np.mean([*shares[place].values()]))
         kind, level = place
         answer.append(Detection(kind, level, judges, means[:, :, 0], means[:, :, 1], share))

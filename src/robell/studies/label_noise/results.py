@@ -95,7 +95,7 @@ class NoiseResults(scores.ScoreResults):
         answer = {}
         for place in self.cells:
             if tables := found.get(place):
-                models, _, means, _ = scores.means_over_splits(tables, 1, EVERY_MODEL, tables)
+                models, _, means, *_ = scores.means_over_splits(tables, 1, EVERY_MODEL, tables)
                 if len(means):
                     answer[place] = (models, means[:, :, 0].copy())
         return answer

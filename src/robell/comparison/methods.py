@@ -1,0 +1,53 @@
+"""What a paper says of a comparison: its methods in plain sentences, and the works they cite."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from robell._tools.files import read_resource
+from robell._tools.text import counted, literal
+from robell.comparison.study_page import WORDS
+from robell.report.escape import escape_latex
+from robell.report.page import Code, Paragraph, Section
+
+
+@dataclass(frozen=True)
+class Methods:
+    """The section of the page, and files for the paper: methods.tex and references.bib."""
+
+    section: Section
+    files: dict
+
+
+def methods_of(cells, reference, *more):
+    """Return the methods of a comparison of {metric: ScoreCell} in words, with BibTeX.
+
+    ``more`` are sentences on what is special about it: its protocol, its grids.
+    """
+    cell = next(iter(cells.values()))
+    n_sets, n_models = len(cell.datasets), len(cell.models)
+    names = ", ".join(dict.fromkeys(one.metrics[name] for name, one in cells.items()))
+    values = {"sets": counted(n_sets, "table"), "models": counted(n_models, "model")}
+    values |= {"rope": f"{cell.rope:g}", "share": f"{100 * cell.test_share:.0f}"}
+    parts = ["methods"]
+    if cell.testable:
+        parts.append("methods_ranks")
+    if n_sets > 1 and n_models > 1:
+        parts += ["methods_pairs", "methods_bayes" if cell.rope else "methods_no_rope"]
+    if max(cell.n_seeds) > 1 and n_models > 1:
+        parts.append("methods_splits")
+
+    def written(escape):
+        known = values | {"own": escape(reference), "names": escape(names)}
+        sentences = [WORDS.text(part, **known) for part in [*parts, "methods_assume"]]
+        return " ".join([sentences[0], *map(escape, filter(None, more)), *sentences[1:]])
+
+    tex, page = written(escape_latex), written(literal)
+    cited = set(re.findall(r"\\citep\{(\w+)\}", tex))
+    library = read_resource("robell.comparison", "references.bib").strip().split("\n\n")
+    entries = [entry for entry in library if entry.partition("{")[2].partition(",")[0] in cited]
+    page = re.sub(r"~\\citep\{(\w+)\}", r" (\1)", page).replace("\\,\\%", " %")
+    bibliography = "\n\n".join(entries) + "\n"
+    section = WORDS.section("paper", Paragraph(page), Code(bibliography))
+    return Methods(section, {"methods.tex": tex + "\n", "references.bib": bibliography})

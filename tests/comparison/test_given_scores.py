@@ -1,0 +1,185 @@
+"""Scores that exist: read from wide and long tables, compared, and refused where they are wrong."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from robell import compare_scores
+from robell._tools.files import FileError
+from robell.cli.main import main
+from robell.comparison.given_scores import _read
+from robell.comparison.statistics import average_ranks
+from robell.comparison.store import StudyError
+
+MODELS = ("net", "tree", "line")
+
+
+def scores(n_tables=8, n_splits=3, seed=0):
+    """Return an array of tables by splits by models."""
+    random = np.random.default_rng(seed)
+    base = random.uniform(0.6, 0.8, (n_tables, 1, 1)) + np.array([0.05, 0.02, 0.0])
+    return (base + random.normal(0, 0.01, (n_tables, n_splits, 3))).round(4)
+
+
+def wide(array):
+    frame = pd.DataFrame(array.mean(axis=1), columns=MODELS)
+    frame.insert(0, "dataset", [f"t{k}" for k in range(len(array))])
+    return frame
+
+
+def long(array, metric="accuracy"):
+    rows = [(f"t{i}", MODELS[k], j, metric, array[i, j, k]) for i, j, k in np.ndindex(array.shape)]
+    return pd.DataFrame(rows, columns=["Data set", "Model", "Fold", "Metric", "Score"])
+
+
+def go(frame, tmp_path, **options):
+    return compare_scores(frame, out=tmp_path / "out", **options)
+
+
+def test_wide_and_long_tables_say_the_same(tmp_path):
+    array = scores()
+    first = go(wide(array), tmp_path / "a", metric="accuracy").cells["accuracy"]
+    other = go(long(array), tmp_path / "b").cells["accuracy"]
+    np.testing.assert_allclose(first.values["accuracy"], other.values["accuracy"])
+    np.testing.assert_allclose(first.ranks("accuracy"), average_ranks(array.mean(axis=1)))
+    assert other.n_seeds == (3,) * 8
+    assert other.test_share == pytest.approx(1 / 3)
+    assert first.models == MODELS
+
+
+def test_the_page_its_tables_and_the_words_for_a_paper(tmp_path):
+    found = go(long(scores()), tmp_path, reference="tree")
+    page = found.report.read_text(encoding="utf-8")
+    for name in ("against_accuracy_given", "verdicts_accuracy_given", "pairs_accuracy_given"):
+        assert f"table-{name}" in page
+        for kind in ("csv", "md", "tex"):
+            assert (tmp_path / "out" / "tables" / f"{name}.{kind}").stat().st_size
+    assert (tmp_path / "out" / "figures" / "critical_difference_accuracy_given.svg").exists()
+    methods = (tmp_path / "out" / "methods.tex").read_text()
+    library = (tmp_path / "out" / "references.bib").read_text()
+    cited = set(re.findall(r"\\citep\{(\w+)\}", methods))
+    assert cited == set(re.findall(r"^@\w+\{(\w+),", library, re.MULTILINE))
+    assert {"benavoli2014", "corani2015", "holm1979"} <= cited
+    assert "tree against each other model" in page
+    assert "What this study can see" in page
+    assert go(long(scores()), tmp_path, reference="tree").report == found.report  # once more
+
+
+def test_less_is_better_turns_ranks_and_bold(tmp_path):
+    array = scores(n_splits=1)
+    more = go(wide(array), tmp_path / "a", metric="accuracy").cells["accuracy"]
+    found = go(wide(1 - array), tmp_path / "b", metric="error")
+    less = found.cells["error"]
+    np.testing.assert_allclose(more.ranks("accuracy"), less.ranks("error"))
+    np.testing.assert_allclose(
+        more.by("accuracy").wilcoxon[0], less.by("error").wilcoxon[0], rtol=1e-9
+    )
+    lines = (found.report.parent / "tables" / "sets_error_given.md").read_text().splitlines()
+    first = next(line for line in lines if line.startswith("| t0"))
+    shown = [float(cell.strip(" *")) for cell in first.split("|")[2:-1]]
+    assert f"**{min(shown):.3f}**" in first
+    assert "less is better" in found.headline
+
+
+def test_gaps_leave_tables_out_and_are_named(tmp_path):
+    frame = wide(scores(n_splits=1))
+    frame.loc[2, "tree"] = np.nan
+    frame.loc[5, "line"] = np.nan
+    found = go(frame, tmp_path, metric="f1")
+    cell = found.cells["f1"]
+    assert cell.left_out == ("t2", "t5")
+    assert len(cell.datasets) == 6
+    assert "2 tables of 8 left out of ranks and tests" in found.remarks[0]
+    assert "2 tables of 8 left out" in found.report.read_text(encoding="utf-8")
+
+
+def test_several_metrics_have_a_section_each(tmp_path):
+    frame = pd.concat([long(scores()), long(1 - scores(seed=1), "rmse")])
+    found = go(frame, tmp_path)
+    assert list(found.cells) == ["accuracy", "rmse"]
+    assert found.cells["rmse"].lower == {"rmse"}
+    only = compare_scores(frame, metric="rmse", out=tmp_path / "one")
+    assert list(only.cells) == ["rmse"]
+    columns = wide(scores())[["dataset"]].assign(model="a", accuracy=0.5, rmse=1.5, note="x")
+    two = compare_scores(columns, out=tmp_path / "two")
+    assert list(two.cells) == ["accuracy", "rmse"]
+
+
+def test_what_cannot_be_computed_is_said(tmp_path):
+    frame = wide(scores(n_splits=1))
+    one = go(frame[["dataset", "net"]], tmp_path / "a", metric="auc")
+    assert "One model alone" in one.report.read_text(encoding="utf-8")
+    table = go(frame[:1], tmp_path / "b", metric="auc")
+    assert "One table alone" in table.report.read_text(encoding="utf-8")
+    same = go(frame.assign(net=0.5, tree=0.5, line=0.5), tmp_path / "c", metric="auc")
+    assert "all models have the same score" in same.remarks[0]
+    np.testing.assert_array_equal(same.cells["auc"].ranks("auc"), 2)
+
+
+def changed(frame, place, column, value):
+    frame = frame.astype({column: object})
+    frame.loc[place, column] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        (wide(scores()), {}, "higher or lower is better is not known of 'score'"),
+        (wide(scores()), {"metric": "zeal"}, "not known of 'zeal'"),
+        (wide(scores()), {"metric": "auc", "better": "lower"}, "higher is better, by its name"),
+        (wide(scores()), {"better": "up"}, "higher or lower; got 'up'"),
+        (wide(scores()), {"metric": "auc", "reference": "tee"}, "no model 'tee'; there are net"),
+        (wide(scores()), {"metric": "auc", "rope": -1}, "rope must be"),
+        (wide(scores()), {"metric": "auc", "test_share": 1}, "test_share must lie"),
+        (changed(wide(scores()), 1, "tree", "high"), {"metric": "auc"},
+         "'tree' on 't1' is no number: 'high'"),
+        (changed(wide(scores()), 1, "tree", "inf"), {"metric": "auc"}, "'t1' is infinite"),
+        (pd.concat([wide(scores())] * 2), {"metric": "auc"}, "'net' on 't0' stands there twice"),
+        (long(scores()).drop(columns="Fold"), {}, "twice; a column split tells them apart"),
+        (long(scores()).drop(columns="Data set"), {}, "no column says which table"),
+        (long(scores()).drop(columns="Score"), {}, "no column holds scores"),
+        (long(scores()), {"metric": "f1"}, "no metric 'f1'; there are accuracy"),
+        (wide(scores())[["dataset"]], {"metric": "auc"}, "it has one column"),
+        (changed(wide(scores()), 1, "dataset", None), {"metric": "auc"}, "names no table"),
+        (wide(scores()).assign(net=[0.5] + [None] * 7, tree=[None] + [0.5] * 7),
+         {"metric": "auc"}, "no table has a score of all 3 models; 'net' has scores of 1 of 8"),
+    ],
+)  # fmt: skip
+def test_bad_tables_are_refused_in_one_line(frame, options, message, tmp_path):
+    with pytest.raises((FileError, StudyError), match=message) as error:
+        go(frame, tmp_path, **options)
+    assert "\n" not in str(error.value)
+
+
+@given(st.permutations(range(8)), st.randoms(use_true_random=False))
+def test_the_order_of_lines_does_not_matter(order, random):
+    frame = long(scores())
+    places = list(range(len(frame)))
+    random.shuffle(places)
+    first, _ = _read(frame, None, "utf-8", None)
+    other, _ = _read(frame.iloc[places].reset_index(drop=True), None, "utf-8", None)
+    assert first == other
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wide(scores()).to_csv("scores.csv", index=False)
+    assert main(["compare", "scores.csv", "--metric", "accuracy"]) == 0
+    assert "Accuracy, mean over 8 tables" in capsys.readouterr().out
+    assert (tmp_path / "robell-scores" / "index.html").exists()
+    assert main(["compare", "scores.csv"]) == 1
+    assert "give --better" in capsys.readouterr().err
+    assert main(["compare", "scores.csv", "scores.csv", "--metric", "auc"]) == 1
+    assert "--target names the column of labels" in capsys.readouterr().err
+    assert main(["compare", "scores.csv", "--target", "net", "--rope", ".1"]) == 1
+    assert "--rope is for a table of scores" in capsys.readouterr().err
+    frame = wide(scores())
+    frame.loc[0, "net"] = np.nan
+    frame.to_csv("gaps.csv", index=False)
+    assert main(["compare", "gaps.csv", "--metric", "auc", "--out", "gaps", "--quiet"]) == 3
+    assert "1 table of 8 left out" in capsys.readouterr().err
