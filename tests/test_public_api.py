@@ -96,6 +96,7 @@ def test_public_names():
         "ThresholdClassifier",
         "__version__",
         "compare",
+        "compare_scores",
         "find_consensus",
         "find_label_drift",
         "find_label_issues",
