@@ -18,7 +18,8 @@ def steps_of(estimator: Any) -> list[Any]:
     last = last_step(estimator)
     if last is not estimator:
         return [*(step for _, step in estimator.steps[:-1]), *steps_of(last)]
-    inner = getattr(estimator, "estimator_", None)
+    # An ensemble's is what its members were made from.
+    inner = None if hasattr(estimator, "estimators_") else getattr(estimator, "estimator_", None)
     return [estimator, *([] if inner is None else steps_of(inner))]
 
 

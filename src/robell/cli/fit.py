@@ -20,7 +20,7 @@ RAW_ONLY = dict.fromkeys((*AIMS, "positive", "report", "reviewed", "delimiter"))
 
 
 def models():
-    """Return what makes each of the models that can be fitted, by the name that a user types."""
+    """Return what makes each of robell's models, by the name that a user types."""
     import robell
     from robell.comparison.family import MODELS
 
@@ -43,12 +43,17 @@ def run(options, arguments):
     from robell.decisions.run import fit_table
     from robell.labels.review.review import beside
     from robell.models._thresholds import rule_of
-    from robell.persist.model_files import check_model_output, written_with
+    from robell.persist.model_files import check_model_output, require_savable, written_with
     from robell.tables.read import is_parquet, readable
 
     aim = {name: getattr(options, name) for name in AIMS}
     rule_of(**aim, spelled=lambda name: f"--{name.replace('_', '-')}")  # before files are read
     packages = {"skops.io"}
+    if options.model in (None, *models()):
+        estimator = _estimator(options, "noise_robust")
+    else:
+        estimator = _made_robust(options)
+        require_savable(estimator.estimator)
     with table_files(options.data) as files:
         check_model_output(options.out, files, options.force)
         paths = ()
@@ -63,7 +68,7 @@ def run(options, arguments):
         result = fit_table(
             files,
             options.target,
-            estimator=_estimator(options, "noise_robust"),
+            estimator=estimator,
             positive=options.positive,
             **aim,
             labels=options.labels,
@@ -103,6 +108,10 @@ def _run_plain(options):
         if getattr(options, name) != default:
             name = name.replace("_", "-")
             raise OptionError(f"--plain fits numbers as they are: it takes no --{name}")
+    if options.model not in (None, *models()):
+        raise OptionError(
+            f"--plain fits robell's own models, {', '.join(models())}; got {options.model!r}"
+        )
     check_model_output(options.out, find_files(options.data), options.force)
     estimator = _estimator(options, "rvfl")
     tables = Tables(options.data, options.target)
@@ -139,4 +148,19 @@ def _estimator(options, default):
     return make_pipeline(StandardScaler(), model)
 
 
-COMMAND = Command(run, lambda: {"models": list(models())})
+def _made_robust(options):
+    """Return the classifier of another package that is asked for, made robust to wrong labels."""
+    from robell.comparison.user_models import made_robust
+
+    if options.no_scale:
+        raise OptionError(f"--no-scale is for robell's own models, not for {options.model}")
+    return made_robust(options.model, options.seed, dict(options.param))
+
+
+def _values():
+    from robell.comparison.user_models import BASES
+
+    return {"models": list(models()), "bases": list(BASES)}
+
+
+COMMAND = Command(run, _values)

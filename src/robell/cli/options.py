@@ -103,12 +103,25 @@ def parameter(text):
         return name, value  # a text needs no quotes
 
 
+def model(text):
+    """Return the name of a model that fit knows, or module:callable, as argparse wants it."""
+    from robell.cli.fit import models
+    from robell.comparison.user_models import BASES
+
+    names = [*models(), *BASES]
+    if ":" not in text and text not in names:
+        near = did_you_mean(text, names, cutoff=0.4) or f"; there are {', '.join(names)}"
+        raise argparse.ArgumentTypeError(f"there is no model {text!r}{near}")
+    return text
+
+
 KINDS: dict[str, Callable[..., Any]] = {
     "path": Path,
     "number": float,
     "share": share,
     "size": size,
     "parameter": parameter,
+    "model": model,
     "delimiter": lambda text: DELIMITERS.get(text.lower(), text),
 }
 

@@ -144,6 +144,7 @@ class Model:
     extra: str = EXTRA
     slow: bool = False
     several: bool = True  # whether it is also measured on several classes
+    studied: bool = True  # whether the study of wrong labels measures it
 
 
 def estimator(seed, y=None, *, cls, extra=EXTRA, scaled=False, seed_name="random_state", **options):
@@ -212,8 +213,8 @@ REVISIONS = {name: model.revision for name, model in MODELS.items() if model.rev
     for name, model in MODELS.items()
     if model.several_revision
 }
-USUAL = tuple(name for name, model in MODELS.items() if not model.slow)
-SLOW = tuple(name for name, model in MODELS.items() if model.slow)
+USUAL = tuple(name for name, model in MODELS.items() if model.studied and not model.slow)
+SLOW = tuple(name for name, model in MODELS.items() if model.studied and model.slow)
 
 
 def revision_of(revisions, model, several, default=""):

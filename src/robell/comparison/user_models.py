@@ -22,6 +22,7 @@ from robell.comparison import family as paper
 from robell.comparison import peers
 from robell.comparison.identity import identity_of
 from robell.comparison.store import StudyError
+from robell.labels.robust import NoiseRobustClassifier
 
 try:
     from joblib.externals import cloudpickle  # joblib carried its own before 1.6
@@ -34,6 +35,8 @@ IN_DISGUISE = {
     "multiview": ("rvfl", "MvRVFL of one view, which is RVFL"),
 }
 NAMES = tuple(dict.fromkeys([*paper.MODELS, *IN_DISGUISE, *peers.MODELS]))
+# Known peers that fit, asked by name, makes robust; weights of their classes are left to it.
+BASES = ("logistic", "svc", "forest", "hist_gradient", "lightgbm", "xgboost", "catboost")
 AS_GIVEN, TUNED = "as given", "tuned over its grid"
 DEFAULT = ("noise_robust", "rvfl", "robell", "logistic", "svc", "forest", "hist_gradient")
 # Of the few balls, leave-one-out is no guide to the penalty; a graph has seen the label left out.
@@ -140,12 +143,7 @@ def make(spec, protocol, seed, y):
     """Return a model that is not fitted yet, and its grid or None."""
     if spec.known is None:
         maker, grid = cloudpickle.loads(spec.payload)
-        estimator = _made(maker, seed)
-        if isinstance(estimator, tuple):
-            estimator, grid = estimator
-        if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
-            raise TypeError(f"it makes {type(estimator).__name__}, which is no classifier")
-        return _seeded(estimator, seed), grid
+        return _estimator_of(maker, grid, seed)
     if protocol == "paper" and spec.known in paper.MODELS:
         return paper.study_pipeline(spec.known, seed), paper.study_grid(spec.known)
     if spec.known in peers.MODELS:
@@ -155,6 +153,54 @@ def make(spec, protocol, seed, y):
     known = IN_DISGUISE.get(spec.known, (spec.known,))[0]
     estimator = paper.build(known, **wanted)
     return Pipeline([("scale", StandardScaler()), ("model", estimator)]), None
+
+
+def made_robust(model, seed, parameters=None):
+    """Return NoiseRobustClassifier around one of BASES, module:callable, an estimator or a factory.
+
+    Raises ValueError where that is none; ``parameters`` are set on the classifier within.
+    """
+    try:
+        if isinstance(model, str) and ":" not in model:
+            if model not in BASES:
+                near = did_you_mean(model, BASES, cutoff=0.4) or f"; there are {', '.join(BASES)}"
+                raise StudyError(f"there is no classifier {model!r} to be made robust{near}")
+            estimator = _plain(peers.MODELS[model].make(seed, np.arange(2)))
+        else:
+            maker = _imported(model) if isinstance(model, str) else model
+            estimator, grid = _estimator_of(maker, None, seed)
+            if grid is not None:
+                raise StudyError("a model to be made robust takes no grid")
+    except (ImportError, StudyError) as error:
+        raise (ValueError(str(error)) if isinstance(error, StudyError) else error) from error
+    except Exception as error:  # the user's own code
+        raise ValueError(f"no classifier can be made of {str(model)[:60]!r}: {error}") from error
+    last = last_step(estimator)
+    if parameters:
+        known = last.get_params()
+        if unknown := next((name for name in parameters if name not in known), None):
+            near = did_you_mean(unknown, known, cutoff=0.4)
+            raise ValueError(f"{type(last).__name__} has no parameter {unknown!r}{near}")
+        last.set_params(**parameters)
+    return NoiseRobustClassifier(estimator, random_state=seed)
+
+
+def _plain(estimator):
+    """Return a classifier without weights of its classes, which it will be given."""
+    last = last_step(estimator)
+    weights = {"class_weight", "auto_class_weights"} & set(last.get_params())
+    last.set_params(**dict.fromkeys(weights))
+    return estimator
+
+
+def _estimator_of(maker, grid, seed):
+    """Return the estimator that is given or made, its open seeds set, and its grid or None."""
+    estimator = _made(maker, seed)
+    if isinstance(estimator, tuple):
+        estimator, grid = estimator
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+        raise TypeError(f"it makes {type(estimator).__name__}, which is no classifier")
+    return _seeded(estimator, seed), grid
 
 
 def _made(maker, seed):

@@ -12,7 +12,7 @@ import numpy as np
 
 from robell import __version__
 from robell._tools.files import check_output, write_together
-from robell._tools.pipelines import innermost
+from robell._tools.pipelines import steps_of
 from robell._tools.text import counted, in_cell, literal, number_text, percent, quoted, said
 from robell.report.page import (
     Bullets,
@@ -43,6 +43,12 @@ MOST_CONFUSED = 12  # classes of which a table of mistakes is shown
 
 
 # -- sentences that terminal, page and JSON share ------------------------------------------
+
+
+def model_name(result):
+    """Return what kind of model was fitted, and whether it was made robust to wrong labels."""
+    parts = [type(part).__name__ for part in steps_of(result.model)]
+    return parts[-1] + ", made robust" * ("NoiseRobustClassifier" in parts)
 
 
 def in_rows(result):
@@ -151,7 +157,7 @@ def lines(result, source=None):
     text = [
         f"Fitted to {result.n_fitted:,} rows, {len(result.encoder.plans_)} columns; rows of each "
         f"class: {sizes}{', ...' if len(of_class) > 5 else ''}; model: "
-        f"{type(innermost(result.model)).__name__}",
+        f"{model_name(result)}",
         in_rows(result),
     ]
     if decision is None:
@@ -218,7 +224,7 @@ def as_json(result, command=""):
         "command": command,
         "file": result.name,
         "target": result.target,
-        "model": type(innermost(result.model)).__name__,
+        "model": model_name(result),
         "seed": result.seed,
         "rows": result.n_rows,
         "rows_fitted": result.n_fitted,
@@ -266,7 +272,7 @@ def fit_page(result, *, command="", source=None):
     blocks = (method, Code(command)) if command else (method,)
     sections += [_classes(result), _columns(result), _table(result)]
     sections.append(Section("method", "How this was measured", blocks))
-    kind = type(innermost(result.model)).__name__
+    kind = model_name(result)
     subtitle = (
         f"{kind} for {quoted(result.target)} in {quoted(result.name)}, fitted to "
         f"{result.n_fitted:,} rows"

@@ -134,6 +134,7 @@ def fit_table(
     target: str,
     *,
     estimator: Any = None,
+    model: Any = None,
     positive: Any = None,
     cost_fn: float | None = None,
     cost_fp: float | None = None,
@@ -163,7 +164,12 @@ def fit_table(
     target : str
         The column of labels.
     estimator : classifier, default=None
-        It gets encoded rows; ``NoiseRobustRVFLClassifier`` when None.
+        It gets encoded rows, and is fitted to the labels as they are; ``NoiseRobustRVFLClassifier``
+        when None.
+    model : str, classifier or callable, default=None
+        Instead of ``estimator``: a classifier that :class:`NoiseRobustClassifier` makes robust to
+        wrong labels. A name ("logistic", "svc", "forest", "hist_gradient", "lightgbm", "xgboost",
+        "catboost"), ``"module:callable"``, a classifier, or a function of the seed that makes one.
     positive : label, default=None
         Of two classes, the one that is looked for; the smaller one when None.
     cost_fn, cost_fp : float, default=None
@@ -214,23 +220,30 @@ def fit_table(
     rule = rule_of(cost_fn, cost_fp, precision, recall, budget)
     if labels not in ("given", "corrected"):
         raise ValueError(f"labels must be 'given' or 'corrected', got {labels!r}")
+    if model is not None and estimator is not None:
+        raise ValueError("give estimator or model, not both")
+    if model is not None:
+        from robell.comparison.user_models import made_robust
+
+        estimator = made_robust(model, random_state)
+    elif estimator is None:
+        estimator = NoiseRobustRVFLClassifier(random_state=random_state)
     text = {} if hasattr(data, "columns") else {"encoding": encoding, "delimiter": delimiter}
     training = read_training(
         data, target, drop=drop, text=text, classes=classes, keep_spelling=keep_spelling,
         reviewed=reviewed, memory=memory, seed=random_state,
     )  # fmt: skip
     place = _positive_place(training, positive, rule)
-    model = NoiseRobustRVFLClassifier(random_state=random_state) if estimator is None else estimator
     X, codes, encoder = training.X, training.codes, training.encoder
     names, corrected = [str(name) for name in training.classes.tolist()], labels == "corrected"
 
-    held = hold_out(model, X, codes, len(names), random_state)
+    held = hold_out(estimator, X, codes, len(names), random_state)
     share = len(codes) / max(1, len(held.codes) * (1 - 1 / len(held.models)))
     if held.seconds * share > LONG and Progress.enabled:
         about = f"{len(codes):,} rows x {X.shape[1]} columns, about {held.seconds * share:.0f}"
         with suppress(OSError):
             print(f"robell: fitting {about} seconds", file=sys.stderr, flush=True)
-    fitted = clone(model).fit(X, training.classes[codes])
+    fitted = clone(estimator).fit(X, training.classes[codes])
     judged, trust, of_held = _judge(fitted, training, held, random_state)
     judge = replace(judged, probability=judged.probability[of_held])
     assessment = assess(
@@ -239,7 +252,7 @@ def fit_table(
     slope, offsets = calibrate(held.scores, held.codes, judge.noise_matrix if corrected else None)
     decision = assessment.decision
     final = ThresholdClassifier(
-        model,
+        estimator,
         threshold=0.5 if decision is None else decision.threshold,
         slope=slope / held.spread,
         offsets=offsets,

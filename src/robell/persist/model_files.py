@@ -39,6 +39,14 @@ from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.persist.model_card import card_path, is_card, model_card
 from robell.persist.model_info import MEMBER, PACKAGES, describe_model, versions
+from robell.persist.other_classifiers import (
+    TYPES,
+    check_nodes,
+    holds_base,
+    packed,
+    require_base,
+    unpack,
+)
 
 MOST_PARTS = 1_000_000
 KINDS = ("number", "date", "category", "text", "left out", "unknown")
@@ -93,6 +101,7 @@ def check_parts(model):
                 left.extend(part.ravel().tolist())
         elif hasattr(part, "__dict__"):
             left.extend(vars(part).values())
+            check_nodes(part)
             most = max(most, _columns_made(part))
     return most
 
@@ -201,6 +210,7 @@ OWN_TYPES = [f"{home}.{name}" for name, home in (CLASSIFIERS | REGRESSORS).items
     "sklearn.impute._iterative._ImputerTriplet",
     "sklearn.tree._tree.Tree",
     "sklearn.utils._bunch.Bunch",
+    *TYPES,
 ]
 SCHEMA = "schema.json"  # the part of a file that describes the model
 MOST_INFO = 64 << 20  # bytes of what a file says about its model
@@ -262,7 +272,7 @@ def save_model(
     check_is_fitted(estimator)
     _require_own(estimator, "save_model")
     try:
-        data = skops.dumps(estimator)
+        data = skops.dumps(packed(estimator))
     except Exception as error:  # a type that skops does not know
         raise ValueError(f"the model cannot be saved: {' '.join(str(error).split())}") from error
     if foreign := _foreign_types(data):
@@ -271,13 +281,22 @@ def save_model(
             "others, and no search trees; use an activation by its name"
         )
     info = describe_model(estimator, X, y, about)
-    packed = io.BytesIO(data)
-    with zipfile.ZipFile(packed, "a") as file:
+    whole = io.BytesIO(data)
+    with zipfile.ZipFile(whole, "a") as file:
         file.writestr(MEMBER, json.dumps(info, allow_nan=False))
     path = Path(path)
-    contents: dict[Path, Any] = {path: lambda half: half.write_bytes(packed.getvalue())}
+    contents: dict[Path, Any] = {path: lambda half: half.write_bytes(whole.getvalue())}
     contents |= dict.fromkeys(written_with(path)[1:], model_card(path.name, info))
     write_together(contents)
+
+
+def require_savable(estimator):
+    """Raise, before it is fitted, where a classifier made robust could not be in a model file."""
+    from skops import io as skops
+
+    require_base(estimator)
+    if foreign := _foreign_types(skops.dumps(estimator)):
+        raise ValueError(f"the model holds {foreign}, which a model file cannot hold")
 
 
 def written_with(path):
@@ -374,6 +393,7 @@ def load_model(path: str | PathLike[str], memory_limit: int | str = "2GiB") -> A
         model = skops.loads(data, trusted=OWN_TYPES)
         _require_own(model, path)
         _require_less(path, NUMBERS_A_COLUMN * 8 * check_parts(model), limit)
+        unpack(model)
         _require_answer(model, path)
     if (info := model_info(path)) and (other := other_versions(info)):
         warnings.warn(f"{path}: saved with {other}", ModelVersionWarning, stacklevel=2)
@@ -487,8 +507,11 @@ def _foreign_types(data):
 
 def _require_own(model, where):
     last = innermost(model)
-    if not isinstance(last, FamilyMember):
-        raise FileError(f"{where}: {type(last).__name__} is none of robell's models")
+    if not isinstance(last, FamilyMember) and not holds_base(model):
+        raise FileError(
+            f"{where}: {type(last).__name__} is none of robell's models, nor one that "
+            "NoiseRobustClassifier may hold in a file"
+        )
 
 
 def is_model_file(path):

@@ -39,16 +39,18 @@ def describe_model(estimator, X=None, y=None, about=None):
     columns = [] if X is None else describe_columns(X, steps_of(estimator)[0])
     if not columns and (names := getattr(estimator, "feature_names_in_", None)) is not None:
         columns = [{"name": str(name), "kind": "unknown"} for name in names]
-    noise: Any = getattr(classifier, "noise_matrix_", None)
+    parts = steps_of(estimator)
+    judge = next((part for part in parts if hasattr(part, "noise_matrix_")), classifier)
+    noise: Any = getattr(judge, "noise_matrix_", None)
     is_odd = np.ndim(noise) != 2 or len(noise) > MOST_CLASSES or not np.isfinite(noise).all()
     counted = None if y is None else Counter(np.asarray(y).ravel().tolist())
     counts = counted and [int(counted.get(label, 0)) for label in classes.tolist()]
     info = {
         "format": FORMAT,
         "robell": __version__,
-        "versions": versions(),
+        "versions": versions(type(classifier).__module__.partition(".")[0]),
         "saved": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "model": [type(step).__name__ for step in steps_of(estimator)],
+        "model": [type(part).__name__ for part in parts],
         "parameters": plain_value(classifier.get_params(deep=False)),
         "classes": [plain_value(label) for label in classes.tolist()],
         "class_counts": counts or None,
@@ -57,17 +59,18 @@ def describe_model(estimator, X=None, y=None, about=None):
         "columns": columns,
         "columns_fingerprint": columns_fingerprint(columns),
         "threshold": threshold_of(estimator),
-        "noise_rate": _number(getattr(classifier, "noise_rate_", None)),
+        "noise_rate": _number(getattr(judge, "noise_rate_", None)),
         "noise_matrix": None if is_odd else np.asarray(noise, float).tolist(),
         "about": {str(name): plain_value(value) for name, value in (about or {}).items()},
     }
     return json.loads(json.dumps(info, allow_nan=False))
 
 
-def versions():
-    """Return the versions of the packages that a model depends on."""
+def versions(package="robell"):
+    """Return the versions of the packages that a model of a package depends on."""
     found = {"python": platform.python_version()}
-    for name in PACKAGES:
+    more = () if package in ("robell", "sklearn") else (package,)
+    for name in (*PACKAGES, *more):
         try:
             found[name] = version(name)
         except PackageNotFoundError:  # skops alone may be missing where a model is described
