@@ -89,6 +89,8 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/beyond_one_label.py probabilities
 	$(BIN)/python benchmarks/beyond_one_label.py annotators
 	$(BIN)/python benchmarks/wrong_numbers.py
+	$(BIN)/python benchmarks/any_classifier.py
+	$(BIN)/python benchmarks/any_regressor.py
 	$(BIN)/python benchmarks/doubled_rows.py
 	$(BIN)/python benchmarks/robust_choices.py
 	$(BIN)/python benchmarks/calibration.py

@@ -85,6 +85,7 @@ def test_public_names():
         "NeuroFuzzyRVFLClassifier",
         "NoiseRobustClassifier",
         "NoiseRobustRVFLClassifier",
+        "NoiseRobustRegressor",
         "NumberAuditResult",
         "RVFLClassifier",
         "RVFLGridSearchCV",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from robell.labels.review import AppliedReview as AppliedReview
     from robell.labels.review import apply_review as apply_review
     from robell.labels.robust import NoiseRobustClassifier as NoiseRobustClassifier
+    from robell.labels.robust import NoiseRobustRegressor as NoiseRobustRegressor
     from robell.models._estimator import BaseRVFLClassifier as BaseRVFLClassifier
     from robell.models.complex_valued import ComplexRVFLClassifier as ComplexRVFLClassifier
     from robell.models.deep import DeepRVFLClassifier as DeepRVFLClassifier
@@ -70,6 +71,7 @@ _HOMES = {
     "LabelDrift": "robell.labels.drift",
     "LabelIssues": "robell.labels.issues",
     "NoiseRobustClassifier": "robell.labels.robust",
+    "NoiseRobustRegressor": "robell.labels.robust",
     "NumberAuditResult": "robell.labels.audit",
     "RVFLGridSearchCV": "robell.search",
     "TableEncoder": "robell.tables.encoder",

@@ -99,16 +99,6 @@ def test_steps_before_the_last_see_every_row_once(table):
     np.testing.assert_array_equal(model.estimator_[0].get_support(), expected)
 
 
-@pytest.mark.parametrize("judge", ["estimator", "both"])
-def test_the_estimator_can_judge(table, judge):
-    X, noisy, wrong, *_ = table
-    forest = RandomForestClassifier(50, random_state=0)
-    model = NoiseRobustClassifier(forest, judge=judge, random_state=0).fit(X, noisy)
-    assert model.sample_quality_[wrong].mean() < model.sample_quality_[~wrong].mean() - 0.3
-    with pytest.raises(ValueError, match="sample_weight needs judge='rvfl'"):
-        model.fit(X, noisy, sample_weight=np.ones(len(X)))
-
-
 def test_probabilities_are_frequencies_of_the_true_classes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 3))
@@ -224,13 +214,9 @@ def test_a_search_reaches_the_estimator_inside(table):
 
 def test_refusals_are_one_line(table):
     X, noisy, *_ = table
-    for model, message in [
-        (NoiseRobustClassifier(StandardScaler()), "estimator"),
-        (NoiseRobustClassifier(GaussianNB(), judge="me"), "judge"),
-    ]:
-        with pytest.raises(ValueError, match=message) as caught:
-            model.fit(X, noisy)
-        assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="estimator") as caught:
+        NoiseRobustClassifier(StandardScaler()).fit(X, noisy)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_pipeline_of_imbalanced_learn_works_unless_it_changes_the_rows(table):

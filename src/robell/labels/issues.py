@@ -400,7 +400,7 @@ def find_target_issues(
     """
     if y is None:
         raise ValueError("find_target_issues needs the targets y")
-    targets = _check_targets(y)
+    targets = check_targets(y)
     if predictions is not None or estimator is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight cannot be used with predictions or estimator")
@@ -452,7 +452,7 @@ def _require_numbers(y, weight):
         raise ValueError(f"y {problem}")
 
 
-def _check_targets(y):
+def check_targets(y):
     """Return the targets as finite numbers; raise where they are none."""
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:

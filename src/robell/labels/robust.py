@@ -1,16 +1,29 @@
-"""Any classifier made robust to wrong labels: it is fitted to probabilities of the true classes."""
+"""Any classifier made robust to wrong labels, and any regressor to wrong numbers.
+
+Classifiers are fitted to probabilities of the true classes instead of labels, regressors to numbers
+moved into the intervals that right ones are expected in.
+"""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    _fit_context,
+    clone,
+)
 from sklearn.pipeline import Pipeline
-from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -25,13 +38,15 @@ from sklearn.utils.validation import (
 from robell._core.array import require_labels
 from robell._core.membership.samples import row_keys
 from robell._tools.pipelines import last_step
-from robell.labels.issues import unseen_probabilities
-from robell.labels.judge import judge_labels, judge_probabilities
+from robell._tools.threads import calm_blas
+from robell.labels.issues import LEAST_TARGETS, check_targets
+from robell.labels.judge import judge_labels, judge_numbers
 from robell.labels.unseen import rows_of
 from robell.models._thresholds import ThresholdChoice
 from robell.models._validation import check_multiplicity, draw_seed
 from robell.models.thresholded import calibrated, class_scores
 from robell.tables.encoder import TableEncoder
+from robell.tables.target import problem_of
 
 COPIES = 2  # of a row at the most, each with another class
 SMALLEST_SHARE = 1e-6  # of a class in a row: smaller ones get no copy
@@ -39,10 +54,47 @@ SMALLEST_SHARE = 1e-6  # of a class in a row: smaller ones get no copy
 # keeps the order of the rows.
 ADDED = 1e-3
 LOG_SLOPES = -4.0, 2.0  # the least and the largest
+COVERAGE = 0.8  # of the intervals that targets are moved into: wider ones leave more of an error
 FEWEST_TO_CALIBRATE = 10  # distinct rows of every class
 
 
-class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class _NoiseRobust(MetaEstimatorMixin, BaseEstimator):
+    """What the classifier and the regressor share: the estimator inside, and what it is passed."""
+
+    estimator: Any
+
+    def _requested(self, fit_params):
+        """Return the parameters of fit that the estimator gets."""
+        if get_config()["enable_metadata_routing"]:
+            return process_routing(self, "fit", **fit_params).estimator.fit
+        return fit_params
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what is passed on to the estimator.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            The estimator's ``fit`` gets what it requests from ``fit``.
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+    def _check_new(self, X):
+        """Raise where rows to predict are none, or have other columns than those of fit."""
+        check_is_fitted(self)
+        if len(getattr(X, "shape", (1, 1))) == 1:
+            raise ValueError("X has one dimension, rows and columns are two. Reshape your data")
+        validate_data(self, X, reset=False, skip_check_array=True)
+
+
+class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
     """Any scikit-learn classifier, fitted so that wrong labels do little harm.
 
     A judge, which scores every row by models that have not seen it, estimates how often labels are
@@ -56,10 +108,6 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
         What is made robust: LightGBM, a forest, a pipeline with a classifier at its end. It needs
         ``predict_proba`` or ``decision_function``. Where it takes no ``sample_weight``, rows are
         drawn instead of weighted.
-    judge : {"rvfl", "estimator", "both"}, default="rvfl"
-        Who says how probable the classes of a row are: the networks of
-        :class:`NoiseRobustRVFLClassifier`, in closed form; the estimator itself, fitted to five
-        folds; or both, by the geometric mean of their probabilities.
     probability : {"frequency", "balanced"}, default="frequency"
         What ``predict_proba`` returns: how often each class truly occurs among rows like the one
         given; or the same as if all classes were equally frequent, where the predicted class is
@@ -138,7 +186,6 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
 
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "predict"])],
-        "judge": [StrOptions({"rvfl", "estimator", "both"})],
         "probability": [StrOptions({"frequency", "balanced"})],
         "calibrate": ["boolean"],
         "random_state": ["random_state"],
@@ -148,13 +195,11 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
         self,
         estimator: Any,
         *,
-        judge: str = "rvfl",
         probability: str = "frequency",
         calibrate: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
-        self.judge = judge
         self.probability = probability
         self.calibrate = calibrate
         self.random_state = random_state
@@ -171,7 +216,7 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
             Class labels of any kind, of which some may be wrong.
         sample_weight : array-like of shape (n_samples,), default=None
             Multiplicity of each row: weight 2 is the row given twice, weight 0 its absence. Only
-            with ``judge="rvfl"`` and an estimator that takes weights.
+            with an estimator that takes weights.
         **fit_params : dict
             Passed to the estimator's ``fit``, entries of rows along with their rows; with metadata
             routing, what was requested.
@@ -188,11 +233,9 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
         check_classification_targets(y)
         multiplicity = check_multiplicity(sample_weight, len(y))
         seed = draw_seed(self.random_state)
-        params = fit_params
-        if get_config()["enable_metadata_routing"]:
-            params = process_routing(self, "fit", **fit_params).estimator.fit
+        params = self._requested(fit_params)
         columns = as_numbers(X, y)
-        judgement = self._judged(X, columns, y, sample_weight, seed, params)
+        judgement = judge_labels(columns, y, sample_weight=sample_weight, random_state=seed)
         self.classes_ = judgement.classes
         self.label_probability_ = Z = judgement.probability
         self.sample_quality_ = judgement.quality
@@ -220,21 +263,6 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
         # The estimator has seen classes of equal weight: it predicts the one of largest score.
         self._set_thresholds(softmax(self.offsets_), judged)
         return self
-
-    def _judged(self, X, columns, y, sample_weight, seed, params):
-        """Return what the judge says about every label."""
-        if self.judge == "rvfl":
-            return judge_labels(columns, y, sample_weight=sample_weight, random_state=seed)
-        if sample_weight is not None:
-            raise ValueError(f"sample_weight needs judge='rvfl', got judge={self.judge!r}")
-        if params:
-            raise ValueError(f"parameters of fit need judge='rvfl', got judge={self.judge!r}")
-        P, classes = unseen_probabilities(self.estimator, X, y, seed)
-        if self.judge == "both":
-            networks = judge_labels(columns, y, random_state=seed)
-            P = np.sqrt((P + ADDED) * networks.without_label(np.searchsorted(classes, y)))
-            P /= P.sum(axis=1, keepdims=True)
-        return judge_probabilities(y, P, classes, from_outside=False)
 
     def _fitted(self, X, y, Z, multiplicity, rows, params, rng):
         """Return a clone fitted to copies of some rows, one a class, as probable as the class.
@@ -271,28 +299,149 @@ class NoiseRobustClassifier(ThresholdChoice, MetaEstimatorMixin, ClassifierMixin
 
     def _log_probability(self, X):
         """Return log-probabilities of the classes, up to a constant of each row."""
-        check_is_fitted(self)
-        if len(getattr(X, "shape", (1, 1))) == 1:
-            raise ValueError("X has one dimension, rows and columns are two. Reshape your data")
-        validate_data(self, X, reset=False, skip_check_array=True)
+        self._check_new(X)
         return self.slope_ * _scores(self.estimator_, X) + self.offsets_
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return what is passed on to the estimator.
+
+class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
+    """Any scikit-learn regressor, fitted so that wrong numbers in the target do little harm.
+
+    A judge, which predicts every target by models that have not seen the row, estimates how far
+    off right targets are in each row. The regressor is fitted to targets of which those outside
+    the interval that holds four in five right ones are moved to its nearer end.
+
+    Parameters
+    ----------
+    estimator : regressor
+        What is made robust: LightGBM, a forest, a pipeline with a regressor at its end.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the judge. The estimator's own seed is its own.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        The fitted regressor.
+    targets_ : ndarray of shape (n_samples,)
+        What it was fitted to; in rows of weight 0 the targets given.
+    sample_quality_ : ndarray of shape (n_samples,)
+        Probability that the target of each training row is right; 0 for rows of weight 0.
+    n_suspects_ : int
+        Number of rows whose target is more probably wrong than right.
+    noise_rate_ : float
+        Estimated share of wrong targets.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X had string column names.
+
+    See Also
+    --------
+    find_target_issues : The suspect rows as a ranked table, by the same judge.
+    NoiseRobustClassifier : The same for classes.
+
+    Notes
+    -----
+    Targets that cannot be judged are fitted to as they are, with a warning: of fewer than twenty
+    rows, and those of which more than half are one number.
+
+    X may be whatever the estimator takes. Where it is not a table of finite numbers, the judge sees
+    it through :class:`TableEncoder`. Errors of more than half of the targets, or shared by most
+    rows alike, such as a wrong unit throughout, do not show.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from sklearn.model_selection import train_test_split
+    >>> from robell import NoiseRobustRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    >>> wrong = np.random.default_rng(0).choice(len(y), 30, replace=False)
+    >>> y[wrong] *= 10  # a decimal point lost
+    >>> forest = RandomForestRegressor(50, random_state=0)
+    >>> robust = NoiseRobustRegressor(forest, random_state=0).fit(X, y)
+    >>> bool(robust.score(X_test, y_test) > forest.fit(X, y).score(X_test, y_test) + 0.5)
+    True
+    """
+
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "predict"])],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self, estimator: Any, *, random_state: int | np.random.RandomState | None = None
+    ) -> None:
+        self.estimator = estimator
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Judge the targets, then fit the estimator to them, unlikely ones moved.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, as the estimator takes them.
+        y : array-like of shape (n_samples,)
+            Targets, finite numbers, of which some may be wrong.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row: weight 2 is the row given twice, weight 0 its absence. Only
+            with an estimator that takes weights.
+        **fit_params : dict
+            Passed to the estimator's ``fit``, entries of rows along with their rows; with metadata
+            routing, what was requested.
 
         Returns
         -------
-        routing : MetadataRouter
-            The estimator's ``fit`` gets what it requests from ``fit``.
+        self : object
+            The fitted estimator.
         """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=mapping)
+        validate_data(self, X, skip_check_array=True)
+        y = check_targets(column_or_1d(y, warn=True))
+        multiplicity = check_multiplicity(sample_weight, len(y))
+        params = self._requested(fit_params)
+        columns = check_array(as_numbers(X, y), input_name="X", estimator=self)
+        check_consistent_length(columns, y)
+        present = np.flatnonzero(multiplicity)
+        self.targets_, self.sample_quality_ = y.copy(), np.asarray(multiplicity > 0, np.float64)
+        self.n_suspects_, self.noise_rate_ = 0, 0.0
+        if problem := problem_of(y, multiplicity, LEAST_TARGETS):
+            warnings.warn(f"y {problem}; it is fitted to as it is", UserWarning, stacklevel=2)
+        else:
+            rows = columns[present], y[present], multiplicity[present]
+            judgement = calm_blas(judge_numbers)(*rows, self.random_state)
+            self.targets_[present] = np.clip(y[present], *judgement.intervals(COVERAGE).T)
+            self.sample_quality_[present] = judgement.quality
+            self.n_suspects_ = int(judgement.suspect.sum())
+            self.noise_rate_ = judgement.noise_rate
+        params = _check_method_params(y, params, present)
+        model = clone(self.estimator)
+        if not (multiplicity[present] == 1.0).all():
+            last = last_step(model)
+            if not has_fit_parameter(last, "sample_weight"):
+                raise ValueError(f"{type(last).__name__} takes no sample_weight")
+            of_step = f"{model.steps[-1][0]}__" if last is not model else ""
+            params = params | {f"{of_step}sample_weight": multiplicity[present]}
+        self.estimator_ = model.fit(rows_of(X, present), self.targets_[present], **params)
+        return self
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
-        return tags
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the targets of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        targets : ndarray of shape (n_samples,)
+            What the fitted estimator predicts.
+        """
+        self._check_new(X)
+        return np.asarray(self.estimator_.predict(X))
 
 
 def as_numbers(X, y):
