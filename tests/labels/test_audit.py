@@ -337,8 +337,13 @@ def test_many_columns_mean_fewer_rows(tmp_path, monkeypatch, capsys):
     spied = lambda column, *a, **k: prepared.append(column.name) or prepare(column, *a, **k)  # noqa: E731
     monkeypatch.setattr(prepare_module, "prepare_column", spied)
     message = r"its 94 columns come to more than 3 once categories .* leave some out with drop=$"
+    printed = []
+    monkeypatch.setattr("robell.labels.audit.run.fingerprints", lambda *_: printed.append(1))
     with pytest.raises(FileError, match=message):
         audit(wide, "label")
+    assert not printed  # of a hundred thousand columns this took most of the time
+    monkeypatch.undo()
+    monkeypatch.setattr(prepare_module, "MOST_COLUMNS", 3)
     assert prepared == ["size", "weight", "noise", "colour"]  # and none of the other ninety
     frame.to_csv(tmp_path / "t.csv", index=False)
     assert main(["audit", str(tmp_path / "t.csv"), "--target", "label"]) == 1

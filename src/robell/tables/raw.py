@@ -79,6 +79,8 @@ class RawTable:
 
     def take(self, places: NDArray[np.intp]) -> RawTable:
         """Return the table of the rows at these places."""
+        if np.array_equal(places, np.arange(len(self.rows))):
+            return self
         columns = tuple(column.take(places) for column in self.columns)
         lines = None if self.lines is None else self.lines[places]
         return replace(self, columns=columns, rows=self.rows[places], lines=lines)

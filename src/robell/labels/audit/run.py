@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -150,10 +151,10 @@ def audit(
         what = "groups" if group is not None else "tables"
         raise FileError(f"{said(target)} holds numbers: {what} are compared for classes only")
     result_kind: type[JudgedAudit] = NumberAuditResult if numeric else AuditResult
-    prints = fingerprints(table, place)
+    prints = cache(lambda: fingerprints(table, place))  # not of a table that is refused
     evidence, notes = _judge_target(
         result_kind, table, place, left_out, group_place, random_state, budget, kind != "auto",
-        lambda rows, given: review.settles(prints[np.searchsorted(table.rows, rows)], given),
+        lambda rows, given: review.settles(prints()[np.searchsorted(table.rows, rows)], given),
     )  # fmt: skip
     audited = evidence.table
     among_suspects, everywhere = estimate_wrong(evidence.judgement, evidence.trust.worth)
@@ -176,7 +177,7 @@ def audit(
             "noise_rate_range": tuple(end / len(audited.rows) for end in everywhere[1:]),
             "n_unlabelled": sum(evidence.target.unlabelled.values()),
             "reviewed": evidence.reviewed.settled,
-            "fingerprint": prints[np.searchsorted(table.rows, audited.rows)],
+            "fingerprint": prints()[np.searchsorted(table.rows, audited.rows)],
             "evidence": evidence,
         },
     )
