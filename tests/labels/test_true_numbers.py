@@ -9,7 +9,7 @@ import raw_tables
 
 from robell import audit, audit_annotators
 from robell.labels.audit.compared import group_verdict
-from robell.labels.audit.reasons import in_words, same_value, trusted, usual_among
+from robell.labels.audit.reasons import in_words, same_value, trusted
 from robell.tables.columns import prepare_column
 from robell.tables.raw import Column
 
@@ -27,9 +27,7 @@ def test_a_share_is_that_of_the_value_also_where_rare_ones_are_taken_together():
     column, place = used(cells), cells.index("vague about time")
     assert column.levels[column.values[place]] not in set(cells)  # one level of many values
     assert same_value(column, place).sum() == 2
-    rows = np.arange(len(cells))
-    assert usual_among(column, place, rows) == "2 % have this value"
-    assert usual_among(column, cells.index("usual"), rows) == "58 % have this value"
+    assert same_value(column, cells.index("usual")).sum() == 58
 
 
 def test_a_value_as_rare_for_the_other_label_is_no_evidence():
@@ -171,8 +169,8 @@ def test_a_number_beyond_all_trusted_ones_is_compared_with_what_there_is(tmp_pat
     result = audit(frame, "price", out=tmp_path)
     page = result.html.read_text(encoding="utf-8")
     assert "about 4203382" not in page
-    heads = re.findall(r"Usual where it is ([\d,]+) to ([\d,]+)", page)
-    ends = [float(end.replace(",", "")) for end in heads[0]]
+    parts = result._card_parts()
+    ends = [float(end.replace(",", "")) for end in parts.names[parts.of_given[7]].split(" to ")]
     assert 0 < ends[0] <= ends[1] <= 1.01 * np.delete(price, 7).max()
     texts = " ".join(reason.text for reason in result.reasons[8])
     assert "is above every trusted number" in texts

@@ -17,7 +17,6 @@ from robell._tools.files import FileError
 from robell._tools.text import (
     counted,
     in_cell,
-    isolated,
     percent,
     quoted,
     said,
@@ -25,7 +24,7 @@ from robell._tools.text import (
 )
 from robell.labels.annotators import Consensus, ReadVotes, consensus_of
 from robell.labels.audit.figures import annotator_bars, class_bars
-from robell.labels.audit.page import where_is
+from robell.labels.audit.page import piece, where_is
 from robell.labels.audit.prepare import prepare_columns
 from robell.labels.audit.result import Audit
 from robell.report.escape import writable
@@ -410,13 +409,9 @@ def confusion_words(found, j):
     if wrong[z, given] < OFTEN or found.n_labels[j] < FEW_LABELS:
         return ""
     return (
-        f"{_name(found.classes[z])} labelled {_name(found.classes[given])} "
+        f"{piece(found.classes[z])} labelled {piece(found.classes[given])} "
         f"({round(100 * wrong[z, given])} of 100)"
     )
-
-
-def _name(label):
-    return isolated(in_cell(str(label), 24))
 
 
 def place(result, r):
@@ -436,7 +431,7 @@ def next_section(result, top):
         (
             place(result, r),
             in_cell(str(who)),
-            _name(found.label[r]),
+            piece(found.label[r]),
             100 * float(found.quality[r]),
             100 * float(worth),
             int(result.votes[r]),
@@ -462,8 +457,8 @@ def doubtful_section(result, top):
         (
             place(result, int(found.given_row[k])),
             in_cell(str(found.annotator[found.given_annotator[k]])),
-            _name(found.given_label[k]),
-            _name(found.label[found.given_row[k]]),
+            piece(found.given_label[k]),
+            piece(found.label[found.given_row[k]]),
             100 * float(found.given_quality[k]),
         )
         for k in order[:top]
@@ -492,11 +487,7 @@ def classes_section(result):
 
 
 class Crowd(NamedTuple):
-    """A table of rows, and the labels they were given.
-
-    `table` holds the columns that describe the rows, `keys` what the rows are called in the long
-    form. `set_aside` are labels given too rarely to be classes, `notes` on columns not to use.
-    """
+    """Rows, what they are called in the long form, and the labels that annotators gave them."""
 
     table: RawTable
     keys: tuple[str, ...] | None
@@ -527,10 +518,7 @@ def read_side_by_side(table, names):
 
 
 def read_one_a_line(table, row, annotator, label):
-    """Read a table in which each line is one label: of a row, by an annotator.
-
-    The other columns describe the row; they must be the same in all its lines, or are left out.
-    """
+    """Read a table of a label a line; columns that differ between lines of a row are left out."""
     places = [find_column(table, name) for name in (row, annotator, label)]
     if len(set(places)) < 3:
         raise FileError("row, annotator and label must be three different columns")

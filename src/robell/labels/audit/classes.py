@@ -12,7 +12,6 @@ from scipy.stats import rankdata
 from robell._tools.text import (
     counted,
     in_cell,
-    isolated,
     percent,
     quoted,
     said,
@@ -30,7 +29,7 @@ from robell.labels.audit.compared import (
     groups_summary,
 )
 from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
-from robell.labels.audit.page import drawn_words, places
+from robell.labels.audit.page import drawn_words, piece, places
 from robell.labels.audit.reasons import (
     near_view,
     reasons_of_classes,
@@ -475,11 +474,6 @@ def found_in(result, way):
     )
 
 
-def _piece(text):
-    """Return text for a part of a cell."""
-    return isolated(in_cell(text, 24))
-
-
 def classes_section(result):
     """Show how many rows each class has."""
     codes = result.evidence.codes
@@ -525,7 +519,7 @@ def noise_section(result):
         table = Table(
             "noise",
             "Of 100 rows that really belong to a class, how many carry which label",
-            tuple(unique(["Really", *(f"labelled {_piece(name)}" for name in result.classes)])),
+            tuple(unique(["Really", *(f"labelled {piece(name)}" for name in result.classes)])),
             tuple(
                 (name, *(100 * float(share) for share in row))
                 for name, row in zip(names, result.noise_matrix, strict=True)
@@ -586,10 +580,10 @@ def contradictions_section(result):
     rows = []
     for place, (group, count) in enumerate(zip(groups[:SHOWN_CONFLICTS], counts, strict=False), 1):
         labels = ", ".join(
-            f"{_piece(result.classes[k])} ({count[k]:,})" for k in np.flatnonzero(count)
+            f"{piece(result.classes[k])} ({count[k]:,})" for k in np.flatnonzero(count)
         )
         first = ", ".join(
-            f"{_piece(column.name)} = {_piece(value_text(column, group[0])) or '(missing)'}"
+            f"{piece(column.name)} = {piece(value_text(column, group[0])) or '(missing)'}"
             for column in evidence.used[:3]
         )
         rows.append((place, labels, places(result, group), first))
@@ -619,11 +613,7 @@ def project(view):
 
 
 def told_apart(plane, codes, seed):
-    """Return how well neighbours in the plane tell the classes apart: 0.5 is not at all.
-
-    It is the area under the ROC curve, the mean over the classes, of the share of a class among
-    the nearest dots.
-    """
+    """Return the mean area under the ROC curve of the shares of a class among the nearest dots."""
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(plane))[:MOST_PLACED]
     codes = codes[chosen]

@@ -17,6 +17,7 @@ from robell._tools.text import (
     NAME,
     counted,
     in_cell,
+    isolated,
     literal,
     percent,
     quoted,
@@ -100,6 +101,11 @@ def number_of(result, place):
 def where_is(result, place):
     """Say where a row stands: a number to look for in a file, so without commas."""
     return f"{'row' if result.line is None else 'line'} {number_of(result, place)}"
+
+
+def piece(text):
+    """Return text, shortened, for a part of a cell."""
+    return isolated(in_cell(str(text), 24))
 
 
 def places(result, group):

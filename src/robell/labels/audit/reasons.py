@@ -1,10 +1,8 @@
 """Why a row is suspect: the columns that speak against its label, in words.
 
 A suspect is compared with trusted rows that carry the same label, or about the same number. Column
-by column, its value is replaced by theirs and theirs by its own (``models/_contributions.py``), and
-what that does to the model's score says how much the column speaks against the label. The words
-compare the value with those rows and with the rows of the label suggested: what is as rare there is
-no evidence. Here is also which rows are trusted and alike, and how their values are shown.
+by column, its value is replaced by theirs and theirs by its own (``models/_contributions.py``):
+what that does to the model's score says how much the column speaks against the label.
 """
 
 from __future__ import annotations
@@ -96,10 +94,7 @@ def reasons_of_classes(evidence, places):
 
 
 def reasons_of_numbers(evidence, places):
-    """Return the reasons of suspects at some places of a column of numbers, a tuple for each.
-
-    Each is compared with trusted rows whose numbers are nearest to its own.
-    """
+    """Return the reasons of suspect numbers at some places, a tuple for each."""
     judgement, name = evidence.judgement, shortened(evidence.name, SHOWN)
     found = {}
     for place in places:
@@ -254,19 +249,6 @@ def telling_word(column, place, alike, others):
         for word in sorted(words)
     ]
     return max(found, key=lambda one: one[1][1] - one[1][0], default=("", [0.0, 0.0]))
-
-
-def usual_among(column, place, rows):
-    """Say how many of some rows have this value, or where the middle half of the numbers is."""
-    if not column.is_number:
-        share = float(same_value(column, place)[rows].mean()) if len(rows) else 0.0
-        return f"{percent(share)} have this value"
-    known = column.values[rows]
-    known = known[np.isfinite(known)]
-    if not len(known):
-        return "no value"
-    # Values that occur: nothing is computed, so nothing can overflow.
-    return usual_text(column, *np.percentile(known, [25, 75], method="lower"))
 
 
 def reasons_text(result, place):

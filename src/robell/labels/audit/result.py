@@ -11,6 +11,7 @@ import shlex
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -62,10 +63,8 @@ class Groups(NamedTuple):
 class Evidence:
     """What the page is made of: the table, its columns as numbers, and what was found.
 
-    `name` is that of the target, `target` what was read there, and `given` the label, or the
-    number as it is written, of each audited row. `judgement` and `trust` are those of the kind.
-    `asked_for` says whether somebody said which kind the target is of; `reviewed` is what a review
-    has settled.
+    `name` is that of the target, `target` what was read there, `given` the cells of its rows;
+    `asked_for` says whether somebody said which kind it is of.
     """
 
     name: str
@@ -664,43 +663,37 @@ def require_whole(name, value, least, most=None):
 
 
 def as_csv(columns, delimiter=","):
-    """Return columns by name as CSV.
-
-    Text that a spreadsheet would take for a formula gets an apostrophe before it.
-    """
-    cells = []
-    for column in columns.values():
-        if column.dtype == bool:
-            cells.append(["yes" if value else "no" for value in column])
-        elif column.dtype.kind == "f":
-            cells.append(["" if np.isnan(value) else f"{value:.6f}" for value in column])
-        elif column.dtype == object:
-            safe = {text: spreadsheet_safe(writable(text)) for text in set(column)}
-            cells.append([safe[text] for text in column])
-        else:
-            cells.append(column.tolist())
-    stream = io.StringIO()
+    """Return columns by name as CSV, what a spreadsheet would take for a formula made safe."""
+    stream, safe = io.StringIO(), cache(lambda text: spreadsheet_safe(writable(text)))
     writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-    writer.writerow([spreadsheet_safe(writable(name)) for name in columns])
-    writer.writerows(zip(*cells, strict=True))
+    writer.writerow([safe(name) for name in columns])
+    writer.writerows(_rows(columns, lambda value: "" if np.isnan(value) else f"{value:.6f}", safe))
     return stream.getvalue()
 
 
 def sheet_of(columns):
     """Yield the header and the rows of columns by name, numbers as numbers."""
     yield list(columns)
-    cells: list[list[Any]] = []
+    yield from _rows(
+        columns,
+        lambda value: None if np.isnan(value) else round(value, 6),
+        lambda text: writable(text) or None,
+    )
+
+
+def _rows(columns, number, text):
+    """Return rows as they are written: numbers and texts as these functions make them."""
+    cells = []
     for column in columns.values():
         if column.dtype == bool:
             cells.append(["yes" if value else "no" for value in column])
         elif column.dtype.kind == "f":
-            values = column.round(6).tolist()
-            cells.append([None if np.isnan(value) else value for value in values])
+            cells.append([number(value) for value in column.tolist()])
         elif column.dtype == object:
-            cells.append([writable(text) or None for text in column])
+            cells.append([text(value) for value in column])
         else:
             cells.append(column.tolist())
-    yield from zip(*cells, strict=True)
+    return zip(*cells, strict=True)
 
 
 def as_json(values):
