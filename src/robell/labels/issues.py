@@ -171,6 +171,11 @@ def find_label_issues(
     NoiseRobustRVFLClassifier : The classifier behind it, which needs no cleaned labels.
     audit : The same judgement of a raw table, with a report and how far to trust it.
 
+    Notes
+    -----
+    Where the columns say nothing about the labels, rows are suspect by chance. :func:`audit` tests
+    for that and then names nobody; where they say little it lowers its estimates, this does not.
+
     Examples
     --------
     >>> import numpy as np
