@@ -2,6 +2,7 @@
 
     python benchmarks/robust_choices.py --variants "as it is" "no cleaning"
     python benchmarks/robust_choices.py --levels 0 20 --kinds symmetric --seeds 2
+    python benchmarks/robust_choices.py --noise-columns 20 --variants "as it is" --no-peers
 
 Prints the means over tables of every metric at each kind and level of noise: of the variants, of
 the best peer in each cell, and the lead of the first variant with its standard error over tables.
@@ -73,11 +74,18 @@ def figures(model, X, y):
     return [float(value) for value in found]
 
 
-def judge(name, several, kind, level, seed, models):
-    """Return the metrics of several models in one cell, and the CPU time of their fits."""
+def judge(name, several, kind, level, seed, n_noise, models):
+    """Return the metrics of several models in one cell, and the CPU time of their fits.
+
+    Rows get ``n_noise`` columns that say nothing.
+    """
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         X, noisy, true, X_test, y_test = split(name, several, kind, level, seed)
+        rng = np.random.default_rng([seed, level])
+        X, X_test = (
+            np.hstack([rows, rng.normal(size=(len(rows), n_noise))]) for rows in (X, X_test)
+        )
         found = {}
         for label in models:
             with ExitStack() as stack:
@@ -173,6 +181,7 @@ def main():
     parser.add_argument("--kinds", nargs="+", help="beginnings of kinds of noise")
     parser.add_argument("--levels", nargs="+", type=int)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--noise-columns", type=int, default=0, help="columns that say nothing")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--cache", help="a file that keeps the peers' figures")
@@ -181,7 +190,7 @@ def main():
     for part in options.parts:
         several = part == "several"
         cells = [
-            (name, several, kind, level, seed)
+            (name, several, kind, level, seed, options.noise_columns)
             for name in (SEVERAL if several else TWO_CLASSES)
             for kind, level in CELLS[part]
             for seed in range(100, 100 + options.seeds)
