@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from robell import NoiseRobustClassifier, fit_table
 from robell.cli import main
-from robell.comparison.user_models import BASES
+from robell.comparison.peers import BASES
 from robell.files import load_model
 from robell.noise import flip_labels
 

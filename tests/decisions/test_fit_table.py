@@ -18,7 +18,7 @@ from robell.decisions.page import (
     lines,
     write_report,
 )
-from robell.files import model_info
+from robell.files import describe_drift, model_info
 from robell.models._contributions import contributions, log_odds
 
 
@@ -331,3 +331,15 @@ def test_a_table_larger_than_the_sample_is_read_again(tmp_path, monkeypatch):
     small = fit_table(tmp_path / "a.csv", "fraud", estimator=SMALL, memory=8 * 7 * 8 * 500)
     assert small.n_fitted < 700
     assert any("need more memory" in note for note in small.notes)
+
+
+@pytest.mark.parametrize("huge", [[1e308, -1e308], [1e308, 1.7e308], [1.7e308, 1.0, 2.0]])
+def test_numbers_near_the_largest_are_fitted_saved_and_told_from_others(tmp_path, huge):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": np.resize(huge, 120), "z": rng.normal(size=120)})
+    frame["y"] = np.where(rng.random(120) < 0.4, "p", "q")
+    result = fit_table(frame, "y", estimator=RVFLClassifier(n_hidden=5, random_state=0))
+    result.save(tmp_path / "m.skops")
+    info = model_info(tmp_path / "m.skops")
+    assert info["columns"][0]["size"] == np.median(np.abs(frame["x"]) / 4) * 4
+    assert describe_drift(info, frame.drop(columns="y")).lines == []

@@ -125,6 +125,8 @@ FORGED = {
     r"threshold=\S+": "threshold=",
     r"max_feature_idx=5": "max_feature_idx=4",
     r"objective=.*": "objective=custom",
+    r"objective=binary.*": "objective=multiclass num_class:5",
+    r"num_tree_per_iteration=1": "num_tree_per_iteration=0",
     r"num_class=1": "num_class=7",
     r"shrinkage=\S+": "shrinkage=1 1",
     r"end of trees": "end",

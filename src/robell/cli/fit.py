@@ -158,7 +158,7 @@ def _made_robust(options):
 
 
 def _values():
-    from robell.comparison.user_models import BASES
+    from robell.comparison.peers import BASES
 
     return {"models": list(models()), "bases": list(BASES)}
 

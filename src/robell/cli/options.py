@@ -106,7 +106,7 @@ def parameter(text):
 def model(text):
     """Return the name of a model that fit knows, or module:callable, as argparse wants it."""
     from robell.cli.fit import models
-    from robell.comparison.user_models import BASES
+    from robell.comparison.peers import BASES
 
     names = [*models(), *BASES]
     if ":" not in text and text not in names:

@@ -205,6 +205,8 @@ MODELS = {
     name: _model(**entry)
     for name, entry in tomllib.loads(read_resource("robell.comparison", "peers.toml")).items()
 }
+# Known peers that fit, asked by name, makes robust; weights of their classes are left to it.
+BASES = ("logistic", "svc", "forest", "hist_gradient", "lightgbm", "xgboost", "catboost")
 OURS = "noise_robust"
 TIME_REFERENCE = "lightgbm"
 OF_SEVERAL = "/several classes"  # what stands behind a model whose revision differs there

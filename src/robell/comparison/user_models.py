@@ -35,8 +35,6 @@ IN_DISGUISE = {
     "multiview": ("rvfl", "MvRVFL of one view, which is RVFL"),
 }
 NAMES = tuple(dict.fromkeys([*paper.MODELS, *IN_DISGUISE, *peers.MODELS]))
-# Known peers that fit, asked by name, makes robust; weights of their classes are left to it.
-BASES = ("logistic", "svc", "forest", "hist_gradient", "lightgbm", "xgboost", "catboost")
 AS_GIVEN, TUNED = "as given", "tuned over its grid"
 DEFAULT = ("noise_robust", "rvfl", "robell", "logistic", "svc", "forest", "hist_gradient")
 # Of the few balls, leave-one-out is no guide to the penalty; a graph has seen the label left out.
@@ -156,14 +154,15 @@ def make(spec, protocol, seed, y):
 
 
 def made_robust(model, seed, parameters=None):
-    """Return NoiseRobustClassifier around one of BASES, module:callable, an estimator or a factory.
+    """Return NoiseRobustClassifier around a name, module:callable, an estimator or a factory.
 
     Raises ValueError where that is none; ``parameters`` are set on the classifier within.
     """
     try:
         if isinstance(model, str) and ":" not in model:
-            if model not in BASES:
-                near = did_you_mean(model, BASES, cutoff=0.4) or f"; there are {', '.join(BASES)}"
+            if model not in peers.BASES:
+                near = did_you_mean(model, peers.BASES, cutoff=0.4)
+                near = near or f"; there are {', '.join(peers.BASES)}"
                 raise StudyError(f"there is no classifier {model!r} to be made robust{near}")
             estimator = _plain(peers.MODELS[model].make(seed, np.arange(2)))
         else:

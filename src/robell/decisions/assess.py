@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
 from robell._core.array import one_hot
 from robell._core.labels.cuts import counts_at_cuts, operating_points
@@ -425,6 +424,4 @@ def calibration_error(bins):
 
 def separations(probability, codes):
     """Return the area under the ROC curve of each class against the others."""
-    return [
-        float(roc_auc_score(codes == k, probability[:, k])) for k in range(probability.shape[1])
-    ]
+    return [roc_area(probability[:, k], codes == k) for k in range(probability.shape[1])]

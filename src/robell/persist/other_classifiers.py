@@ -128,8 +128,11 @@ def trees_written_anew(text: str, n_features: int) -> str:
     objective, n_scores = known.get("objective", ""), int(known["num_tree_per_iteration"])
     fits = bool(end and trees and _OBJECTIVE.fullmatch(objective))
     fits &= len(known["feature_names"].split()) == int(known["max_feature_idx"]) + 1 == n_features
-    fits &= n_scores == int(known["num_class"]) and len(trees) % max(1, n_scores) == 0
-    fits &= n_scores == 1 or objective == f"multiclass num_class:{n_scores}"
+    fits &= n_scores == int(known["num_class"]) >= 1 and len(trees) % n_scores == 0
+    if n_scores > 1:
+        fits &= objective == f"multiclass num_class:{n_scores}"
+    else:
+        fits &= objective.startswith("binary")
     if not fits:
         raise ValueError("trees that LightGBM's own objectives do not make")
     lines = [

@@ -342,9 +342,7 @@ def learn_numbers(column, missing, rows, present, how):
     if known.min() == known.max() and not n_missing:
         return left_out("constant")
     kind = "date" if is_date else "number"
-    scale = 4.0 if np.abs(known).max() > 1e300 else 1.0  # the sum of two may overflow
-    plan = {"kind": kind, "name": name, "how": how}
-    plan["median"] = float(np.median(known / scale)) * scale
+    plan = {"kind": kind, "name": name, "how": how, "median": median(known)}
     done = [f"read as a {how}{', in days' * is_date}"]
     if infinite.any():
         done.append(f"{counted(int(infinite.sum()), 'infinite value')} taken as missing")
@@ -386,7 +384,13 @@ def apply_numbers(plan, values):
     return values, np.column_stack(parts)
 
 
-def _learn_tails(known, median):
+def median(known):
+    """Return the median, also of numbers so large that the sum of two overflows."""
+    scale = 4.0 if np.abs(known).max() > 1e300 else 1.0
+    return float(np.median(known / scale)) * scale
+
+
+def _learn_tails(known, centre):
     """Return centre and width of numbers that reach LONG_TAIL deviations out, None for others."""
     largest = float(np.abs(known).max()) or 1.0
     scaled = known / largest
@@ -394,8 +398,8 @@ def _learn_tails(known, median):
     if np.abs(scaled - scaled.mean()).max() <= LONG_TAIL * deviation or deviation < 1e-12:
         return None
     low, high = np.percentile(scaled, [25, 75])
-    width = (high - low) / 2 or float(np.abs(scaled - median / largest).mean())
-    return [median, width * largest] if width * largest > 0 else None
+    width = (high - low) / 2 or float(np.abs(scaled - centre / largest).mean())
+    return [centre, width * largest] if width * largest > 0 else None
 
 
 def _drawn_in(values, tails):

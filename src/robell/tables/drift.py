@@ -9,7 +9,7 @@ import numpy as np
 
 from robell._tools.names import did_you_mean
 from robell._tools.text import number_text, percent, said
-from robell.tables.columns import read_cells
+from robell.tables.columns import median, read_cells
 
 BINS = 10  # of equally many training rows
 MOST_LEVELS = 20
@@ -114,7 +114,7 @@ def column_profile(plan, column):
             edges = np.array(profile["edges"])
             profile["shares"] = (_histogram(edges, known) / len(known)).tolist()
             profile["median"] = float(known[len(known) // 2])
-            profile["size"] = float(np.median(np.abs(known)))
+            profile["size"] = median(np.abs(known))
         return profile
     counts = Counter(text for text in found if text is not None)
     total = max(1, sum(counts.values()))
@@ -210,10 +210,11 @@ class _Counter:
         if not len(known):
             return
         self._counts += _histogram(self._edges, known)
-        width = self._edges[-1] - self._edges[0]
-        outside = np.maximum(known - self._edges[-1], self._edges[0] - known)
+        with np.errstate(over="ignore"):
+            width = self._edges[-1] - self._edges[0]
+            outside = np.maximum(known - self._edges[-1], self._edges[0] - known)
         self._far += int((outside > width).sum())
-        self._middles.append((float(np.median(known)), float(np.median(np.abs(known))), len(known)))
+        self._middles.append((median(known), median(np.abs(known)), len(known)))
 
     def judged(self):
         """Return what is different ("" for nothing), the index, and how, in words."""
@@ -234,9 +235,9 @@ class _Counter:
                     "lies far outside the dates of the training",
                 )
             low, high = number_text(self._edges[0]), number_text(self._edges[-1])
-            median, ratio, size = self._middle()
+            middle, ratio, size = self._middle()
             size = f", {size}" if ratio > 0 else ""
-            how = f"lies far outside its training range ({low} to {high}): its median is {median}"
+            how = f"lies far outside its training range ({low} to {high}): its median is {middle}"
             return "far outside", self._far / known, f"{how}{size}; another unit?"
         if n < LEAST_ROWS:
             return "", 0.0, ""
@@ -260,10 +261,10 @@ class _Counter:
     def _middle(self):
         """Return the median as text, and the size as times the usual one (0: unknown), twice."""
         parts = np.array(self._middles)
-        median, size = np.average(parts[:, :2], axis=0, weights=parts[:, 2])
+        middle, size = np.average(parts[:, :2], axis=0, weights=parts[:, 2])
         before = self.profile["size"]
         ratio = float(size) / before if before else 0.0
-        return number_text(float(median)), ratio, f"about {number_text(ratio)} times the usual size"
+        return number_text(float(middle)), ratio, f"about {number_text(ratio)} times the usual size"
 
     def _how(self):
         """Say what has changed most: missing cells, new levels, or the middle of the values."""

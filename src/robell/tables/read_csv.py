@@ -181,10 +181,13 @@ class _Utf8Stream:
 # -- rows by csv, one by one -----------------------------------------------------------
 
 
-def records_of(path: Path, encoding: str, delimiter: str) -> Iterator[TextRow]:
+def records_of(
+    path: Path, encoding: str, delimiter: str, tail: list[str] | None = None
+) -> Iterator[TextRow]:
     """Yield the header and every row of a text file; raise where one is not as it should be.
 
-    Blank lines are passed over, and belong to the text of what follows them.
+    Blank lines are passed over, and belong to the text of what follows them; those at the end are
+    added to ``tail``.
     """
     n_cells, end = 0, 0
     seen: list[str] = []
@@ -210,6 +213,8 @@ def records_of(path: Path, encoding: str, delimiter: str) -> Iterator[TextRow]:
             n_cells = len(cells)
             yield TextRow(start, cells, "".join(seen))
             seen.clear()
+        if tail is not None:
+            tail += seen
     if not n_cells:
         raise FileError(f"{path}: the file is empty")
 

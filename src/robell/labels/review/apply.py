@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -316,6 +318,7 @@ def _is_result(path):
     log = log_path(path)
     if not log.is_file() or not is_log(log):
         return False
-    with log.open(encoding="utf-8", errors="replace", newline="") as file:
-        next(file)
-        return next(file, "").rpartition(",")[2].startswith(f"{digest_of(path)}-")
+    with log.open(encoding="utf-8", errors="replace", newline="") as file, suppress(csv.Error):
+        first = [*islice(csv.reader(file), 1, 2), [""]][0]  # a label may be of several lines
+        return bool(first) and first[-1].startswith(f"{digest_of(path)}-")
+    return False

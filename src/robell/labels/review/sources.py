@@ -30,15 +30,15 @@ class TextTable:
         self.header = next(self._records())
         self.names = require_names(path, self.header.cells)
 
-    def rows(self):
-        """Yield the rows below the header; raise where one has too many cells or too few."""
-        records = self._records()
+    def rows(self, tail=None):
+        """Yield the rows below the header; blank lines at the end are added to ``tail``."""
+        records = self._records(tail)
         next(records)
         yield from records
 
-    def _records(self):
+    def _records(self, tail=None):
         with readable(self.path):
-            yield from records_of(self.path, self.encoding, self.delimiter)
+            yield from records_of(self.path, self.encoding, self.delimiter, tail)
 
     def changed(self, row, place, cell):
         """Return the text of a row with another cell at a place, its line ending kept."""
@@ -122,13 +122,15 @@ class TextSource:
         """Write the rows that stay, with their new labels."""
         packed = out.name.lower().endswith(".gz")
         codec = codec_to_write(self.path, self._table.encoding)
+        tail: list[str] = []
         with open_to_write(path, codec, packed) as text:
             text.write(self._table.header.text)
-            for place, row in enumerate(self._table.rows()):
+            for place, row in enumerate(self._table.rows(tail)):
                 if place in labels:
                     text.write(self._table.changed(row, self.target, labels[place]))
                 elif place not in dropped:
                     text.write(row.text)
+            text.writelines(tail)
 
 
 class SheetSource:
