@@ -72,7 +72,7 @@ def test_models_can_be_told_apart_and_the_first_edition_is_still_there():
     assert len(set(labels)) == len(labels) == len(EVERY_MODEL)
     assert len(set(shorts)) == len(shorts)
     assert max(len(MODELS[name].short) for name in MODELS) <= 18  # what a diagram has room for
-    assert {*USUAL, *SLOW} == set(MODELS)
+    assert {*USUAL, *SLOW} == {name for name, model in MODELS.items() if model.studied}
 
 
 def place_of(job):
