@@ -127,7 +127,7 @@ class Browser:
             self.requests.append(about["request"]["url"])
 
     def open(self, path, width=1280, height=900, scheme="light"):
-        """Load a file in a window of the given size, and forget what the last page said."""
+        """Load a file, or an address, in a window of the given size; forget what was said."""
         phone = width < 600
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -140,9 +140,13 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media="", features=[feature])
         self.messages.clear()
         self.requests.clear()
-        self.call("Page.navigate", url=path.absolute().as_uri())
+        address = path if isinstance(path, str) else path.absolute().as_uri()
+        self.call("Page.navigate", url=address)
         deadline = time.monotonic() + TIMEOUT
-        while self.run("document.readyState + location.protocol") != "completefile:":
+        while self.run("document.readyState + location.protocol") not in (
+            "completefile:",
+            "completehttp:",
+        ):
             assert time.monotonic() < deadline, "the page did not load"
             time.sleep(0.02)
 

@@ -208,6 +208,22 @@ def _first_bytes(path: Path, pipe: int) -> bytes:
     raise FileError(f"{path}: nothing came through the pipe for {PATIENCE} seconds")
 
 
+def lock_alone(file: int) -> bool:
+    """Keep other processes from locking an open file; return False where one has done so.
+
+    A killed process lets go of it. On a system without locks, two writers are the user's own care.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EAGAIN)  # others: no locks here
+    return True
+
+
 def read_resource(package: str, name: str) -> str:
     """Read a text file that is part of the package."""
     return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from robell import __version__
 from robell._tools.files import FileError
 from robell._tools.progress import Progress
 from robell._tools.text import visible
-from robell.cli import apply, audit, compare, export, fit, predict, studies
+from robell.cli import apply, audit, compare, export, fit, predict, review, studies
 from robell.cli.options import (
     DESCRIBED,
     EXIT_STATUS,
@@ -32,6 +32,7 @@ from robell.cli.options import (
 OPTION_NAMES = {"drop": "ignore", "memory_limit": "memory"}
 COMMANDS = {
     "audit": audit.COMMAND,
+    "review": review.COMMAND,
     "fit": fit.COMMAND,
     "predict": predict.COMMAND,
     "apply": apply.COMMAND,

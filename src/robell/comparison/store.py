@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 from robell import __version__
-from robell._tools.files import FileError, check_output_folder, write_atomically
+from robell._tools.files import FileError, check_output_folder, lock_alone, write_atomically
 
 FORMAT = 1
 CHECK = b', "check": '
@@ -135,16 +135,8 @@ class Store:
         )
 
     def _lock(self):
-        try:
-            import fcntl
-        except ImportError:  # not on this system: two writers are then the user's own care
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EAGAIN):
-                raise StudyError(f"another process is writing to {self.folder}") from error
-            # A file system without locks.
+        if not lock_alone(self._file):
+            raise StudyError(f"another process is writing to {self.folder}")
 
     def _read(self):
         text = self.path.read_bytes()

@@ -99,11 +99,13 @@ class Review:
     """Rows to decide upon, one after the other, by ``assets/review.js``.
 
     ``data`` is what the script reads, deflated and in base64, and ``table`` the name of the file
-    that lists the rows too. A page has one review at the most.
+    that lists the rows too. A page that ``is_served`` sends its decisions to where it came from;
+    any other asks nothing of the network. A page has one review at the most.
     """
 
     data: str
     table: str
+    is_served: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,13 @@ def render(title, subtitle, sections, footer=""):
         if _free_id(section.id, taken) != section.id:
             raise ValueError(f"two sections have the id {section.id!r}")
     style, script = _asset("page.css"), _asset("page.js")
-    if any(isinstance(block, Review) for section in sections for block in section.blocks):
+    reviews = [one for s in sections for one in s.blocks if isinstance(one, Review)]
+    connect = "connect-src 'self'; " if any(one.is_served for one in reviews) else ""
+    if reviews:
         style, script = style + _asset("review.css"), script + _asset("review.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        f"{connect}img-src data:; base-uri 'none'; form-action 'none'"
     )
     contents = "".join(
         f'<li><a href="#{section.id}" dir="auto">{escape_html(section.title)}</a></li>\n'
@@ -191,7 +195,7 @@ def _block(block, taken):
         case Details(summary, inner):
             folded = _blocks(inner, taken)
             return f"<details>\n<summary>{_inline(summary)}</summary>\n{folded}</details>\n"
-        case Review(data, table):
+        case Review(data, table, _):
             name = escape_html(table)
             return (
                 f'<div class="review" data-table="{name}"><noscript><p>The rows are shown by a '

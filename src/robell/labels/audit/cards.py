@@ -47,20 +47,19 @@ class CardParts(NamedTuple):
     likely: Sequence[str] = ()
 
 
-def review_of(result, top):
-    """Return what the page of a review shows of the first suspects of an audit, ready to pack.
+def review_of(result, shown):
+    """Return what the page of a review shows of some rows of an audit, ready to pack.
 
     A kind of audit has its :class:`CardParts` in ``_card_parts``.
     """
-    order = result.order
-    shown = order[result.suspect[order]][:top]
     evidence, parts = result.evidence, result._card_parts()
     near = nearest(near_view(evidence.matrix), shown, parts.examples)
     pool, places = np.unique(near.ravel(), return_inverse=True)
     rows = np.concatenate([shown, pool])
     columns, n_left_out = _columns(result, rows, parts)
     wrong = 1.0 - result.quality[shown]
-    factor = result.expected_wrong / max(float((1.0 - result.quality[result.suspect]).sum()), 1e-9)
+    promised = float((1.0 - result.quality[result.suspect]).sum())
+    factor = result.expected_wrong / promised if promised else 1.0
     number = result.row if result.line is None else result.line
     prints = [str(text).rpartition("-")[::2] for text in result.fingerprint[shown]]
     return {

@@ -392,8 +392,10 @@ class AuditResult(JudgedAudit):
         evidence, codes = self.evidence, self.evidence.codes
         examples = trusted(evidence.judgement, codes)
         members = [np.flatnonzero(examples & (codes == k)) for k in range(len(self.classes))]
-        found = evidence.judgement.suggested
-        texts = self.given, self.suggested
+        others = np.array(self.probability)
+        others[np.arange(len(codes)), codes] = -1.0
+        found = others.argmax(axis=1)  # of a suspect the one suggested
+        texts = self.given, np.array(self.classes, dtype=object)[found]
         return CardParts(self.classes, self.classes, members, codes, found, examples, *texts)
 
     def _how(self):

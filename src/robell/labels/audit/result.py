@@ -577,8 +577,8 @@ class JudgedAudit(Audit):
         """Show the suspects one after the other, each to decide upon beside similar rows."""
         if not self.suspect.any() or not top:
             return None
-        review, words = review_of(self, top), self._words
-        first = self.order[self.suspect[self.order]][: min(top, LISTED)]
+        shown = self.order[self.suspect[self.order]][:top]
+        review, words, first = review_of(self, shown), self._words, shown[:LISTED]
         n_shown, n_suspects = review["cards"], int(self.suspect.sum())
         some = f"The {n_shown:,} least likely {words['thing']}s"
         some = f"All {n_shown:,} suspects" if n_shown == n_suspects > 1 else some

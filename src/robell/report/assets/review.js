@@ -90,6 +90,55 @@
     }
   }
 
+  // -- decisions sent to the process that served the page, which writes them to a file ------------
+
+  class Remote {
+    constructor(review, desk) {
+      Object.assign(this, { desk, version: review.version, first: review.made, waiting: new Map(), works: true, isBusy: false });
+      this.sequence = 0;
+    }
+
+    load(take) {
+      for (const [id, made] of this.first) {
+        this.sequence = Math.max(this.sequence, made.sequence);
+        take(id, made);
+      }
+      addEventListener("focus", () => this.send()); // another tab may have decided
+    }
+
+    keep(id, made) {
+      this.waiting.set(id, made);
+      this.send();
+    }
+
+    async send() {
+      if (this.isBusy) return;
+      this.isBusy = true;
+      const sent = [...this.waiting];
+      let answer = null;
+      try {
+        answer = await fetch("decisions", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ after: this.version, made: sent }) });
+        if (!answer.ok) throw new Error(await answer.text());
+        const found = await answer.json();
+        for (const [id, made] of sent) if (this.waiting.get(id) === made) this.waiting.delete(id);
+        this.version = found.version;
+        this.problem = null;
+        for (const [id, made] of found.made) {
+          this.sequence = Math.max(this.sequence, made?.sequence ?? 0);
+          if (!this.waiting.has(id)) this.desk.take(id, made);
+        }
+        this.desk.reorder(found);
+      } catch (error) {
+        this.problem = answer ? error.message : "robell review has ended, or does not answer";
+      }
+      this.isBusy = false;
+      this.works = !this.problem;
+      this.desk.isSaved = !this.waiting.size;
+      this.desk.showProgress();
+      if (!this.problem && this.waiting.size) this.send();
+    }
+  }
+
   // -- CSV ---------------------------------------------------------------------------------------
 
   const quoted = (text) => (/[",;\t\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
@@ -135,20 +184,22 @@
     constructor(box, review) {
       this.box = box;
       this.review = review;
-      this.saved = box.dataset.table.replace(/-audit\.\w+$/, "") + "-decisions.csv";
+      this.saved = box.dataset.table.replace(/-(audit|decisions)\.\w+$/, "") + "-decisions.csv";
       const n = review.cards;
       this.ids = review.print.map((print, k) => `${review.row[k]}-${print}`);
       this.at = new Map(this.ids.map((id, k) => [id, k]));
       this.made = new Array(n).fill(null); // what was decided on each row
       this.history = []; // [row, what was decided before], for undo
       this.others = new Map(); // lines of a loaded review whose rows are not on this page
-      this.order = review.order ?? [...Array(n).keys()];
+      this.order = [...Array(n).keys()];
       this.current = this.order[0];
       this.isSaved = true;
       this.isWide = false; // whether all columns are shown
-      this.store = new Store(review);
+      this.store = review.server ? new Remote(review, this) : new Store(review);
       this.store.load((id, made) => this.take(id, made));
       this.build();
+      this.current = null;
+      this.reorder(review);
       this.current = this.nextOpen(-1) ?? this.order[0];
       this.show();
       this.say("");
@@ -216,6 +267,18 @@
       if (made && made.note !== note) this.put(this.current, { ...made, note });
     }
 
+    // Ask in another order: what is decided stays at the top, and the row that is shown is next.
+    reorder({ order, doubt }) {
+      if (!order) return;
+      this.review.doubt = doubt;
+      const isOpen = (k) => !this.made[k] && k !== this.current;
+      const done = this.order.filter((k) => this.made[k]), last = order.filter(isOpen);
+      const shown = this.current !== null && !this.made[this.current] ? [this.current] : [];
+      const known = new Set([...done, ...shown, ...last]);
+      this.order = [...done, ...shown, ...last, ...this.order.filter((k) => !known.has(k))];
+      if (this.current !== null) this.show(false);
+    }
+
     nextOpen(place) {
       const n = this.order.length;
       for (let step = 1; step <= n; step += 1) {
@@ -241,6 +304,9 @@
         else { looked.push(doubt[k]); found += made.word !== "keep"; }
       });
       const next = left.sort((a, b) => b - a).slice(0, AHEAD);
+      if (this.review.server && this.review.order) { // which has corrected the chances itself
+        return { ahead: next.length, wrong: next.reduce((total, p) => total + p, 0) };
+      }
       const sum = (values, f) => values.reduce((total, p) => total + (f * p) / (1 - p + f * p), 0);
       let low = 1e-6, high = 1e6;
       for (let step = 0; step < 100; step += 1) {
@@ -431,8 +497,11 @@
       this.left.textContent = !ahead ? "Every row is decided."
         : wrong < 1 ? `Still expected: hardly any wrong among the next ${ahead}. You may stop here.`
           : `Still expected: about ${about} wrong among the next ${ahead}`;
-      const own = this.review.server ? "Each decision is written to the file at once." : "Decisions are kept in this browser until you save them.";
-      this.kept.textContent = this.store.works ? own : "This browser keeps nothing: save the decisions before you close the page, and load them again to go on.";
+      const lost = this.store.problem
+        ? `Not written: ${counted(this.store.waiting.size, "decision")} (${this.store.problem}). Save them before you close the page.`
+        : "This browser keeps nothing: save the decisions before you close the page, and load them again to go on.";
+      const own = this.review.server ? `Each decision is written at once, to ${this.saved}.` : "Decisions are kept in this browser until you save them.";
+      this.kept.textContent = this.store.works ? own : lost;
       this.kept.classList.toggle("lost", !this.store.works);
     }
 

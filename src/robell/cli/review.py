@@ -1,0 +1,49 @@
+"""The command ``robell review``."""
+
+from __future__ import annotations
+
+from robell.cli.options import OK, Command, memory_left, say
+
+
+def run(options, arguments):
+    """Audit the table, and serve the page that asks about its rows."""
+    from robell._tools.text import counted
+    from robell.labels.audit import audit
+    from robell.labels.review.review import beside
+    from robell.labels.review.server import ReviewDesk, ReviewServer, desk_path, only_writer
+
+    path = desk_path(options.out, options.data.name, options.data)
+    with only_writer(path):  # before the work
+        if options.reviewed is None:
+            options.reviewed = beside(options.data, options.target)
+        result = audit(
+            options.data,
+            options.target,
+            kind=options.kind or "auto",
+            drop=options.ignore,
+            reviewed=options.reviewed,
+            encoding=options.encoding,
+            delimiter=options.delimiter,
+            random_state=options.seed,
+            memory_limit=memory_left(options.memory, ()),
+        )
+        desk = ReviewDesk(result, path)
+        with ReviewServer(desk, options.port) as server:
+            if not options.quiet:
+                for remark in result._remarks():
+                    say(remark)
+                print("\n".join(result._terminal_lines()))
+                print("open this address in a browser; Ctrl-C ends the review:")
+            print(server.address, flush=True)
+            try:
+                server.serve(options.idle)
+                say(f"nobody has asked for {options.idle:,} seconds")
+            except KeyboardInterrupt:
+                pass  # the usual way to end it: every decision is in the file
+        if not options.quiet:
+            print(f"{counted(desk.n_decided, 'row')} decided")
+        print(path)
+    return OK
+
+
+COMMAND = Command(run)
