@@ -680,7 +680,7 @@ def certain_tile(
         return masks[0], np.flatnonzero(within != possible)
     # Few places differ: they are found by comparing eight at a time, twice.
     eighths = within.view(np.uint64) != possible.view(np.uint64)
-    words = np.flatnonzero(eighths.view(np.uint64))
+    words = np.flatnonzero(eighths.view(np.uint64) != 0)
     places = np.flatnonzero(within.reshape(-1, 64)[words] != possible.reshape(-1, 64)[words])
     return masks[0], 64 * words[places // 64] + places % 64
 
