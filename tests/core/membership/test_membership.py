@@ -350,3 +350,16 @@ def test_scale_width_is_root_features_on_standardised_data(rng):
     repeated = np.repeat(X, weight.astype(int), axis=0)
     assert scale_kernel_width(X, weight) == pytest.approx(np.sqrt(9 * repeated.var()))
     assert scale_kernel_width(np.ones((5, 3)), np.ones(5)) == 1.0
+
+
+def test_foreign_shares_are_the_neighbours_of_other_classes_by_weight(rng):
+    X, y = rng.normal(size=(30, 2)), rng.integers(0, 3, 30)
+    weight = rng.integers(1, 4, 30).astype(float)
+    found = kernel_statistics(X, y, 3, 1.5, weight)
+    alpha = found.r_max.max()
+    for i in range(30):
+        squares = np.square(X - X[i]).sum(axis=1)
+        near = np.sqrt(2 * -np.expm1(-squares / 1.5**2)) <= alpha
+        share = weight[near & (y != y[i])].sum() / weight[near].sum()
+        assert found.foreign_share[i] == pytest.approx(share, abs=1e-12)
+    assert 0.0 < found.foreign_share.max() < 1.0

@@ -36,6 +36,16 @@ def test_fit_is_the_minimum_that_a_general_optimiser_finds(rng, n_classes):
     np.testing.assert_allclose(offsets - offsets[0], np.r_[0, best.x[1:]], atol=1e-5)
 
 
+def test_targets_are_smoothed_as_platt_did():
+    """(n + 1)/(n + 2) for a row's own class of n rows, the rest shared by the others."""
+    labels, weight = np.array([0, 0, 0, 1, 1, 2]), np.array([1.0, 1.0, 2.0, 1.0, 1.0, 1.0])
+    found = smoothed_targets(one_hot(labels, 3), weight)
+    expected = {0: 5 / 6, 1: 3 / 4, 2: 2 / 3}
+    for row, label in zip(found, labels):
+        rest = (1 - expected[label]) / 2
+        np.testing.assert_allclose(row, [expected[label] if k == label else rest for k in range(3)])
+
+
 def test_recovers_the_truth_from_many_rows(rng):
     d = rng.normal(size=50_000)
     y = (rng.uniform(size=len(d)) < expit(3 * d - 1)).astype(int)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from robell._core.layers import features
 from robell._core.layers.features import RowBlocks, rows_per_block
+from robell._core.ridge import loo
 from robell._core.ridge.loo import fit_centred_ridge, place_of_smallest
 from robell._core.ridge.solve import System, choose_C
 from robell._core.ridge.solve import solve_ridge as solve_penalised
@@ -199,3 +200,19 @@ def test_a_fit_leaves_kept_blocks_as_they_were(rng, monkeypatch):
     first, second = (fit_centred_ridge(design, T, np.ones(200), PENALTIES) for _ in range(2))
     np.testing.assert_array_equal(first.loo_scores, second.loo_scores)
     np.testing.assert_array_equal(np.vstack([block for _, block in design]), M)
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_the_error_by_mean_leverages_is_that_of_the_hat_matrix(rng, n_targets):
+    """Generalised cross-validation literally: residuals over mean complements at their weights."""
+    M, w = rng.normal(size=(40, 5)) + 3.0, rng.uniform(0.5, 3.0, 40)
+    T, penalties = rng.normal(size=(40, n_targets)), np.array([1e-2, 1.0, 30.0])
+    design = as_blocks(M)
+    spectrum = loo._eigenbasis(design, T, w)
+    errors = loo._mean_leverage_errors(design, T, w, spectrum, penalties)
+    ones = np.column_stack([np.ones(40), M])
+    for penalty, error in zip(penalties, errors):
+        system = (ones.T * w) @ ones + penalty * np.diag([0.0] + [1.0] * 5)
+        hat = ones @ np.linalg.solve(system, ones.T * w)
+        residual = (T - hat @ T) / (1.0 - w * np.trace(hat) / w.sum())[:, None]
+        np.testing.assert_allclose(error, w @ np.square(residual).sum(axis=1), rtol=1e-9)

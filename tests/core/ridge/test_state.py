@@ -24,6 +24,7 @@ import robell._core.membership.samples as reservoirs
 from robell._core.membership import frozen as steps
 from robell._core.membership.equations import kernel_statistics, pw_gbell, scale_kernel_width
 from robell._core.membership.samples import (
+    UNBOUNDED,
     add_rows,
     empty_reservoir,
     find_rows,
@@ -35,8 +36,10 @@ from robell._core.ridge.state import (
     State,
     drift_p_values,
     empty,
+    end_warm_up,
     from_plain,
     merge,
+    rows_before_freeze,
     solve,
     to_plain,
     update,
@@ -407,3 +410,46 @@ def test_the_chance_of_drift_is_that_of_all_orders(n, N):
         found = drift_p_values(replace(state, **changed))
         assert found[0] == pytest.approx(counts[k:].sum() / counts.sum(), rel=1e-10)
         assert found[1] == 1.0
+
+
+def waits_until(waiting, X, labels, enough, of_each_class, at_most):
+    """After how many of these rows a warm-up ends, counted with sets."""
+    seen = [{tuple(row) for row in waiting[c]} for c in (0, 1)]
+    for k, (row, label) in enumerate(zip(X, labels), 1):
+        seen[label].add(tuple(row))
+        total = sum(map(len, seen))
+        if (total >= enough and min(map(len, seen)) >= of_each_class) or total >= at_most:
+            return k
+    return None
+
+
+@pytest.mark.parametrize("limits", [(8, 2, 99), (8, 5, 99), (3, 9, 14), (50, 1, 99)])
+def test_a_warm_up_ends_where_enough_distinct_rows_are_waiting(rng, limits):
+    X = rng.integers(0, 4, (60, 2)).astype(float)  # with copies
+    labels, weight = (rng.random(60) < 0.3).astype(int), rng.uniform(0.5, 2.0, 60)
+    state = empty(2, 3, empty_reservoir(2, 2, 7, UNBOUNDED), warming_up=True)
+    for start in range(0, 40, 5):
+        rest = slice(start, None)
+        waiting = [X[:start][labels[:start] == c] for c in (0, 1)]
+        expected = waits_until(waiting, X[rest], labels[rest], *limits)
+        assert rows_before_freeze(state, X[rest], labels[rest], *limits) == expected
+        part = slice(start, start + 5)
+        state = update(state, X[part], labels[part], weight[part], None)
+        counted = np.bincount(labels[: start + 5], weight[: start + 5], 2)
+        np.testing.assert_allclose(state.sizes, counted)
+        assert not state.weight.any()  # nothing is summed before the memberships are known
+
+
+def test_the_rows_of_a_freeze_say_nothing_of_drift(rng):
+    make = features_of(3, 2)
+    X, labels, weight = rng.normal(size=(40, 2)), np.arange(40) % 2, rng.uniform(0.5, 2.0, 40)
+    state = empty(2, 3, empty_reservoir(2, 2, 7, UNBOUNDED), warming_up=True)
+    state = end_warm_up(update(state, X, labels, weight, make), None, 1.0, 8, 50, make)
+    np.testing.assert_allclose(state.sizes, np.bincount(labels, weight))
+    assert not state.later.any()
+    assert not state.beyond.any()
+    far = np.array([[1e3, 0.0], [0.01, 0.02]])
+    later = update(state, far, np.array([0, 0]), np.array([2.0, 3.0]), make)
+    np.testing.assert_allclose(later.later, [5.0, 0.0])
+    np.testing.assert_allclose(later.beyond, [2.0, 0.0])
+    np.testing.assert_allclose(later.sizes - state.sizes, [5.0, 0.0])
