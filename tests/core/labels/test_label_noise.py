@@ -386,3 +386,21 @@ def test_the_full_link_recovers_what_one_slope_cannot(rate):
     errors = [np.abs(f(*data).probability(scores) - P).mean() for f in (fit_slope, fit_link)]
     assert errors[1] < 0.05 + 0.2 * rate  # the rounds end on the way
     assert errors[1] < 0.75 * errors[0]
+
+
+def test_of_many_classes_the_true_ones_are_found_under_wrong_labels():
+    """Each class its own score, a fifth of the labels wrong: the link finds the class behind."""
+    rng = np.random.default_rng(0)
+    n_classes = 60
+    true = np.repeat(np.arange(n_classes), 10)
+    scores = 0.15 * rng.normal(size=(len(true), n_classes)) + np.eye(n_classes)[true]
+    wrong = rng.random(len(true)) < 0.2
+    labels = np.where(wrong, rng.integers(0, n_classes, len(true)), true)
+    N = np.full((n_classes, n_classes), 0.2 / n_classes) + 0.8 * np.eye(n_classes)
+    link = fit_link(scores, labels, np.ones(len(true)), N)
+    P = link.probability(scores)
+    assert (P.argmax(axis=1) == true).mean() > 0.98
+    assert np.allclose(P.sum(axis=1), 1)
+    # One slope: what a class gains depends on its own score alone.
+    assert np.allclose(link.matrix, link.matrix[0, 0] * np.eye(n_classes))
+    assert link.matrix[0, 0] > 0

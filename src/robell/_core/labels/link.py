@@ -43,6 +43,7 @@ LOG_SLOPES = -3.0, 5.0  # the least and the largest
 EM_STEPS = 25
 LAST_EM_STEPS = 12  # few steps from the prior: later ones find fewer wrong labels
 EM_TOLERANCE = 1e-3
+MOST_FULL = 50  # classes: a matrix of more has more entries than its table can tell, and takes long
 FULL_ROUNDS = 2  # of label probabilities and the full link in turn
 FULL_RIDGE = 1.0  # for scores of unit spread
 FULL_STEPS = 60
@@ -83,9 +84,9 @@ def class_shares(Z: Array, weight: Array) -> Array:
 
 
 def fit_link(scores: Array, labels: Labels, weight: Array, N: Array) -> Link:
-    """Fit the link under the noise N: one slope for two classes, a full matrix for more."""
+    """Fit the link under the noise N: a full matrix for 3 to MOST_FULL classes, else one slope."""
     link = fit_slope(scores, labels, weight, N, LAST_EM_STEPS)
-    if scores.shape[1] == 2:
+    if scores.shape[1] == 2 or scores.shape[1] > MOST_FULL:
         return link
     slope = float(link.matrix[0, 0])
     for _ in range(FULL_ROUNDS):
