@@ -37,11 +37,13 @@ from robell.comparison.compare import _whole_classes, compare
 from robell.comparison.evaluate import plan_own_jobs, run_own_job
 from robell.comparison.fit_and_score import class_scores, six_metrics
 from robell.comparison.identity import _sources
+from robell.comparison.jobs import repeated_split
 from robell.comparison.scores import METRICS, chance_scores
 from robell.comparison.store import StudyError, read_records
 from robell.comparison.study_page import not_computed, write_report
 from robell.comparison.user_models import NAMES, make, read_models
 from robell.comparison.user_tables import read_all
+from robell.noise import flip_uniformly
 from robell.studies import study_in
 from robell.studies.label_noise.models import EVERY_MODEL
 
@@ -195,7 +197,11 @@ def test_files_that_cannot_be_used(tmp_path):
     [
         ({"drop": ["twon"]}, FileError, r"no table has a column 'twon'.*did you mean 'town'"),
         ({"drop": ["label"]}, FileError, "is the target"),
-        ({"protocol": "paprika"}, StudyError, "protocol must be one of paper, repeated, holdout"),
+        (
+            {"protocol": "paprika"},
+            StudyError,
+            "protocol must be one of paper, repeated, nested, holdout",
+        ),
         ({"noise": [120]}, StudyError, "noise must be whole percents"),
         ({"noise": []}, StudyError, "noise must be whole percents"),
         ({"repeats": 0}, StudyError, "repeats must be a whole number"),
@@ -747,3 +753,27 @@ def test_a_folder_of_somebody_else_is_refused_before_any_table_is_read(tmp_path)
         with pytest.raises(StudyError, match=why):
             compare("nowhere.csv", ["rvfl"], target="y", out=tmp_path / out)
     assert [path.name for path in (tmp_path / "letters").iterdir()] == ["dear.txt"]
+
+
+def test_what_a_choice_on_the_test_rows_would_add_is_told_beside_the_honest_score(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    grid = {"C": [0.001, 0.1, 1.0]}
+    data, models = {"iris": (X, y)}, ["elm", (SVC(random_state=0), grid)]
+    found = compare(data, models, protocol="nested", repeats=2, noise=20, out=tmp_path)
+    records = found.results.done
+    assert len(records) == 4
+    for record in records:
+        told, honest = record["outcome"]["on_test_rows"], record["outcome"]["metrics"]["accuracy"]
+        assert told["chosen"] == pytest.approx(honest, abs=1e-12)
+        assert told["best"] >= told["chosen"]
+        if record["job"]["model"] == "SVC":  # each candidate by hand
+            train, test = repeated_split(y, "iris", record["job"]["seed"])
+            noisy, _ = flip_uniformly(y[train], 0.2, record["seeds"]["noise"])
+            scores = [
+                SVC(C=C, random_state=0).fit(X[train], noisy).score(X[test], y[test])
+                for C in grid["C"]
+            ]
+            assert told["best"] == pytest.approx(max(scores))
+    page = found.report.read_text(encoding="utf-8")
+    assert "If tuned on the test rows" in page
+    assert "RVFLwoDL by C, activation, n_hidden; SVC by C" in page

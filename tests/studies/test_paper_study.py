@@ -133,6 +133,9 @@ def test_the_first_best_candidate_is_fitted_to_the_training_rows_and_counted_on_
         predicted, truth = model.predict(rows.X[cell.test]), rows.y[cell.test]
         scores = scores_of(selected["confusion"])
         assert scores["accuracy"] == pytest.approx(100 * (predicted == truth).mean())
+        told = selected["on_test_rows"]
+        assert 100 * told["chosen"] == pytest.approx(scores[metric])
+        assert told["best"] >= told["chosen"]
         positive = {"pos_label": 0}
         sensitivity = 100 * sensitivity_score(truth, predicted, **positive)
         assert scores["sensitivity"] == pytest.approx(sensitivity)

@@ -43,6 +43,8 @@ def run(options, arguments):
         memory_limit=memory_left(options.memory, ()),
         out=checked_study_folder(options),
         progress=not options.quiet,
+        archive=options.archive,
+        archive_copies=options.archive_copies,
         command=shlex.join(["robell", *arguments]),
     )
     return say_outcome(found, options.quiet) or (INCOMPLETE if found.unavailable else 0)

@@ -115,12 +115,22 @@ def model(text):
     return text
 
 
+def part(text):
+    """Return a part of the paper's study, or the path of an archive, as argparse wants it."""
+    from robell.studies.paper.jobs import PARTS
+
+    if text not in PARTS and not text.lower().endswith(".zip"):
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(PARTS)}, nor a .zip file")
+    return text
+
+
 KINDS: dict[str, Callable[..., Any]] = {
     "path": Path,
     "number": float,
     "share": share,
     "size": size,
     "parameter": parameter,
+    "part": part,
     "model": model,
     "delimiter": lambda text: DELIMITERS.get(text.lower(), text),
 }

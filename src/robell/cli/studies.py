@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from robell.cli.options import (
+    INCOMPLETE,
     OK,
     Command,
     OptionError,
     checked_study_folder,
     known,
+    say,
     say_outcome,
 )
 
@@ -43,6 +45,10 @@ def _run_reproduce(options, arguments):
     from robell.studies.paper.jobs import SCORERS
     from robell.studies.paper.study import reproduce
 
+    if options.part.lower().endswith(".zip"):
+        return _run_archive(options, arguments)
+    if options.run_their_code:
+        raise OptionError("--run-their-code is for an archive, study.zip")
     models = list(MODELS) if options.models == ["all"] else known(options.models, MODELS, "model")
     found = reproduce(
         options.part,
@@ -55,6 +61,26 @@ def _run_reproduce(options, arguments):
         **_settings(options, arguments),
     )
     return say_outcome(found, options.quiet)
+
+
+def _run_archive(options, arguments):
+    """Run a comparison again from its archive, and say how the scores compare."""
+    from robell.comparison.archive import run_again
+
+    found = run_again(
+        options.part,
+        out=checked_study_folder(options),
+        data_dir=options.data_dir,
+        run_their_code=options.run_their_code,
+        n_jobs=options.jobs,
+        progress=not options.quiet,
+        command=" ".join(["robell", *arguments]),
+    )
+    for remark in found.remarks:
+        say(remark)
+    print(found.headline)
+    print(found.report)
+    return OK if found.agrees else INCOMPLETE
 
 
 def protocols_for(asked, models):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -10,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from robell._tools.files import parse_bytes
+from robell._tools.files import check_output, parse_bytes
 from robell._tools.text import counted
+from robell.comparison.archive import COPIES as ARCHIVED
+from robell.comparison.archive import write_archive
 from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs, run_own_job, split_of
 from robell.comparison.store import StudyError, check_study_folder
 from robell.comparison.study import Outcome, Study, carry_out
@@ -46,6 +49,8 @@ def compare(
     memory_limit: int | str | None = None,
     out: str | PathLike[str] = "robell-compare",
     progress: bool = True,
+    archive: str | PathLike[str] | None = None,
+    archive_copies: Iterable[str] = (),
     command: str = "",
 ) -> Outcome:
     """Compare models on tables, or go on with a comparison that was stopped, and write its report.
@@ -68,13 +73,14 @@ def compare(
         The column of labels, of files and data frames.
     drop : iterable of str, default=()
         Columns not to learn from.
-    protocol : {"repeated", "holdout", "paper"}, default="repeated"
-        Stratified 70:30 splits; one such; or the paper's one split, where the paper's models are
-        tuned over the paper's grids.
+    protocol : {"repeated", "nested", "holdout", "paper"}, default="repeated"
+        Stratified 70:30 splits; the same, with the models of the family tuned over their grids on
+        folds of the training rows; one such split; or the paper's one split, where the paper's
+        models are tuned in the same way. Models with a grid of their own are always tuned so.
     noise : iterable of int, default=(0,)
         Percent of the training labels that are made wrong.
     repeats : int, default=10
-        Splits of the protocol "repeated".
+        Splits of the protocols "repeated" and "nested".
     n_jobs : int, default=1
         Processes. Numbers do not depend on it.
     time_limit : float, default=None
@@ -90,6 +96,12 @@ def compare(
         comparison.
     progress : bool, default=True
         Whether a bar is shown on a terminal; ``progress.log`` in ``out`` is always written.
+    archive : path-like, default=None
+        A zip file to write, with which ``robell reproduce`` runs the comparison again: records,
+        seeds, versions, fingerprints of tables and models.
+    archive_copies : iterable of {"tables", "code"}, default=()
+        What else the archive holds: copies of the tables as models see them, and the models that
+        your own code makes, with its modules. Without them, whoever runs it must have them.
     command : str, default=""
         How this was called, for the page.
 
@@ -113,6 +125,7 @@ def compare(
     (('RVFL', 'GaussianNB'), [1.0, 1.0])
     """
     check_study_folder(out)
+    copies = _copies(archive, archive_copies)
     levels = _levels(noise)
     repeats = _repeats(protocol, repeats)
     if time_limit is not None and not time_limit > 0:
@@ -125,7 +138,7 @@ def compare(
         tables, lost = _whole_classes(tables)
         unavailable |= lost
     settings = {"specs": specs, "protocol": protocol, "levels": levels, "repeats": repeats}
-    return carry_out(
+    done = carry_out(
         replace(STUDY, run=partial(run_own_job, specs=specs)),
         tables,
         unavailable,
@@ -137,6 +150,22 @@ def compare(
         progress=progress,
         time_limit=time_limit,
     )
+    if archive is not None:
+        reading = {"target": target, "drop": [drop] if isinstance(drop, str) else list(drop)}
+        write_archive(archive, out, tables, settings, reading, copies, time_limit)
+    return done
+
+
+def _copies(archive, copies):
+    """Return what an archive holds copies of, checked before anything runs."""
+    copies = [copies] if isinstance(copies, str) else list(copies)
+    if wrong := [name for name in copies if name not in ARCHIVED]:
+        raise StudyError(f"archive_copies may be {' and '.join(ARCHIVED)}; got {wrong[0]!r}")
+    if copies and archive is None:
+        raise StudyError("archive_copies says what an archive holds: give archive, its file")
+    if archive is not None:
+        check_output(archive, is_ours=zipfile.is_zipfile)
+    return copies
 
 
 def _require_memory(memory_limit, tables, n_jobs):
@@ -180,7 +209,7 @@ def _repeats(protocol, repeats):
         raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}")
     if not isinstance(repeats, int) or repeats < 1:
         raise StudyError(f"repeats must be a whole number from 1 on; got {repeats!r}")
-    return repeats if protocol == "repeated" else 1
+    return repeats if protocol in ("repeated", "nested") else 1
 
 
 def _whole_classes(tables):

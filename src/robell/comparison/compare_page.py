@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from robell._tools.text import counted, literal
 from robell.comparison import study_page as common
 from robell.comparison.evaluate import NOISE
@@ -10,6 +12,7 @@ from robell.comparison.scores import (
     CLEAN,
     METRICS,
     ScoreResults,
+    noise_name,
 )
 from robell.comparison.study_page import WORDS
 from robell.comparison.user_models import AS_GIVEN, TUNED
@@ -65,7 +68,7 @@ def subtitle(results):
     levels = [level for _, level in results.cells if level]
     noise = f", up to {max(levels)} % of the training labels made wrong" if levels else ""
     splits = protocol_text(results.protocol)
-    if results.protocol == "repeated":
+    if results.protocol in ("repeated", "nested"):
         splits = counted(len(results.seeds), "stratified 70:30 split")
     return (
         f"{counted(len(results.models), 'model')} on {counted(len(results.datasets), 'table')}, "
@@ -97,6 +100,7 @@ def protocol_text(protocol):
     return {
         "paper": "one 70:30 split, as the paper's (a permutation of seed 0, not stratified)",
         "repeated": "stratified 70:30 splits",
+        "nested": "stratified 70:30 splits, tuned on folds of the training rows",
         "holdout": "one stratified 70:30 split",
     }.get(protocol, "")
 
@@ -117,6 +121,7 @@ def all_sections(results, run, figures):
         summary(results, cells, run, figures),
         *[one_noise(cell, figures, results) for cell in cells],
         tests(results, cells),
+        on_test_rows(results),
         WORDS.section("times", TableBlock(times)) if times else None,
         common.one_by_one(cells, METRICS, "table") if cells else None,
         data(results, run),
@@ -186,6 +191,28 @@ def tests(results, cells):
             title = f"{METRICS[metric]}, {cell.name}: models two by two"
             blocks.append(Details(title, tuple(common.pair_blocks(cell, metric, own))))
     return WORDS.section("tests", *blocks) if blocks else None
+
+
+def on_test_rows(results):
+    """Show what models with a grid would seem to reach if they were tuned on the test rows."""
+    found: dict = {}
+    for record in results.done:
+        job, scores = record["job"], record["outcome"].get("on_test_rows")
+        if scores:
+            place = (job["kind"], job["level"], job["model"])
+            row = found.setdefault(place, {}).setdefault(job["dataset"], [])
+            row.append((scores["chosen"], scores["best"]))
+    rows = []
+    for kind, level in results.cells:
+        for model, label in results.labels.items():
+            if sets := found.get((kind, level, model)):
+                means = {name: np.mean(pairs, axis=0) for name, pairs in sets.items()}
+                rows.append(common.tuned_row((noise_name(kind, level), label), means))
+    return (
+        WORDS.section("on-test-rows", TableBlock(WORDS.table("on_test_rows", rows)))
+        if rows
+        else None
+    )
 
 
 def data(results, run):

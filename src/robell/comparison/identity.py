@@ -34,6 +34,13 @@ def identity_of(model):
     return _digest(repr([described, _sources(modules)]).encode())[:12]
 
 
+def sources_of(model):
+    """Return {name: file} of the user's modules that a model runs code of."""
+    modules: set[str] = set()
+    _Description(modules).of(model)
+    return {name: _origin(name) for name, _ in _sources(modules)}
+
+
 def _digest(content):
     return hashlib.sha256(content).hexdigest()
 

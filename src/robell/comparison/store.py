@@ -143,7 +143,7 @@ class Store:
         whole = text.rfind(b"\n") + 1
         if whole < len(text):
             os.ftruncate(self._file, whole)
-        self.records = _parse(self.path, text[:whole])
+        self.records = parse_records(self.path, text[:whole])
 
 
 def check_study_folder(folder):
@@ -173,7 +173,7 @@ def read_records(folder):
     path = Path(folder) / "records.jsonl"
     if not path.is_file():
         raise StudyError(f"{folder} holds no study (no records.jsonl in it)")
-    return _parse(path, path.read_bytes())
+    return parse_records(path, path.read_bytes())
 
 
 def all_have_checksums(folder):
@@ -182,7 +182,7 @@ def all_have_checksums(folder):
     return all(CHECK in line for line in lines if line.strip())
 
 
-def _parse(path, text):
+def parse_records(path, text):
     """Return the newest record of every key; half a line behind the last newline is left out."""
     records = {}
     for number, line in enumerate(text.split(b"\n")[:-1], start=1):

@@ -128,6 +128,15 @@ def bold_cells(cell, metric):
     return frozenset(found)
 
 
+def tuned_row(first, means, scale=1):
+    """Return a row on a model tuned on folds and on test rows, from {set: (chosen, best)}."""
+    chosen, best = np.transpose([*means.values()]) * scale
+    gaps = best - chosen
+    place = int(gaps.argmax())
+    numbers = (chosen.mean(), best.mean(), gaps.mean(), gaps[place])
+    return (*first, len(gaps), *map(float, numbers), [*means][place])
+
+
 def every_score(parts):
     """Return the scores of every job of some results: for a file, not for a page."""
     rows = []

@@ -35,6 +35,7 @@ IN_DISGUISE = {
     "multiview": ("rvfl", "MvRVFL of one view, which is RVFL"),
 }
 NAMES = tuple(dict.fromkeys([*paper.MODELS, *IN_DISGUISE, *peers.MODELS]))
+TUNING = ("paper", "nested")  # protocols under which the paper's models are tuned over its grids
 AS_GIVEN, TUNED = "as given", "tuned over its grid"
 DEFAULT = ("noise_robust", "rvfl", "robell", "logistic", "svc", "forest", "hist_gradient")
 # Of the few balls, leave-one-out is no guide to the penalty; a graph has seen the label left out.
@@ -102,7 +103,7 @@ def _known(name, key, protocol):
         near = did_you_mean(key, NAMES, cutoff=0.4)
         near = near or f"; there are {', '.join(NAMES)}, and module:callable"
         raise StudyError(f"there is no model {key!r}{near}")
-    if protocol == "paper" and key in paper.MODELS:
+    if protocol in TUNING and key in paper.MODELS:
         label, about = paper.MODELS[key].label, "tuned over the paper's grid"
     elif key in peers.MODELS:
         label, about = peers.MODELS[key].short, "untuned, as in the study of wrong labels"
@@ -142,7 +143,7 @@ def make(spec, protocol, seed, y):
     if spec.known is None:
         maker, grid = cloudpickle.loads(spec.payload)
         return _estimator_of(maker, grid, seed)
-    if protocol == "paper" and spec.known in paper.MODELS:
+    if protocol in TUNING and spec.known in paper.MODELS:
         return paper.study_pipeline(spec.known, seed), paper.study_grid(spec.known)
     if spec.known in peers.MODELS:
         return peers.MODELS[spec.known].make(seed, np.asarray(y)), None

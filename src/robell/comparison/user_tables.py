@@ -223,7 +223,6 @@ def _rows(name, X, labels, classes, source, notes):
         small = ", ".join(said(label, 20) for label in list(labels.set_aside)[:5])
         notes.append(f"classes of fewer than five rows left out: {small}")
     X = np.ascontiguousarray(X)
-    text = content_digest(X, codes) + repr(classes.tolist())
     about = {
         "source": ", ".join(source),
         "note": "; ".join(notes),
@@ -232,5 +231,10 @@ def _rows(name, X, labels, classes, source, notes):
         "classes": [str(label) for label in classes.tolist()],
         "class_counts": counts.tolist(),
     }
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return OwnRows(name, X, codes, 1, digest, about, labels=classes)
+    return OwnRows(name, X, codes, 1, digest_of(X, codes, classes), about, labels=classes)
+
+
+def digest_of(X, codes, classes):
+    """Return the fingerprint of a table: its columns, its labels and what they are called."""
+    text = content_digest(X, codes) + repr(classes.tolist())
+    return hashlib.sha256(text.encode()).hexdigest()

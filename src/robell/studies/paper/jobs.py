@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix, make_scorer
 
 from robell import RVFLGridSearchCV, paper_grid
+from robell.comparison.evaluate import scores_on_test_rows
 from robell.comparison.family import MODELS, study_grid, study_pipeline
 from robell.comparison.jobs import N_FOLDS, folds, paper_split, repeated_split, seed_of
 from robell.comparison.store import StudyError
@@ -190,6 +191,7 @@ class Cell:
         search = self._search(self.job.tuned_by)
         results = search.cv_results_
         selected = {}
+        on_test = self._on_test_rows()
         for metric in self.job.tuned_by:
             best = int(np.argmin(results[f"rank_test_{metric}"]))
             parameters = results["params"][best]
@@ -197,8 +199,26 @@ class Cell:
                 "parameters": _plain(parameters),
                 "cv_score": float(results[f"mean_test_{metric}"][best]),
                 "confusion": self._test(parameters),
+                "on_test_rows": {
+                    "chosen": float(on_test[metric][best]),
+                    "best": float(on_test[metric].max()),
+                },
             }
         return {"selected": selected, "n_candidates": len(results["params"])}
+
+    def _on_test_rows(self):
+        """Return what a choice by test scores would see, of every candidate by metric."""
+        return scores_on_test_rows(
+            study_pipeline(self.job.model, self.seeds["layer"]),
+            study_grid(self.job.model),
+            self.rows.X,
+            np.concatenate([self.y_train, self.rows.y[self.test]]),
+            self.train,
+            self.test,
+            scoring={metric: SCORERS[metric] for metric in self.job.tuned_by},
+            error_score="raise",
+            device=self.device,
+        )
 
     def sensitivity(self):
         """Vary ξ and ρ around the chosen candidate, everything else fixed (Figs. S.3 and S.4).
