@@ -24,8 +24,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 GUIDE = [
-    *["audit", "big_data", "compare", "deploy", "fit", "imbalance", "labels", "probabilities"],
-    *["regression", "robell", "search", "streaming", "tutorial", "variants", "wrong_labels"],
+    *["audit", "big_data", "certify", "compare", "deploy", "fit", "imbalance", "labels"],
+    *["probabilities", "regression", "robell", "search", "streaming", "tutorial"],
+    *["variants", "wrong_labels"],
 ]
 PAGES = [
     "README.md",

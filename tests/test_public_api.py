@@ -61,6 +61,9 @@ def test_public_names():
     assert set(robell.__all__) == {
         "AnnotatorAudit",
         "AppliedReview",
+        "Certificate",
+        "CheckSample",
+        "certify",
         "AuditResult",
         "BaseRVFLClassifier",
         "apply_review",

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from robell.labels.audit import NumberAuditResult as NumberAuditResult
     from robell.labels.audit import audit as audit
     from robell.labels.audit import audit_annotators as audit_annotators
+    from robell.labels.certificate import Certificate as Certificate
+    from robell.labels.certify import CheckSample as CheckSample
+    from robell.labels.certify import certify as certify
     from robell.labels.drift import LabelDrift as LabelDrift
     from robell.labels.drift import find_label_drift as find_label_drift
     from robell.labels.groups import GroupNoise as GroupNoise
@@ -65,6 +68,8 @@ _HOMES = {
     "AppliedReview": "robell.labels.review",
     "AuditResult": "robell.labels.audit",
     "BaseRVFLClassifier": "robell.models._estimator",
+    "Certificate": "robell.labels.certificate",
+    "CheckSample": "robell.labels.certify",
     "FitResult": "robell.decisions.run",
     "Consensus": "robell.labels.annotators",
     "GroupNoise": "robell.labels.groups",
@@ -80,6 +85,7 @@ _HOMES = {
     "apply_review": "robell.labels.review",
     "audit": "robell.labels.audit",
     "audit_annotators": "robell.labels.audit",
+    "certify": "robell.labels.certify",
     "compare": "robell.comparison.compare",
     "compare_scores": "robell.comparison.given_scores",
     "find_consensus": "robell.labels.annotators",

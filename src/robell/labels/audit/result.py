@@ -635,14 +635,7 @@ def output_paths(out, name, source=None, is_ours=None):
     ``out`` is a folder, where the files are called after ``name``, or the beginning of their names.
     Given ``is_ours``, only files that it knows are replaced.
     """
-    is_workbook = name.lower().endswith(EXCEL)
-    for suffix in SUFFIXES:
-        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
-    out = Path() if out is None else out
-    is_folder = Path(out).is_dir() or str(out).endswith(("/", os.sep))
-    prefix = Path(out) / name if is_folder else Path(out)
-    if not prefix.parent.is_dir() and not is_folder:
-        raise FileError(f"{prefix}: there is no folder {prefix.parent}")
+    is_workbook, prefix = name.lower().endswith(EXCEL), output_prefix(out, name)
     kinds = ("html", "xlsx" if is_workbook else "csv")  # a workbook is reviewed in one
     paths = tuple(prefix.with_name(f"{prefix.name}-audit.{kind}") for kind in kinds)
     if prefix.parent.is_dir():
@@ -652,6 +645,18 @@ def output_paths(out, name, source=None, is_ours=None):
         if all(path.exists() for path in paths) and paths[0].samefile(paths[1]):
             raise FileError(f"{paths[0]}: is the same file as {paths[1]}; give another name")
     return paths
+
+
+def output_prefix(out, name):
+    """Return the beginning of the paths of results: in a folder, they are called after ``name``."""
+    for suffix in SUFFIXES:
+        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
+    out = Path() if out is None else out
+    is_folder = Path(out).is_dir() or str(out).endswith(("/", os.sep))
+    prefix = Path(out) / name if is_folder else Path(out)
+    if not prefix.parent.is_dir() and not is_folder:
+        raise FileError(f"{prefix}: there is no folder {prefix.parent}")
+    return prefix
 
 
 def require_whole(name, value, least, most=None):

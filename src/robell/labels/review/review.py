@@ -182,7 +182,7 @@ def read_review(path, encoding="cp1252"):
     if is_excel(path):
         table = SheetTable(path)
     else:
-        table = TextTable(path, target="fingerprint", encoding=_encoding_of(path, encoding))
+        table = TextTable(path, target="fingerprint", encoding=encoding_of(path, encoding))
     for name in NEEDED:
         if name not in table.names:
             raise FileError(
@@ -209,7 +209,7 @@ def read_review(path, encoding="cp1252"):
     return Review(path, target, whole, tuple(sorted(decisions, key=lambda one: one.row)))
 
 
-def _encoding_of(path, otherwise):
+def encoding_of(path, otherwise):
     """Return the encoding of a text file: UTF-16 or 32 by its mark, UTF-8, or another one."""
     content = path.read_bytes()
     for mark, name in MARKS.items():  # that of UTF-32 begins as that of UTF-16 does
@@ -223,11 +223,17 @@ def _encoding_of(path, otherwise):
     return "utf-8"
 
 
+def row_number(cell, where):
+    """Return the number of a row, as a spreadsheet may have written it."""
+    number = cell.replace(",", "")
+    if not (number.isascii() and number.isdigit() and 0 < len(number) < 16 and int(number)):
+        raise FileError(f"{where}: {said(cell, 20)} is not the number of a row")
+    return int(number)
+
+
 def _decision(cells, places, final, print_, line, where):
     """Return what one line of a review decides."""
-    number = cells[places["row"]].replace(",", "")
-    if not (number.isascii() and number.isdigit() and 0 < len(number) < 16 and int(number)):
-        raise FileError(f"{where}: {said(cells[places['row']], 20)} is not the number of a row")
+    row = row_number(cells[places["row"]], where)
     word, given = cells[places["decision"]].casefold(), cells[places["given"]]
     if word not in ("", *WORDS):
         near = did_you_mean(word, WORDS, cutoff=0.4) or ""
@@ -242,7 +248,7 @@ def _decision(cells, places, final, print_, line, where):
                 f"{where}: the label is to be changed, and no other one is suggested; write it "
                 "into the column 'suggested', or keep the row"
             )
-    return Decision(int(number), line, given, word, label, print_)
+    return Decision(row, line, given, word, label, print_)
 
 
 class Spellings:

@@ -1,0 +1,59 @@
+"""The command ``robell certify``."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from robell.cli.options import OK, Command, memory_left
+
+
+def run(options, arguments):
+    """Draw the sample, or make the certificate of one that was checked, and write its files."""
+    from robell.labels.certificate import certificate_paths
+    from robell.labels.certify import certify, sample_paths
+    from robell.labels.review.review import beside
+
+    check = sample_paths if options.checked is None else certificate_paths
+    check(options.out, options.data.name, options.force)  # before any work is done
+    if options.reviewed is None:
+        options.reviewed = beside(options.data, options.target)
+    result: Any = certify(
+        options.data,
+        options.target,
+        checked=options.checked,
+        rows=options.rows,
+        width=options.width,
+        kind=options.kind or "auto",
+        group=options.group,
+        tolerance=options.tolerance,
+        drop=options.ignore,
+        max_rows=options.max_rows,
+        encoding=options.encoding,
+        delimiter=options.delimiter,
+        reviewed=options.reviewed,
+        random_state=options.seed,
+        memory_limit=memory_left(options.memory, ()),
+    )
+    if options.checked is None:
+        result = result.write(options.out, replace=options.force)
+        paths = result.csv, result.json
+    else:
+        command = shlex.join(["robell", *arguments])
+        result = result.write(options.out, replace=options.force, command=command)
+        paths = result.html, result.json
+    if not options.quiet:
+        print(*result.lines(), sep="\n")
+    for path in paths:
+        print(path)
+    return OK
+
+
+def _values():
+    from robell.labels.certify import FEWEST_ROWS, ROWS
+    from robell.tables.sample import MAX_ROWS
+
+    return {"least": FEWEST_ROWS, "rows": ROWS, "max_rows": MAX_ROWS}
+
+
+COMMAND = Command(run, _values)

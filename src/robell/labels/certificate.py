@@ -1,0 +1,455 @@
+"""The certificate of a table: how many of its labels are wrong, from a sample that was checked."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robell import __version__
+from robell._core.labels.sampling import (
+    CONFIDENCE,
+    Interval,
+    domain_strata,
+    interval_of_share,
+    interval_of_total,
+)
+from robell._tools.files import check_output, write_together
+from robell._tools.text import counted, in_cell, literal, quoted, visible
+from robell.labels.audit.result import as_json, output_prefix
+from robell.report.page import Callout, Facts, Paragraph, Section, TableBlock, render
+from robell.report.tables import Table
+
+SURE = f"{100 * CONFIDENCE:.0f} %"
+METHOD = (
+    "Rows were drawn at random from strata of like quality, as an audit of the table estimated it: "
+    "more rows where a wrong label was likely, and of every class and group its share. A person "
+    "wrote the right label of each row without seeing the given one. An interval holds the numbers "
+    "of wrong labels that the sample does not speak against, at a level of 95 %: they are tested "
+    "by the stratified estimate under hypergeometric sampling (mid-p), with the likeliest "
+    "composition of each total. It follows from the drawing alone, and does not depend on the "
+    "audit being right. Each interval stands by itself: of twenty, one may be off."
+)
+
+
+class Part(NamedTuple):
+    """Wrong labels of a part of a table, such as a class: rows, rows checked, and the share."""
+
+    name: str
+    rows: int
+    checked: int
+    found: int
+    share: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a person has said of the rows checked, beside what the table says.
+
+    `stratum`, `listed` and `given` are of every row covered; `checked` are the places of the rows
+    drawn among them, and `told`, `wrong` and `right` what was said of those: whether the right
+    label could be told, whether the given one is another, and which it is. `groups` are the names
+    of groups and the place of every row among them, if a column named groups.
+    """
+
+    stratum: np.ndarray
+    listed: np.ndarray
+    checked: np.ndarray
+    told: np.ndarray
+    wrong: np.ndarray
+    right: np.ndarray
+    given: np.ndarray
+    classes: tuple[str, ...]
+    groups: tuple[np.ndarray, np.ndarray] | None
+
+    def total(self, inside: np.ndarray, wrong: np.ndarray) -> Interval:
+        """Return how many rows of a part are wrong, of those drawn ``wrong`` ones are.
+
+        Rows that could not be told count as right for the lower end and as wrong for the upper.
+        """
+        lower = interval_of_total(*domain_strata(self.stratum, self.checked, wrong, inside))
+        upper = lower
+        if not self.told.all():
+            most = wrong | ~self.told
+            upper = interval_of_total(*domain_strata(self.stratum, self.checked, most, inside))
+        n = float(inside.sum())
+        about = min(0.5 * (lower.about + upper.about), n)
+        return Interval(about, min(lower.low, n), min(upper.high, n))
+
+    def part(self, name: str, inside: np.ndarray, wrong: np.ndarray) -> Part:
+        """Return a part of the table, with the share of its labels that is wrong."""
+        n, drawn = int(inside.sum()), inside[self.checked]
+        share = Interval(*(value / n for value in self.total(inside, wrong)))
+        return Part(name, n, int(drawn.sum()), int((drawn & wrong).sum()), share)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How many labels of a table are wrong, by a sample that a person has checked.
+
+    An interval has `about`, the estimate, `low` and `high`; it holds the true value with 95 %
+    confidence, whatever the audit thought of the rows.
+
+    Attributes
+    ----------
+    name, target, kind : str
+        The table, its column of labels, and whether these are ``"classes"`` or ``"numbers"``.
+    n_rows, n_covered, n_checked, n_untold : int
+        Rows of the table, those with a label that could be drawn, those that were drawn, and those
+        of them whose right label could not be told.
+    n_found : int
+        How many of the labels checked are wrong.
+    wrong, share : Interval
+        The number of wrong labels among the rows covered, and their share.
+    n_suspects : int
+        How many rows the audit called suspect.
+    recall : Interval or None
+        Which share of the wrong labels is among them; None where no wrong label was found, or no
+        row was suspect.
+    by_class, by_direction, by_group : tuple of Part
+        Shares of wrong labels of each class as it is given, of each kind of mistake that was found
+        (of the rows labelled so), and of each group: `name`, `rows`, `checked`, `found`, `share`.
+        Of numbers, the kinds of mistakes are too small and too large.
+    fingerprint, sample : str
+        Of the table with its labels, and the name of the sample.
+    group, tolerance : str or None
+        What named the groups, and from which difference on a number is wrong.
+    random_state : int
+        The seed of the sample.
+    drawn, dated : str
+        The days on which the sample was drawn and the certificate made.
+    html, json : Path or None
+        The files that were written.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from robell import certify
+    >>> rng = np.random.default_rng(0)
+    >>> kind = np.repeat(["ham", "spam"], 150)
+    >>> size = rng.normal(np.repeat([0.0, 5.0], 150))
+    >>> frame = pd.DataFrame({"size": size, "links": rng.normal(size), "label": kind})
+    >>> frame.loc[:9, "label"] = "spam"
+    >>> sample = certify(frame, "label", rows=60)
+    >>> sheet = sample.to_frame()
+    >>> sheet["true"] = kind[sheet["row"] - 1]  # what a person would write
+    >>> certificate = sample.certificate(sheet)
+    >>> certificate.wrong.low <= 10 <= certificate.wrong.high
+    True
+    """
+
+    name: str
+    target: str
+    kind: str
+    n_rows: int
+    n_covered: int
+    n_checked: int
+    n_untold: int
+    n_found: int
+    wrong: Interval
+    share: Interval
+    n_suspects: int
+    recall: Interval | None
+    by_class: tuple[Part, ...]
+    by_direction: tuple[Part, ...]
+    by_group: tuple[Part, ...]
+    fingerprint: str
+    sample: str
+    group: str | None
+    tolerance: str | None
+    random_state: int
+    drawn: str
+    dated: str
+    html: Path | None = None
+    json: Path | None = None
+
+    def headline(self) -> str:
+        """Return the result in one or two sentences.
+
+        Returns
+        -------
+        text : str
+            The upper end of the share of wrong labels, and what the list of suspects held.
+        """
+        things = "numbers" if self.kind == "numbers" else "labels"
+        text = (
+            f"At most {_upper(self.share.high)} of the {self.n_covered:,} {things} are wrong, with "
+            f"{SURE} confidence"
+        )
+        if self.recall is None:
+            return f"{text}."
+        held = f"{100 * self.recall.about:.0f} % of them ({_range(self.recall, digits=0)})"
+        return f"{text}; the list of suspects held {held}."
+
+    def lines(self) -> list[str]:
+        """Return the certificate in a few lines of text.
+
+        Returns
+        -------
+        lines : list of str
+            The headline, the estimate, the kinds of mistakes that were found, and remarks.
+        """
+        estimate = f"{100 * self.share.about:.1f} % by estimate, {_range(self.share)}"
+        found = f"{self.n_found:,} of {counted(self.n_checked, 'row')} checked were wrong"
+        ways = [f"{visible(one.name)}: {_range(one.share)}" for one in self.by_direction[:5]]
+        return [self.headline(), f"{found}; {estimate}", *ways, *map(visible, self._notes())]
+
+    def still_wrong(self, corrected: int) -> tuple[int, int]:
+        """Return how many labels are still wrong after so many of them were corrected.
+
+        The interval is that of the sample less the labels corrected. It is as valid after every
+        decision of a review, as it was made before the first.
+
+        Parameters
+        ----------
+        corrected : int
+            Wrong labels of the rows covered that were found and corrected since.
+
+        Returns
+        -------
+        low, high : int
+            The fewest and the most labels that are still wrong.
+        """
+        low, high = self.wrong.low - corrected, self.wrong.high - corrected
+        return max(0, round(low)), max(0, round(high))
+
+    def summary(self) -> dict[str, Any]:
+        """Return the certificate as a dictionary that can be written as JSON.
+
+        Returns
+        -------
+        found : dict
+            All that the page says: counts, intervals, parts, fingerprint, dates, seed and method.
+        """
+        parts = {
+            name: [one._asdict() | {"share": one.share._asdict()} for one in getattr(self, name)]
+            for name in ("by_class", "by_direction", "by_group")
+        }
+        plain = asdict(replace(self, html=None, json=None)) | parts
+        plain["wrong"], plain["share"] = self.wrong._asdict(), self.share._asdict()
+        plain["recall"] = None if self.recall is None else self.recall._asdict()
+        del plain["html"], plain["json"]
+        return {
+            "certificate": self.headline(),
+            **plain,
+            "confidence": CONFIDENCE,
+            "method": METHOD,
+            "robell": __version__,
+        }
+
+    def write(
+        self, out: str | os.PathLike[str] | None = None, *, replace: bool = True, command: str = ""
+    ) -> Certificate:
+        """Write the certificate as a page and as JSON, both whole or neither.
+
+        Parameters
+        ----------
+        out : path-like, default=None
+            A folder, or the beginning of the files' names; the current folder when None.
+        replace : bool, default=True
+            Whether to replace files that are no earlier certificate.
+        command : str, default=""
+            The command that the page says it was made by.
+
+        Returns
+        -------
+        certificate : Certificate
+            The same with `html` and `json`: ``<name>-certificate.html`` and
+            ``<name>-certificate.json``.
+        """
+        html, json = certificate_paths(out, self.name, replace)
+        write_together({html: self._page(command), json: as_json(self.summary())})
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return Certificate(**values | {"html": html, "json": json})
+
+    def _page(self, command: str) -> str:
+        """Return the page."""
+        things = "numbers" if self.kind == "numbers" else "labels"
+        facts = [
+            ("wrong at most", _upper(self.share.high), f"with {SURE} confidence"),
+            ("by estimate", f"{100 * self.share.about:.1f} %", _range(self.share)),
+            ("rows checked", f"{self.n_checked:,}", f"of {self.n_covered:,}"),
+        ]
+        if self.recall is not None:
+            held = f"{100 * self.recall.about:.0f} %"
+            facts.append(("held by the list of suspects", held, _range(self.recall, digits=0)))
+        first: list[Any] = [Paragraph(f"**{literal(self.headline())}**"), Facts(tuple(facts))]
+        first += [Callout("note", text) for text in self._notes()]
+        tables = [
+            _parts_table("class", "Label as given", "wrong", self.by_class),
+            _parts_table("direction", "Kind of mistake", "such a mistake", self.by_direction),
+            _parts_table("group", in_cell(self.group or ""), "wrong", self.by_group),
+        ]
+        sections = [
+            Section("found", "What was found", tuple(first)),
+            *(one for one in tables if one is not None),
+            Section("how", "How it was found", (Paragraph(METHOD), TableBlock(self._proof()))),
+        ]
+        made = f"Made by robell {__version__} on {self.dated}"
+        return render(
+            f"Certificate of {things}: {in_cell(self.name)}",
+            f"How many {things} in column {quoted(self.target)} are wrong?",
+            sections,
+            f"{made} by `{literal(command)}`." if command else f"{made}.",
+        )
+
+    def _notes(self):
+        """Yield what a reader must know of the rows that were not counted."""
+        if self.n_covered < self.n_rows:
+            n = self.n_rows - self.n_covered
+            yield (
+                f"{counted(n, 'row')} without a usable label, or of a class of fewer than five "
+                "rows, could not be drawn: nothing is said of them."
+            )
+        if self.n_untold:
+            yield (
+                f"Of {counted(self.n_untold, 'row')} the right label could not be told: the lower "
+                "ends count them as right, the upper ends as wrong."
+            )
+        if self.tolerance is not None:
+            off = literal(self.tolerance)
+            yield f"A number is called wrong where it is off by more than {off}."
+        if self.recall is None and self.n_suspects:
+            yield "No wrong label was found: which share of them the list held cannot be said."
+
+    def _proof(self):
+        """Return the table of what the certificate is for, and made of."""
+        rows = [
+            ("table", in_cell(self.name)),
+            ("fingerprint of the table and its labels", self.fingerprint),
+            ("rows; with a label", f"{self.n_rows:,}; {self.n_covered:,}"),
+            ("sample", self.sample),
+            ("seed", str(self.random_state)),
+            ("sample drawn on", self.drawn),
+            ("certificate made on", self.dated),
+            ("rows checked; found wrong; not told", _counts(self)),
+            ("suspects of the audit", f"{self.n_suspects:,}"),
+        ]
+        return Table("proof", "Table, sample and dates", ("What", "Value"), tuple(rows))
+
+
+def certificate_paths(out, name, replace=True):
+    """Return the paths of the page and of the JSON file."""
+    prefix = output_prefix(out, name)
+    paths = tuple(
+        prefix.with_name(f"{prefix.name}-certificate.{kind}") for kind in ("html", "json")
+    )
+    for path in paths:
+        check_output(path, (), None if replace else _is_certificate)
+    return paths
+
+
+def _is_certificate(path):
+    """Say whether a file looks like an earlier certificate."""
+    beginning = path.read_bytes()[:2000]
+    is_page = b"<title>Certificate of " in beginning and b"Content-Security-Policy" in beginning
+    return is_page or beginning.startswith(b'{\n  "certificate": ')
+
+
+def certificate_of(answers: Answers, about: dict[str, Any]) -> Certificate:
+    """Return the certificate of a table by the answers; ``about`` are its plain attributes."""
+    everywhere = np.ones(len(answers.stratum), bool)
+    wrong, given = answers.wrong & answers.told, answers.given
+    n = len(everywhere)
+    total = answers.total(everywhere, wrong)
+    directions = _directions(answers, wrong, everywhere)
+    return Certificate(
+        **about,
+        n_covered=n,
+        n_checked=len(answers.checked),
+        n_untold=int((~answers.told).sum()),
+        n_found=int(wrong.sum()),
+        wrong=total,
+        share=Interval(*(value / n for value in total)),
+        n_suspects=int(answers.listed.sum()),
+        recall=_recall(answers, wrong, everywhere),
+        by_class=tuple(answers.part(str(name), given == name, wrong) for name in answers.classes),
+        by_direction=directions,
+        by_group=()
+        if answers.groups is None
+        else tuple(
+            answers.part(str(name), answers.groups[1] == g, wrong)
+            for g, name in enumerate(answers.groups[0])
+        ),
+    )
+
+
+def _recall(answers, wrong, everywhere):
+    """Return which share of the wrong labels the list holds; None where nothing can be said.
+
+    Rows that could not be told are taken for wrong where they lower the share, or raise it.
+    """
+    on_list = np.array(
+        [answers.listed[answers.stratum == h].any() for h in np.unique(answers.stratum)]
+    )
+    if not on_list.any() or not wrong.any():
+        return None
+    untold, is_listed = ~answers.told, answers.listed[answers.checked]
+    found = [
+        interval_of_share(
+            *domain_strata(answers.stratum, answers.checked, one, everywhere), on_list
+        )
+        for one in (wrong | (untold & ~is_listed), wrong | (untold & is_listed))
+    ]
+    about = 0.5 * (found[0].about + found[1].about)
+    return Interval(about, found[0].low, found[1].high)
+
+
+def _directions(answers, wrong, everywhere):
+    """Return the kinds of mistakes that were found, the commonest first."""
+    if not answers.classes:  # of numbers
+        parts = [
+            answers.part(name, everywhere, wrong & (answers.right == name))
+            for name in ("too small", "too large")
+        ]
+        return tuple(one for one in parts if one.found)
+    given = answers.given[answers.checked]
+    pairs = sorted(
+        {(str(a), str(b)) for a, b in zip(given[wrong], answers.right[wrong], strict=True)}
+    )
+    parts = [
+        answers.part(
+            f"{b}, labelled {a}",
+            answers.given == a,
+            wrong & (given == a) & (answers.right == b),
+        )
+        for a, b in pairs
+    ]
+    return tuple(sorted(parts, key=lambda one: -one.share.about * one.rows))
+
+
+def _parts_table(name, first, what, parts):
+    """Return a section with the shares of some parts, None where there are none."""
+    if not parts:
+        return None
+    heads = (first, "Rows", "Checked", "Found", f"Share with {what}" if name == "direction" else
+             f"Share {what}", f"{SURE} interval")  # fmt: skip
+    rows = tuple(
+        (in_cell(one.name), one.rows, one.checked, one.found, f"{100 * one.share.about:.1f} %",
+         _range(one.share))
+        for one in parts
+    )  # fmt: skip
+    title = {"class": "By class", "direction": "By kind of mistake", "group": "By group"}[name]
+    return Section(f"by-{name}", title, (TableBlock(Table(name, title, heads, rows)),))
+
+
+def _upper(share):
+    """Return a share as a percentage, rounded up."""
+    return f"{math.ceil(1000 * share - 1e-6) / 10:.1f} %"
+
+
+def _range(interval, digits=1):
+    """Return an interval of a share as percentages, rounded outwards."""
+    scale = 10.0 ** (2 + digits)
+    low = math.floor(scale * interval.low + 1e-6) / 10.0**digits
+    high = math.ceil(scale * interval.high - 1e-6) / 10.0**digits
+    return f"{low:.{digits}f} to {high:.{digits}f} %"
+
+
+def _counts(certificate):
+    parts = certificate.n_checked, certificate.n_found, certificate.n_untold
+    return "; ".join(f"{part:,}" for part in parts)
