@@ -5,6 +5,7 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import LinAlgWarning
 from searches import assert_same, both
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
@@ -269,6 +270,14 @@ def test_weights_are_repetitions(class_weight, C):
     repeated = clone(model).fit(np.repeat(X, count, axis=0), np.repeat(y, count))
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-7)
+
+
+def test_columns_lost_beside_a_large_one_are_warned_of():
+    X, y = table()
+    X = X * np.r_[1e20, np.ones(X.shape[1] - 1)]
+    model = clone(MODEL).set_params(n_hidden=20, activation="relu", calibrate=False)
+    with pytest.warns(LinAlgWarning, match="a column or hidden node of a view reaches .e"):
+        model.fit(X, y)
 
 
 # -- selectors -------------------------------------------------------------------------

@@ -1114,8 +1114,10 @@ def cost_from_dict(class_weight, classes):
 
 def column_name(model, place):
     """Return what a column of the design is called in a message."""
+    if model._blocks() is not None:
+        return "a column or hidden node of a view"
     place -= int(model.output_bias)
-    if model._direct_link and 0 <= place < model.n_features_in_ and model._blocks() is None:
+    if model._direct_link and 0 <= place < model.n_features_in_:
         names = getattr(model, "feature_names_in_", None)
         return f"column {place if names is None else repr(str(names[place]))}"
     return "a hidden node" if place >= 0 else "the constant"
