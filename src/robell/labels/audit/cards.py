@@ -23,7 +23,7 @@ from robell.tables.columns import OTHER
 from robell.tables.raw import Column
 
 MOST_CARDS = 5_000
-MOST_CHARACTERS = 3_000_000  # of different cells on a page; of wider tables the last columns go
+MOST_CHARACTERS = 2_500_000  # of different cells on a page; of wider tables the last columns go
 CELL = 120  # characters of a cell that are shown
 MOST_LISTED = 100  # different values of a category, up to which each gets its share
 
