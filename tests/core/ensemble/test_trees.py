@@ -99,6 +99,25 @@ def test_the_forest_is_that_of_a_literal_twin(n_targets, monkeypatch):
     np.testing.assert_allclose(forest_scores(X, forest), expected, atol=1e-9)
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1000), st.integers(1, 4), st.integers(0, 6), st.integers(1, 3))
+def test_sums_of_nodes_are_those_of_a_loop_over_rows(seed, n_trees, level, kinds):
+    rng = np.random.default_rng(seed)
+    n_nodes, n_splits, size = 1 << level, int(rng.integers(1, 13)), int(rng.integers(1, 20))
+    seen = rng.normal(size=(n_trees, kinds, size))
+    node = rng.integers(0, n_nodes, (n_trees, size)).astype(np.uint8)
+    right = rng.random((n_trees, n_splits, size)) < 0.5
+    of_all = np.zeros((n_trees, kinds, n_nodes, 1))
+    of_right = np.zeros((n_trees, kinds, n_nodes, n_splits))
+    for t in range(n_trees):
+        for row in range(size):
+            of_all[t, :, node[t, row], 0] += seen[t, :, row]
+            of_right[t, :, node[t, row], right[t, :, row]] += seen[t, :, row]
+    for summed in (trees._summed, trees._counted):
+        for found, expected in zip(summed(seen, node, n_nodes, right), (of_all, of_right)):
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
 def test_growing_a_few_trees_at_a_time_changes_nothing(monkeypatch):
     X, targets, weight = draw(0, 60, 4, 2)
     forest, scores = grow_forest(X, targets, weight, 0)
