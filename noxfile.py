@@ -43,6 +43,21 @@ def minimum(session):
     run_tests(session, "-W", "ignore::DeprecationWarning")
 
 
+@nox.session(python=["3.11"])
+@nox.parametrize("version", ["1.6", "1.7", "1.8", "1.9", "newest"])
+def sklearn(session, version):
+    """Run the tests of the search with one version of scikit-learn, whose private names it uses.
+
+    The newest is one before its release, as far as the package index asked has such.
+    """
+    session.install("-e", ".[files]", *nox.project.dependency_groups(PROJECT, "test"))
+    if version == "newest":
+        session.install("--pre", "--upgrade", "scikit-learn")
+    else:
+        session.install(f"scikit-learn=={version}.*")
+    run_tests(session, *([] if session.posargs else ["tests/search"]))
+
+
 @nox.session(python=["3.13t", "3.14t"])
 def free_threaded(session):
     """Run the core on an interpreter without the global lock: tried, not promised."""

@@ -15,6 +15,8 @@ from streams import batches, in_passes
 import robell.scale.files as memory_module
 import robell.scale.out_of_core as out_of_core
 from robell import NoiseRobustRVFLClassifier
+from robell._core.ensemble.members import N_LANDMARKS, Drawn, designs_of
+from robell._core.ridge.loo import MOST_EXACT
 from robell.cli import main
 from robell.files import FileError, fit_files, load_model, save_model
 from robell.noise import flip_uniformly
@@ -189,6 +191,16 @@ def test_files_beyond_the_memory_are_fitted_by_a_sample(table, rows, little_memo
     pytest.importorskip("skops")
     save_model(found, tmp_path / "m.skops")
     assert load_model(tmp_path / "m.skops").n_samples_fitted_ == found.n_samples_fitted_
+
+
+def test_columns_of_many_rows_are_counted_in_single_precision():
+    drawn = Drawn(np.zeros((2, 4)), np.zeros(4), (np.zeros((3, 2)), np.eye(3), 1.0), 0)
+    for n_rows, kind in ((MOST_EXACT, np.float64), (MOST_EXACT + 1, np.float32)):
+        *made, _ = designs_of(np.zeros((n_rows, 2)), drawn)
+        assert {design.dtype for design in made} == {kind}
+    few, many = (memory_module.memory_of_fit(network(), MOST_EXACT + k, 20, 2) for k in (0, 1))
+    columns = 2 * (20 + network().n_hidden) + N_LANDMARKS
+    assert few - many == pytest.approx(4 * columns * MOST_EXACT, rel=1e-2)
 
 
 def test_pipelines_of_other_steps_need_the_memory(table, little_memory):

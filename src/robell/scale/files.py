@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from robell._core.ensemble.members import KEPT_NUMBERS, N_LANDMARKS
 from robell._core.layers.deep import KEPT_ELEMENTS
+from robell._core.ridge.loo import MOST_EXACT
 from robell._tools.files import FileError, check_output, parse_bytes, written_whole
 from robell._tools.names import did_you_mean
 from robell._tools.pipelines import last_step
@@ -247,7 +248,9 @@ def _memory_of_members(classifier, n_rows, n_features, n_classes):
     n_columns = 2 * (n_features + int(classifier.n_hidden)) + N_LANDMARKS
     each = 5 * n_features + 16 * n_classes + 24  # as read, standardised, scores of all members
     gram = max(n_features + int(classifier.n_hidden), N_LANDMARKS) ** 2 * 10
-    return 8 * (n_rows * each + min(n_rows * n_columns, KEPT_NUMBERS) + gram) + (64 << 20)
+    kept = min(n_rows * n_columns, KEPT_NUMBERS)
+    kept *= 4 if n_rows > MOST_EXACT else 8  # of many rows in single precision
+    return 8 * (n_rows * each + gram) + kept + (64 << 20)
 
 
 def require_memory(memory_limit, classifier, n_rows, n_features, n_classes):

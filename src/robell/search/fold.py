@@ -15,8 +15,6 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
 
 from robell._core.array import EPS, beside, is_tensor, namespace, row_squares, times_few_columns
 from robell._core.layers.features import RowBlocks
@@ -24,6 +22,7 @@ from robell._core.ridge.twins import find_twins
 from robell._tools.pipelines import last_step
 from robell.models._estimator import BaseRVFLRegressor
 from robell.models._validation import draw_seed
+from robell.search import private
 from robell.search.groups import NotShared, Unshared
 from robell.search.scorers import RowScorer, TargetScorer
 from robell.search.solutions import (
@@ -123,9 +122,9 @@ class _Fold:
             model = clone(task.base)
             if group.before:
                 model.set_params(**clone(group.before, safe=False))
-            X, y = _safe_split(model, task.X, task.y, train)
+            X, y = private._safe_split(model, task.X, task.y, train)
             X_train = X
-            X_test, y_test = _safe_split(model, task.X, task.y, test, train)
+            X_test, y_test = private._safe_split(model, task.X, task.y, test, train)
             if isinstance(model, Pipeline) and len(model.steps) > 1:
                 first, given = model[:-1], X
                 X = first.fit_transform(X, y)
@@ -134,11 +133,11 @@ class _Fold:
                 if task.with_train:
                     X_train = first.transform(given)
         y = np.asarray(y)
-        params = _check_method_params(task.X, params=task.fit_params, indices=train)
+        params = private._check_method_params(task.X, params=task.fit_params, indices=train)
         self.given = X, y, next(iter(params.values()), None)  # with sample weights
         parts = [(X_test, np.asarray(y_test), test), (X_train, y, train)]
         self.scored = [
-            (X, y, _check_method_params(task.X, params=task.score_params, indices=rows))
+            (X, y, private._check_method_params(task.X, params=task.score_params, indices=rows))
             for X, y, rows in parts[: 1 + task.with_train]
         ]
         self.last = last_step(model)

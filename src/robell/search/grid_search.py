@@ -22,18 +22,11 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
+from sklearn import __version__ as sklearn_version
 from sklearn import get_config
 from sklearn.base import _fit_context, clone, is_classifier
-from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
-from sklearn.model_selection._search import _yield_masked_array_for_each_param
-from sklearn.model_selection._validation import (
-    _fit_and_score,
-    _insert_error_scores,
-    _warn_or_raise_about_fit_failures,
-)
 from sklearn.utils import indexable
-from sklearn.utils.validation import _check_method_params, _num_samples
 
 from robell._core.ridge.sweep_torch import require_device
 from robell._tools.pipelines import last_step
@@ -41,6 +34,7 @@ from robell._tools.progress import Progress
 from robell._tools.threads import limit_blas
 from robell.models._estimator import BaseRVFLRegressor
 from robell.models._validation import one_line_errors
+from robell.search import private
 from robell.search.fold import FoldTask, run_fold
 from robell.search.groups import NotShared, Unshared, group_candidates, list_candidates
 from robell.search.scorers import plan_scores
@@ -183,9 +177,11 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         device = None if self.device == "cpu" else require_device(self.device)
         if device is not None and effective_n_jobs(self.n_jobs) != 1:
             raise ValueError(f"device={self.device!r} takes n_jobs=1; got {self.n_jobs}")
+        if changed := private.first_changed():
+            return self._fit_by_scikit_learn(X, y, params, changed)
         scorers, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
-        params = _check_method_params(X, params=params)
+        params = private._check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         if y is None and is_classifier(self.estimator):
             raise ValueError("a search for a classifier needs y, the class labels")
@@ -212,7 +208,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         slow = self._evaluate(X, y, candidates, splits, scorers, routed, table, device)
         if slow is not None:  # nothing was shared: scikit-learn's own formatting
             if callable(self.scoring):
-                _insert_error_scores(slow, self.error_score)
+                private._insert_error_scores(slow, self.error_score)
             results = self._format_results(candidates, len(splits), slow)
             self.multimetric_ = isinstance(slow[0]["test_scores"], dict)
             if callable(self.scoring) and self.multimetric_:
@@ -235,8 +231,18 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             self.best_estimator_ = best
             if hasattr(best, "feature_names_in_"):
                 self.feature_names_in_ = best.feature_names_in_
-        self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        several = isinstance(scorers, private._MultimetricScorer)
+        self.scorer_ = scorers._scorers if several else scorers
         self.cv_results_ = results
+        return self
+
+    def _fit_by_scikit_learn(self, X, y, params, changed):
+        """Search as ``GridSearchCV`` does, where a private name of its is not as it was."""
+        reason = f"scikit-learn {sklearn_version} has no {changed} as this search knows it"
+        warnings.warn(f"RVFLGridSearchCV fits candidates one by one: {reason}", stacklevel=4)
+        super().fit(X, y, **params)
+        self.n_shared_ = 0
+        self.not_shared_ = {reason: len(self.cv_results_["params"]) * self.n_splits_}
         return self
 
     def _evaluate(self, X, y, candidates, splits, scorers, routed, table, device):
@@ -300,14 +306,14 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         self.not_shared_ = dict(Counter(table.reason[table.fitted].tolist()))
         if any(record["fit_error"] is not None for record in slow):
             done = [{"fit_error": None}] * self.n_shared_
-            _warn_or_raise_about_fit_failures(done + slow, self.error_score)
+            private._warn_or_raise_about_fit_failures(done + slow, self.error_score)
         return slow if table.missing.any() else None
 
     def _run_shared(self, task, groups, splits):
         """Yield what each fold finds, or leaves to be fitted one by one, as it is found."""
         n_jobs = effective_n_jobs(self.n_jobs)
         if n_jobs == 1 or not groups:
-            with limit_blas(1 if _num_samples(task.X) <= SMALL_ROWS else None):
+            with limit_blas(1 if sum(map(len, splits[0])) <= SMALL_ROWS else None):
                 for split, rows in enumerate(splits):
                     for found in task.run(rows, groups):
                         yield split, found
@@ -346,10 +352,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             "error_score": self.error_score,
             "verbose": self.verbose,
         }
-        if "caller" in inspect.signature(_fit_and_score).parameters:
+        if "caller" in inspect.signature(private._fit_and_score).parameters:
             settings["caller"] = self
         tasks = (
-            delayed(_fit_and_score)(
+            delayed(private._fit_and_score)(
                 clone(task.base),
                 task.X,
                 task.y,
@@ -443,10 +449,10 @@ class _ResultTable:
             places = np.indices(shape).reshape(len(shape), len(candidates))
             for name, place in zip(names, places, strict=True):
                 of_values = ({name: value} for value in param_grid[name])
-                ((key, column),) = _yield_masked_array_for_each_param(list(of_values))
+                ((key, column),) = private._yield_masked_array_for_each_param(list(of_values))
                 results[key] = column[place]
         else:
-            results |= _yield_masked_array_for_each_param(candidates)
+            results |= private._yield_masked_array_for_each_param(candidates)
         results["params"] = candidates
         # Of each metric the test scores, then the training scores.
         metrics = dict.fromkeys(name for _, name in self.scores)

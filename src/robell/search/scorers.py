@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config, metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 
 from robell._core.array import EPS, beside, namespace, to_host
 from robell._core.ridge.calibrate import calibrated_probability
 from robell.metrics import g_mean_score
 from robell.models._estimator import of_both_classes
+from robell.search import private
 from robell.search.groups import NotShared
 
 Array = NDArray[np.float64]
@@ -232,14 +232,14 @@ class Plan(NamedTuple):
 
 def plan_scores(scorers, score_params, of_targets):
     """Return name -> plan; ``of_targets`` where numbers are predicted."""
-    several = isinstance(scorers, _MultimetricScorer)
+    several = isinstance(scorers, private._MultimetricScorer)
     if score_params and several and get_config()["enable_metadata_routing"]:
         raise NotShared("metadata is routed among several scorers")
     plan = {}
     for name, scorer in (scorers._scorers if several else {"score": scorers}).items():
-        if isinstance(scorer, _PassthroughScorer):  # the estimator's own score
+        if isinstance(scorer, private._PassthroughScorer):  # the estimator's own score
             scorer = metrics.get_scorer("r2" if of_targets else "accuracy")
-        if not isinstance(scorer, _BaseScorer):
+        if not isinstance(scorer, private._BaseScorer):
             raise NotShared("a scorer is a function of the fitted estimator")
         plan[name] = _plan_of_targets(scorer) if of_targets else _plan_of_classes(scorer)
     return plan
