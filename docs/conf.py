@@ -76,6 +76,7 @@ LESSONS = [
     "plot_streaming.py",
     "plot_drift.py",
     "plot_your_own_variant.py",
+    "plot_losses_and_copula.py",
 ]
 
 
