@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 GUIDE = [
-    *["audit", "big_data", "certify", "compare", "deploy", "fit", "imbalance", "labels"],
-    *["probabilities", "regression", "robell", "search", "streaming", "tutorial"],
-    *["variants", "wrong_labels"],
+    *["annotators", "audit", "big_data", "certify", "compare", "deploy", "fit", "imbalance"],
+    *["label_drift", "labels", "probabilities", "regression", "robell", "search", "streaming"],
+    *["test_labels", "tutorial", "variants", "wrong_labels", "wrong_numbers"],
 ]
 PAGES = [
     "README.md",
