@@ -196,6 +196,30 @@ def test_a_file_of_something_else_is_refused_and_stays(orchard, tmp_path):
     assert before
 
 
+def test_where_nothing_can_be_told_it_does_not_ask(tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(120, 3)), columns=list("abc"))
+    result = audit(frame.assign(y=rng.integers(0, 2, 120)), "y")
+    assert result.trust == "none"
+    with pytest.raises(FileError, match="table: the columns say too little about 'y' to know"):
+        ReviewDesk(result, tmp_path / "r.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_are_asked_about_in_the_order_of_the_audit(tmp_path, rng):
+    size = rng.uniform(30, 150, 200).round()
+    price = (2000 * size + rng.normal(0, 5000, 200)).round()
+    price[::25] *= 10
+    frame = pd.DataFrame({"size": size, "rooms": (size / 25).round(), "price": price})
+    frame.to_csv(tmp_path / "flats.csv", index=False)
+    result = audit(tmp_path / "flats.csv", "price")
+    desk = ReviewDesk(result, tmp_path / "r.csv")
+    assert "order" not in desk.take([[desk.ids[0], {"word": "change", "label": "98765"}]], 0)
+    with pytest.raises(FileError, match="'many' is not a number"):
+        desk.take([[desk.ids[1], {"word": "change", "label": "many"}]], 0)
+    done = apply_review(tmp_path / "flats.csv", desk.path, tmp_path / "clean.csv")
+    assert pd.read_csv(done.out)["price"][result.order[0]] == 98765
+
+
 def test_a_decision_that_cannot_be_written_is_not_taken(orchard, tmp_path, monkeypatch):
     _, result, _ = orchard
     path = tmp_path / "r.csv"

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from robell._tools.files import FileError, check_output, lock_alone, write_atomically
-from robell._tools.text import counted, quoted, visible
+from robell._tools.text import counted, quoted, said, visible
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
 from robell.labels.audit.reasons import near_view
 from robell.labels.audit.result import output_paths
@@ -56,6 +56,11 @@ class ReviewDesk:
 
     def __init__(self, result, path):
         self.result, self.path = result, Path(path)
+        if result.trust == "none":
+            raise FileError(
+                f"{visible(result.name)}: the columns say too little about "
+                f"{said(result.target)} to know which rows to ask about"
+            )
         self.shown = result.order[:MOST_CARDS]
         self.cards = review_of(result, self.shown)
         rows, prints = self.cards["row"], self.cards["print"]
@@ -67,7 +72,7 @@ class ReviewDesk:
         self.version, self.changed = 0, dict.fromkeys(self.ids, 0)
         self.lock = threading.Lock()
         self.again = None
-        if result._kind == "classes" and result.trust != "none":
+        if result._kind == "classes":
             evidence = result.evidence
             rng = np.random.default_rng(evidence.random_state)
             some = rng.permutation(len(result.row))[:MOST_JUDGED]
