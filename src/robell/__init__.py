@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from robell.labels.audit import NumberAuditResult as NumberAuditResult
     from robell.labels.audit import audit as audit
     from robell.labels.audit import audit_annotators as audit_annotators
+    from robell.labels.bridges import check_labels as check_labels
+    from robell.labels.bridges import to_argilla as to_argilla
+    from robell.labels.bridges import to_label_studio as to_label_studio
+    from robell.labels.bridges import write_review as write_review
     from robell.labels.certificate import Certificate as Certificate
     from robell.labels.certify import CheckSample as CheckSample
     from robell.labels.certify import certify as certify
@@ -86,6 +90,7 @@ _HOMES = {
     "audit": "robell.labels.audit",
     "audit_annotators": "robell.labels.audit",
     "certify": "robell.labels.certify",
+    "check_labels": "robell.labels.bridges",
     "compare": "robell.comparison.compare",
     "compare_scores": "robell.comparison.given_scores",
     "find_consensus": "robell.labels.annotators",
@@ -95,6 +100,9 @@ _HOMES = {
     "fit_table": "robell.decisions.run",
     "paper_grid": "robell.search",
     "pw_gbell_membership": "robell.models.robell",
+    "to_argilla": "robell.labels.bridges",
+    "to_label_studio": "robell.labels.bridges",
+    "write_review": "robell.labels.bridges",
 }
 
 __all__ = sorted([*_HOMES, "__version__"])

@@ -1,0 +1,120 @@
+"""Suspects to Label Studio's and Argilla's JSON, and decisions from there: a round trip."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from robell import (
+    apply_review,
+    audit,
+    check_labels,
+    to_argilla,
+    to_label_studio,
+    write_review,
+)
+from robell._tools.files import FileError
+
+RNG = np.random.default_rng(0)
+RIGHT = RNG.permutation(np.repeat(["ham", "spam"], 150)).astype(object)
+MEANS = np.where(RIGHT == "spam", 5.0, 0.0)
+FRAME = pd.DataFrame({"size": RNG.normal(MEANS).round(3), "links": RNG.normal(MEANS).round(3)})
+IS_WRONG = np.arange(300) % 12 == 3
+FRAME["label"] = np.where(IS_WRONG, np.where(RIGHT == "ham", "spam", "ham"), RIGHT)
+
+
+@pytest.fixture
+def audited(tmp_path):
+    """Return the path of a table, and its audit."""
+    path = tmp_path / "mails.csv"
+    FRAME.to_csv(path, index=False)
+    return path, audit(path, "label")
+
+
+def _answered(entries, kind, answers):
+    for entry, answer in zip(entries, answers, strict=True):
+        if answer is None:
+            continue
+        if kind == "argilla":
+            entry["responses"] = {"label": [{"value": answer, "user_id": "ann"}]}
+        else:
+            chosen = {"from_name": "label", "to_name": "row", "type": "choices"}
+            chosen["value"] = {"choices": [answer]}
+            entry["annotations"] = [{"result": [chosen], "was_cancelled": False}]
+    return entries
+
+
+@pytest.mark.parametrize("kind", ["label studio", "argilla"])
+def test_a_round_trip(audited, tmp_path, kind):
+    path, result = audited
+    entries = (to_argilla if kind == "argilla" else to_label_studio)(result)
+    assert len(entries) == result.suspect.sum() >= 4
+    keys = [entry.get("data", entry.get("metadata")) for entry in entries]
+    answers = [RIGHT[key["row"] - 1] for key in keys]
+    answers[-1] = None
+    file = tmp_path / "export.json"
+    file.write_text(json.dumps(_answered(json.loads(json.dumps(entries)), kind, answers)))
+    review = write_review(file, tmp_path / "reviewed.csv")
+    done = apply_review(path, review, tmp_path / "clean.csv")
+    assert done.undecided == 1
+    clean = pd.read_csv(tmp_path / "clean.csv")["label"].to_numpy()
+    for key in keys[:-1]:
+        assert clean[key["row"] - 1] == RIGHT[key["row"] - 1]
+    with pytest.raises(FileError, match="is there already"):
+        write_review(file, review)
+
+
+def test_a_row_is_dropped_and_people_must_agree(audited, tmp_path):
+    path, result = audited
+    records = _answered(to_argilla(result), "argilla", ["drop"] * int(result.suspect.sum()))
+    done = apply_review(path, write_review(records, tmp_path / "r.csv"), tmp_path / "clean.csv")
+    assert done.dropped == result.suspect.sum()
+    records[0]["responses"]["label"].append({"value": "ham", "user_id": "bob"})
+    with pytest.raises(FileError, match="was answered 'drop' and 'ham': agree"):
+        write_review(records, tmp_path / "s.csv")
+    assert not (tmp_path / "s.csv").exists()
+
+
+@pytest.mark.parametrize("library", [lambda frame: frame, pl.from_pandas])
+def test_a_frame_is_a_review(audited, tmp_path, library):
+    path, result = audited
+    frame = result.to_frame()[["row", "given", "suggested", "decision", "target", "fingerprint"]]
+    frame["decision"] = np.where(result.suspect[result.order], "change", "")
+    done = apply_review(path, write_review(library(frame), tmp_path / "r.csv"), tmp_path / "c.csv")
+    assert done.changed == result.suspect.sum()
+
+
+@pytest.mark.parametrize(
+    ("decisions", "problem"),
+    [
+        ([], "holds no list of tasks or records"),
+        ([{"data": {"text": "x"}}], "entry 1: is no task or record of an audit"),
+        (pd.DataFrame({"row": [1]}), "the frame has no column 'target'"),
+    ],
+)
+def test_what_is_no_decision(tmp_path, decisions, problem):
+    with pytest.raises(FileError, match=problem):
+        write_review(decisions, tmp_path / "r.csv")
+
+
+def test_nonsense_names_the_entry(audited, tmp_path):
+    tasks = to_label_studio(audited[1])
+    tasks[0]["annotations"] = [{"result": [{"from_name": "label", "value": {}}]}]
+    with pytest.raises(FileError, match="entry 1: its answer is not written as a choice is"):
+        write_review(tasks, tmp_path / "r.csv")
+    tasks = to_label_studio(audited[1])
+    tasks[0]["data"]["fingerprint"] = "nonsense"
+    with pytest.raises(FileError, match="is no fingerprint of an audit"):
+        write_review(tasks, tmp_path / "r.csv")
+    assert not (tmp_path / "r.csv").exists()
+
+
+def test_a_check_of_a_report():
+    X, y = FRAME[["size", "links"]].to_numpy(), FRAME["label"].to_numpy()
+    assert check_labels(SimpleNamespace(X_train=X, y_train=RIGHT)) is None
+    assert "of 300 training labels" in check_labels(SimpleNamespace(X_train=X, y_train=y))
+    with pytest.raises(ValueError, match="X_train and y_train are needed"):
+        check_labels(SimpleNamespace(X_train=None))
