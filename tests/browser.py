@@ -187,7 +187,7 @@ class Browser:
         node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
-    def wait(self, expression, seconds=10):
+    def wait(self, expression, seconds=30):
         """Return the value of an expression once it is true."""
         deadline = time.monotonic() + seconds
         while not (value := self.run(expression)):

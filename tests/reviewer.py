@@ -79,7 +79,7 @@ def save(browser, path):
     """Press the button to save, and return the path of the file once it is there."""
     browser.save_to(path.parent)
     browser.click(".review .save")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while not path.is_file():
         assert time.monotonic() < deadline, "nothing was saved"
         time.sleep(0.02)

@@ -60,7 +60,7 @@ def served(result, path, idle=60.0):
 def ask(server, method="POST", path="decisions", body=None, token=None, **headers):
     """Return status and answer of a request."""
     data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-    with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)) as to:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)) as to:
         to.request(method, f"/{token or server.token}/{path}", data, headers)
         with to.getresponse() as answer:
             return answer.status, answer.read().decode()
@@ -350,7 +350,7 @@ def test_the_command_serves_until_it_is_stopped_and_a_second_one_is_refused(orch
     assert "another robell review is writing to it" in second.stderr
     assert second.stderr.count("\n") == 1
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 0
     assert out.strip() == f"{tmp_path}/trees-decisions.csv"
     assert err == ""
