@@ -344,6 +344,11 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
     Targets that cannot be judged are fitted to as they are, with a warning: of fewer than twenty
     rows, and those of which more than half are one number.
 
+    The judge may take a group of right targets for wrong ones where its own models do not predict
+    them and the estimator would. On tables without wrong targets, which the estimator predicts
+    nearly exactly, errors may be many times larger than without (``docs/guide/wrong_labels.md``).
+    Look at ``noise_rate_`` and the suspects first.
+
     X may be whatever the estimator takes. Where it is not a table of finite numbers, the judge sees
     it through :class:`TableEncoder`. Errors of more than half of the targets, or shared by most
     rows alike, such as a wrong unit throughout, do not show.
