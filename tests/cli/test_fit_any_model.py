@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from robell import NoiseRobustClassifier, fit_table
@@ -151,4 +152,5 @@ def test_known_classifiers_leave_the_weights_of_classes_to_what_makes_them_robus
             continue
         parameters = base.get_params()
         assert parameters.get("class_weight") is None
-        assert parameters.get("auto_class_weights") is None
+        assert parameters.get("auto_class_weights", "None") == "None"
+        clone(base)

@@ -188,8 +188,8 @@ def made_robust(model, seed, parameters=None):
 def _plain(estimator):
     """Return a classifier without weights of its classes, which it will be given."""
     last = last_step(estimator)
-    weights = {"class_weight", "auto_class_weights"} & set(last.get_params())
-    last.set_params(**dict.fromkeys(weights))
+    none = {"class_weight": None, "auto_class_weights": "None"}  # the latter as CatBoost calls it
+    last.set_params(**{name: none[name] for name in none if name in last.get_params()})
     return estimator
 
 
