@@ -507,22 +507,23 @@ def test_any_table_of_odd_cells_is_audited_or_refused(tmp_path_factory, data):
 # -- the command ---------------------------------------------------------------------------------
 
 
-def test_the_command_prints_five_lines_and_writes_two_files(capsys, flipped_csv, tmp_path):
+def test_the_command_prints_six_lines_and_writes_two_files(capsys, flipped_csv, tmp_path):
     out = tmp_path / "reports"
     status = main(["audit", str(flipped_csv), "--target", "label", "--out", f"{out}/"])
     lines = capsys.readouterr().out.splitlines()
     assert status == 0
-    assert len(lines) == 5
+    assert len(lines) == 6
+    assert lines[0] == "The columns say something about 'label' (p < 0.0001)."
     assert re.fullmatch(
-        r"Of 300 rows, \d+ \(\d+ %\) look as if they carry the wrong label\.", lines[0]
+        r"Of 300 rows, \d+ \(\d+ %\) look as if they carry the wrong label\.", lines[1]
     )
-    assert lines[1].startswith("300 rows checked; 2 classes: 'no' ")
+    assert lines[2].startswith("300 rows checked; 2 classes: 'no' ")
     assert re.fullmatch(
         r"Trust: good \(with the label hidden, the other columns predicted it for \d+ of 100 rows"
         r"\); (about \d+|nearly all) of the \d+ \(\d+ to \d+\) are really wrong by estimate",
-        lines[2],
+        lines[3],
     )
-    assert lines[3:] == [str(out / "things-audit.html"), str(out / "things-audit.csv")]
+    assert lines[4:] == [str(out / "things-audit.html"), str(out / "things-audit.csv")]
     assert sorted(os.listdir(out)) == ["things-audit.csv", "things-audit.html"]
 
 
