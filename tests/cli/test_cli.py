@@ -183,7 +183,7 @@ def test_the_commands_that_most_people_need_come_first(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     names = re.findall(r"^    (\w+)", capsys.readouterr().out, re.M)
-    assert names[:6] == ["audit", "review", "fit", "predict", "apply", "compare"]
+    assert names[:6] == ["audit", "review", "fit", "predict", "apply", "certify"]
     assert sorted(names) == sorted(COMMANDS)
 
 
