@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 from functools import partial
 
-_CLOCK = r"(?:[T ,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*([AaPp][Mm])?)?"
-_ZONE = r"\s*(?:(Z|UTC|GMT)|([+-])(\d{2}):?(\d{2}))?"
+# Possessive repeats keep the time linear, however many blanks there are.
+_CLOCK = r"(?:[T ,]++(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*+([AaPp][Mm])?)?"
+_ZONE = r"\s*+(?:(Z|UTC|GMT)|([+-])(\d{2}):?(\d{2}))?"
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _LETTERS = r"([A-Za-z]{3,9})\.?"
 _YEAR = r"(\d{4}|\d{2})"

@@ -62,8 +62,9 @@ _MINUS = "\u2212\u2013\ufe63\uff0d-"
 _SPACE = " \u00a0\u202f\u2009\u2007"
 _MONEY = rf"[A-Z]{{0,2}}[{_SIGNS}]|(?:{_CODES}|S?Fr\.?|Rs\.?|[Kk]r\.?)(?![a-z])"
 _UNIT = rf"[^\W\d_][^\d\s,;:()%]{{0,11}}[23]?|[°{_SIGNS}][^\d\s,;:()%]{{0,5}}|[%\u2030]"
+# Possessive repeats keep the time linear, however many blanks there are.
 _CELL = re.compile(
-    rf"(?P<open>\()?(?P<sign>[+{_MINUS}]?)[{_SPACE}]*(?P<before>{_MONEY})?[{_SPACE}]*"
+    rf"(?P<open>\()?(?P<sign>[+{_MINUS}]?)[{_SPACE}]*+(?P<before>{_MONEY})?[{_SPACE}]*+"
     rf"(?P<inner>[+{_MINUS}]?)"
     rf"(?P<digits>[.,]?[0-9](?:[0-9.,'\u2019{_SPACE}]*[0-9.,])?(?:[eE][+-]?[0-9]+)?)"
     rf"[{_SPACE}]*(?P<after>(?:{_UNIT})(?:[{_SPACE}][^\W\d_][^\d\s,;:()%]{{0,11}})?)?(?P<close>\))?"
