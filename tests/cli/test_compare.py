@@ -44,6 +44,7 @@ def test_from_csv_files_and_a_module_of_ones_own_to_a_page(capsys, tables, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ([], "--target names the column of labels; a table of scores is one file"),
         (["--target", "lable"], "did you mean 'label'"),
         (["--target", "label", "--models", "robel"], "did you mean 'robell'"),
         (["--target", "label", "--models", "no_module:make"], "cannot be imported"),
@@ -60,7 +61,7 @@ def test_one_line_for_what_is_wrong(capsys, tables, arguments, message):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--target", "y", "--noise", "150"], ["--target", "y", "--protocol", "x"]]
+    "arguments", [["--target", "y", "--noise", "150"], ["--target", "y", "--protocol", "x"]]
 )
 def test_wrong_usage(capsys, tables, arguments):
     with pytest.raises(SystemExit) as error:
