@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from docutils import nodes
+from docutils.utils.math import latex2mathml
 from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
 
 import robell
@@ -116,6 +117,7 @@ sphinx_gallery_conf = {
 # -- pages -------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"
 html_title = "robell"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -192,6 +194,15 @@ def pages_of_the_root(app, docname, source):
     source[0] = re.sub(local, lead, text) + rest
 
 
+def formula(translator, node):
+    """Write LaTeX as MathML, which browsers draw themselves: no script, no font to fetch."""
+    block = isinstance(node, nodes.math_block)
+    code = rf"\begin{{aligned}}{node.astext()}\end{{aligned}}" if block else node.astext()
+    tree = latex2mathml.tex2mathml(code, as_block=block)
+    translator.body.append(f'<div class="formula">{tree}</div>\n' if block else tree)
+    raise nodes.SkipNode
+
+
 def citations_without_way_back(app, doctree):
     """Drop links from a reference back to its mention, which numpydoc's renaming breaks."""
     for citation in doctree.findall(nodes.citation):
@@ -242,6 +253,7 @@ def icon_rule(name, drawings):
 
 def setup(app):
     """Connect all that."""
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.connect("autodoc-process-docstring", names_that_end_in_an_underscore, priority=100)
     app.connect("autodoc-skip-member", skip_what_scikit_learn_brings)
     app.connect("build-finished", icons_as_masks)

@@ -1,4 +1,4 @@
-"""
+r"""
 Three models of the field, in short
 ===================================
 
@@ -11,8 +11,11 @@ vector is a draw from it, mapped to the usual scale. It fills the slot of the fe
 **HawkEye** (Akhtar, Tanveer and Arshad 2024, arXiv 2410.00510) and **Wave** (Sajid, Quadir and
 Tanveer 2024, arXiv 2408.02824) replace the squared error u² / 2 by bounded losses,
 
-    L(u) = λ [1 - (a (|u| - ε) + 1) exp(-a (|u| - ε))] where |u| > ε, else 0,
-    L(u) = [1 - 1 / (1 + λ u² exp(a u))] / λ.
+.. math::
+
+   L(u) &= \lambda \left[1 - (a (|u| - \varepsilon) + 1) \exp(-a (|u| - \varepsilon))\right]
+   \text{ where } |u| > \varepsilon \text{, else } 0, \\
+   L(u) &= \frac{1}{\lambda} \left[1 - \frac{1}{1 + \lambda u^2 \exp(a u)}\right].
 
 The papers minimise them by gradients. Here they are reweighted ridges: a row of residual u has the
 weight L'(u) / u, and the ridge is solved again until weights settle.

@@ -58,6 +58,15 @@ def test_every_function_named_exists():
         assert callable(resolve(name)), name
 
 
+def test_constants_of_the_noise_robust_classifier_are_those_of_the_code():
+    page = (ROOT / "docs" / "robustness_method.md").read_text(encoding="utf-8")
+    rows = table_rows(page, "Constants")
+    assert len(rows) >= 30
+    for _, value, name in rows:
+        constant = np.atleast_1d(resolve("robell." + name.strip("`")))
+        assert [float(part) for part in value.split(", ")] == pytest.approx(constant), name
+
+
 def test_every_test_named_exists():
     named = set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", EQUATIONS))
     assert len(named) > 25

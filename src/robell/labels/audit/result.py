@@ -47,7 +47,6 @@ from robell.tables.raw import RawTable
 CROWD = b"row,consensus,", b"row,line,consensus,", b"row,key,consensus,", b"row,line,key,consensus,"
 LISTED = 25  # rows of a list of the page
 SUFFIXES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq", *EXCEL)
-TRUST = {"good": "Good", "fair": "Fair", "weak": "Weak", "none": "Not at all"}
 WORDS = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text("utf-8"))
 
 
@@ -423,7 +422,7 @@ class JudgedAudit(Audit):
             about = about if self._really_wrong < n_suspects else "nearly all"
             others = f"by estimate ({self._range_wrong}); others are unusual but right"
             yield "of these really wrong", about, others
-        yield "how far to trust this", TRUST[self.trust], self._how_good()
+        yield "how far to trust this", self.trust.capitalize(), self._how_good()
 
     def _next_steps(self, top, csv_name):
         """Yield what to do about it."""
@@ -604,7 +603,7 @@ class JudgedAudit(Audit):
             about = about if self._really_wrong < n_suspects else "nearly all"
             of_these = f"{about} of the {n_suspects:,} ({self._range_wrong})"
             expected = f"; {of_these} are really wrong by estimate"
-        trust = f"Trust: {TRUST[self.trust].lower()} ({self._how_good()}){expected}"
+        trust = f"Trust: {self.trust} ({self._how_good()}){expected}"
         kind = self._kind_words()
         further = [text for text in (self._after_review(), *self._compared_lines()) if text]
         cautions = [f"Caution: {one.caution(self.target)}" for one in self.evidence.giveaways]
