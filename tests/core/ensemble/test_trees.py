@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from robell._core.array import MANY_COLUMNS, sum_by_group
 from robell._core.ensemble import trees
 from robell._core.ensemble.members import fit_kernel_layer, radial
 from robell._core.ensemble.trees import (
@@ -64,7 +65,7 @@ def literal_tree(X, t, w, rows, columns, thresholds, directions, shrinkage):
     return value
 
 
-@pytest.mark.parametrize("n_targets", [1, 2, 4])
+@pytest.mark.parametrize("n_targets", [1, 2, 4, 9])
 def test_the_forest_is_that_of_a_literal_twin(n_targets, monkeypatch):
     monkeypatch.setattr(trees, "N_TREES", 5)
     X, targets, weight = draw(n_targets, 24, 3, n_targets)
@@ -116,6 +117,23 @@ def test_sums_of_nodes_are_those_of_a_loop_over_rows(seed, n_trees, level, kinds
     for summed in (trees._summed, trees._counted):
         for found, expected in zip(summed(seen, node, n_nodes, right), (of_all, of_right)):
             np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_columns", [3, MANY_COLUMNS, 40])
+def test_sums_by_group_and_over_trees_are_taken_in_the_order_of_a_loop(n_columns, monkeypatch):
+    rng = np.random.default_rng(n_columns)
+    values, group = rng.normal(size=(300, n_columns)), rng.integers(0, 20, 300)
+    expected = np.zeros((21, n_columns))
+    for row, g in zip(values, group):
+        expected[g] += row
+    assert (sum_by_group(values, group, 21) == expected).all()
+    of_leaves, leaf = rng.normal(size=(7, 4, n_columns)), rng.integers(0, 4, (7, 50), np.uint8)
+    summed = np.zeros((50, n_columns))
+    for tree, places in zip(of_leaves, leaf):
+        summed += tree[places]
+    for few in (0, 50):
+        monkeypatch.setattr(trees, "FEW_ROWS", few)
+        assert (trees._sum_of_leaves(of_leaves, leaf) == summed).all()
 
 
 def test_growing_a_few_trees_at_a_time_changes_nothing(monkeypatch):

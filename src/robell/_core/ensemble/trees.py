@@ -22,8 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from robell._core.array import (
+    MANY_COLUMNS,
     beside,
     empty_beside,
     is_tensor,
@@ -139,6 +141,12 @@ def _sum_of_leaves(values: Any, leaf: Any) -> Any:
         first = n_leaves * beside(np.arange(n_trees), leaf)[:, None]
         place = xp.asarray(leaf, dtype=xp.int64) + first
         return values.reshape(-1, n_targets)[place].sum(0)
+    if n_targets >= MANY_COLUMNS:
+        place = leaf.T + n_leaves * np.arange(n_trees)  # in the order of the trees
+        ends = n_trees * np.arange(leaf.shape[1] + 1)
+        shape = leaf.shape[1], n_trees * n_leaves
+        reached = csr_array((np.ones(place.size), place.ravel(), ends), shape=shape)
+        return reached @ values.reshape(-1, n_targets)
     total = np.zeros((n_targets, leaf.shape[1]))
     by_target = np.ascontiguousarray(values.transpose(2, 0, 1))
     for t, place in enumerate(leaf):
