@@ -8,7 +8,12 @@ its say. Of the rows looked at, o_zy were of class z and labelled y, where e_zy 
     N_zy <- f_zy N_zy,      o_zy - e_zy(f) = κ (f_zy - 1)       for z ≠ y,
 
 which maximises the likelihood of what was found under a gamma prior of κ rows on f_zy. Of numbers,
-the odds that one is wrong have such a factor.
+the odds of p_i that one is wrong have such a factor,
+
+    p_i(f) = f p_i / (1 - p_i + f p_i),      o - Σ p_i(f) = κ (f - 1),
+
+where o of the numbers looked at were wrong. The page of a review corrects by it what it expects of
+the next rows.
 """
 
 from __future__ import annotations
@@ -17,15 +22,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from robell._core.labels.link import posterior
 from robell._core.labels.noise import LARGEST_RATE
-from robell._core.labels.remaining import PRIOR_ROWS, odds_factor, with_odds
 from robell.labels.judge import Judgement, NumberJudgement, judge_predictions, recalibrated
 from robell.labels.review.review import folded
 
 CLASS_PRIOR_ROWS = 20.0  # κ: the estimate before a review counts as much as so many rows
 STEPS, TOLERANCE = 300, 1e-7
+PRIOR_ROWS = 5.0  # κ of numbers
+LARGEST_FACTOR = 1e6
 
 
 class Reviewed(NamedTuple):
@@ -104,3 +111,18 @@ def judge_reviewed_numbers(judgement: NumberJudgement, reviewed: Reviewed) -> Nu
     factor = odds_factor(wrong[settled], int(corrected.sum()), PRIOR_ROWS)
     quality = np.where(settled, 1.0, 1.0 - with_odds(wrong, factor))
     return replace(judgement, quality=quality, suspect=quality < 0.5)
+
+
+def with_odds(doubt, factor):
+    """Return probabilities with their odds multiplied by a factor."""
+    return factor * doubt / (1.0 + (factor - 1.0) * doubt)
+
+
+def odds_factor(doubt, n_wrong, prior_rows):
+    """Return the factor f of the odds of rows decided upon, of which so many were wrong."""
+
+    def excess(factor):
+        return float(n_wrong - with_odds(doubt, factor).sum() - prior_rows * (factor - 1.0))
+
+    least = 1.0 / LARGEST_FACTOR  # for reviews that kept what is certainly wrong
+    return least if excess(least) <= 0 else float(brentq(excess, least, LARGEST_FACTOR))

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const PRIOR_ROWS = 5; // as in robell/_core/labels/remaining.py
+  const PRIOR_ROWS = 5; // as in robell/labels/reviewed.py
   const AHEAD = 40;
   const LINE = 44; // pixels of a line of the list, which a thumb can hit
   const COLUMNS = 12; // of a card, until all of them are asked for
@@ -295,7 +295,7 @@
       this.say(this.headline(this.current));
     }
 
-    // Expected among the next rows, their odds corrected by what was found: see remaining.py.
+    // Expected among the next rows, their odds corrected by what was found: see reviewed.py.
     expected() {
       const doubt = this.review.doubt, looked = [], left = [];
       let found = 0;
