@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +19,9 @@ from robell._core.labels.sampling import (
     interval_of_share,
     interval_of_total,
 )
-from robell._tools.files import check_output, write_together
+from robell._tools.files import write_together
 from robell._tools.text import counted, in_cell, literal, quoted, visible
-from robell.labels.audit.result import as_json, output_prefix
+from robell.labels.audit.result import as_json, result_paths
 from robell.report.page import Callout, Facts, Paragraph, Section, TableBlock, render
 from robell.report.tables import Table
 
@@ -225,17 +226,10 @@ class Certificate:
         found : dict
             All that the page says: counts, intervals, parts, fingerprint, dates, seed and method.
         """
-        parts = {
-            name: [one._asdict() | {"share": one.share._asdict()} for one in getattr(self, name)]
-            for name in ("by_class", "by_direction", "by_group")
-        }
-        plain = asdict(replace(self, html=None, json=None)) | parts
-        plain["wrong"], plain["share"] = self.wrong._asdict(), self.share._asdict()
-        plain["recall"] = None if self.recall is None else self.recall._asdict()
-        del plain["html"], plain["json"]
+        names = [name for name in self.__dataclass_fields__ if name not in ("html", "json")]
         return {
             "certificate": self.headline(),
-            **plain,
+            **{name: _plain(getattr(self, name)) for name in names},
             "confidence": CONFIDENCE,
             "method": METHOD,
             "robell": __version__,
@@ -263,8 +257,7 @@ class Certificate:
         """
         html, json = certificate_paths(out, self.name, replace)
         write_together({html: self._page(command), json: as_json(self.summary())})
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Certificate(**values | {"html": html, "json": json})
+        return dataclasses.replace(self, html=html, json=json)
 
     def _page(self, command: str) -> str:
         """Return the page."""
@@ -333,21 +326,22 @@ class Certificate:
 
 
 def certificate_paths(out, name, replace=True):
-    """Return the paths of the page and of the JSON file."""
-    prefix = output_prefix(out, name)
-    paths = tuple(
-        prefix.with_name(f"{prefix.name}-certificate.{kind}") for kind in ("html", "json")
-    )
-    for path in paths:
-        check_output(path, (), None if replace else _is_certificate)
-    return paths
+    """Return the paths of the page and of the JSON file; other files stay, unless asked."""
+
+    def is_certificate(path):
+        beginning = path.read_bytes()[:2000]
+        is_page = b"<title>Certificate of " in beginning and b"Content-Security-Policy" in beginning
+        return is_page or beginning.startswith(b'{\n  "certificate": ')
+
+    is_ours = None if replace else is_certificate
+    return result_paths(out, name, "certificate", ("html", "json"), is_ours=is_ours)
 
 
-def _is_certificate(path):
-    """Say whether a file looks like an earlier certificate."""
-    beginning = path.read_bytes()[:2000]
-    is_page = b"<title>Certificate of " in beginning and b"Content-Security-Policy" in beginning
-    return is_page or beginning.startswith(b'{\n  "certificate": ')
+def _plain(value):
+    """Return named values as dictionaries, and tuples of them as lists, for JSON."""
+    if hasattr(value, "_asdict"):
+        return {name: _plain(part) for name, part in value._asdict().items()}
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def certificate_of(answers: Answers, about: dict[str, Any]) -> Certificate:

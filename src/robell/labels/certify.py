@@ -7,6 +7,7 @@ compared afterwards. How the sample was drawn stands in a file of its own, besid
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import hashlib
 import json
@@ -20,12 +21,11 @@ import numpy as np
 
 from robell import __version__
 from robell._core.labels.sampling import cut_strata, draw_rows, interval_of_total
-from robell._tools.files import FileError, check_output, write_together
-from robell._tools.names import did_you_mean
+from robell._tools.files import FileError, write_together
 from robell._tools.optional import require
 from robell._tools.text import counted, said
 from robell.labels.audit.compared import read_group_column
-from robell.labels.audit.result import as_csv, as_json, output_prefix, require_whole
+from robell.labels.audit.result import as_csv, as_json, own_cells, require_whole, result_paths
 from robell.labels.audit.run import audit
 from robell.labels.certificate import Answers, Certificate, certificate_of
 from robell.labels.review.review import (
@@ -142,23 +142,15 @@ class CheckSample:
 
     def _sheet(self):
         """Return the columns of the sheet, the answers empty."""
-        drawn = self.table.take(self.row - 1)
-        place = find_column(self.table, self.target)
+        table, places = self.table, self.row - 1
         columns = {"row": self.row}
-        if drawn.lines is not None:
-            columns["line"] = drawn.lines
+        if table.lines is not None:
+            columns["line"] = table.lines[places]
         columns[ANSWER] = np.full(len(self.row), "", object)
         taken = {*columns, "sample", "fingerprint"}
-        for column in drawn.columns:
-            if column.name in self.hidden:
-                continue
-            name = column.name
-            while name in taken:
-                name = f"{name} (table)"
-            taken.add(name)
-            columns[name] = np.array(["" if c is None else c for c in column.cells], object)
+        columns |= dict(own for _, own in own_cells(table, places, self.hidden, taken))
         columns["sample"] = np.full(len(self.row), self.plan.id, object)
-        columns["fingerprint"] = fingerprints(self.table, place)[self.row - 1]
+        columns["fingerprint"] = fingerprints(table, find_column(table, self.target))[places]
         return columns
 
     def to_frame(self) -> Any:
@@ -195,8 +187,7 @@ class CheckSample:
             path.write_text(text, encoding=encoding, errors="replace", newline="")
 
         write_together({sheet: write_sheet, plan: self.plan.as_json()})
-        parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return CheckSample(**parts | {"csv": sheet, "json": plan})
+        return dataclasses.replace(self, csv=sheet, json=plan)
 
     def lines(self) -> list[str]:
         """Return what to expect of the sample, in a few lines of text.
@@ -354,11 +345,8 @@ def _points(expected):
 
 def sample_paths(out, name, replace=False):
     """Return the paths of the sheet and of the plan; files that are there stay, unless asked."""
-    prefix = output_prefix(out, name)
-    paths = tuple(prefix.with_name(f"{prefix.name}-sample.{kind}") for kind in ("csv", "json"))
-    for path in paths:
-        check_output(path, (), None if replace else lambda path: False)
-    return paths
+    is_ours = None if replace else lambda path: False
+    return result_paths(out, name, "sample", ("csv", "json"), is_ours=is_ours)
 
 
 # -- drawing ---------------------------------------------------------------------------
@@ -621,16 +609,10 @@ def _compared(plan, audited, at, texts):
     spellings = Spellings(given.tolist())
     right = given[at].copy()
     for k, (text, where) in enumerate(texts):
-        found = spellings.find(text)
-        if found is None and folded(text) == OTHER:
-            found = OTHER
-        if found is None and told[k]:
-            near = did_you_mean(text, list(spellings), quote=said)
-            raise FileError(
-                f"{where}: the table has no label {said(text, 30)}{near}; write other where none "
-                "of its labels is right"
-            )
-        right[k] = found if told[k] else given[at[k]]
+        if told[k]:
+            is_other = folded(text) == OTHER and spellings.find(text) is None
+            hint = "; write other where none of its labels is right"
+            right[k] = OTHER if is_other else spellings.spelt(text, where, hint)
     return told, right != given[at], right, given, tuple(labels.classes)
 
 

@@ -331,20 +331,13 @@ class JudgedAudit(Audit):
             listed = np.ones(len(order), bool)
         columns = {name: values[listed] for name, values in columns.items()}
         left_out = {note.name for note in self.columns if note.kind == "left out"}
-        taken = {*columns, "label"}
         identifiers: dict[str, np.ndarray] = {}
         others: dict[str, np.ndarray] = {}
-        for column in self.evidence.table.columns:
-            if column.name == self.target:
-                continue
-            name = column.name
-            while name in taken:
-                name = f"{name} (table)"
-            taken.add(name)
+        table = self.evidence.table
+        shown = own_cells(table, order[listed], {self.target}, {*columns, "label"})
+        for column, (name, cells) in shown:
             names_rows = column.name in left_out and len(set(column.cells)) == len(column)
-            cells = column.take(order[listed]).cells
-            own = np.array(["" if cell is None else cell for cell in cells], object)
-            (identifiers if names_rows else others)[name] = own
+            (identifiers if names_rows else others)[name] = cells
         where = {name: columns.pop(name) for name in ("row", "line") if name in columns}
         proof = {name: columns.pop(name) for name in ("target", "fingerprint")}
         return where | identifiers | columns | others | proof
@@ -629,25 +622,17 @@ class JudgedAudit(Audit):
 
 
 def output_paths(out, name, source=None, is_ours=None):
-    """Return the paths of the page and of the table, neither of which may replace the source.
+    """Return the paths of an audit's page and of its table; a workbook is reviewed in one."""
+    table = "xlsx" if name.lower().endswith(EXCEL) else "csv"
+    return result_paths(out, name, "audit", ("html", table), source, is_ours)
+
+
+def result_paths(out, name, what, kinds, source=None, is_ours=None):
+    """Return the paths of results, ``NAME-what.kind``, none of which may replace the source.
 
     ``out`` is a folder, where the files are called after ``name``, or the beginning of their names.
     Given ``is_ours``, only files that it knows are replaced.
     """
-    is_workbook, prefix = name.lower().endswith(EXCEL), output_prefix(out, name)
-    kinds = ("html", "xlsx" if is_workbook else "csv")  # a workbook is reviewed in one
-    paths = tuple(prefix.with_name(f"{prefix.name}-audit.{kind}") for kind in kinds)
-    if prefix.parent.is_dir():
-        sources = [source] if isinstance(source, str | os.PathLike) else []
-        for path in paths:
-            check_output(path, sources, is_ours)
-        if all(path.exists() for path in paths) and paths[0].samefile(paths[1]):
-            raise FileError(f"{paths[0]}: is the same file as {paths[1]}; give another name")
-    return paths
-
-
-def output_prefix(out, name):
-    """Return the beginning of the paths of results: in a folder, they are called after ``name``."""
     for suffix in SUFFIXES:
         name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
     out = Path() if out is None else out
@@ -655,7 +640,14 @@ def output_prefix(out, name):
     prefix = Path(out) / name if is_folder else Path(out)
     if not prefix.parent.is_dir() and not is_folder:
         raise FileError(f"{prefix}: there is no folder {prefix.parent}")
-    return prefix
+    paths = tuple(prefix.with_name(f"{prefix.name}-{what}.{kind}") for kind in kinds)
+    if prefix.parent.is_dir():
+        sources = [source] if isinstance(source, str | os.PathLike) else []
+        for path in paths:
+            check_output(path, sources, is_ours)
+        if all(path.exists() for path in paths) and paths[0].samefile(paths[-1]) and paths[1:]:
+            raise FileError(f"{paths[0]}: is the same file as {paths[1]}; give another name")
+    return paths
 
 
 def require_whole(name, value, least, most=None):
@@ -664,6 +656,23 @@ def require_whole(name, value, least, most=None):
         raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
     if most is not None and value > most:
         raise ValueError(f"{name} must be at most {most}, got one of {value.bit_length()} bits")
+
+
+def own_cells(table, places, hidden, taken):
+    """Yield the columns of a table that are not hidden, their names and cells in some rows.
+
+    A name that is taken by a column of ours gets an addition.
+    """
+    taken = set(taken)
+    for column in table.columns:
+        if column.name in hidden:
+            continue
+        name = column.name
+        while name in taken:
+            name = f"{name} (table)"
+        taken.add(name)
+        cells = [cell or "" for cell in column.take(places).cells]
+        yield column, (name, np.array(cells, object))
 
 
 def as_csv(columns, delimiter=","):

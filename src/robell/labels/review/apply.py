@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from robell._tools.files import FileError, check_output, copy_pipe, write_together
-from robell._tools.names import did_you_mean
 from robell._tools.text import said
 from robell.labels.review.review import (
     CHANGE,
@@ -173,11 +172,12 @@ def _match(source, review):
         given.append(cells[place] or "")
     spellings, delimiter = Spellings(given), getattr(source, "delimiter", ",")
     numeric = delimiter if holds_numbers(given, None, delimiter) else None
-    labels = {
-        one.row: _spelt(one, spellings, review, numeric)
-        for one in review.made
-        if one.word == CHANGE
-    }
+    labels = {}
+    for one in review.made:
+        if one.word == CHANGE:  # a measured number may be any
+            is_new = numeric and not spellings.find(one.label) and spells_number(one.label, numeric)
+            where = f"{review.path}: line {one.line:,}"
+            labels[one.row] = one.label if is_new else spellings.spelt(one.label, where)
     dropped = [one for one in review.made if one.word == DROP]
     problem = _problem(source, review, prints)
     if _is_same(review.table, prints, []) and not problem:
@@ -226,24 +226,6 @@ def _problem(source, review, prints, shifts=None):
         if prints[at] != one.print:
             return f"{source.where(at)} is not the row that was reviewed"
     return ""
-
-
-def _spelt(decision, spellings, review, numeric):
-    """Return how the table spells the label a row is to have; raise if it has no such label.
-
-    ``numeric`` is the delimiter of a table whose target holds measured numbers, otherwise None: a
-    measured number may be any.
-    """
-    found = spellings.find(decision.label)
-    if found is None and numeric and spells_number(decision.label, numeric):
-        return decision.label
-    if found is None:
-        near = did_you_mean(decision.label, list(spellings), quote=said)
-        raise FileError(
-            f"{review.path}: line {decision.line:,}: the table has no label "
-            f"{said(decision.label, 30)}{near}"
-        )
-    return found
 
 
 def _before(source, review, given, labels, row_of):

@@ -268,8 +268,13 @@ class Spellings:
         """Return how the table spells a label, the commonest way; None if it has no such label."""
         return self._exact.get(text) or self._folded.get(folded(text))
 
-    def __iter__(self):
-        return iter(self._exact)
+    def spelt(self, text, where, hint=""):
+        """Return how the table spells a label; raise where it has no such label."""
+        found = self.find(text)
+        if found is None:
+            near = did_you_mean(text, list(self._exact), quote=said)
+            raise FileError(f"{where}: the table has no label {said(text, 30)}{near}{hint}")
+        return found
 
 
 def folded(label):

@@ -27,14 +27,14 @@ from robell._tools.files import FileError, check_output, lock_alone, write_atomi
 from robell._tools.text import counted, quoted, said, visible
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
 from robell.labels.audit.reasons import near_view
-from robell.labels.audit.result import output_paths
+from robell.labels.audit.result import result_paths
 from robell.labels.review.again import JudgedAgain
 from robell.labels.review.review import (
     CHANGE,
     DROP,
     KEEP,
     WORDS,
-    folded,
+    Spellings,
     read_review,
     same_label,
 )
@@ -207,10 +207,7 @@ class ReviewDesk:
             if not spells_number(label, self.result.evidence.table.delimiter):
                 raise FileError(f"{label[:30]!r} is not a number")
             return label
-        found = [one for one in self.classes if folded(one) == folded(label)]
-        if not found:
-            raise FileError(f"the table has no label {visible(label[:30])!r}")
-        return label if label in found else found[0]
+        return Spellings(list(self.classes)).spelt(label, visible(self.result.name))
 
     def _set(self, k, made):
         """Keep a decision, or take it back, and let the other rows be judged by it."""
@@ -268,8 +265,7 @@ class ReviewDesk:
 
 def desk_path(out, name, source):
     """Return where the review file stands: as the files of an audit, NAME-decisions.csv."""
-    path = output_paths(out, name, source)[0]
-    return path.with_name(path.name.removesuffix("-audit.html") + "-decisions.csv")
+    return result_paths(out, name, "decisions", ("csv",), source)[0]
 
 
 @contextmanager
