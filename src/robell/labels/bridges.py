@@ -250,7 +250,16 @@ def _rows(decisions, name):
                 f"{where}: is no task or record of an audit, with {', '.join(ROW_KEYS)}"
             )
         try:
-            answers = _annotated(one) if "data" in one else _responded(one)
+            answers = [
+                str(part["value"]["choices"][0])  # that people made in a task of Label Studio
+                for annotation in one.get("annotations") or []
+                if not annotation.get("was_cancelled")
+                for part in annotation["result"]
+                if part["from_name"] == QUESTION
+            ]
+            if "data" not in one:  # a record of Argilla
+                responses = (one.get("responses") or {}).get(QUESTION, [])
+                answers = [str(response["value"]) for response in responses]
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise FileError(f"{where}: its answer is not written as a choice is") from error
         if len(set(answers)) > 1:
@@ -262,22 +271,6 @@ def _rows(decisions, name):
         label = answer if word == CHANGE else given if word == KEEP else ""
         rows.append([keys["row"], keys["target"], given, word, label, keys["fingerprint"]])
     return rows
-
-
-def _annotated(task):
-    """Return the choices that people made in a task of Label Studio."""
-    return [
-        str(part["value"]["choices"][0])
-        for annotation in task.get("annotations") or []
-        if not annotation.get("was_cancelled")
-        for part in annotation["result"]
-        if part["from_name"] == QUESTION
-    ]
-
-
-def _responded(record):
-    """Return the values that people chose in a record of Argilla."""
-    return [str(one["value"]) for one in (record.get("responses") or {}).get(QUESTION, [])]
 
 
 def _rows_of_frame(frame):

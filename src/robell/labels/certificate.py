@@ -53,8 +53,7 @@ class Answers:
 
     `stratum`, `listed` and `given` are of every row covered; `checked` are the places of the rows
     drawn among them, and `told`, `wrong` and `right` what was said of those: whether the right
-    label could be told, whether the given one is another, and which it is. `groups` are the names
-    of groups and the place of every row among them, if a column named groups.
+    label could be told, whether the given one is another, and which it is.
     """
 
     stratum: np.ndarray
@@ -64,8 +63,6 @@ class Answers:
     wrong: np.ndarray
     right: np.ndarray
     given: np.ndarray
-    classes: tuple[str, ...]
-    groups: tuple[np.ndarray, np.ndarray] | None
 
     def total(self, inside: np.ndarray, wrong: np.ndarray) -> Interval:
         """Return how many rows of a part are wrong, of those drawn ``wrong`` ones are.
@@ -86,6 +83,23 @@ class Answers:
         n, drawn = int(inside.sum()), inside[self.checked]
         share = Interval(*(value / n for value in self.total(inside, wrong)))
         return Part(name, n, int(drawn.sum()), int((drawn & wrong).sum()), share)
+
+    def recall(self) -> Interval | None:
+        """Return which share of the wrong labels the list holds; None where nothing can be said.
+
+        Rows that could not be told are taken for wrong where they lower the share, or raise it.
+        """
+        strata = np.unique(self.stratum)
+        on_list = np.array([self.listed[self.stratum == h].any() for h in strata])
+        if not on_list.any() or not self.wrong.any():
+            return None
+        untold, is_listed = ~self.told, self.listed[self.checked]
+        everywhere = np.ones(len(self.stratum), bool)
+        found = [
+            interval_of_share(*domain_strata(self.stratum, self.checked, one, everywhere), on_list)
+            for one in (self.wrong | (untold & ~is_listed), self.wrong | (untold & is_listed))
+        ]
+        return Interval(0.5 * (found[0].about + found[1].about), found[0].low, found[1].high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,6 +325,7 @@ class Certificate:
 
     def _proof(self):
         """Return the table of what the certificate is for, and made of."""
+        counts = "; ".join(f"{n:,}" for n in (self.n_checked, self.n_found, self.n_untold))
         rows = [
             ("table", in_cell(self.name)),
             ("fingerprint of the table and its labels", self.fingerprint),
@@ -319,7 +334,7 @@ class Certificate:
             ("seed", str(self.random_state)),
             ("sample drawn on", self.drawn),
             ("certificate made on", self.dated),
-            ("rows checked; found wrong; not told", _counts(self)),
+            ("rows checked; found wrong; not told", counts),
             ("suspects of the audit", f"{self.n_suspects:,}"),
         ]
         return Table("proof", "Table, sample and dates", ("What", "Value"), tuple(rows))
@@ -342,78 +357,6 @@ def _plain(value):
     if hasattr(value, "_asdict"):
         return {name: _plain(part) for name, part in value._asdict().items()}
     return [_plain(part) for part in value] if isinstance(value, tuple) else value
-
-
-def certificate_of(answers: Answers, about: dict[str, Any]) -> Certificate:
-    """Return the certificate of a table by the answers; ``about`` are its plain attributes."""
-    everywhere = np.ones(len(answers.stratum), bool)
-    wrong, given = answers.wrong & answers.told, answers.given
-    n = len(everywhere)
-    total = answers.total(everywhere, wrong)
-    directions = _directions(answers, wrong, everywhere)
-    return Certificate(
-        **about,
-        n_covered=n,
-        n_checked=len(answers.checked),
-        n_untold=int((~answers.told).sum()),
-        n_found=int(wrong.sum()),
-        wrong=total,
-        share=Interval(*(value / n for value in total)),
-        n_suspects=int(answers.listed.sum()),
-        recall=_recall(answers, wrong, everywhere),
-        by_class=tuple(answers.part(str(name), given == name, wrong) for name in answers.classes),
-        by_direction=directions,
-        by_group=()
-        if answers.groups is None
-        else tuple(
-            answers.part(str(name), answers.groups[1] == g, wrong)
-            for g, name in enumerate(answers.groups[0])
-        ),
-    )
-
-
-def _recall(answers, wrong, everywhere):
-    """Return which share of the wrong labels the list holds; None where nothing can be said.
-
-    Rows that could not be told are taken for wrong where they lower the share, or raise it.
-    """
-    on_list = np.array(
-        [answers.listed[answers.stratum == h].any() for h in np.unique(answers.stratum)]
-    )
-    if not on_list.any() or not wrong.any():
-        return None
-    untold, is_listed = ~answers.told, answers.listed[answers.checked]
-    found = [
-        interval_of_share(
-            *domain_strata(answers.stratum, answers.checked, one, everywhere), on_list
-        )
-        for one in (wrong | (untold & ~is_listed), wrong | (untold & is_listed))
-    ]
-    about = 0.5 * (found[0].about + found[1].about)
-    return Interval(about, found[0].low, found[1].high)
-
-
-def _directions(answers, wrong, everywhere):
-    """Return the kinds of mistakes that were found, the commonest first."""
-    if not answers.classes:  # of numbers
-        parts = [
-            answers.part(name, everywhere, wrong & (answers.right == name))
-            for name in ("too small", "too large")
-        ]
-        return tuple(one for one in parts if one.found)
-    given = answers.given[answers.checked]
-    pairs = sorted(
-        {(str(a), str(b)) for a, b in zip(given[wrong], answers.right[wrong], strict=True)}
-    )
-    parts = [
-        answers.part(
-            f"{b}, labelled {a}",
-            answers.given == a,
-            wrong & (given == a) & (answers.right == b),
-        )
-        for a, b in pairs
-    ]
-    return tuple(sorted(parts, key=lambda one: -one.share.about * one.rows))
 
 
 def _parts_table(name, first, what, parts):
@@ -442,8 +385,3 @@ def _range(interval, digits=1):
     low = math.floor(scale * interval.low + 1e-6) / 10.0**digits
     high = math.ceil(scale * interval.high - 1e-6) / 10.0**digits
     return f"{low:.{digits}f} to {high:.{digits}f} %"
-
-
-def _counts(certificate):
-    parts = certificate.n_checked, certificate.n_found, certificate.n_untold
-    return "; ".join(f"{part:,}" for part in parts)

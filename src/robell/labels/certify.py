@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robell import __version__
-from robell._core.labels.sampling import cut_strata, draw_rows, interval_of_total
+from robell._core.labels.sampling import Interval, cut_strata, draw_rows, interval_of_total
 from robell._tools.files import FileError, write_together
 from robell._tools.optional import require
 from robell._tools.text import counted, said
 from robell.labels.audit.compared import read_group_column
 from robell.labels.audit.result import as_csv, as_json, own_cells, require_whole, result_paths
 from robell.labels.audit.run import audit
-from robell.labels.certificate import Answers, Certificate, certificate_of
+from robell.labels.certificate import Answers, Certificate
 from robell.labels.review.review import (
     Spellings,
     encoding_of,
@@ -503,34 +503,59 @@ def _certificate(plan, table, checked, target=None):
     at = np.searchsorted(covered, np.array(plan.rows) - 1)
     audited = table.take(covered)
     told, wrong, right_one, given, classes = _compared(plan, audited, at, texts)
-    groups = None
+    groups: Any = ((), np.array([]))
     if plan.group is not None:
         groups = read_group_column(audited, find_column(audited, plan.group))[:2]
-    answers = Answers(
-        stratum=stratum,
-        listed=np.isin(letters[covered], list(plan.listed)),
-        checked=at,
-        told=told,
-        wrong=wrong,
-        right=right_one,
-        given=given,
-        classes=classes,
-        groups=groups,
+    listed = np.isin(letters[covered], list(plan.listed))
+    answers = Answers(stratum, listed, at, told, wrong, right_one, given)
+    everywhere, directions = np.ones(len(covered), bool), _directions(answers, plan.kind)
+    total = answers.total(everywhere, wrong)
+    return Certificate(
+        name=table.name,
+        target=plan.target,
+        kind=plan.kind,
+        n_rows=table.n_rows,
+        n_covered=len(covered),
+        n_checked=len(at),
+        n_untold=int((~told).sum()),
+        n_found=int(wrong.sum()),
+        wrong=total,
+        share=Interval(*(value / len(covered) for value in total)),
+        n_suspects=int(listed.sum()),
+        recall=answers.recall(),
+        by_class=tuple(answers.part(str(name), given == name, wrong) for name in classes),
+        by_direction=directions,
+        by_group=tuple(
+            answers.part(str(name), groups[1] == g, wrong) for g, name in enumerate(groups[0])
+        ),
+        fingerprint=f"{plan.table}-{plan.labels}",
+        sample=plan.id,
+        group=plan.group,
+        tolerance=plan.tolerance,
+        random_state=plan.random_state,
+        drawn=plan.drawn,
+        dated=_today(),
     )
-    about = {
-        "name": table.name,
-        "target": plan.target,
-        "kind": plan.kind,
-        "n_rows": table.n_rows,
-        "fingerprint": f"{plan.table}-{plan.labels}",
-        "sample": plan.id,
-        "group": plan.group,
-        "tolerance": plan.tolerance,
-        "random_state": plan.random_state,
-        "drawn": plan.drawn,
-        "dated": _today(),
-    }
-    return certificate_of(answers, about)
+
+
+def _directions(answers, kind):
+    """Return the kinds of mistakes that were found, the commonest first."""
+    wrong, given = answers.wrong, answers.given[answers.checked]
+    if kind == "numbers":
+        everywhere = np.ones(len(answers.stratum), bool)
+        names = "too small", "too large"
+        parts = [answers.part(name, everywhere, answers.right == name) for name in names]
+        return tuple(one for one in parts if one.found)
+    pairs = sorted(set(zip(given[wrong].tolist(), answers.right[wrong].tolist(), strict=True)))
+    parts = [
+        answers.part(
+            f"{b}, labelled {a}",
+            answers.given == a,
+            wrong & (given == a) & (answers.right == b),
+        )
+        for a, b in pairs
+    ]
+    return tuple(sorted(parts, key=lambda one: -one.share.about * one.rows))
 
 
 def _answers(plan, table, prints, sheets):

@@ -65,7 +65,11 @@ def stratified_sample(codes, most, rng):
 
 def random_folds(X, codes, n_folds, rng):
     """Return the fold of every row by chance, classes spread evenly, equal numeric rows in one."""
-    columns = np.asarray(X, np.float64) if _is_numeric(X) else np.arange(len(codes))[:, None]
+    try:
+        is_numeric = np.asarray(X).dtype.kind in "fiub"
+    except (TypeError, ValueError):
+        is_numeric = False
+    columns = np.asarray(X, np.float64) if is_numeric else np.arange(len(codes))[:, None]
     if len(columns) != len(codes):
         raise ValueError(f"X has {len(columns)} rows, y has {len(codes)}")
     twins = find_twins(columns)
@@ -85,13 +89,6 @@ def fitted_to_other_folds(estimator, X, y, folds, n_folds, least_classes=1):
             yield hidden, None, None
         else:
             yield hidden, rows_of(X, hidden), clone(estimator).fit(rows_of(X, others), y[others])
-
-
-def _is_numeric(X):
-    try:
-        return np.asarray(X).dtype.kind in "fiub"
-    except (TypeError, ValueError):
-        return False
 
 
 def rows_of(X, places):

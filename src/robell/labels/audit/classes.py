@@ -417,8 +417,7 @@ class AuditResult(JudgedAudit):
 
     def _names(self):
         """Return the names that stand on the page, perhaps shortened."""
-        columns = (note.name for note in self.columns)
-        return [self.name, self.target, *self.classes, *self.set_aside, *columns]
+        return [*self.classes, *self.set_aside, *super()._names()]
 
 
 @dataclass(frozen=True)
@@ -440,19 +439,16 @@ class Direction:
 
 def directions(result):
     """Return the kinds of mistakes that stand out, those with most suspects and rows first."""
-    sizes, evidence = result.probability.sum(axis=0), result.evidence
-    count = np.zeros((len(result.classes),) * 2, int)
-    found = result.suspect
+    share, evidence, found = result.noise_matrix, result.evidence, result.suspect
+    rows = share * result.probability.sum(axis=0)[:, None]
+    count = np.zeros(share.shape, int)
     np.add.at(count, (evidence.judgement.suggested[found], evidence.codes[found]), 1)
-    ways = []
-    for true in range(len(sizes)):
-        for given in range(len(sizes)):
-            share = float(result.noise_matrix[true, given])
-            rows = share * float(sizes[true])
-            suspects, stands_out = int(count[true, given]), rows >= LEAST_ROWS
-            stands_out = stands_out and share >= LEAST_SHARE
-            if true != given and (stands_out or suspects):
-                ways.append(Direction(true, given, share, rows, suspects, stands_out))
+    stands_out = (rows >= LEAST_ROWS) & (share >= LEAST_SHARE)
+    places = np.argwhere((stands_out | (count > 0)) & ~np.eye(len(share), dtype=bool))
+    ways = [
+        Direction(k, y, *(part[k, y].item() for part in (share, rows, count, stands_out)))
+        for k, y in places.tolist()
+    ]
     return sorted(ways, key=lambda way: (-way.suspects, -way.rows, way.true, way.given))
 
 

@@ -8,6 +8,7 @@ from robell._tools.text import counted, number_text
 from robell.report.picture import ALARM, CALM, MUTED, RULE, Picture, label
 
 WIDTH = 460
+ROOM = WIDTH - 130  # of the longest bar
 SHORT_LABEL = 22  # the same where another text stands beside it
 MOST_HISTOGRAMS = 8
 BINS = 20
@@ -38,18 +39,22 @@ def class_bars(names, given, estimated):
     sizes = ", ".join(f"{label(name)}: {n:,}" for name, n in zip(names, given, strict=True))
     picture = Picture("audit-balance", WIDTH, step * len(names) + 6, "Rows of each class", sizes)
     most = max(max(given), max(estimated) if estimated is not None else 0, 1)
-    room = WIDTH - 130
     for place, name in enumerate(names):
         top = step * place
-        picture.text(0, top + 15, label(name), weight="600")
-        picture.bar(0, top + 21, max(1.5, room * given[place] / most), 13, CALM)
-        picture.text(room * given[place] / most + 7, top + 32, counted(int(given[place]), "row"))
+        _named_bar(picture, top, name, given[place] / most, counted(int(given[place]), "row"))
         if estimated is not None:
-            width = room * estimated[place] / most
+            width = ROOM * estimated[place] / most
             picture.bar(0, top + 37, max(1.5, width), 13, "none", CALM)
             text = f"about {round(float(estimated[place])):,} really"
             picture.text(width + 7, top + 48, text, fill=MUTED)
     return picture.svg()
+
+
+def _named_bar(picture, top, name, share, text):
+    """Draw a bar below its name, of a share of the room, and a text beside it."""
+    picture.text(0, top + 15, label(name), weight="600")
+    picture.bar(0, top + 21, max(1.5, ROOM * share), 13, CALM)
+    picture.text(ROOM * share + 7, top + 32, text)
 
 
 def quality_histograms(names, codes, quality, suspect):
@@ -121,17 +126,13 @@ def group_rates(groups, chosen, whole):
 
 def annotator_bars(names, quality, n_labels, chance):
     """Draw the share of right labels of each annotator, beside that of guessing."""
-    step, room = 42, WIDTH - 130
+    step = 42
     told = ", ".join(f"{label(n)}: {100 * q:.0f} %" for n, q in zip(names, quality, strict=True))
     picture = Picture("crowd-quality", WIDTH, step * len(names) + 6, "Right labels", told)
     for row, name in enumerate(names):
-        top = step * row
-        picture.text(0, top + 15, label(name), weight="600")
-        width = max(1.5, room * float(quality[row]))
-        picture.bar(0, top + 21, width, 13, CALM)
         text = f"{100 * quality[row]:.0f} % of {counted(int(n_labels[row]), 'label')}"
-        picture.text(width + 7, top + 32, text)
-    picture.curve([(room * chance, 0), (room * chance, step * len(names))], ALARM, 1.5, "4 3")
+        _named_bar(picture, step * row, name, float(quality[row]), text)
+    picture.curve([(ROOM * chance, 0), (ROOM * chance, step * len(names))], ALARM, 1.5, "4 3")
     return picture.svg()
 
 

@@ -173,9 +173,6 @@ class NumberAuditResult(JudgedAudit):
             f"they are codes of classes, say so with {option}"
         )
 
-    def _compared_lines(self):
-        return ()
-
     def _subtitle(self):
         return (
             f"Are the numbers in column {quoted(self.target)} right? "
@@ -218,10 +215,6 @@ class NumberAuditResult(JudgedAudit):
         return CardParts(
             (), names, members, of_given, of_suggested, examples, given, suggested, likely
         )
-
-    def _names(self):
-        """Return the names that stand on the page, perhaps shortened."""
-        return [self.name, self.target, *(note.name for note in self.columns)]
 
     def _how(self):
         """Say how the numbers were computed."""

@@ -215,7 +215,6 @@ class JudgedAudit(Audit):
     """
 
     _most: ClassVar[int] = MOST_CARDS
-    _compared_lines: ClassVar[Callable[..., Any]]
     _how_good: ClassVar[Callable[..., Any]]
     _kind_words: ClassVar[Callable[..., Any]]
     _of: ClassVar[Callable[..., Any]]
@@ -507,6 +506,14 @@ class JudgedAudit(Audit):
             yield Callout("note", self._words["leak"])
         else:
             yield Callout("note" if self.trust in ("good", "fair") else "caution", self._meaning())
+
+    def _compared_lines(self):
+        """Return what the terminal says of groups and of an earlier table."""
+        return []
+
+    def _names(self):
+        """Return the names that stand on the page, perhaps shortened."""
+        return [self.name, self.target, *(note.name for note in self.columns)]
 
     def _meaning(self):
         """Return what the word for the trust means."""
