@@ -29,7 +29,7 @@ PAGES = {
     "API": "api/generated/robell.NoiseRobustRVFLClassifier.html",
     "changelog": "changelog.html",
 }
-ROOMS = ["files", "dask", "export", "metrics", "noise", "datasets"]
+ROOMS = ["files", "dask", "export", "metrics", "noise", "plots", "datasets"]
 MODULES = ["robell", *(f"robell.{room}" for room in ROOMS)]
 
 

@@ -61,6 +61,7 @@ LESSONS = [
     "plot_find_wrong_labels.py",
     "plot_what_to_check_first.py",
     "plot_how_far_noise_goes.py",
+    "plot_displays.py",
     "plot_wrong_labels_of_texts.py",
     "plot_wrong_labels_of_images.py",
     "plot_wrong_numbers.py",

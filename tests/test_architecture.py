@@ -25,7 +25,7 @@ ROOMS = [
     "search",
     "persist",
 ]
-ROOMS += ["scale", "labels", "comparison", "decisions", "studies", "cli"]
+ROOMS += ["scale", "labels", "comparison", "plots", "decisions", "studies", "cli"]
 # Thin public addresses, and the room whose names each passes on.
 ADDRESSES = {"dask": "scale", "files": "scale", "noise": "labels", "export": "persist"}
 CORE = {"numpy", "scipy"}

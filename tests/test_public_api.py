@@ -127,7 +127,7 @@ def test_shapes_of_fitted_attributes(imbalanced):
     np.testing.assert_array_equal(model.classes_, [0, 1])
 
 
-MODULES = ["", "files", "dask", "export", "metrics", "noise", "datasets"]
+MODULES = ["", "files", "dask", "export", "metrics", "noise", "plots", "datasets"]
 
 
 @pytest.mark.parametrize("module", MODULES)

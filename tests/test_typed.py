@@ -55,6 +55,7 @@ MODULES = (
     "robell.files",
     "robell.metrics",
     "robell.noise",
+    "robell.plots",
 )
 
 

@@ -228,6 +228,11 @@ def find_label_issues(
     if groups is not None:
         codes = check_labels(labels, judgement.classes)[2]
         judgement, noise = judge_by_group(judgement, codes, codes, *read_groups(groups, len(codes)))
+    return ranked_issues(judgement, labels, noise)
+
+
+def ranked_issues(judgement, labels, noise=None):
+    """Return a judgement of these labels as the list of suspect rows."""
     index = np.flatnonzero(judgement.suspect)
     index = index[np.argsort(judgement.quality[index], kind="stable")]
     return LabelIssues(

@@ -71,6 +71,25 @@ def _looks(name, order):
 
 @_styled
 def critical_difference(names, average_ranks, cd, cliques, title=""):
+    """Draw Demšar's diagram in a figure of its own."""
+    axes = _new_figure(*size_of_differences(len(names), len(cliques))).subplots()
+    draw_differences(axes, names, average_ranks, cd, cliques)
+    axes.set_title(_short(title, 60))
+    return axes.figure
+
+
+def _rows_of_differences(n_models, n_bars):
+    """Return where the names begin below the line of ranks, and where they end."""
+    below = 0.55 + 0.28 * n_bars
+    return below, below + 0.42 * ((n_models + 1) // 2)
+
+
+def size_of_differences(n_models, n_bars):
+    """Return the inches that a diagram of so many models and bars needs."""
+    return 7.2, 0.36 * (_rows_of_differences(n_models, n_bars)[1] + 1.2) + 0.5
+
+
+def draw_differences(axes, names, average_ranks, cd, cliques):
     """Draw Demšar's diagram: models on a line of average ranks, a bar over those that may be equal.
 
     ``cliques`` are groups of models, by place, of which no two differ by more than ``cd``.
@@ -78,12 +97,10 @@ def critical_difference(names, average_ranks, cd, cliques, title=""):
     ranks = np.asarray(average_ranks, dtype=float)
     bars = sorted((ranks[list(group)].min(), ranks[list(group)].max()) for group in cliques)
     last = max(2, len(ranks))
-    top, below = -1.2, 0.55 + 0.28 * len(bars)
-    depth = below + 0.42 * ((len(ranks) + 1) // 2)
-    axes = _new_figure(7.2, 0.36 * (depth - top) + 0.5).subplots()
+    below, depth = _rows_of_differences(len(ranks), len(bars))
     step = 0.06 * (last - 1)  # how far the names stand from the ends of the line
     room = 0.3 * (last - 1)
-    axes.set(xlim=(1 - step - room, last + step + room), ylim=(depth, top), title=_short(title, 60))
+    axes.set(xlim=(1 - step - room, last + step + room), ylim=(depth, -1.2))
     axes.axis("off")
     axes.plot([1, last], [0, 0], color=INK, linewidth=1)
     for tick in range(1, last + 1):
@@ -98,7 +115,6 @@ def critical_difference(names, average_ranks, cd, cliques, title=""):
         y = 0.3 + 0.28 * place
         axes.plot([low - 0.02, high + 0.02], [y, y], color=INK, linewidth=3.2, alpha=0.75)
     _label_ranks(axes, names, ranks, below, (1 - step, last + step))
-    return axes.figure
 
 
 def _label_ranks(axes, names, ranks, below, edges):
@@ -230,19 +246,25 @@ def heat_map(x, y, values, xlabel, ylabel, *, log2=False, title="", limits=None)
     _check_shape(values, (len(y), len(x)))
     axes = _new_figure(6.4, 0.36 * len(y) + 1.3).subplots()
     low, high = limits or (None, None)
-    mesh = axes.pcolormesh(values, cmap="cividis", vmin=low, vmax=high)
-    for (row, column), value in np.ndenumerate(values.filled(np.nan)):
+    draw_cells(axes, values, "{:.1f}".format, vmin=low, vmax=high)
+    axes.set_xticks(np.arange(len(x)) + 0.5, _positions(x, log2)[1])
+    axes.set_yticks(np.arange(len(y)) + 0.5, [f"{value:g}" for value in y])
+    axes.set(xlabel=_short(xlabel), ylabel=_short(ylabel), title=_short(title, 60))
+    return axes.figure
+
+
+def draw_cells(axes, values, written, **looks):
+    """Draw a matrix as coloured cells, each with its value as ``written``; return the mesh."""
+    mesh = axes.pcolormesh(values, cmap="cividis", **looks)
+    for (row, column), value in np.ndenumerate(np.ma.filled(values, np.nan)):
         if np.isfinite(value):
             dark = _luminance(mesh.cmap(mesh.norm(value))[:3]) < 0.179  # white reads better
             colour = "#ffffff" if dark else "#010101"
-            looks = {"ha": "center", "va": "center", "fontsize": 7.5, "color": colour}
-            axes.text(column + 0.5, row + 0.5, f"{value:.1f}", **looks)
-    axes.set_xticks(np.arange(len(x)) + 0.5, _positions(x, log2)[1])
-    axes.set_yticks(np.arange(len(y)) + 0.5, [f"{value:g}" for value in y])
+            place = {"ha": "center", "va": "center", "fontsize": 7.5, "color": colour}
+            axes.text(column + 0.5, row + 0.5, written(value), **place)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set(xlabel=_short(xlabel), ylabel=_short(ylabel), title=_short(title, 60))
-    return axes.figure
+    return mesh
 
 
 @_styled
