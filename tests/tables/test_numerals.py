@@ -170,3 +170,9 @@ def test_a_currency_may_be_left_out_and_stand_on_either_side(values, group, drop
     cells = [drop.choice(signs).format(GROUPS[group](value)) for value in values]
     table, _ = read_numbers(cells, ";")
     assert [table[cell] for cell in cells] == values
+
+
+def test_a_unit_may_be_called_percentage():
+    cells = ["5 percentage", "7 percentage"]
+    table, how = read_numbers(cells)
+    assert floats_written(cells, how).tolist() == [table[cell] for cell in cells] == [5, 7]

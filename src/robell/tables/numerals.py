@@ -225,9 +225,8 @@ def _in_words(way: str, unit: str) -> str:
 
 def unit_of(how: str) -> str:
     """Return the unit of numbers that are written in a known way, "" for none."""
-    if "percentage" in how:
-        return "%"
-    return how.partition(", in ")[2]
+    way, _, unit = how.partition(", in ")
+    return "%" if "percentage" in way else unit
 
 
 def floats_written(cells: list[str], how: str) -> NDArray[np.float64]:
