@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from robell._tools.text import spreadsheet_safe
 from robell.report.tables import (
     Compared,
     Spread,
@@ -72,7 +73,7 @@ def test_csv_gives_back_every_cell_exactly(rows):
     read = list(csv.reader(io.StringIO(to_csv(table_of(*rows)), newline="")))
     assert read[0] == ["set", "m1", "m2"]
     for given_row, row in zip(rows, read[1:], strict=True):
-        assert row[0] == re.sub("[\ufffe\uffff]", "\ufffd", given_row[0])
+        assert row[0] == spreadsheet_safe(re.sub("[\ufffe\uffff]", "\ufffd", given_row[0]))
         for value, text in zip(given_row[1:], row[1:]):
             if value is None or value != value:
                 assert text == ""
@@ -306,3 +307,9 @@ def test_write_makes_three_files_and_leaves_nothing_else(tmp_path):
     assert paths[0].read_text(encoding="utf-8") == to_csv(table)
     assert paths[1].read_text(encoding="utf-8") == to_latex(table)
     assert paths[2].read_text(encoding="utf-8") == to_markdown(table)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "@x", "+a", "-", "'=1"])
+def test_csv_holds_no_formulas(name):
+    rows = list(csv.reader(io.StringIO(to_csv(Table("t", "T", ("-set", "m"), ((name, -1.5),))))))
+    assert rows == [["'-set", "m"], [f"'{name}", "-1.5"]]

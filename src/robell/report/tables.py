@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from robell._tools.files import write_atomically
+from robell._tools.text import spreadsheet_safe
 from robell.report.escape import escape_html, escape_latex, escape_markdown, writable
 
 LATEX_TEXT = 35  # characters of a cell in LaTeX from which its text wraps
@@ -154,7 +155,10 @@ def is_missing(cell):
 
 
 def to_csv(table):
-    """Write a table as CSV in full precision; Compared takes three columns, Spread two."""
+    """Write a table as CSV in full precision; Compared takes three columns, Spread two.
+
+    A text that a spreadsheet would compute gets an apostrophe before it.
+    """
     parts = {Compared: (" measured", " printed", " difference"), Spread: ("", " sd")}
     header, widths = [], []
     for place, name in enumerate(table.columns):
@@ -164,7 +168,7 @@ def to_csv(table):
         widths.append(len(names))
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(map(writable, header))
+    writer.writerow(spreadsheet_safe(writable(name)) for name in header)
     for row in table.rows:
         values = []
         for cell, width in zip(row, widths, strict=True):
@@ -175,7 +179,10 @@ def to_csv(table):
                 found = [cell.mean, cell.deviation]
             values += found + [None] * (width - len(found))
         values = ["" if is_missing(value) else value for value in values]
-        writer.writerow(writable(v) if isinstance(v, str) else repr(v) for v in values)
+        writer.writerow(
+            spreadsheet_safe(writable(value)) if isinstance(value, str) else repr(value)
+            for value in values
+        )
     return stream.getvalue()
 
 
