@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 # What the extra "gpu" needs, for the tests of it on CPU tensors
 TORCH ?= torch>=2.4
 
-.PHONY: test test-torch coverage dist docs fuzz reproduce robustness format benchmarks clean
+.PHONY: test test-torch coverage dist release-dry docs fuzz fuzz-guided reproduce robustness format benchmarks clean
 
 test: $(STAMP)
 	$(BIN)/ruff check .
@@ -39,10 +39,22 @@ dist: $(STAMP)
 	$(BIN)/python -m pip install --quiet --group dist
 	$(BIN)/python tests/check_dist.py
 
+# All that a release does, but publishing: version and changelog, distributions, bill of materials,
+# workflows, known weaknesses of the dependencies.
+release-dry: $(STAMP)
+	$(BIN)/python -m pip install --quiet --group release
+	$(BIN)/python tests/check_dist.py --rehearse
+
 # Odd inputs, files, options, kills of studies and of clusters: prints counts and how to repeat what
 # failed. About an hour; ARGS="--calls 500 --files 50 --options 50 --kills 4 --clusters 5" is small.
 fuzz: $(STAMP)
 	$(BIN)/python fuzz/fuzz.py $(ARGS)
+
+# Readers and writers under bytes chosen by the code they reach: a million of each, or five minutes.
+# ARGS="csv --seconds 60" is one of them, for a minute.
+fuzz-guided: $(STAMP)
+	$(BIN)/python -m pip install --quiet --group fuzz
+	$(BIN)/python fuzz/guided.py $(or $(ARGS),all)
 
 # Goes on where it was stopped. ARGS="--data-dir DIR" takes sets from a folder of CSV files; the
 # command by itself, without --offline, also downloads what is nowhere else.

@@ -1,14 +1,20 @@
 """Build sdist and wheel, check their metadata, and use each in a fresh environment.
 
     python tests/check_dist.py [--out dist]
+    python tests/check_dist.py --rehearse      all that a release does, but publishing
 
-Needs the packages ``build`` and ``twine``. Nothing of the clone is seen by what is tried: it runs
-in an empty folder, with the interpreter of the fresh environment.
+Needs the packages ``build`` and ``twine``, a rehearsal those of the group ``release``. Nothing of
+the clone is seen by what is tried: it runs in an empty folder, with the interpreter of the fresh
+environment. A rehearsal also compares version, changelog and citation, writes the bill of materials
+``build/sbom.cdx.json`` and the digests ``build/SHA256SUMS``, and looks at the workflows and for
+known weaknesses of the dependencies. What could not be looked at is said; what is wrong is an error.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 import re
 import shlex
@@ -55,12 +61,29 @@ def run(*command, **options):
 
 
 def build(folder):
-    """Return the sdist and the wheel, made from a folder without stale files."""
+    """Return the sdist and the wheel, made from a folder without stale files.
+
+    They are built twice, with the time of the last commit as theirs: both must be the same bytes.
+    """
     for old in [*folder.glob("robell-*.whl"), *folder.glob("robell-*.tar.gz")]:
         old.unlink()
-    run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
-    (sdist,), (wheel,) = folder.glob("robell-*.tar.gz"), folder.glob("robell-*.whl")
+    os.environ["SOURCE_DATE_EPOCH"] = _time_of_commit()
+    with tempfile.TemporaryDirectory() as other:
+        for out in (folder, other):
+            run(sys.executable, "-m", "build", "--outdir", out, ROOT)
+        (sdist,), (wheel,) = folder.glob("robell-*.tar.gz"), folder.glob("robell-*.whl")
+        for file in (sdist, wheel):
+            if file.read_bytes() != (Path(other) / file.name).read_bytes():
+                raise SystemExit(f"{file.name}: two builds are not the same bytes")
+            print(file.name, "- two builds are the same bytes")
     return sdist, wheel
+
+
+def _time_of_commit():
+    """Return when the last commit was made, in seconds since 1970; outside of a clone any time."""
+    line = ["git", "log", "-1", "--pretty=%ct"]
+    asked = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, check=False)
+    return asked.stdout.strip() or "1577836800"
 
 
 def check_contents(sdist, wheel):
@@ -138,14 +161,104 @@ def try_out(file):
         print(file.name, "- what the README shows runs")
 
 
+# -- a release, rehearsed --------------------------------------------------------------
+
+
+def check_version(wheel):
+    """Compare the version with the changelog, the citation and the wheel; say what is left to do."""
+    version = wheel.name.split("-")[1]
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        raise SystemExit(f"{version} is no version of a release")
+    heading = re.search(r"^## (\S+)(.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    if heading[1] != version:
+        raise SystemExit(f"CHANGELOG.md begins with {heading[1]}, and the version is {version}")
+    if f"\nversion: {version}\n" not in (ROOT / "CITATION.cff").read_text("utf-8"):
+        raise SystemExit(f"CITATION.cff does not name {version}")
+    left = ["CHANGELOG.md calls it unreleased"] if "unreleased" in heading[2] else []
+    status = subprocess.run(["git", "status", "--porcelain"], capture_output=True, cwd=ROOT)
+    left += ["there are changes without a commit"] if status.stdout.strip() else []
+    print("version", version, "-", "; ".join(left) or "ready for a tag")
+
+
+def write_materials(wheel, folder):
+    """Write the bill of materials of the wheel with its dependencies, and judge it.
+
+    It must name exactly what pip has installed, each with its version, and most with a licence.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        programs = environment(Path(place))
+        install(programs, wheel)
+        bill = folder / "sbom.cdx.json"
+        options = ["--output-reproducible", "--output-format", "JSON", "--output-file", bill]
+        options += ["--pyproject", ROOT / "pyproject.toml", programs / "python"]
+        run(sys.executable, "-m", "cyclonedx_py", "environment", *options)
+        freeze = [programs / "python", "-m", "pip", "list", "--format", "json"]
+        installed = {_plain(one["name"]): one["version"] for one in json.loads(run(*freeze))}
+    found = json.loads(bill.read_text(encoding="utf-8"))
+    named = {_plain(one["name"]): one["version"] for one in found["components"]}
+    named |= {_plain(found["metadata"]["component"]["name"]): installed["robell"]}
+    if named != installed:
+        different = sorted(set(named.items()) ^ set(installed.items()))
+        raise SystemExit(f"the bill of materials differs from what is installed: {different}")
+    without = sorted(one["name"] for one in found["components"] if not one.get("licenses"))
+    print(f"{bill.name} - {len(named)} packages; without a licence: {', '.join(without) or 'none'}")
+    return bill
+
+
+def _plain(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def look_for_weaknesses(bill):
+    """Ask for known weaknesses of the packages in a bill of materials; say where nobody answers."""
+    packages = json.loads(bill.read_text(encoding="utf-8"))["components"]
+    with tempfile.TemporaryDirectory() as folder:
+        asked = Path(folder) / "requirements.txt"
+        pins = [f"{one['name']}=={one['version']}\n" for one in packages if one["name"] != "robell"]
+        asked.write_text("".join(pins), encoding="utf-8")
+        line = [sys.executable, "-m", "pip_audit", "--no-deps", "--disable-pip", "-f", "json", "-r"]
+        found = subprocess.run([*line, asked], capture_output=True, text=True, check=False)
+    try:
+        answers = json.loads(found.stdout)["dependencies"]
+    except (ValueError, KeyError):
+        answers = []
+    skipped = [one["name"] for one in answers if "skip_reason" in one]
+    weak = [one["name"] for one in answers if one.get("vulns")]
+    if weak:
+        raise SystemExit(f"known weaknesses: {found.stdout}")
+    if not answers or skipped:
+        print(f"known weaknesses - NOT LOOKED FOR in {len(skipped) or len(pins)} packages: "
+              "the service did not answer for them")  # fmt: skip
+    else:
+        print(f"known weaknesses - none in {len(answers)} packages")
+
+
+def rehearse(sdist, wheel):
+    """Do what a release does beyond building, but publishing."""
+    folder = ROOT / "build"
+    folder.mkdir(exist_ok=True)
+    check_version(wheel)
+    look_for_weaknesses(write_materials(wheel, folder))
+    zizmor = Path(sys.executable).with_name("zizmor")
+    run(zizmor, "--offline", "--persona=pedantic", ROOT / ".github" / "workflows")
+    print("workflows - zizmor finds nothing")
+    sums = [f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}" for one in (sdist, wheel)]
+    (folder / "SHA256SUMS").write_text("\n".join(sums) + "\n", encoding="utf-8")
+    print("\n".join(sums))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
-    folder = parser.parse_args().out.resolve()
+    parser.add_argument("--rehearse", action="store_true", help="all of a release but publishing")
+    options = parser.parse_args()
+    folder = options.out.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     sdist, wheel = build(folder)
     print(run(sys.executable, "-m", "twine", "check", "--strict", sdist, wheel).strip())
     check_contents(sdist, wheel)
+    if options.rehearse:
+        rehearse(sdist, wheel)
     for file in (wheel, sdist):
         try_out(file)
 
