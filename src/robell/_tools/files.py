@@ -224,6 +224,15 @@ def lock_alone(file: int) -> bool:
     return True
 
 
+def file_state(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Return what a file that is written to does not keep, its size and time; None if it is gone."""
+    try:
+        found = Path(path).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
 def read_resource(package: str, name: str) -> str:
     """Read a text file that is part of the package."""
     return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from robell._tools.files import FileError, copy_pipe
+from robell._tools.files import FileError, copy_pipe, file_state
 from robell._tools.text import counted, said
 from robell.labels.review.review import fingerprints, read_reviews
 from robell.labels.reviewed import Reviewed, reviewed_classes
@@ -86,6 +86,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             table, files = read_table(data, max_rows=len(data) or 1, seed=seed), []
         else:
             files = stack.enter_context(table_files(data))
+            seen = [file_state(path) for path in files]
             table = read_tables(files, target, **text, max_rows=MAX_ROWS, seed=seed)
         place = find_column(table, target)
         drop = {drop} if isinstance(drop, str) else set(drop)
@@ -122,6 +123,9 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             meant = dict(zip(kept.columns[place].cells, labels.codes.tolist(), strict=True))
             n_most = max(1, int(memory) // (8 * COPIES * len(encoder.centre_)))
             X, codes = _read_all(files, encoder, target, meant, table.n_rows, n_most, text, seed)
+            for path, state in zip(files, seen, strict=True):
+                if file_state(path) != state:
+                    raise FileError(f"{path}: the file was changed while it was read")
             found = Reviewed.none(codes)
             if review.labels:
                 notes.append(f"the review was not used: the table has more than {MAX_ROWS:,} rows")

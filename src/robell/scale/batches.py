@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from robell._tools.files import FileError, copy_pipe
+from robell._tools.files import FileError, copy_pipe, file_state
 from robell._tools.names import did_you_mean
 from robell.tables.numerals import number, plain_number
 from robell.tables.raw import one_line
@@ -226,9 +226,12 @@ class Tables:
                 if labels is not None:
                     raw = batch.column(len(self.columns))
                     values, places = encoded(raw, file.path, self.target, start)
+                    if not all(value in labels for value in values):
+                        raise FileError(f"{file.path}: the file was changed while it was read")
                     y = np.array([labels[value] for value in values])[places]
                 yield X, y
                 start += batch.num_rows
+            file.require_unchanged()  # nor while this pass read it, which may be the last
 
 
 def _require_columns(file, names):
@@ -299,24 +302,16 @@ class _File:
 
     def __init__(self, path, content):
         self.path, self.content = path, content
-        self._stamp = self._now()
+        self._seen = file_state(content)
         with self._guarded():
             self.columns = self._read_columns()
         twice = [name for name, count in Counter(self.columns).items() if count > 1]
         if twice:
             raise FileError(f"{path}: there are two columns {twice[0]!r}")
 
-    def _now(self):
-        found = self.content.stat()
-        return found.st_size, found.st_mtime_ns
-
     def require_unchanged(self):
         """Raise if the file is not the one of the first look: passes must see the same rows."""
-        try:
-            changed = self._now() != self._stamp
-        except FileNotFoundError:
-            changed = True
-        if changed:
+        if file_state(self.content) != self._seen:
             raise FileError(f"{self.path}: the file was changed while it was read")
 
     @contextmanager
