@@ -7,7 +7,8 @@ Needs the packages ``build`` and ``twine``, a rehearsal those of the group ``rel
 the clone is seen by what is tried: it runs in an empty folder, with the interpreter of the fresh
 environment. A rehearsal also compares version, changelog and citation, writes the bill of materials
 ``build/sbom.cdx.json`` and the digests ``build/SHA256SUMS``, and looks at the workflows and for
-known weaknesses of the dependencies. What could not be looked at is said; what is wrong is an error.
+known weaknesses of the dependencies. What could not be looked at is said; what is wrong is an
+error.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def try_out(file):
 
 
 def check_version(wheel):
-    """Compare the version with the changelog, the citation and the wheel; say what is left to do."""
+    """Compare the version of the wheel with changelog and citation; say what is left to do."""
     version = wheel.name.split("-")[1]
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise SystemExit(f"{version} is no version of a release")

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 from odd_commands import draw_file_job, draw_option_job
 from odd_inputs import draw_call
+from targets import TARGETS, Broken
+
+from robell.tables import numerals
 
 HERE = Path(__file__).parents[1] / "fuzz"
+RECORD = b'\0{"key": "7", "status": "done"}\n'
 
 # Kinds of failure that are known and not mended yet. Each must still occur: a kind that no longer
 # does is taken off this list, until it is empty.
@@ -58,3 +62,30 @@ def test_an_input_is_built_again_from_its_seed(draw):
     assert [draw(seed) for seed in range(40)] == [draw(seed) for seed in range(40)]
     assert len({draw(seed).reproduction() for seed in range(40)}) > 30
     hash(draw(0))
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_input_of_the_corpora_again(name):
+    inputs = sorted((HERE / "corpus" / name).iterdir())
+    assert len(inputs) >= 4
+    for one in inputs:
+        TARGETS[name](one.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "data"),
+    [
+        ("robell.report.escape.html.escape", lambda text: text, b"<b>"),
+        ("robell.tables.numerals._comma_thousands", lambda digits: 1.0, b"\x001,234\n1.5"),
+        ("robell.tables.dates._hour", lambda hour, half: 7, b"2024-01-31 12:30"),
+        ("robell.comparison.store._checked", lambda line: line.replace(b"7", b"8"), RECORD),
+    ],
+)
+def test_the_targets_notice_what_is_broken(monkeypatch, name, broken, data):
+    monkeypatch.setattr(name, broken)
+    if "_comma" in name:
+        monkeypatch.setitem(numerals._SPELLINGS, numerals.COMMA_THOUSANDS, broken)
+    target = {"report": "escape", "numerals": "numerals", "dates": "dates", "store": "records"}
+    (which,) = [kind for part, kind in target.items() if part in name]
+    with pytest.raises(Broken):
+        TARGETS[which](data)
