@@ -225,7 +225,7 @@ def lock_alone(file: int) -> bool:
 
 
 def file_state(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """Return what a file that is written to does not keep, its size and time; None if it is gone."""
+    """Return size and time of a file, which a writer changes; None if it is gone."""
     try:
         found = Path(path).stat()
     except FileNotFoundError:
