@@ -173,20 +173,17 @@ def first_foreign(estimator, names):
     """
     if isinstance(names, str):
         names = marked(estimator.__class__, names)
-    return next((name for name in names if not _is_own(estimator, name)), None)
-
-
-def _is_own(estimator, name):
-    if name in vars(estimator):
-        return False
-    owner = next((cls for cls in type(estimator).__mro__ if name in vars(cls)), None)
-    if owner is None:
-        return True  # nobody has it, so nothing can stand in for it
-    if owner is (ClassifierMixin if isinstance(estimator, ClassifierMixin) else RegressorMixin):
-        return True
-    function = _function_of(vars(owner)[name])
-    modules = [owner.__module__] + ([function.__module__] if isfunction(function) else [])
-    return all(module.partition(".")[0] == "robell" for module in modules)
+    for name in names:
+        if name in vars(estimator):
+            return name
+        owner = next((cls for cls in type(estimator).__mro__ if name in vars(cls)), None)
+        if owner in (None, ClassifierMixin, RegressorMixin):
+            continue  # what nobody has, nothing can stand in for
+        function = _function_of(vars(owner)[name])
+        modules = [owner.__module__] + ([function.__module__] if isfunction(function) else [])
+        if any(module.partition(".")[0] != "robell" for module in modules):
+            return name
+    return None
 
 
 def _function_of(value):
@@ -332,15 +329,13 @@ class FamilyMember(BaseEstimator):
 
     @called_by_search
     @bypassed_in_parts
-    def _prepare(self, X, y, sample_weight=None, privileged=None):
+    def _prepare(self, X, y, sample_weight=None):
         """Validate, and fit what depends on the rows alone."""
         given = self._check_training(X, y, sample_weight)
         if is_tensor(given.X) and callable(self.activation):
             raise ValueError("on a device, activation must be one of the ten by name")
         remember_device(self, given.X)
         rows = self._fit_rows(given.rows)
-        if privileged is not None:
-            rows = self._with_privileged(rows, privileged, given)
         return Prepared(given.rows, rows, self._targets(rows[1]), given.present, len(given.X))
 
     @bypassed_by_search
@@ -435,6 +430,11 @@ class FamilyMember(BaseEstimator):
         """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
         if self._penalty_parameter is None:
             return None
+        if self._penalty_parameter == "graph_weight" and self.C == "loo":
+            raise ValueError(
+                "C='loo' does not go with a graph, which has seen the label of the row left out; "
+                "choose C by cross-validation, for instance with RVFLGridSearchCV"
+            )
         weight = float(getattr(self, self._penalty_parameter))
         return weight * self._penalty_term(design.whole(), rows)
 
@@ -548,7 +548,18 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
             with one_line_errors(self, y):
                 y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-        labels = encode_labels(y, self.classes_)
+        classes = self.classes_
+        try:
+            labels = np.searchsorted(classes, y)
+            np.minimum(labels, len(classes) - 1, out=labels)
+            unknown = classes[labels] != y
+        except TypeError:  # labels that cannot be compared with the classes
+            unknown = np.ones(len(y), bool)
+        if np.any(unknown):
+            label = np.asarray(y)[np.argmax(unknown)]
+            raise ValueError(
+                f"y has the label {label!r}, which is not among the classes {classes.tolist()}"
+            )
         return present_rows(X, labels, weights_of_part(sample_weight, len(X)))
 
     def _outcome_of_part(self, y, sample_weight):
@@ -558,12 +569,6 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
         if sample_weight is not None:
             y = y[np.asarray(sample_weight) != 0]
         return np.unique(y) if len(y) else None
-
-    def _joint_outcome(self, parts):
-        """Return the labels of several parts."""
-        if len({isinstance(classes[0], str) for classes in parts}) > 1:  # NumPy would spell numbers
-            raise ValueError("labels are texts in one part and numbers in another")
-        return np.unique(np.concatenate(parts))
 
     def _set_outcome(self, classes):
         """Set the classes to the labels of all parts."""
@@ -576,23 +581,21 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
             raise ValueError(f"{type(self).__name__} needs at least two classes; classes has {has}")
         self.classes_ = classes
 
-    def _require_rows(self, sizes):
-        """Raise where a class has no row."""
-        if not (sizes > 0).all():
-            missing = self.classes_[int(np.argmin(sizes))]
-            raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
-
 
 def prepared_of(rows, T):
     """Return rows with their targets as a fit's slots want them, all of them present."""
     return Prepared(rows, rows, T, np.arange(len(rows.X)), len(rows.X))
 
 
-def _calibrates(estimator):
-    """Say whether predict_proba exists, or raise the reason why it does not."""
-    if not estimator.calibrate:
-        raise AttributeError("predict_proba needs calibrate=True at fit")
-    return True
+def exists_with(parameter, method):
+    """Return what says that a method exists where a parameter is true, or raises the reason."""
+
+    def exists(estimator):
+        if not getattr(estimator, parameter):
+            raise AttributeError(f"{method} needs {parameter}=True at fit")
+        return True
+
+    return exists
 
 
 class BaseRVFLClassifier(FamilyClassifier):
@@ -674,6 +677,8 @@ class BaseRVFLClassifier(FamilyClassifier):
     calibration_slope_: float
     classes_: NDArray[Any]
 
+    graph: str | None = None  # of a graph term in the penalty; a parameter of some models
+
     _parameter_constraints = {
         **FamilyMember._parameter_constraints,
         "output_bias": ["boolean"],
@@ -706,7 +711,8 @@ class BaseRVFLClassifier(FamilyClassifier):
         return one_hot(outcome, len(self.classes_))
 
     def _leaves_out(self):
-        return self.calibrate and self._capabilities.calibrates_left_out
+        # A graph has seen the label left out: without leave-one-out scores, folds are refitted.
+        return self.calibrate and self._capabilities.calibrates_left_out and self.graph is None
 
     def _use_left_out(self, prepared, total, scores):
         if self.calibrate:
@@ -774,6 +780,17 @@ class BaseRVFLClassifier(FamilyClassifier):
         cost[seen] = CLASS_COSTS[self.class_weight](sizes[seen])
         return cost
 
+    @property
+    def _penalty_parameter(self):
+        return None if self.graph is None else "graph_weight"
+
+    @called_by_search
+    def _penalty_term(self, M, rows):
+        """Return the matrix that ``_penalty_parameter`` multiplies, for a design matrix."""
+        require_finite(M)
+        require_squares(M)
+        return graph_term(M, rows.labels, str(self.graph), rows.multiplicity)
+
     # -- predict ----------------------------------------------------------------------
 
     def _scores(self, X):
@@ -787,7 +804,7 @@ class BaseRVFLClassifier(FamilyClassifier):
         beta = self._output_weights()
         return self._linear_scores(X, beta[:, 1:] - beta[:, :1] if difference else beta)
 
-    @available_if(_calibrates)
+    @available_if(exists_with("calibrate", "predict_proba"))
     @bypassed_by_search
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
         """Return class probabilities, calibrated on leave-one-out scores.
@@ -818,13 +835,6 @@ class BaseRVFLClassifier(FamilyClassifier):
             to_host(self.calibration_offsets_),
         )
         return beside(found, scores)
-
-
-def _has_intervals(estimator):
-    """Say whether predict_interval exists, or raise the reason why it does not."""
-    if not estimator.intervals:
-        raise AttributeError("predict_interval needs intervals=True at fit")
-    return True
 
 
 class BaseRVFLRegressor(RegressorMixin, FamilyMember):
@@ -919,7 +929,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         scores = self._scores(X)
         return scores[:, 0] if self.n_outputs_ == 1 else scores
 
-    @available_if(_has_intervals)
+    @available_if(exists_with("intervals", "predict_interval"))
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> NDArray[Any]:
         """Return intervals that hold the targets of new rows with a given probability.
 
@@ -1004,35 +1014,6 @@ class LeftOutInFolds(BaseRVFLClassifier):
         super()._use_left_out(prepared._replace(T=T), total, scores)
 
 
-class WithGraph(BaseRVFLClassifier):
-    """Adds a graph term to a model; not for direct use."""
-
-    graph: str | None
-
-    @property
-    def _penalty_parameter(self):
-        return None if self.graph is None else "graph_weight"
-
-    @called_by_search
-    def _penalty_term(self, M, rows):
-        """Return the matrix that ``_penalty_parameter`` multiplies, for a design matrix."""
-        require_finite(M)
-        require_squares(M)
-        return graph_term(M, rows.labels, str(self.graph), rows.multiplicity)
-
-    def _leaves_out(self):
-        # The graph has seen the label left out: without leave-one-out scores, folds are refitted.
-        return super()._leaves_out() and self.graph is None
-
-    def _fit_penalty(self, design, rows):
-        if self.graph is not None and self.C == "loo":
-            raise ValueError(
-                "C='loo' does not go with a graph, which has seen the label of the row left out; "
-                "choose C by cross-validation, for instance with RVFLGridSearchCV"
-            )
-        return super()._fit_penalty(design, rows)
-
-
 def of_both_classes(scores):
     """Return scores of every class, (n, K), where those of two may be given by their difference."""
     xp = namespace(scores)
@@ -1054,22 +1035,6 @@ def remember_device(model, X):
         model.__dict__.pop(name, None)
     if is_tensor(X):
         model.device_, model.dtype_ = str(X.device), str(X.dtype).removeprefix("torch.")
-
-
-def encode_labels(y, classes):
-    """Return the place of every label among the classes, or raise one line."""
-    try:
-        labels = np.searchsorted(classes, y)
-        np.minimum(labels, len(classes) - 1, out=labels)
-        unknown = classes[labels] != y
-    except TypeError:  # labels that cannot be compared with the classes
-        unknown = np.ones(len(y), bool)
-    if np.any(unknown):
-        label = np.asarray(y)[np.argmax(unknown)]
-        raise ValueError(
-            f"y has the label {label!r}, which is not among the classes {classes.tolist()}"
-        )
-    return labels
 
 
 def twin_of(model):

@@ -251,9 +251,6 @@ class Streaming(FamilyMember):
     where they are kept (``_solve_from_rows``).
     """
 
-    _expect: Any
-    _begin: Any
-    _summed: Any
     _solve_from_sums: Any
     _set_solution: Any
     _solve_from_rows: Any
@@ -611,16 +608,8 @@ class StreamingTargetsMixin(Streaming):
             return None
         return 1 if len(shape) == 1 else shape[1]
 
-    def _joint_outcome(self, parts):
-        if len(set(parts)) > 1:
-            raise ValueError(f"parts differ in their number of targets: {sorted(set(parts))}")
-        return parts[0]
-
     def _set_outcome(self, outcome):
         self.n_outputs_ = int(outcome)
-
-    def _require_rows(self, sizes):
-        """Raise nothing: any rows of positive weight will do."""
 
     def _begin(self, seed):
         """Draw the random layer and return the state before any row."""

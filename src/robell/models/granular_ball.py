@@ -15,11 +15,11 @@ from robell._core.balls.granular import Balls, describe_balls, distinct_rows, gr
 from robell._core.balls.graphs import SCATTERS
 from robell._core.membership.equations import class_sizes
 from robell._core.membership.pairs import require_squares
-from robell.models._estimator import BaseRVFLClassifier, Capabilities, LeftOutInFolds, WithGraph
+from robell.models._estimator import BaseRVFLClassifier, Capabilities, LeftOutInFolds
 from robell.models._validation import TrainingRows
 
 
-class GranularBallRVFLClassifier(LeftOutInFolds, WithGraph, BaseRVFLClassifier):
+class GranularBallRVFLClassifier(LeftOutInFolds, BaseRVFLClassifier):
     """GB-RVFL, and GE-GB-RVFL with a ``graph``: an RVFL network fitted to granular balls.
 
     The training rows are split by 2-means until every ball is pure enough; the network is fitted

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.membership.equations import intuitionistic_scores, without_empty_classes
-from robell.models._estimator import BaseRVFLClassifier, Capabilities, WithGraph
+from robell.models._estimator import BaseRVFLClassifier, Capabilities
 from robell.models.robell import KERNEL_CONSTRAINTS, WeighedByKernel
 
 
@@ -26,7 +26,7 @@ class _Scored(NamedTuple):
     foreign_share: np.ndarray
 
 
-class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, WithGraph, BaseRVFLClassifier):
+class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, BaseRVFLClassifier):
     """IFRVFL, and GE-IFRVFL-CIL with a ``graph``: rows weighted by intuitionistic fuzzy scores.
 
     A row's membership μ falls with its distance to the class mean in a Gaussian kernel's space, its

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from robell._core.layers.features import design_matrix, draw_random_layer, hidden_output
 from robell._core.ridge.solve import Blocks, InBlocks, System
 from robell._tools.names import did_you_mean
-from robell.models._estimator import BaseRVFLClassifier, Capabilities, WithGraph
+from robell.models._estimator import BaseRVFLClassifier, Capabilities
 from robell.models._partial_fit import StreamingMixin
 
 
@@ -25,7 +25,7 @@ def _without_graph(model):
     return True
 
 
-class MultiViewRVFLClassifier(StreamingMixin, WithGraph, BaseRVFLClassifier):
+class MultiViewRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     """MvRVFL, and GRVFL-MV with a ``graph``: a network for each view of the columns.
 
     A view is a part of the columns that belong together: the sensors of one device, the questions

@@ -71,21 +71,20 @@ class PrivilegedMixin(BaseRVFLClassifier):
         self : object
             The fitted estimator.
         """
-        for name in [
-            name for name in vars(self) if name.startswith("privileged_") and name[-1] == "_"
-        ]:
-            delattr(self, name)
-        prepared = self._prepare(X, y, sample_weight, privileged)
+        for name in list(vars(self)):
+            if name.startswith("privileged_") and name[-1] == "_":
+                delattr(self, name)
+        prepared = self._prepare(X, y, sample_weight)
+        if privileged is not None:
+            # Standardised, they stand behind the rows' own columns.
+            rows, name = prepared.rows, type(self).__name__
+            Z = check_privileged(name, privileged, prepared.n_given)[prepared.present]
+            self.privileged_mean_, self.privileged_scale_ = column_scales(Z, rows.multiplicity)
+            with np.errstate(over="ignore"):
+                Z = (Z - self.privileged_mean_) / self.privileged_scale_
+            prepared = prepared._replace(rows=rows._replace(X=np.hstack([rows.X, Z])))
         self._fit_features(prepared.rows, draw_seed(self.random_state))
         return self._fit_weighted(prepared, self._fit_weights(prepared))
-
-    def _with_privileged(self, rows, privileged, given):
-        """Return the rows with their privileged columns, standardised, behind their own."""
-        Z = check_privileged(type(self).__name__, privileged, len(given.X))[given.present]
-        self.privileged_mean_, self.privileged_scale_ = column_scales(Z, rows.multiplicity)
-        with np.errstate(over="ignore"):
-            Z = (Z - self.privileged_mean_) / self.privileged_scale_
-        return rows._replace(X=np.hstack([rows.X, Z]))
 
     def _split(self, X):
         """Return the rows' own columns, and the privileged ones behind them."""

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
@@ -125,7 +125,7 @@ class OutOfCoreFit:
             moments = yield from Pass(
                 "moments", partial(_class_moments, rows, RESERVOIR), frozen_steps.merge_moments
             ).result()
-            model._require_rows(moments.sizes)
+            _require_classes(model, moments.sizes)
             reservoir = moments.reservoir
             if reservoir.complete:
                 model._solve(replace(state, sizes=moments.sizes, reservoir=reservoir))
@@ -136,7 +136,7 @@ class OutOfCoreFit:
         state = yield from Pass(
             "weights", partial(_summed, rows, state), partial(_both_summed, rows)
         ).result()
-        model._require_rows(state.sizes)
+        _require_classes(model, state.sizes)
         if reservoir is not None:
             state = replace(state, reservoir=reservoir)
         yield from self._refine(rows, state)
@@ -151,7 +151,7 @@ class OutOfCoreFit:
         sample = yield from Pass(
             "sample", partial(_sampled, before_scaling, budget), merge_samples
         ).result()
-        model._require_rows(sample.sizes)
+        _require_classes(model, sample.sizes)
         kept, classes = sample.reservoir, model.classes_
         X = scaled(self._scalers, kept.rows)
         model.fit(X, classes[kept.labels], sample_weight=sample.row_weights())
@@ -286,13 +286,28 @@ def _both_columns(model, a, b):
             f"parts differ in their number of columns: {a.n_features} in one, "
             f"{b.n_features} in another"
         )
-    known = [x.outcome for x in (a, b) if x.outcome is not None]
-    return a._replace(outcome=model._joint_outcome(known) if known else None)
+    if a.outcome is None or b.outcome is None:
+        return b if a.outcome is None else a
+    if not is_classifier(model):
+        if a.outcome != b.outcome:
+            differing = sorted({a.outcome, b.outcome})
+            raise ValueError(f"parts differ in their number of targets: {differing}")
+        return a
+    if isinstance(a.outcome[0], str) != isinstance(b.outcome[0], str):  # NumPy would spell numbers
+        raise ValueError("labels are texts in one part and numbers in another")
+    return a._replace(outcome=np.union1d(a.outcome, b.outcome))
 
 
 def _require_rows(columns):
     if columns.outcome is None:
         raise ValueError("there is no row of positive weight in any part")
+
+
+def _require_classes(model, sizes):
+    """Raise where a class has no row."""
+    if is_classifier(model) and not (sizes > 0).all():
+        missing = model.classes_[int(np.argmin(sizes))]
+        raise ValueError(f"no row has the label {missing!r}: leave it out of classes")
 
 
 class ScalerMoments(NamedTuple):
