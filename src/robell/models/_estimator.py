@@ -84,6 +84,7 @@ from robell.models._validation import (
     draw_seed,
     given_classes,
     given_targets,
+    is_plain,
     one_line_errors,
     present_rows,
     require_floats,
@@ -279,6 +280,8 @@ class FamilyMember(BaseEstimator):
     @called_by_search
     def _validate_new(self, X):
         """Return rows to predict as an array the mathematics may trust."""
+        if is_plain(X, self.n_features_in_) and not hasattr(self, "feature_names_in_"):
+            return X
         return validate_data(self, X, reset=False, **ARRAY_CHECKS)
 
     @bypassed_by_search

@@ -134,9 +134,8 @@ def take_part(model, X, y, classes, sample_weight):
                 )
         model._expect(y, classes, first=False)
         require_sample(model, model._stream.state)
-        if not _is_usable(model, X):
-            with one_line_errors(model, X):
-                X = validate_data(model, X, reset=False, **ARRAY_CHECKS)
+        with one_line_errors(model, X):
+            X = model._validate_new(X)
     rows = model._rows_of(X, y, sample_weight)
     stream = model._stream
     remember(model, replace(stream, state=model._summed(stream.state, *rows)))
@@ -167,20 +166,6 @@ def ensure_solved(model):
             forget_solution(model)  # a part of it may be set
             raise
         stream.solved = True
-
-
-def _is_usable(model, X):
-    """Say whether X is plainly what validation returns, which takes a tenth of a batch."""
-    return (
-        type(X) is np.ndarray
-        and X.dtype == np.float64
-        and X.ndim == 2
-        and X.flags.c_contiguous
-        and len(X) > 0
-        and X.shape[1] == model.n_features_in_
-        and not hasattr(model, "feature_names_in_")
-        and bool(np.isfinite(X).all())
-    )
 
 
 def tell_of_drift(model):

@@ -156,16 +156,6 @@ class ThresholdChoice:
             probability, positive, weight = unseen
             self.operating_points_ = operating_points(probability, positive, weight, MOST_POINTS)
 
-    def _less_thresholds(self, logits):
-        """Return log-odds less those at the threshold, (n,), or logits less those of thresholds.
-
-        Of two classes they are above 0 just where the probability reaches the threshold.
-        """
-        if len(self.classes_) > 2:
-            return logits - beside(np.log(to_host(self.thresholds_)), logits)
-        reached = softmax_of_rows(logits)[:, 1] >= self.threshold_
-        return on_its_side(logits[:, 1] - logits[:, 0] - odds_at(self.threshold_), reached)
-
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return by how much the log-odds of the classes exceed those of the thresholds.
 
@@ -181,7 +171,11 @@ class ThresholdChoice:
             where the second is predicted; otherwise one score a class, the log-probability less
             that of its threshold, of which the largest is predicted.
         """
-        return self._less_thresholds(self._log_probability(X))
+        logits = self._log_probability(X)
+        if len(self.classes_) > 2:
+            return logits - beside(np.log(to_host(self.thresholds_)), logits)
+        reached = softmax_of_rows(logits)[:, 1] >= self.threshold_
+        return on_its_side(logits[:, 1] - logits[:, 0] - odds_at(self.threshold_), reached)
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Return the probabilities of the classes.

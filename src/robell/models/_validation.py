@@ -115,6 +115,21 @@ def draw_seed(random_state):
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
+def is_plain(X, n_features):
+    """Say whether X is plainly what validation returns, which takes half the time of one row."""
+    if not (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.shape[1] == n_features
+        and X.flags.c_contiguous
+        and len(X) > 0
+    ):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum()))  # a sum that overflows is looked at by validation
+
+
 @contextmanager
 def one_line_errors(who, X, table="X", y=None):
     """Say in one line where X (``table``) or numbers y are unusable; ``who`` is refusing them."""
@@ -130,34 +145,23 @@ def one_line_errors(who, X, table="X", y=None):
 
 
 def _explain(name, X, message, table, y):
+    first_line = message.splitlines()[0].rstrip(".")
     if message.startswith("Input y contains") and y is not None:
-        what = message.splitlines()[0].removeprefix("Input y contains ").rstrip(".")
+        where = _where(np.asarray(to_host(y)).reshape(len(y), -1), _not_finite)
+        return f"{first_line}{where}: {name} predicts finite numbers only, so drop such rows first"
+    if message.startswith(f"Input {table} contains"):
         return (
-            f"Input y contains {what}{_where(_as_table(y), _not_finite)}: {name} predicts finite "
-            "numbers only, so drop such rows first"
+            f"{first_line}{_where(X, _not_finite)}: {name} accepts finite numbers only, so impute "
+            "or drop such values first"
         )
-    start = f"Input {table} contains"
-    if message.startswith(start):
-        what = message.splitlines()[0].removeprefix(start).strip().rstrip(".")
+    not_converted = "could not convert string to float"
+    if not_converted in message or "could not be promoted by" in message:
+        why = f"{not_converted}; " if not_converted in message else ""
         return (
-            f"{start} {what}{_where(X, _not_finite)}: {name} accepts finite numbers "
-            "only, so impute or drop such values first"
-        )
-    if "could not convert string to float" in message:
-        return (
-            f"{table} must be numeric{_where(X, _is_text)}: could not convert string to float; "
-            "encode text and dates first, for instance with TableEncoder of robell"
-        )
-    if "could not be promoted by" in message:
-        return (
-            f"{table} must be numeric{_where(X, _is_text)}: encode text and dates first, for "
+            f"{table} must be numeric{_where(X, _is_text)}: {why}encode text and dates first, for "
             "instance with TableEncoder of robell"
         )
     return None
-
-
-def _as_table(y):
-    return np.asarray(to_host(y)).reshape(len(y), -1)
 
 
 def _where(X, is_bad):

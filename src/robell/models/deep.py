@@ -131,8 +131,16 @@ class DeepLayers(FamilyMember):
         kept = self._kept_of(X)
         if kept is None:
             kept = kept_outputs(X, int(self.n_hidden), int(self.n_layers))
-            if kept is None:
-                yield from self._layer_designs_made_anew(X)
+            if kept is None:  # more rows than can be kept: each layer is made anew
+                width = self._n_shared() + int(self.n_hidden)
+                for layer in range(int(self.n_layers)):
+
+                    def make_rows(rows, layer=layer):
+                        x, layers = in_double_precision(X[rows]), self._layers()[: layer + 1]
+                        *_, H = hidden_outputs(x, layers, self.activation)
+                        return self._joined(x, [H])
+
+                    yield RowBlocks(make_rows, len(X), width, tensors=is_tensor(X))
                 return
             for rows in row_blocks(X, int(self.n_hidden)):
                 x = in_double_precision(X[rows])
@@ -141,19 +149,6 @@ class DeepLayers(FamilyMember):
                     H[rows] = found
         for H in kept:
             yield self._design_of(X, [H])
-
-    def _layer_designs_made_anew(self, X):
-        """Yield the design matrix of each layer of more rows than can be kept."""
-        width = self._n_shared() + int(self.n_hidden)
-        for layer in range(int(self.n_layers)):
-            layers = self._layers()[: layer + 1]
-
-            def make_rows(rows, layers=layers):
-                x = in_double_precision(X[rows])
-                *_, H = hidden_outputs(x, layers, self.activation)
-                return self._joined(x, [H])
-
-            yield RowBlocks(make_rows, len(X), width, tensors=is_tensor(X))
 
     def _vote(self, scores):
         """Return what a layer contributes to the mean: its scores."""

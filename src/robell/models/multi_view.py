@@ -277,9 +277,13 @@ def columns_of_views(views, X, n_features, names):
 def _columns_of(view, n_features, names, where):
     """Return the places of the columns that one selector names."""
     if isinstance(view, slice):
-        if any(isinstance(bound, str) for bound in (view.start, view.stop)):
-            view = _slice_of_names(view, names, where)
-        return np.arange(n_features)[view]
+        start, stop = (
+            _place_of(bound, names, where) if isinstance(bound, str) else bound
+            for bound in (view.start, view.stop)
+        )
+        if isinstance(view.stop, str):
+            stop += 1  # both ends are included where they are names
+        return np.arange(n_features)[start : stop : view.step]
     is_list = np.iterable(view) and not isinstance(view, str)
     keys = list(view) if is_list else [view]
     if keys and all(isinstance(key, bool | np.bool_) for key in keys):
@@ -311,12 +315,3 @@ def _place_of(name, names, where):
             f"{did_you_mean(name, [str(one) for one in names])}"
         )
     return int(places[0])
-
-
-def _slice_of_names(view, names, where):
-    """Return a slice of names, both ends included, as one of places."""
-    start, stop = (
-        _place_of(bound, names, where) if isinstance(bound, str) else bound
-        for bound in (view.start, view.stop)
-    )
-    return slice(start, stop + 1 if isinstance(view.stop, str) else stop, view.step)

@@ -94,12 +94,6 @@ class ThresholdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.offsets = offsets
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> ThresholdClassifier:
-        model = NoiseRobustRVFLClassifier(random_state=0)
-        model = model if self.estimator is None else clone(self.estimator)
-        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return self._keep(model.fit(X, y, **weight))
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ThresholdClassifier:
         """Fit the estimator.
 
@@ -117,7 +111,10 @@ class ThresholdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight)
+        model = NoiseRobustRVFLClassifier(random_state=0)
+        model = model if self.estimator is None else clone(self.estimator)
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self._keep(model.fit(X, y, **weight))
 
     def _keep(self, fitted: Any) -> ThresholdClassifier:
         """Take a fitted estimator as one's own."""

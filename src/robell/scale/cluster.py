@@ -143,12 +143,29 @@ def _errors_of(first, last=None):
 
 
 def _rows_of(part, names, classifier):
-    """Return rows, labels and weights of a partition as arrays."""
+    """Return rows, labels and weights of a partition as arrays, columns in their order."""
     X, y, *weight = part
     for what, values in zip(("y", "sample_weight"), (y, *weight), strict=False):
         if len(values) != len(X):
             raise ValueError(f"X has {len(X)} rows and {what} {len(values)}")
-    return [_as_array(X, names, classifier), _as_labels(y), *map(np.asarray, weight)]
+    if names is not None and list(X.columns) != names:
+        if missing := [name for name in names if name not in X.columns]:
+            raise ValueError(f"X has no column {missing[0]!r}")
+        X = X[names]
+    if len(X):
+        with one_line_errors(classifier, X):
+            X = check_array(X, input_name="X", **ARRAY_CHECKS)
+    else:
+        X = np.empty(X.shape)
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    # None, NaN and pandas' NA, none of which np.unique can sort among strings
+    if labels.dtype == object:
+        has_none = np.fromiter(map(is_no_value, labels), bool, len(labels))
+        if has_none.any():
+            raise ValueError(f"y has no label in row {int(has_none.argmax())}")
+    return [X, labels, *map(np.asarray, weight)]
 
 
 def _map_bundle(step, *given, bundle, names, classifier):
@@ -187,31 +204,6 @@ def _with(step, total, waiting, first):
     if total is None:
         return result
     return _joined(step, total, result, (first, numbers[0] - 1), (numbers[0], numbers[-1]))
-
-
-def _as_array(X, names, classifier):
-    """Return a partition's rows as an array, columns in the order they should have."""
-    if names is not None and list(X.columns) != names:
-        missing = [name for name in names if name not in X.columns]
-        if missing:
-            raise ValueError(f"X has no column {missing[0]!r}")
-        X = X[names]
-    if not len(X):
-        return np.empty(X.shape)
-    with one_line_errors(classifier, X):
-        return check_array(X, input_name="X", **ARRAY_CHECKS)
-
-
-def _as_labels(y):
-    labels = np.asarray(y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    # None, NaN and pandas' NA, none of which np.unique can sort among strings
-    if labels.dtype == object:
-        missing = np.fromiter(map(is_no_value, labels), bool, len(labels))
-        if missing.any():
-            raise ValueError(f"y has no label in row {int(missing.argmax())}")
-    return labels
 
 
 def _reduce_parts(step, *results, first, each):

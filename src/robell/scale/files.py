@@ -465,15 +465,11 @@ def _spelling(model, in_text):
         n = last_step(model).n_outputs_
         names = ["prediction"] if n == 1 else [f"prediction_{k + 1}" for k in range(n)]
         return names, lambda T: T.reshape(len(T), n).T
-    spelt = {label: _spelt(label, in_text) for label in model.classes_.tolist()}
+    spelt = {label: label for label in model.classes_.tolist()}
+    if in_text:  # as labels were given, but never a formula
+        spelling = {float: repr, str: spreadsheet_safe}
+        spelt = {one: spelling[type(one)](one) if type(one) in spelling else one for one in spelt}
     return ["prediction"], lambda labels: [[spelt[label] for label in labels.tolist()]]
-
-
-def _spelt(label, in_text):
-    """Return a label as predictions hold it: in text as it was given, but never a formula."""
-    if in_text and isinstance(label, float):
-        return repr(label)
-    return spreadsheet_safe(label) if in_text and isinstance(label, str) else label
 
 
 def is_prediction_file(path):

@@ -22,7 +22,6 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 from robell._core.array import mean_and_scatter
 from robell._core.membership import frozen as frozen_steps
@@ -134,7 +133,7 @@ class OutOfCoreFit:
             frozen = yield from self._freeze(rows, moments)
             state = replace(empty(*state.mean.shape), frozen=frozen)
         state = yield from Pass(
-            "weights", partial(_summed, rows, state), partial(_both_summed, rows)
+            "weights", partial(_summed, rows, state), partial(merge, features=model._features)
         ).result()
         _require_classes(model, state.sizes)
         if reservoir is not None:
@@ -379,7 +378,7 @@ class Rows(NamedTuple):
             nothing = np.empty((0, self.model.n_features_in_))
             return nothing, np.empty(0, np.intp), np.empty(0), nothing
         with one_line_errors(self.model, X):
-            X = validate_data(self.model, X, reset=False, **ARRAY_CHECKS)
+            X = self.model._validate_new(X)
         X, labels, weight = self.model._rows_of(X, y, sample_weight)
         return scaled(self.scalers, X), labels, weight, X
 
@@ -422,10 +421,6 @@ def _largest_radii(rows, means, X, y, sample_weight=None):
 def _summed(rows, begun, X, y, sample_weight=None):
     """Return weights and Gram matrices of the classes."""
     return rows.model._summed(begun, *rows.read_keyed(X, y, sample_weight))
-
-
-def _both_summed(rows, a, b):
-    return merge(a, b, rows.model._features)
 
 
 def _residuals(rows, frozen, cost, solution, X, y, sample_weight=None):
