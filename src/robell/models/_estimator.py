@@ -174,11 +174,12 @@ def first_foreign(estimator, names):
     """
     if isinstance(names, str):
         names = marked(estimator.__class__, names)
+    own_mixin = ClassifierMixin if isinstance(estimator, ClassifierMixin) else RegressorMixin
     for name in names:
         if name in vars(estimator):
             return name
         owner = next((cls for cls in type(estimator).__mro__ if name in vars(cls)), None)
-        if owner in (None, ClassifierMixin, RegressorMixin):
+        if owner in (None, own_mixin):
             continue  # what nobody has, nothing can stand in for
         function = _function_of(vars(owner)[name])
         modules = [owner.__module__] + ([function.__module__] if isfunction(function) else [])
@@ -243,9 +244,8 @@ class FamilyMember(BaseEstimator):
     _dtype: Annotated[Any, called_by_search] = np.float64
     _C_factor: Annotated[Any, called_by_search] = 1.0
     _system: Any = System  # the ridge problem: WithConstant where the constant is not penalised
-    # Whether smaller networks are the first columns of larger ones, in which parameter they
-    # differ, and how many columns one more of it adds.
-    _is_nested: Annotated[Any, called_by_search] = True
+    # Smaller networks have some of the columns of larger ones: in which parameter they differ, and
+    # how many columns one more of it adds.
     _nested_parameter: Annotated[Any, called_by_search] = "n_hidden"
     _columns_per_node: Annotated[Any, called_by_search] = 1
     # Parameters that only the row weights depend on, and the one that multiplies the penalty.

@@ -161,8 +161,11 @@ class MultiViewRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         self.random_state = random_state
 
     _capabilities = Capabilities(streams=True, passes=True, exact_search=True)
-    _is_nested = False  # nodes of the first view stand before the second's
     _weight_parameters = ("coupling",)  # of the rows E½ diag(m_1 ... m_V) that a sample has
+
+    @property
+    def _columns_per_node(self):
+        return len(self.view_columns_)
 
     def _validate_training(self, X, y):
         checked = super()._validate_training(X, y)

@@ -118,7 +118,7 @@ def _make_groups(base, prefix, fixed, values, index, valid):
         if not first_foreign(last, "called_by_search"):
             penalty = last._penalty_parameter
             own = [*(last._weight_parameters if penalty is None else [penalty]), "C"]
-            own += [last._nested_parameter] if last._is_nested else []
+            own.append(last._nested_parameter)
             # By identity, not by value: 1 and 1.0 are equal, and may mean different things.
             # Features alone depend on the activation.
             key = tuple(

@@ -24,7 +24,7 @@ from robell._core.ridge.sweep import (
     WeightedGram,
     digits_left,
     graph_ridge,
-    solve_penalties,
+    solve_prefixes,
     with_targets,
 )
 from robell._core.ridge.sweep_torch import TorchSweep
@@ -203,13 +203,20 @@ def _solve_layers(systems):
 
 
 def _solve_views(systems):
-    """Yield β of several views, for every coupling of these."""
+    """Yield β of several views, for every coupling of these.
+
+    With the j-th nodes of all views side by side, fewer nodes are the first columns of more.
+    """
     model, group = systems.model, systems.group
     if systems.device is not None:
         raise NotImplementedError("views are solved on the host: use device='cpu'")
     if model._penalty_parameter is not None:
         raise NotShared("views with a graph are solved one by one")
-    total = _only_weights(systems)
+    total, views = _only_weights(systems), model._blocks().columns
+    starts = [view.stop - int(model.n_hidden) for view in views]  # of the nodes
+    shared = [np.arange(view.start, start) for view, start in zip(views, starts, strict=True)]
+    nodes = np.arange(int(model.n_hidden))[:, None] + starts
+    order = np.concatenate([*shared, nodes.ravel()])
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         try:
             G, R = normal_equations(systems.design, systems.T, total)
@@ -219,10 +226,11 @@ def _solve_views(systems):
         left = digits_left(np.abs(R).max(), np.diagonal(G).max(), squares)
         for place, setting in enumerate(group.settings):
             blocks = model._blocks()._replace(coupling=float(setting["coupling"]))
-            equations = blocks.coupled(G.copy()), blocks.pull * R
-            theta, trust = solve_penalties(*equations, 1.0 / group.C)
-            beta, trust = theta[:, None, :, None, :], left * trust[None, :, None]
-            yield Solved(beta, trust, np.array([place]), np.array([0]))
+            equations = blocks.coupled(G.copy())[np.ix_(order, order)], blocks.pull * R[order]
+            found, trust = solve_prefixes(*equations, 1.0 / group.C, systems.widths)
+            beta = np.empty_like(found)
+            beta[order] = found
+            yield Solved(beta[:, None], left * trust[None], np.array([place]), np.array([0]))
 
 
 def _solve_penalties(systems):

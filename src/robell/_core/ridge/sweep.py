@@ -30,7 +30,7 @@ from robell._core.ridge.lapack import (
     solve_lower,
     subtract_product,
 )
-from robell._core.ridge.solve import AnyArray, invert_lower
+from robell._core.ridge.solve import AnyArray
 
 Array = NDArray[np.float64]
 
@@ -451,19 +451,37 @@ def graph_ridge(
     return beta, rcond * digits_left(np.abs(R).max(), np.diagonal(G).max(), w @ np.square(T).sum(1))
 
 
-def solve_penalties(G: Array, R: Array, penalties: Array) -> tuple[Array, Array]:
-    """Return (G + λI)⁻¹R, (P, penalties, K), and each smallest squared pivot over its diagonal."""
-    theta, pivots = np.zeros((len(G), len(penalties), R.shape[1])), np.zeros(len(penalties))
-    for k, penalty in enumerate(penalties.tolist()):
-        scale = 1.0 / np.sqrt(np.diagonal(G) + penalty)
-        system = G * scale[:, None] * scale
-        np.fill_diagonal(system, 1.0)
-        try:
-            L = np.linalg.cholesky(system)
-        except np.linalg.LinAlgError:
+def solve_prefixes(
+    G: Array, R: Array, penalties: Array, widths: NDArray[np.intp]
+) -> tuple[Array, Array]:
+    """Return (G_k + λI)⁻¹R_k of leading blocks k, zero behind them, for every penalty λ.
+
+    One factor of the largest block serves all. Returned are the solutions, (P, penalties, widths,
+    K), and of each block the smallest squared pivot over its diagonal; 0 where unsolved, which is
+    where the solution would need refinement.
+    """
+    P, K = R.shape
+    theta, least = (
+        np.zeros((P, len(penalties), len(widths), K)),
+        np.zeros((len(penalties), len(widths))),
+    )
+    inside, diagonal = np.arange(P)[:, None] < widths, np.diagonal(G)
+    potrf, trtrs = get_lapack_funcs(("potrf", "trtrs"), (G,))
+    for i, penalty in enumerate(penalties.tolist()):
+        system = np.array(G, order="F")
+        system.flat[:: P + 1] += penalty
+        L, failed = potrf(system, lower=1, clean=0, overwrite_a=1)
+        pivots = np.square(np.diagonal(L)) / (diagonal + penalty)
+        if failed:
+            pivots[failed - 1 :] = 0.0  # blocks before are factored all the same
+        smallest = np.minimum.accumulate(pivots)[widths - 1]
+        some = np.flatnonzero(smallest > REFINE_PIVOT)
+        if not len(some):
             continue
-        pivot = float(np.square(np.diagonal(L)).min())
-        if pivot > REFINE_PIVOT:  # so that the solution needs no refinement
-            root = invert_lower(L) * scale
-            theta[:, k], pivots[k] = root.T @ (root @ R), pivot
-    return theta, pivots
+        top = int(widths[some].max())
+        z, _ = trtrs(L[:top, :top], R[:top], lower=1)
+        z = (inside[:top, some, None] * z[:, None, :]).reshape(top, -1)
+        found, _ = trtrs(L[:top, :top], z, lower=1, trans=1)
+        theta[:top, i, some] = found.reshape(top, len(some), K)
+        least[i, some] = smallest[some]
+    return theta, least
