@@ -43,6 +43,7 @@ from robell import (
     RoBellRVFLClassifier,
     RVFLClassifier,
     RVFLGridSearchCV,
+    RVFLPlusClassifier,
     RVFLRegressor,
     VarianceRVFLClassifier,
 )
@@ -61,6 +62,7 @@ CLASSIFIERS: dict[str, tuple[Any, dict[str, list]]] = {
     "deep": (DeepRVFLClassifier, {"n_layers": [3, 1, 2], "combine": ["concat", "mean"]}),
     "variance": (VarianceRVFLClassifier, {"variance_weight": [1.0, 0.01]}),
     "views": (MultiViewRVFLClassifier, {"coupling": [1.0, 0.0]}),
+    "plus": (RVFLPlusClassifier, {"privileged_penalty": [1.0, 1e4, 1e-3]}),
 }
 REGRESSORS: dict[str, tuple[Any, dict[str, list]]] = {
     "rvfl": (RVFLRegressor, {"direct_link": [True, False]}),
@@ -236,6 +238,9 @@ def draw_case(seed):
         grid = {behind + key: values for key, values in grid.items()}
         if "pca" in estimator.named_steps and X.shape[1] > 1:
             grid["pca__n_components"] = [X.shape[1], 1]
+    if name == "plus" and rng.random() < 0.8:
+        Z = X[:, : 1 + X.shape[1] // 2] + rng.normal(size=(len(X), 1))
+        params[behind + "privileged"] = Z * _pick(rng, [1.0, 1e-6, 1e6])
     if rng.random() < 0.15:
         params[behind + "sample_weight"] = rng.integers(0, 4, len(X)).astype(float)
     if rng.random() < 0.1:

@@ -33,9 +33,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from robell import (
     ELMClassifier,
+    MultiViewRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
     RVFLGridSearchCV,
+    RVFLPlusClassifier,
     paper_grid,
 )
 from robell._tools.progress import Progress
@@ -61,6 +63,56 @@ def test_every_model_gives_the_scores_of_grid_search(name, n_classes):
     assert_same(theirs, ours)
     assert ours.n_shared_ == 3 * len(ParameterGrid({**COMMON, **more}))
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("output_bias", [False, True])
+def test_networks_of_several_views_share_a_factor(n_classes, output_bias):
+    X, y = table(n_classes, n_rows=120)
+    views = [[0, 1], [2, 3, 4, 5], [0, 5]]
+    model = MultiViewRVFLClassifier(views=views, output_bias=output_bias, random_state=0)
+    grid = {"C": [1e-2, 1.0], "n_hidden": [7, 2, 12], "coupling": [0.0, 0.5, 1.0]}
+    theirs, ours = both(model, grid, X, y, cv=3, return_train_score=True)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 3 * len(ParameterGrid(grid))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("privileged_hidden", [None, 4])
+def test_privileged_columns_are_shared(n_classes, privileged_hidden, rng):
+    X, y = table(n_classes, n_rows=120)
+    Z, weight = X[:, :2] + rng.normal(size=(120, 2)), rng.integers(0, 3, 120).astype(float)
+    model = RVFLPlusClassifier(
+        privileged_hidden=privileged_hidden, output_bias=True, calibrate=False, random_state=0
+    )
+    grid = {"C": [1e-2, 1.0], "n_hidden": [9, 3], "privileged_penalty": [1e-2, 1.0, 1e4]}
+    for params in ({"privileged": Z}, {"privileged": Z, "sample_weight": weight}):
+        theirs, ours = both(model, grid, X, y, cv=3, params=params)
+        assert_same(theirs, ours)
+        assert ours.n_shared_ == 3 * len(ParameterGrid(grid))
+    last = {f"rvflplusclassifier__{name}": value for name, value in grid.items()}
+    theirs, ours = both(
+        make_pipeline(StandardScaler(), model),
+        last,
+        X,
+        y,
+        cv=3,
+        params={"rvflplusclassifier__privileged": Z},
+    )
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 3 * len(ParameterGrid(grid))
+
+
+def test_a_privileged_penalty_chosen_in_every_fit_is_not_shared(rng):
+    X, y = table()
+    grid = {"C": [1.0], "privileged_penalty": ["loo", 1.0]}
+    params = {"privileged": rng.normal(size=(len(y), 2))}
+    theirs, ours = both(
+        RVFLPlusClassifier(5, calibrate=False, random_state=0), grid, X, y, cv=3, params=params
+    )
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 3
+    assert "privileged_penalty='loo' is chosen in every fit" in ours.not_shared_
 
 
 SCORERS = {

@@ -74,17 +74,21 @@ class PrivilegedMixin(BaseRVFLClassifier):
         for name in list(vars(self)):
             if name.startswith("privileged_") and name[-1] == "_":
                 delattr(self, name)
-        prepared = self._prepare(X, y, sample_weight)
-        if privileged is not None:
-            # Standardised, they stand behind the rows' own columns.
-            rows, name = prepared.rows, type(self).__name__
-            Z = check_privileged(name, privileged, prepared.n_given)[prepared.present]
-            self.privileged_mean_, self.privileged_scale_ = column_scales(Z, rows.multiplicity)
-            with np.errstate(over="ignore"):
-                Z = (Z - self.privileged_mean_) / self.privileged_scale_
-            prepared = prepared._replace(rows=rows._replace(X=np.hstack([rows.X, Z])))
+        prepared = self._prepare(X, y, sample_weight, privileged)
         self._fit_features(prepared.rows, draw_seed(self.random_state))
         return self._fit_weighted(prepared, self._fit_weights(prepared))
+
+    def _prepare(self, X, y, sample_weight=None, privileged=None):
+        """Validate; privileged columns, standardised, stand behind the rows' own."""
+        prepared = super()._prepare(X, y, sample_weight)
+        if privileged is None:
+            return prepared
+        rows, name = prepared.rows, type(self).__name__
+        Z = check_privileged(name, privileged, prepared.n_given)[prepared.present]
+        self.privileged_mean_, self.privileged_scale_ = column_scales(Z, rows.multiplicity)
+        with np.errstate(over="ignore"):
+            Z = (Z - self.privileged_mean_) / self.privileged_scale_
+        return prepared._replace(rows=rows._replace(X=np.hstack([rows.X, Z])))
 
     def _split(self, X):
         """Return the rows' own columns, and the privileged ones behind them."""
@@ -251,6 +255,8 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
+    _weight_parameters = ("privileged_penalty",)  # of the rows [m, z/√γ] that a sample has
+
     def _fit_features(self, rows, seed):
         X, Z = self._split(rows.X)
         super()._fit_features(rows._replace(X=X), seed)
@@ -259,6 +265,10 @@ class RVFLPlusClassifier(PrivilegedMixin, BaseRVFLClassifier):
             layer = (Z.shape[1], int(n_hidden), float(self.bias_scale), seed)
             drawn = draw_random_layer(*layer, part="privileged ")
             self.privileged_weights_, self.privileged_bias_ = drawn
+
+    def _features(self, X):
+        """Make rows of the design matrix [1 x h], of the rows' own columns."""
+        return super()._features(X[:, : self.n_features_in_])
 
     def _fit_ridge(self, X, T, weights, further_penalty, leave_out):
         """Solve the ridge on [m, z/√γ]."""

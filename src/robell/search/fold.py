@@ -134,7 +134,9 @@ class _Fold:
                     X_train = first.transform(given)
         y = np.asarray(y)
         params = private._check_method_params(task.X, params=task.fit_params, indices=train)
-        self.given = X, y, next(iter(params.values()), None)  # with sample weights
+        # With sample weights and privileged columns, where the last step is given them.
+        self.given = X, y
+        self.params = {name.rpartition("__")[2]: value for name, value in params.items()}
         parts = [(X_test, np.asarray(y_test), test), (X_train, y, train)]
         self.scored = [
             (X, y, private._check_method_params(task.X, params=task.score_params, indices=rows))
@@ -207,11 +209,11 @@ class _Fold:
         model.set_params(**(others | {model._nested_parameter: largest}))
         if key is None:
             del model.C  # which varies: a slot that asks for it cannot be shared
-            prepared = model._prepare(*self.given)
+            prepared = model._prepare(*self.given, **self.params)
         else:
             if key not in self.prepared:
                 before = set(vars(model))
-                prepared = model._prepare(*self.given)
+                prepared = model._prepare(*self.given, **self.params)
                 learnt = {name: value for name, value in vars(model).items() if name not in before}
                 self.prepared[key] = prepared, learnt
             prepared, learnt = self.prepared[key]

@@ -20,9 +20,10 @@ from sklearn.pipeline import Pipeline
 
 from robell._tools.pipelines import last_step
 from robell.models._estimator import FamilyMember, first_foreign
+from robell.models.privileged import PrivilegedMixin
 
 SHAREABLE = {"C", "n_hidden", "n_layers", "kernel_width", "rho", "graph_weight", "variance_weight"}
-SHAREABLE |= {"score_power", "threshold", "center", "coupling"}
+SHAREABLE |= {"score_power", "threshold", "center", "coupling", "privileged_penalty"}
 
 # Beyond these, products of scores or penalties may underflow or overflow: single fits take care.
 SMALLEST_C, LARGEST_C = 1e-100, 1e100
@@ -80,8 +81,11 @@ def group_candidates(base, param_grid, fit_params):
     product of its values in the order of the names, the last name's values changing fastest.
     """
     prefix = f"{base.steps[-1][0]}__" if isinstance(base, Pipeline) else ""
-    if set(fit_params) - {f"{prefix}sample_weight"}:
-        raise NotShared("fit is given more than sample_weight of the last step")
+    own = {"sample_weight"}
+    if isinstance(last_step(base), PrivilegedMixin):
+        own.add("privileged")
+    if set(fit_params) - {f"{prefix}{name}" for name in own}:
+        raise NotShared(f"fit is given more than {' and '.join(sorted(own))} of the last step")
     if getattr(base, "transform_input", None):
         raise NotShared("the pipeline transforms what fit is given")
     groups, unshared, offset = [], [], 0
@@ -218,6 +222,8 @@ def _why_not(last, name, value, valid):
         valid.add(key)
     if name == "C" and value == "loo":
         return "C='loo' is chosen in every fit"
+    if name == "privileged_penalty" and value == "loo":
+        return "privileged_penalty='loo' is chosen in every fit"
     if name == "C" and value == np.inf:
         return "C=inf is solved by singular values"
     if name == "C" and not SMALLEST_C <= value <= LARGEST_C:

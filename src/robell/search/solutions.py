@@ -30,6 +30,7 @@ from robell._core.ridge.sweep import (
 from robell._core.ridge.sweep_torch import TorchSweep
 from robell._core.ridge.twins import find_twins
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember, first_foreign
+from robell.models.privileged import RVFLPlusClassifier
 from robell.search.groups import Group, NotShared
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
@@ -106,6 +107,8 @@ class Solved(NamedTuple):
 def solve(systems: Systems) -> Iterator[Solved | None]:
     """Yield the output weights of a group of candidates; None where a device works on them."""
     model = systems.model
+    if has_privileged(systems):
+        return _solve_privileged(systems)
     if model._blocks() is not None:
         return _solve_views(systems)
     if model._penalty_parameter is not None:
@@ -231,6 +234,57 @@ def _solve_views(systems):
             beta = np.empty_like(found)
             beta[order] = found
             yield Solved(beta[:, None], left * trust[None], np.array([place]), np.array([0]))
+
+
+def has_privileged(systems):
+    """Say whether rows have columns behind their own that only training rows have."""
+    return isinstance(systems.model, RVFLPlusClassifier) and (
+        systems.prepared.rows.X.shape[1] > systems.model.n_features_in_
+    )
+
+
+def _solve_privileged(systems):
+    """Yield the output weights of the rows' own columns, for every privileged penalty.
+
+    The design is [m, z/√γ]: the products of its columns are those under γ = 1, the privileged ones
+    times 1/√γ. Where the privileged columns have as many nodes as the rows' own, these stand in
+    pairs, so that fewer nodes are the first columns of more.
+    """
+    model, group, X = systems.model, systems.group, systems.prepared.rows.X
+    if systems.device is not None:
+        raise NotShared("privileged columns are solved on the host, where device='cpu'")
+    n_own, n_nodes, total = model._n_columns(), int(model.n_hidden), _only_weights(systems)
+    design = model._joint(X, 1.0)
+    is_own = np.arange(design.n_columns) < n_own
+    of_both = model.privileged_hidden is None
+    ends = [n_own, design.n_columns] if of_both else [n_own]  # of the nodes that vary
+    nodes = np.arange(n_nodes)[:, None] + [end - n_nodes for end in ends]
+    order = np.concatenate([np.setdiff1d(np.arange(design.n_columns), nodes), nodes.ravel()])
+    widths = design.n_columns - len(ends) * (n_nodes - group.nested)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        try:
+            G, R = normal_equations(design, systems.T, total)
+        except ValueError as error:  # as every single fit will say
+            raise NotShared("the hidden layer or the inputs overflow") from error
+        squares = total @ np.square(systems.T).sum(axis=1)
+        for place, setting in enumerate(group.settings):
+            scale = np.where(is_own, 1.0, 1.0 / np.sqrt(float(setting["privileged_penalty"])))[
+                order
+            ]
+            products = G[np.ix_(order, order)] * scale[:, None] * scale
+            R_scaled = R[order] * scale[:, None]
+            found, trust = solve_prefixes(products, R_scaled, 1.0 / group.C, widths)
+            size = np.sqrt(np.square(found).sum(axis=0)).max(axis=-1)
+            theta = np.empty_like(found)
+            theta[order] = found
+            beta = theta[:n_own]
+            # How far these may be off is known beside the size of all output weights.
+            share = np.sqrt(np.square(beta).sum(axis=0)).min(axis=-1) / np.where(
+                size > 0, size, 1.0
+            )
+            left = digits_left(np.abs(R_scaled).max(), np.diagonal(products).max(), squares)
+            trust = left * np.where(size > 0, share, 1.0) * trust
+            yield Solved(beta[:, None], trust[None], np.array([place]), np.array([0]))
 
 
 def _solve_penalties(systems):
@@ -510,6 +564,8 @@ class Calibrations:
             raise NotShared(f"{type(model).__name__} is not calibrated on left-out rows so")
         if model._blocks() is not None:
             raise NotShared("probabilities of several views")
+        if has_privileged(systems):
+            raise NotShared("probabilities of a model with privileged columns")
         if getattr(model, "combine", "concat") != "concat":
             raise NotShared("probabilities of layers that have a ridge each")
         self.systems = systems
