@@ -78,6 +78,12 @@ def said(text, limit=NAME):
     return f"'{isolated(shortened(text, limit))}'"
 
 
+def listed(names, most=5, limit=30):
+    """Return the first of some names as they are said, with dots for those beyond."""
+    names = list(names)
+    return ", ".join(said(name, limit) for name in names[:most]) + ", ..." * (len(names) > most)
+
+
 def in_cell(text, limit=NAME):
     """Return text for a cell of a table of the page, which no spreadsheet takes for a formula."""
     shown = _LONG_RUN.sub(lambda run: run[0] + ZERO_WIDTH_SPACE, shortened(text, limit))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from robell.cli.options import OK, Command
+from robell.cli.options import OK, Command, picked
 
 
 def run(options, arguments):
@@ -10,7 +10,7 @@ def run(options, arguments):
     from robell._tools.text import counted
     from robell.labels.review import apply_review
 
-    text = {"encoding": options.encoding, "delimiter": options.delimiter}
+    text = picked(options, "encoding delimiter")
     done = apply_review(options.table, options.reviewed, options.out, **text, replace=options.force)
     if not options.quiet:
         before = "; the table held all of this already" if done.was_applied else ""

@@ -14,6 +14,7 @@ from robell.cli.options import (
     Command,
     OptionError,
     memory_left,
+    picked,
     say,
 )
 
@@ -27,7 +28,7 @@ def run(options, arguments):
 
     if options.target is None:
         for name in ("kind", "group", "against", "reviewed", "fail_above", "all_rows"):
-            if getattr(options, name) not in (None, False):
+            if getattr(options, name) not in (None, False, "auto"):
                 name = name.replace("_", "-")
                 raise OptionError(f"--{name} goes with --target, not with several annotators")
     is_gate = options.fail_above is not None or options.json is not None
@@ -37,14 +38,8 @@ def run(options, arguments):
         output_paths(options.out, options.data.name, options.data, is_ours)
     if options.json not in (None, "-"):
         check_output(options.json, [options.data], None if options.force else is_summary)
-    how = {
-        "drop": options.ignore,
-        "max_rows": options.max_rows,
-        "encoding": options.encoding,
-        "delimiter": options.delimiter,
-        "random_state": options.seed,
-        "memory_limit": memory_left(options.memory, ()),
-    }
+    how = picked(options, "drop max_rows encoding delimiter random_state")
+    how["memory_limit"] = memory_left(options.memory, ())
     if options.target is None:
         result: Any = audit_annotators(
             options.data, options.annotators, long_form=options.long_form, **how
@@ -53,15 +48,8 @@ def run(options, arguments):
     else:
         if options.reviewed is None:
             options.reviewed = beside(options.data, options.target)
-        result = audit(
-            options.data,
-            options.target,
-            kind=options.kind or "auto",
-            group=options.group,
-            against=options.against,
-            reviewed=options.reviewed,
-            **how,
-        )
+        how |= picked(options, "kind group against reviewed")
+        result = audit(options.data, options.target, **how)
         status, verdict = _judged(result, options.fail_above)
         gate = {"fail_above": options.fail_above, "passed": status == OK, "exit_status": status}
         found = result.summary() | gate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from robell.cli.options import OK, Command, memory_left
+from robell.cli.options import OK, Command, memory_left, picked
 
 
 def run(options, arguments):
@@ -18,23 +18,10 @@ def run(options, arguments):
     check(options.out, options.data.name, options.force)  # before any work is done
     if options.reviewed is None:
         options.reviewed = beside(options.data, options.target)
-    result: Any = certify(
-        options.data,
-        options.target,
-        checked=options.checked,
-        rows=options.rows,
-        width=options.width,
-        kind=options.kind or "auto",
-        group=options.group,
-        tolerance=options.tolerance,
-        drop=options.ignore,
-        max_rows=options.max_rows,
-        encoding=options.encoding,
-        delimiter=options.delimiter,
-        reviewed=options.reviewed,
-        random_state=options.seed,
-        memory_limit=memory_left(options.memory, ()),
-    )
+    how = picked(options, "checked rows width kind group tolerance reviewed")
+    how |= picked(options, "drop max_rows encoding delimiter random_state")
+    memory = memory_left(options.memory, ())
+    result: Any = certify(options.data, options.target, **how, memory_limit=memory)
     if options.checked is None:
         result = result.write(options.out, replace=options.force)
         paths = result.csv, result.json

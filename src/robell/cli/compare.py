@@ -11,6 +11,7 @@ from robell.cli.options import (
     OptionError,
     checked_study_folder,
     memory_left,
+    picked,
     say,
     say_outcome,
 )
@@ -31,20 +32,11 @@ def run(options, arguments):
     found = compare(
         options.data,
         options.models,
-        target=options.target,
-        drop=options.ignore,
-        protocol=options.protocol,
-        noise=options.noise,
-        repeats=options.repeats,
-        n_jobs=options.jobs,
-        time_limit=options.time_limit,
-        encoding=options.encoding,
-        delimiter=options.delimiter,
+        **picked(options, "target drop protocol noise repeats n_jobs time_limit"),
+        **picked(options, "encoding delimiter archive archive_copies"),
         memory_limit=memory_left(options.memory, ()),
         out=checked_study_folder(options),
         progress=not options.quiet,
-        archive=options.archive,
-        archive_copies=options.archive_copies,
         command=shlex.join(["robell", *arguments]),
     )
     return say_outcome(found, options.quiet) or (INCOMPLETE if found.unavailable else 0)
@@ -58,13 +50,7 @@ def _run_scores(options, arguments):
         raise OptionError("--target names the column of labels; a table of scores is one file")
     found = compare_scores(
         options.data[0],
-        metric=options.metric,
-        better=options.better,
-        reference=options.reference,
-        rope=options.rope,
-        test_share=options.test_share,
-        encoding=options.encoding,
-        delimiter=options.delimiter,
+        **picked(options, "metric better reference rope test_share encoding delimiter"),
         out=options.out or "robell-scores",
         command=shlex.join(["robell", *arguments]),
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from functools import partial
 
-from robell.cli.options import OK, Command, OptionError, known, memory_left, say
+from robell.cli.options import OK, Command, OptionError, known, memory_left, picked, say
 
-AIMS = ("cost_fn", "cost_fp", "precision", "recall", "budget")
+AIMS = "cost_fn cost_fp precision recall budget"
 # Options of a raw fit, and what each is where it is not given
-RAW_ONLY = dict.fromkeys((*AIMS, "positive", "report", "reviewed", "delimiter")) | {
-    "ignore": [],
+RAW_ONLY = dict.fromkeys((*AIMS.split(), "positive", "report", "reviewed", "delimiter")) | {
+    "drop": [],
     "classes": False,
     "keep_spelling": False,
     "no_report": False,
@@ -46,7 +46,7 @@ def run(options, arguments):
     from robell.persist.model_files import check_model_output, require_savable, written_with
     from robell.tables.read import is_parquet, readable
 
-    aim = {name: getattr(options, name) for name in AIMS}
+    aim = picked(options, AIMS)
     rule_of(**aim, spelled=lambda name: f"--{name.replace('_', '-')}")  # before files are read
     packages = {"skops.io"}
     if options.model in (None, *models()):
@@ -69,17 +69,10 @@ def run(options, arguments):
             files,
             options.target,
             estimator=estimator,
-            positive=options.positive,
             **aim,
-            labels=options.labels,
-            drop=options.ignore,
-            classes=options.classes,
-            keep_spelling=options.keep_spelling,
-            reviewed=options.reviewed,
-            encoding=options.encoding,
-            delimiter=options.delimiter,
+            **picked(options, "positive labels drop classes keep_spelling reviewed"),
+            **picked(options, "encoding delimiter random_state"),
             memory=memory_left(options.memory, packages),
-            random_state=options.seed,
         )
     result.save(options.out)
     source = str(options.data[0]) if len(options.data) == 1 else None
@@ -106,7 +99,7 @@ def _run_plain(options):
 
     for name, default in RAW_ONLY.items():
         if getattr(options, name) != default:
-            name = name.replace("_", "-")
+            name = {"drop": "ignore"}.get(name, name).replace("_", "-")
             raise OptionError(f"--plain fits numbers as they are: it takes no --{name}")
     if options.model not in (None, *models()):
         raise OptionError(
@@ -138,7 +131,7 @@ def _estimator(options, default):
     maker = models()[options.model or default]
     parameters = maker().get_params()
     known([given for given, _ in options.param], parameters, "parameter")
-    seed = {"random_state": options.seed} if "random_state" in parameters else {}
+    seed = picked(options, "random_state") if "random_state" in parameters else {}
     model = maker(**seed | dict(options.param))
     if options.no_scale or model._capabilities.scales_inputs:
         return model
@@ -154,7 +147,7 @@ def _made_robust(options):
 
     if options.no_scale:
         raise OptionError(f"--no-scale is for robell's own models, not for {options.model}")
-    return made_robust(options.model, options.seed, dict(options.param))
+    return made_robust(options.model, options.random_state, dict(options.param))
 
 
 def _values():

@@ -172,6 +172,11 @@ def say(text):
         print(f"robell: {text}", file=sys.stderr)
 
 
+def picked(options, names):
+    """Return options as arguments of the function that does the work, which calls them the same."""
+    return {name: getattr(options, name) for name in names.split()}
+
+
 def known(given, names, what):
     """Return the names given, each once; a wrong one is refused, with near names suggested."""
     for name in given:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from robell.cli.options import DRIFTED, OK, Command, OptionError, memory_left, say
+from robell.cli.options import DRIFTED, OK, Command, OptionError, memory_left, picked, say
 
 
 def run(options, arguments):
@@ -27,10 +27,8 @@ def run(options, arguments):
                 model,
                 files,
                 options.out,
-                proba=options.proba,
-                explain=options.explain,
-                keep=options.keep,
-                text={"encoding": options.encoding, "delimiter": options.delimiter},
+                **picked(options, "proba explain keep"),
+                text=picked(options, "encoding delimiter"),
                 described=_described(options),
             )
             remarks, line = found.remarks(), found.line()

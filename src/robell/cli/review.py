@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from robell.cli.options import OK, Command, memory_left, say
+from robell.cli.options import OK, Command, memory_left, picked, say
 
 
 def run(options, arguments):
@@ -16,17 +16,9 @@ def run(options, arguments):
     with only_writer(path):  # before the work
         if options.reviewed is None:
             options.reviewed = beside(options.data, options.target)
-        result = audit(
-            options.data,
-            options.target,
-            kind=options.kind or "auto",
-            drop=options.ignore,
-            reviewed=options.reviewed,
-            encoding=options.encoding,
-            delimiter=options.delimiter,
-            random_state=options.seed,
-            memory_limit=memory_left(options.memory, ()),
-        )
+        how = picked(options, "kind drop reviewed encoding delimiter random_state")
+        memory = memory_left(options.memory, ())
+        result = audit(options.data, options.target, **how, memory_limit=memory)
         desk = ReviewDesk(result, path)
         with ReviewServer(desk, options.port) as server:
             if not options.quiet:

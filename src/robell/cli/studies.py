@@ -9,6 +9,7 @@ from robell.cli.options import (
     OptionError,
     checked_study_folder,
     known,
+    picked,
     say,
     say_outcome,
 )
@@ -28,7 +29,7 @@ def set_names(given, groups=None):
 def _settings(options, arguments):
     """Return what every study is told, as its keyword arguments."""
     return {
-        "n_workers": options.jobs,
+        "n_workers": options.n_jobs,
         "data_dir": options.data_dir,
         "out": checked_study_folder(options),
         "download": not options.offline,
@@ -70,9 +71,7 @@ def _run_archive(options, arguments):
     found = run_again(
         options.part,
         out=checked_study_folder(options),
-        data_dir=options.data_dir,
-        run_their_code=options.run_their_code,
-        n_jobs=options.jobs,
+        **picked(options, "data_dir run_their_code n_jobs"),
         progress=not options.quiet,
         command=" ".join(["robell", *arguments]),
     )
@@ -131,10 +130,8 @@ def _run_robustness(options, arguments):
         set_names(options.datasets or [options.tables], GROUPS),
         models and known(models, EVERY_MODEL, "model"),
         kinds and known(kinds, LEVELS, "kind of noise"),
-        peers=options.peers,
-        levels=options.levels,
+        **picked(options, "peers levels first_seed"),
         n_seeds=options.seeds,
-        first_seed=options.first_seed,
         **_settings(options, arguments),
     )
     return say_outcome(found, options.quiet)

@@ -45,6 +45,7 @@ from robell.persist.other_classifiers import (
     holds_base,
     packed,
     require_base,
+    require_tree,
     unpack,
 )
 
@@ -89,7 +90,8 @@ def check_parts(model):
         if issparse(part):
             part.check_format(full_check=True)
         elif isinstance(part, Tree):
-            _check_tree(part)
+            is_inner, children = part.children_left != -1, (part.children_left, part.children_right)
+            require_tree(is_inner, children, part.feature, part.n_features)
         elif isinstance(part, BSpline):
             BSpline(part.t, part.c, part.k, extrapolate=part.extrapolate)
         elif isinstance(part, dict):
@@ -127,18 +129,6 @@ def _n_monomials(n, degree, of_different):
     if of_different:
         return sum(math.comb(n, k) for k in range(fewer + 1))
     return math.comb(n + degree, fewer)
-
-
-def _check_tree(tree):
-    """Raise where a decision tree leads to nodes or columns that are not there, or in a circle."""
-    own = np.arange(tree.node_count)
-    inner = tree.children_left != -1
-    for children in (tree.children_left[inner], tree.children_right[inner]):
-        if not ((children > own[inner]) & (children < tree.node_count)).all():
-            raise ValueError("a tree that leads nowhere")
-    columns = tree.feature[inner]
-    if not ((columns >= 0) & (columns < tree.n_features)).all() or not tree.node_count:
-        raise ValueError("a tree that leads nowhere")
 
 
 def checked_info(info):

@@ -73,15 +73,23 @@ def check_nodes(part: Any) -> None:
     if part._bin_mapper.is_categorical_.any():
         raise ValueError("splits by categories")
     for tree in np.ravel(part._predictors):
-        nodes, own = tree.nodes, np.arange(len(tree.nodes))
-        inner = nodes["is_leaf"] == 0
-        children = np.minimum(nodes["left"], nodes["right"])[inner] > own[inner]
-        within = np.maximum(nodes["left"], nodes["right"])[inner] < len(nodes)
-        columns = (nodes["feature_idx"] >= 0) & (nodes["feature_idx"] < part.n_features_in_)
-        if not len(nodes) or nodes["is_categorical"].any() or not (children & within).all():
+        nodes = tree.nodes
+        if nodes["is_categorical"].any():
+            raise ValueError("splits by categories")
+        children = nodes["left"], nodes["right"]
+        require_tree(nodes["is_leaf"] == 0, children, nodes["feature_idx"], part.n_features_in_)
+
+
+def require_tree(is_inner: Any, children: Any, columns: Any, n_columns: int) -> None:
+    """Raise where a tree leads to nodes or columns that are not there, or in a circle."""
+    own = np.flatnonzero(is_inner)
+    for child in (one[is_inner] for one in children):  # a node further on
+        if not ((child > own) & (child < len(is_inner))).all():
             raise ValueError("a tree that leads nowhere")
-        if not columns[inner].all():
-            raise ValueError("a tree of other columns")
+    if not len(is_inner):
+        raise ValueError("a tree that leads nowhere")
+    if not ((columns[is_inner] >= 0) & (columns[is_inner] < n_columns)).all():
+        raise ValueError("a tree of other columns")
 
 
 # -- LightGBM --------------------------------------------------------------------------
@@ -152,7 +160,7 @@ def _fields(text):
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
-def _require_tree(left, right):
+def _require_depth(left, right):
     """Raise where nodes and leaves are not each the child of one node, or are too deep."""
     if not len(left):
         return
@@ -194,7 +202,7 @@ def _tree_lines(fields, n_features):
         if not fits.all():
             raise ValueError("a tree that leads nowhere")
         yield f"{name}={' '.join(map(str, values.tolist()))}"
-    _require_tree(*children)
+    _require_depth(*children)
     sizes = {"threshold": len(inner), "leaf_value": n_leaves, "shrinkage": 1}
     for name, size in sizes.items():
         found = fields.get(name, "").split()

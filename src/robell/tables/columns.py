@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from robell._tools.text import counted, number_text, percent, said
+from robell._tools.text import counted, listed, number_text, percent, said
 from robell.tables.dates import ISO, TIME, read_date, read_dates, read_time, read_times
 from robell.tables.numerals import (
     floats_written,
@@ -27,7 +27,7 @@ from robell.tables.numerals import (
     split,
     unit_of,
 )
-from robell.tables.raw import Column, number_cell
+from robell.tables.raw import Column
 
 MISSING_WORDS = "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "NaT", "?"
 _NO_TEXT, _NO_VALUE = {None, ""}, {None, "", *MISSING_WORDS}
@@ -62,7 +62,7 @@ class ColumnNote:
         """What to do about a column that looks like numbers and was not read so, "" for others."""
         if not self.number_like:
             return ""
-        cells = ", ".join(said(cell, 20) for cell in self.number_like)
+        cells = listed(self.number_like, 3, 20)
         return (
             f"column {said(self.name)} looks like numbers and is not read so ({cells}): write it "
             "in one unit and one spelling"
@@ -104,13 +104,8 @@ class Used:
         return self.kind in ("number", "date")
 
 
-def is_missing(cell, kind=None):
-    """Say whether a cell is missing; in a column that its source declares as text, "NA" is not."""
-    return cell in (_NO_TEXT if kind == "text" else _NO_VALUE)
-
-
 def missing_cells(column):
-    """Return which cells of a column are missing."""
+    """Return which cells are missing; in a column that its source declares as text, "NA" is not."""
     if column.values is not None:
         return np.isnan(column.values)
     return _cells_among(column, _NO_TEXT if column.kind == "text" else _NO_VALUE)
@@ -127,6 +122,8 @@ def _cells_among(column, texts):
 
 def _plain_numbers(column, missing):
     """Return the numbers of the cells that are not missing; None if not all are written plainly."""
+    if column.values is not None:
+        return column.values[~missing]
     if column.array is not None:
         import pyarrow
 
@@ -136,9 +133,7 @@ def _plain_numbers(column, missing):
         except pyarrow.ArrowInvalid:
             return None
         return found if np.isfinite(found).all() else None  # nan and inf are words
-    if missing.any():
-        return plain_floats([c for c, gone in zip(column.cells, missing, strict=True) if not gone])
-    return plain_floats(column.cells)
+    return plain_floats(column.without(missing))
 
 
 def missing_texts(plan):
@@ -157,54 +152,43 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
 
     ``rows`` are the numbers of the rows in the file, by which columns that count them are found.
     """
-    missing = missing_cells(column)
-    n_missing = int(missing.sum())
-
-    def left_out(why):
-        return None, ColumnNote(column.name, "left out", n_missing, f"left out: {why}")
-
+    missing, is_text = missing_cells(column), column.kind == "text"
     if column.kind == "other":
-        return left_out("its cells are lists or other structures")
+        return _left_out(column, missing, "its cells are lists or other structures")
     if missing.all():
-        return left_out("it holds no value")
-    if column.values is not None:
-        present = column.values[~missing]
-        if not n_missing and (present == present[0]).all():
-            return left_out(f"every row has the same value, {said(number_cell(present[0]), 30)}")
-        return learn_numbers(column, missing, rows, present, "number")
-    plain = None if column.kind == "text" else _plain_numbers(column, missing)
-    if plain is not None and (n_missing or (plain != plain[0]).any()):
+        return _left_out(column, missing, "it holds no value")
+    plain = None if is_text else _plain_numbers(column, missing)
+    if plain is not None and (missing.any() or (plain != plain[0]).any()):
         return learn_numbers(column, missing, rows, plain, "number")
-    present = [cell for cell, gone in zip(column.cells, missing, strict=True) if not gone]
+    present = column.without(missing)
     distinct = len(set(present))
-    if distinct == 1 and not n_missing:
-        return left_out(f"every row has the same value, {said(present[0], 30)}")
-    values, how, strange, mixed = numbers_of(present, column.kind, delimiter)
+    if distinct == 1 and not missing.any():
+        shown = said(present[0], 30)
+        return _left_out(column, missing, f"every row has the same value, {shown}")
+    values, how, strange = (None, "", []) if is_text else numbers_of(present, delimiter)
     if values is not None:
         others, gone = set(strange), missing.copy()
         gone[~missing] = is_strange = np.array([cell in others for cell in present])
         plan, note = learn_numbers(column, gone, rows, values[~is_strange], how)
         if not strange:
             return plan, note
-        named = ", ".join(said(cell, 20) for cell in strange[:3])
-        more = ", ..." if len(strange) > 3 else ""
         count = counted(int(is_strange.sum()), "cell")
-        return plan, replace(note, done=f"{note.done}; {count} taken as missing ({named}{more})")
+        done = f"{note.done}; {count} taken as missing ({listed(strange, 3, 20)})"
+        return plan, replace(note, done=done)
     if distinct == len(present) > 1:
-        plan, note = learn_text(column.name, missing, present, text_columns)
+        plan, note = learn_text(column, missing, present, text_columns)
     else:
-        declared = column.kind == "text"
-        plan, note = learn_categories(
-            column.name, missing, present, mixed, text_columns, {} if declared else None
-        )
-    if plan is None:
-        plan, note = left_out(note)
-    else:
-        plan |= {"declared": column.kind == "text"}
-    if column.kind != "text" and distinct > MOST_LEVELS:
+        plan, note = learn_categories(column, missing, present, how, text_columns)
+    if plan is not None:
+        plan |= {"declared": is_text}
+    if not is_text and distinct > MOST_LEVELS:
         share, cells = number_like(Counter(present))
         note = replace(note, number_like=tuple(cells) if share >= NUMBER_LIKE else ())
     return plan, note
+
+
+def _left_out(column, missing, why):
+    return None, ColumnNote(column.name, "left out", int(missing.sum()), f"left out: {why}")
 
 
 def apply_plan(plan, column):
@@ -235,7 +219,7 @@ def read_cells(plan, column):
         if plain is not None:
             values[~missing] = plain
             return values, 0
-    present = [cell for cell, is_gone in zip(column.cells, missing, strict=True) if not is_gone]
+    present = column.without(missing)
     if plan["kind"] == "date" or plan["how"] == TIME:
         way = plan["how"].removeprefix("date, ")
         table = {cell: read_time(cell) if way == TIME else _day(cell, way) for cell in set(present)}
@@ -253,16 +237,14 @@ def _day(cell, way):
     return read_date(cell, ISO) if day is None else day  # as typed sources write dates
 
 
-def numbers_of(present, kind, delimiter):
+def numbers_of(present, delimiter):
     """Read the cells of a column as numbers, times of day or dates, a few of them being none.
 
     Returns the numbers, NaN for a few odd cells, how they are written, and the odd cells, the
-    commonest first; or None, "", an empty list and words for cells of which only some are numbers.
+    commonest first; or None, words for cells of which only some are numbers, and an empty list.
     """
-    if kind == "text":
-        return None, "", [], ""
     if (values := plain_floats(present)) is not None:
-        return values, "number", [], ""
+        return values, "number", []
     counts = Counter(present)
     dated = [cell for cell in counts if any(map(str.isdigit, cell))]
     table, how = read_times(dated), TIME
@@ -272,15 +254,15 @@ def numbers_of(present, kind, delimiter):
     if table is None:
         reading = read_most(counts, delimiter)
         if reading is None:
-            return None, "", [], ""
+            return None, "", []
         table, how = reading.table, reading.how
     odd = Counter({cell: n for cell, n in counts.items() if cell not in table})
     unknown = sum(n for cell, n in odd.items() if cell not in _MISSING_AMONG_NUMBERS)
     if not odd or (len(table) > 1 and unknown <= FEW_ODD * len(present) and len(odd) <= len(table)):
         values = np.array([table.get(cell, np.nan) for cell in present])
-        return values, how, [cell for cell, _ in odd.most_common()], ""
+        return values, how, [cell for cell, _ in odd.most_common()]
     if unit_of(how) and 2 * odd.total() > len(present):
-        return None, "", [], ""  # 12 Mill Street, 3 Oak Avenue
+        return None, "", []  # 12 Mill Street, 3 Oak Avenue
     odd = Counter({cell: n for cell, n in odd.items() if split(cell) is None})
     if not odd:  # 12 % and 0.12, or 12 kg and 500 g
         examples = " and ".join(said(cell, 20) for cell, _ in counts.most_common(2))
@@ -290,7 +272,7 @@ def numbers_of(present, kind, delimiter):
         n_numbers = counted(counts.total() - odd.total(), "cell")
         is_are = "is not" if odd.total() == 1 else "are not"
         why = f"{n_numbers} of numbers, {odd.total():,} {is_are} ({commonest})"
-    return None, "", [], f"mixed: {why}; "
+    return None, f"mixed: {why}; ", []
 
 
 # -- columns that only name the rows, such as running numbers, which no model should learn from
@@ -331,16 +313,13 @@ def learn_numbers(column, missing, rows, present, how):
     gone = np.isnan(values)
     known = values[~gone]
     n_missing = int(gone.sum())
-
-    def left_out(why):
-        return None, ColumnNote(name, "left out", n_missing, f"left out: {why}")
-
     if not is_date and is_identifier(name, present, rows[~missing]):
-        return left_out("looks like an identifier, a different number in each row")
+        why = "looks like an identifier, a different number in each row"
+        return _left_out(column, gone, why)
     if not len(known):
-        return left_out("it holds no finite value")
+        return _left_out(column, gone, "it holds no finite value")
     if known.min() == known.max() and not n_missing:
-        return left_out("constant")
+        return _left_out(column, gone, "constant")
     kind = "date" if is_date else "number"
     plan = {"kind": kind, "name": name, "how": how, "median": median(known)}
     done = [f"read as a {how}{', in days' * is_date}"]
@@ -365,7 +344,8 @@ def learn_numbers(column, missing, rows, present, how):
     plan["names"] += [f"{name} missing"] if plan.get("missing") else []
     plan["names"] += [f"{name} {part}" for part in CIRCLE] if plan.get("circle") else []
     if not plan["names"]:
-        return left_out("its values differ by less than numbers of their size can tell")
+        why = "its values differ by less than numbers of their size can tell"
+        return _left_out(column, gone, why)
     return plan, ColumnNote(name, kind, n_missing, "; ".join(done))
 
 
@@ -446,12 +426,10 @@ POOLED_SHARE = 0.1  # of the rows with a value: where more have a rare level, wo
 OTHER, NO_VALUE = "(other)", "(missing)"
 
 
-def learn_categories(name, missing, present, odd, text_columns, spelt=None):
-    """Return the plan for a category and its note; None and the reason if it says nothing.
-
-    ``spelt`` says which level each other spelling means; None: find them out.
-    """
-    spelt = other_spellings(Counter(present)) if spelt is None else spelt
+def learn_categories(column, missing, present, odd, text_columns):
+    """Return the plan for a category, None if it says nothing, and a ColumnNote."""
+    name = column.name
+    spelt = {} if column.kind == "text" else other_spellings(Counter(present))
     counts = Counter(spelt.get(cell, cell) for cell in present)
     least = max(LEAST_COUNT, LEAST_SHARE * len(missing))
     common = [level for level, count in counts.most_common(MOST_LEVELS) if count >= least]
@@ -469,10 +447,9 @@ def learn_categories(name, missing, present, odd, text_columns, spelt=None):
         plan |= {"kind": "text", "words": words}
     plan["names"] = _level_names(plan)
     if not plan["names"]:
-        return None, (
-            f"{odd}text of {counted(len(counts), 'value')}, none of which is in "
-            f"{percent(LEAST_SHARE)} of the rows"
-        )
+        values, share = counted(len(counts), "value"), percent(LEAST_SHARE)
+        why = f"{odd}text of {values}, none of which is in {share} of the rows"
+        return _left_out(column, missing, why)
     done = f"{odd}read as a category of {counted(len(counts), 'level')}"
     if pooled:
         done += f"; the {pooled:,} rarest taken together"
@@ -505,22 +482,24 @@ def other_spellings(counts):
     return meant
 
 
-def learn_text(name, missing, present, text_columns):
-    """Return the plan for free text, different in each row, and its note; None and the reason."""
+def learn_text(column, missing, present, text_columns):
+    """Return the plan for free text, different in each row, None if it says nothing, and a note."""
     spaced = sum(any(sign.isspace() for sign in cell) for cell in present)
     words = None
     if 2 * spaced > len(present):  # codes without spaces name the rows, whatever they are made of
         words = learn_words(Counter(present), len(missing), text_columns)
     if words is None:
-        return None, "looks like an identifier or free text, different in each row"
+        why = "looks like an identifier or free text, different in each row"
+        return _left_out(column, missing, why)
     levels = [OTHER, *([NO_VALUE] if missing.any() else [])]
-    plan = {"kind": "text", "name": name, "levels": levels, "has_other": True, "words": words}
+    plan = {"kind": "text", "name": column.name, "levels": levels, "has_other": True}
+    plan |= {"words": words}
     plan |= {"has_missing": bool(missing.any()), "second": float(missing.mean())}
     plan["names"] = _level_names(plan)
     done = f"read as text, different in each row: {_say_words(words)}"
     if missing.any():
         done += "; one more column says where it is missing"
-    return plan, ColumnNote(name, plan["kind"], int(missing.sum()), done)
+    return plan, ColumnNote(column.name, plan["kind"], int(missing.sum()), done)
 
 
 def _say_words(words):

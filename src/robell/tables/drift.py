@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robell._tools.names import did_you_mean
-from robell._tools.text import number_text, percent, said
+from robell._tools.text import listed, number_text, percent, said
 from robell.tables.columns import median, read_cells
 
 BINS = 10  # of equally many training rows
@@ -68,9 +68,9 @@ class Drift:
         """Everything in sentences, nothing where nothing is different."""
         found = []
         if self.missing:
-            found.append(f"columns of the training are not there: {_named(self.missing)}")
+            found.append(f"columns of the training are not there: {listed(self.missing)}")
         if self.extra:
-            found.append(f"columns the model does not know are ignored: {_named(self.extra)}")
+            found.append(f"columns the model does not know are ignored: {listed(self.extra)}")
         if self.reordered:
             found.append(REORDERED)
         changed = (*self.other_kind, *self.far_outside)
@@ -81,10 +81,6 @@ class Drift:
         if len(self.moved) > 5:
             found.append(f"{len(self.moved) - 5:,} further columns have moved since training")
         return found
-
-
-def _named(names):
-    return ", ".join(said(name, 30) for name in names[:5]) + (", ..." if len(names) > 5 else "")
 
 
 def missing_columns(known, names):

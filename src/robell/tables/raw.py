@@ -21,8 +21,8 @@ class Column:
 
     `kind` is what the source says the column holds ("number", "text", "date" or "other"), or
     None where the source does not say, as in CSV files. `values`, where not None, are the numbers
-    of a source that holds numbers, NaN where there is none. `array` is the Arrow array of a column
-    that came from a file: its cells become Python's texts when somebody asks for them.
+    of a source that holds numbers, NaN where there is none. `array` is what the source holds, an
+    array of Arrow or NumPy: its cells become Python's texts when somebody asks for them.
     """
 
     def __init__(
@@ -45,12 +45,16 @@ class Column:
     @property
     def cells(self) -> list:
         """The cells as text; equal texts of a file are one object."""
-        if self._cells is None and self.array is not None:
-            self._cells, self.array = array_cells(self.array), None
-        elif self._cells is None:
-            values = [] if self.values is None else self.values.tolist()
-            self._cells = [None if value != value else number_cell(value) for value in values]
+        if self._cells is None:
+            source = self.values if self.array is None else self.array
+            self._cells, self.array = [] if source is None else array_cells(source), None
         return self._cells
+
+    def without(self, missing: NDArray[np.bool_]) -> list:
+        """Return the cells that are not missing."""
+        if not missing.any():
+            return self.cells
+        return [cell for cell, gone in zip(self.cells, missing, strict=True) if not gone]
 
     def take(self, places: NDArray[np.intp]) -> Column:
         """Return the cells at these places."""
@@ -182,7 +186,9 @@ def arrow_values(array: Any) -> list:
 
 
 def array_cells(array: Any) -> list:
-    """Return the values of an Arrow array as stripped text, equal ones as one object."""
+    """Return the values of an array as stripped text, equal ones as one object."""
+    if isinstance(array, np.ndarray):
+        return [cell_of(value)[1] for value in array.tolist()]
     from pyarrow import compute, types
 
     if not types.is_string(array.type):

@@ -11,8 +11,9 @@ import numpy as np
 from robell._tools.files import FileError
 from robell._tools.names import did_you_mean
 from robell._tools.text import counted, said
-from robell.tables.columns import is_missing, numbers_of
+from robell.tables.columns import missing_cells, numbers_of
 from robell.tables.numerals import number, plain_number, read_numbers, unit_of
+from robell.tables.raw import Column
 
 LEAST_ROWS = 30
 LEAST_OF_CLASS = 5
@@ -63,11 +64,9 @@ def read_labels(table, place, *, keep_spelling=False):
     """Return the labels of a column, look-alikes as one, without tiny classes and missing ones."""
     column = table.columns[place]
     where = f"{table.name}: column {said(column.name)}"
-    gone = np.array([is_missing(cell, column.kind) for cell in column.cells])
-    unlabelled = Counter(
-        cell or "" for cell, missing in zip(column.cells, gone, strict=True) if missing
-    )
-    cells = [cell for cell, missing in zip(column.cells, gone, strict=True) if not missing]
+    gone = missing_cells(column)
+    unlabelled = Counter(cell or "" for cell in column.without(~gone))
+    cells = column.without(gone)
     if not cells:
         raise FileError(f"{where} holds no label")
     if any(isinstance(cell, str) and len(cell) > LONGEST_LABEL for cell in set(cells)):
@@ -199,8 +198,8 @@ def holds_numbers(cells, kind=None, delimiter=","):
     Whole numbers beyond that are classes only where they are codes without a gap, 0, 1, 2, ... or
     1, 2, 3, ..., each in many rows.
     """
-    present = [cell for cell in cells if not is_missing(cell, kind)]
-    values, how = number_cells(present, kind, delimiter)
+    column = Column("", cells, kind)
+    values, how = number_cells(column.without(missing_cells(column)), kind, delimiter)
     if values is None or how.startswith(("date", "time")):
         return False
     values = values[np.isfinite(values)]
@@ -218,9 +217,8 @@ def read_number_target(table, place):
     """Return the numbers of a column; infinite ones and a few odd cells count as missing."""
     column = table.columns[place]
     where = f"{table.name}: column {said(column.name)}"
-    gone = np.array([is_missing(cell, column.kind) for cell in column.cells], bool)
-    present = [cell for cell, missing in zip(column.cells, gone, strict=True) if not missing]
-    found, how = number_cells(present, column.kind, table.delimiter)
+    gone = missing_cells(column)
+    found, how = number_cells(column.without(gone), column.kind, table.delimiter)
     if found is None:
         raise FileError(f"{where} holds texts: numbers are needed to be judged as numbers")
     if how.startswith(("date", "time")):
@@ -228,9 +226,7 @@ def read_number_target(table, place):
     values = np.full(len(gone), np.nan)
     values[~gone] = found
     usable = np.isfinite(values)
-    unlabelled = Counter(
-        cell or "" for cell, is_used in zip(column.cells, usable, strict=True) if not is_used
-    )
+    unlabelled = Counter(cell or "" for cell in column.without(usable))
     values = values[usable]
     if problem := problem_of(values, np.ones(len(values)), LEAST_ROWS):
         raise FileError(f"{where} {problem}")
@@ -239,7 +235,7 @@ def read_number_target(table, place):
 
 def number_cells(present, kind, delimiter):
     """Return the numbers of cells, NaN for a few odd ones, and how they are written."""
-    return numbers_of(present, kind, delimiter)[:2]
+    return (None, "") if kind == "text" else numbers_of(present, delimiter)[:2]
 
 
 def problem_of(values, weight, least_rows):

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from robell._tools.text import said
+from robell._tools.text import NAME, listed
 from robell.persist.onnx.nodes import NotConvertible, Value
 from robell.tables.columns import LARGEST, MOST_READ, _standardised, missing_texts
 
@@ -26,22 +26,18 @@ def encoder_inputs(encoder):
     """
     held = getattr(encoder, "held_", ())
     plans = [plan for plan in encoder.plans_ if plan["name"] not in held]
-    digests = [plan["name"] for plan in plans if _has_digests_alone(plan.get("words", {}))]
+    counting = [plan for plan in plans if plan.get("words", {}).get("hashes") is not None]
+    digests = [plan["name"] for plan in counting if plan["words"].get("texts") is None]
     if digests:
-        shown = ", ".join(said(name) for name in digests[:5]) + (", ..." if digests[5:] else "")
         raise NotConvertible(
-            f"{'columns' if digests[1:] else 'column'} {shown}: how often a text occurred in "
-            "training has no ONNX form; fit the model without, or export it with such columns held "
-            "at their usual values:",
+            f"column{'s' * (len(digests) > 1)} {listed(digests, limit=NAME)}: how often a text "
+            "occurred in training has no ONNX form; fit the model without, or export it with such "
+            "columns held at their usual values:",
             digests,
         )
     if not plans:
         raise NotConvertible("no column is left to feed")
     return [(plan["name"], _kind(plan), _fed(plan)) for plan in plans]
-
-
-def _has_digests_alone(words):
-    return words.get("hashes") is not None and words.get("texts") is None
 
 
 def _kind(plan):
