@@ -61,7 +61,8 @@ def reference():
 
     os.environ["COLUMNS"] = "80"
     parsers = {
-        name: _parser([name])._subparsers._group_actions[0].choices[name] for name in COMMANDS
+        name: _parser([name, "--help"])._subparsers._group_actions[0].choices[name]
+        for name in COMMANDS
     }
     page = HEAD
     for name, parser in parsers.items():

@@ -8,12 +8,11 @@ from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 from robell._core.labels.cuts import operating_points
 from robell.decisions.assess import (
-    average_precision,
+    areas,
     calibration_bins,
     calibration_error,
     counts_of,
     resamples,
-    roc_area,
 )
 from robell.models._thresholds import Rule, rule_of
 
@@ -88,19 +87,17 @@ def test_a_weight_is_a_number_of_rows(rows):
     for rule in (Rule("f1"), Rule("recall", 0.5), Rule("budget", 0.5)):
         once = choose_threshold(p[weight > 0], y[weight > 0], rule, weight[weight > 0])
         assert once == pytest.approx(choose_threshold(many_p, many_y, rule))
-    assert average_precision(p, y, weight) == pytest.approx(average_precision(many_p, many_y))
-    assert roc_area(p, y, weight) == pytest.approx(roc_area(many_p, many_y))
+    assert areas(p, y, weight) == pytest.approx(areas(many_p, many_y))
 
 
 @settings(deadline=None, max_examples=60)
 @given(ROWS)
 def test_areas_are_those_of_scikit_learn(rows):
     p, y = arrays(rows)
-    assert average_precision(p, y) == pytest.approx(average_precision_score(y, p))
-    assert roc_area(p, y) == pytest.approx(roc_auc_score(y, p))
+    assert areas(p, y) == pytest.approx((average_precision_score(y, p), roc_auc_score(y, p)))
     draws = resamples(len(p), 0)
-    several = average_precision(p, y, draws)
-    assert several[3] == pytest.approx(average_precision(p, y, draws[3]), rel=1e-5)
+    several = areas(p, y, draws)
+    assert (several[0][3], several[1][3]) == pytest.approx(areas(p, y, draws[3]), rel=1e-5)
 
 
 def test_costs_are_weighed_by_probability():

@@ -138,7 +138,7 @@ def test_trees_that_lead_astray_are_refused():
         nodes = state["nodes"].copy()
         nodes[field][0] = value
         tree.__setstate__(state | {"nodes": nodes})
-        with pytest.raises(ValueError, match="a tree that leads nowhere"):
+        with pytest.raises(ValueError, match=r"a tree (that leads nowhere|of other columns)"):
             check_parts(embedding)
     tree.__setstate__(state)
     check_parts(embedding)

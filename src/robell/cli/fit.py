@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from functools import partial
 
+import robell
 from robell.cli.options import OK, Command, OptionError, known, memory_left, picked, say
 
 AIMS = "cost_fn cost_fp precision recall budget"
@@ -21,7 +22,6 @@ RAW_ONLY = dict.fromkeys((*AIMS.split(), "positive", "report", "reviewed", "deli
 
 def models():
     """Return what makes each of robell's models, by the name that a user types."""
-    import robell
     from robell.comparison.family import MODELS
 
     return {name: model.classifier for name, model in MODELS.items()} | {
@@ -49,8 +49,8 @@ def run(options, arguments):
     aim = picked(options, AIMS)
     rule_of(**aim, spelled=lambda name: f"--{name.replace('_', '-')}")  # before files are read
     packages = {"skops.io"}
-    if options.model in (None, *models()):
-        estimator = _estimator(options, "noise_robust")
+    if options.model is None or options.model in models():
+        estimator = _estimator(options, "NoiseRobustRVFLClassifier")
     else:
         estimator = _made_robust(options)
         require_savable(estimator.estimator)
@@ -101,12 +101,12 @@ def _run_plain(options):
         if getattr(options, name) != default:
             name = {"drop": "ignore"}.get(name, name).replace("_", "-")
             raise OptionError(f"--plain fits numbers as they are: it takes no --{name}")
-    if options.model not in (None, *models()):
+    if options.model is not None and options.model not in models():
         raise OptionError(
             f"--plain fits robell's own models, {', '.join(models())}; got {options.model!r}"
         )
     check_model_output(options.out, find_files(options.data), options.force)
-    estimator = _estimator(options, "rvfl")
+    estimator = _estimator(options, "RVFLClassifier")
     tables = Tables(options.data, options.target)
     memory = memory_left(options.memory)
     with calm_blas:
@@ -128,7 +128,7 @@ def _run_plain(options):
 
 def _estimator(options, default):
     """Return the model asked for, behind a scaler where it needs one."""
-    maker = models()[options.model or default]
+    maker = getattr(robell, default) if options.model is None else models()[options.model]
     parameters = maker().get_params()
     known([given for given, _ in options.param], parameters, "parameter")
     seed = picked(options, "random_state") if "random_state" in parameters else {}

@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
             warnings.showwarning = lambda message, *_: say(visible(" ".join(str(message).split())))
             # Of single numbers; what they come to is checked where it matters.
             warnings.simplefilter("ignore", RuntimeWarning)
-            options = _parser(arguments[:1]).parse_args(arguments)
+            options = _parser(arguments).parse_args(arguments)
             command = COMMANDS[options.command]
             Progress.enabled = shown and not getattr(options, "quiet", False)
             status = command.run(options, arguments)
@@ -148,8 +148,9 @@ def _signals_as_interrupt(is_process):
             signal.signal(number, signal.SIG_IGN if is_process else handler)
 
 
-def _parser(given):
-    """Return the parser; only the command that is given gets its options, which is quicker."""
+def _parser(arguments):
+    """Return the parser; the command that is given alone gets its options, which is quicker."""
+    wants_help = any(one.startswith(("-h", "--h")) for one in arguments)
     how: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     parser = argparse.ArgumentParser(
         prog="robell",
@@ -166,8 +167,8 @@ def _parser(given):
         text = {"help": described["help"], "description": described["description"]}
         text["epilog"] = f"{described['examples']}\n{EXIT_STATUS}"
         added = commands.add_parser(name, **text | how)
-        if name in given:
-            add_options(added, described, command.values())
+        if name in arguments[:1]:
+            add_options(added, described, command.values, wants_help)
     return parser
 
 

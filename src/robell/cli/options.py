@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -136,14 +137,20 @@ KINDS: dict[str, Callable[..., Any]] = {
 }
 
 
-def add_options(parser, described, values):
-    """Add the options of a command as they are described, names in braces filled in."""
-    texts = {k: ", ".join(v) if isinstance(v, list) else v for k, v in values.items()}
+def add_options(parser, described, values, wants_help):
+    """Add the options of a command as they are described, names in braces filled in.
+
+    Where nobody asks for help its names stay: to know them, ``values`` may import a good deal.
+    """
+    values = cache(values)
 
     def filled(key, value):
-        if not isinstance(value, str) or "{" not in value:
+        if not isinstance(value, str) or "{" not in value or (key == "help" and not wants_help):
             return value
-        return value.format(**texts) if key in ("help", "type") else values[value.strip("{}")]
+        if key not in ("help", "type"):
+            return values()[value.strip("{}")]
+        texts = {k: ", ".join(v) if isinstance(v, list) else v for k, v in values().items()}
+        return value.format(**texts)
 
     def add(group, options):
         for name, changed in options.items():

@@ -250,16 +250,15 @@ def _decide(held, p, name, place, rule, judge, corrected, draws):
     other = counts_of(chosen, probable)
     precision, recall = _ratio(found, flagged), _ratio(found, share)
     false_alarms = _ratio(flagged - found, 1.0 - share)
-    bins = calibration_bins(p, positive)
-    costs = None
+    bins, costs = calibration_bins(p, positive), None
     if rule.kind == "cost":
         # Of 1,000 rows: cost_fn (positives - found) + cost_fp (flagged - found)
         miss, alarm = 1000 * rule.cost_fn, 1000 * rule.cost_fp
-        drawn = miss * (many[2] - many[1]) + alarm * (many[0] - many[1])
         value = miss * (share - found) + alarm * (flagged - found)
-        costs = Costs(
-            measured(value[0], drawn), float(alarm * (1 - share[0])), float(miss * share[0])
-        )
+        drawn = miss * (many[2] - many[1]) + alarm * (many[0] - many[1])
+        cost = measured(value[0], drawn)
+        costs = Costs(cost, float(alarm * (1 - share[0])), float(miss * share[0]))
+    value, drawn = areas(p, positive), areas(p, positive, draws)
     return Decision(
         positive=name,
         rule=rule,
@@ -270,10 +269,8 @@ def _decide(held, p, name, place, rule, judge, corrected, draws):
         precision=measured(precision[0], _ratio(many[1], many[0])),
         recall=measured(recall[0], _ratio(many[1], many[2])),
         probable=(float(_ratio(other[1], other[0])[0]), float(_ratio(other[1], other[2])[0])),
-        average_precision=measured(
-            average_precision(p, positive), average_precision(p, positive, draws)
-        ),
-        roc_area=measured(roc_area(p, positive), roc_area(p, positive, draws)),
+        average_precision=measured(value[0], drawn[0]),
+        roc_area=measured(value[1], drawn[1]),
         points=_points(p, positive),
         point=(float(recall[0]), float(precision[0]), float(false_alarms[0])),
         bins=tuple(bins),
@@ -332,42 +329,36 @@ def _quality(scores, codes, n_classes, positive_place):
     if n_classes > 2:
         return float(np.mean(separations(scores, codes)))
     sign = 1.0 if positive_place else -1.0
-    return average_precision(sign * (scores[:, 1] - scores[:, 0]), codes == positive_place)
+    return areas(sign * (scores[:, 1] - scores[:, 0]), codes == positive_place)[0]
 
 
 # -- measures, with intervals ------------------------------------------------------------
 
 
-def average_precision(probability, positive, weight=None):
-    """Return the area under precision over recall; one for each of several rows of ``weight``."""
-    last, weight, positive = _sorted(-probability, positive, weight)
-    found = np.cumsum(weight * positive, axis=1)[:, last]
-    flagged = np.cumsum(weight, axis=1)[:, last]
-    step = np.diff(found, axis=1, prepend=0.0)
-    total = np.maximum(found[:, -1:], 1e-300)
-    values = (step / total * found / np.maximum(flagged, 1e-300)).sum(axis=1)
-    return float(values[0]) if len(values) == 1 else values
+def areas(probability, positive, weight=None):
+    """Return the areas under precision over recall and under the ROC curve.
 
+    With f positives found among n flagged at each probability, from the largest on, and g = n - f:
 
-def _sorted(score, positive, weight):
-    """Return where each value of sorted scores ends, and the weights and positives sorted so."""
-    order = np.argsort(score, kind="stable")
-    weight = np.ones(len(order)) if weight is None else np.asarray(weight, np.float64)
-    last = np.append(np.diff(score[order]) != 0, True)
-    return last, np.atleast_2d(weight)[:, order], np.asarray(positive, np.float64)[order]
+        average precision = Σ Δf / f_all f / n
+        area under the ROC curve = Σ Δf (g_all - g + Δg / 2) / (f_all g_all)
 
-
-def roc_area(probability, positive, weight=None):
-    """Return the area under the ROC curve: how often a positive row is ranked above another."""
-    last, weight, positive = _sorted(probability, positive, weight)
-    of_class, others = weight * positive, weight * (1.0 - positive)
-    starts = np.flatnonzero(np.insert(last[:-1], 0, True))
-    mine = np.add.reduceat(of_class, starts, axis=1)
-    theirs = np.add.reduceat(others, starts, axis=1)
-    below = np.cumsum(theirs, axis=1) - 0.5 * theirs
-    totals = np.maximum(mine.sum(axis=1) * theirs.sum(axis=1), 1e-300)
-    values = (mine * below).sum(axis=1) / totals
-    return float(values[0]) if len(values) == 1 else values
+    Of several rows of ``weight`` two arrays come back; one row at a time stays in the cache.
+    """
+    order = np.argsort(-probability, kind="stable")
+    last = np.append(np.diff(probability[order]) != 0, True)  # of rows of equal probability
+    positive, values = np.asarray(positive, np.float64)[order], []
+    rows = np.ones((1, len(order))) if weight is None else np.atleast_2d(weight)
+    for row in rows:
+        row = row[order].astype(np.float64)
+        found, flagged = np.cumsum(row * positive)[last], np.cumsum(row)[last]
+        others = flagged - found
+        step, total = np.diff(found, prepend=0.0), max(found[-1], 1e-300)
+        below = others[-1] - others + 0.5 * np.diff(others, prepend=0.0)
+        average = (step / total * found / np.maximum(flagged, 1e-300)).sum()
+        values.append((average, (step * below).sum() / max(found[-1] * others[-1], 1e-300)))
+    found = np.array(values).T
+    return tuple(found[:, 0].tolist()) if len(rows) == 1 else tuple(found)
 
 
 def resamples(n_rows, seed):
@@ -424,4 +415,4 @@ def calibration_error(bins):
 
 def separations(probability, codes):
     """Return the area under the ROC curve of each class against the others."""
-    return [roc_area(probability[:, k], codes == k) for k in range(probability.shape[1])]
+    return [areas(probability[:, k], codes == k)[1] for k in range(probability.shape[1])]
