@@ -12,6 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+Array = NDArray[np.float64]
+AnyArray = NDArray[Any]  # real or complex
+Labels = NDArray[np.intp]
+Places = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
 EPS = float(np.finfo(np.float64).eps)
 MANY_COLUMNS = 8  # from which on their sums are quicker as products with a sparse matrix
 SMALL_PRODUCT = 1_000_000  # multiplications up to which OpenBLAS does not copy its operands first

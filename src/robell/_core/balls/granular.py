@@ -15,12 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+from robell._core.array import Array, Labels, Mask
 
 LLOYD_STEPS = 300
 

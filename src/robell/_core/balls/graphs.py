@@ -12,13 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, diags_array
 
+from robell._core.array import Array, Labels
 from robell._core.membership.pairs import blocks_of, distances_at, squared_distances, squared_norms
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 REGULARISATION = 1e-3
 NEIGHBOURS = 5

@@ -19,11 +19,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 
-Array = NDArray[np.float64]
-Places = NDArray[np.intp]
+from robell._core.array import Array, Places
 
 # Both chosen on simulated annotators of 31 tables: labels that a class of an annotator, and an
 # annotator on the whole, are believed to have given before they gave any.

@@ -26,10 +26,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
-Array = NDArray[np.float64]
+from robell._core.array import Array, Mask
 
 DRAWS = 20_000  # of the largest of correlated normal numbers
 
@@ -43,7 +42,7 @@ class Changes(NamedTuple):
     p_value: Array
 
 
-def products(R: Array, S: Array, regions: NDArray[np.bool_]) -> tuple[Array, Array]:
+def products(R: Array, S: Array, regions: Mask) -> tuple[Array, Array]:
     """Return R_ik S_i within each region, (A, G K), and Σ S² of each of these columns."""
     RS = R * S[:, None]
     columns = np.concatenate([RS * region[:, None] for region in regions], axis=1)

@@ -8,9 +8,8 @@ scores enter the cut, so that it does not depend on the scale of any member's sc
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from robell._core.array import Array
 
 PRIOR_SHARE = 0.25  # weight of the estimated class shares in how often a class is predicted
 CLEAN_PRIOR_SHARE = 0.4  # the same where no label is wrong

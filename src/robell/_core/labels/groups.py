@@ -24,12 +24,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import hypergeom, norm
 
-Array = NDArray[np.float64]
-Places = NDArray[np.intp]
+from robell._core.array import Array, Mask, Places
 
 STRATA = 10
 FEWEST_IN_STRATUM = 20
@@ -97,7 +95,7 @@ def fit_groups(P: Array, labels: Places, N: Array, group: Places) -> GroupRates:
     return GroupRates(change, error, p_value, seen, seen_error)
 
 
-def count_disagreements(odd: NDArray[np.bool_], hardness: Array, group: Places, n: int) -> Table:
+def count_disagreements(odd: Mask, hardness: Array, group: Places, n: int) -> Table:
     """Count rows and disagreements by group and stratum of equally hard rows."""
     n_strata = int(np.clip(len(odd) // FEWEST_IN_STRATUM, 1, STRATA))
     edges = np.quantile(hardness, np.arange(1, n_strata) / n_strata)

@@ -28,15 +28,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from robell._core.array import beside, namespace, softmax_of_rows
+from robell._core.array import Array, Labels, beside, namespace, softmax_of_rows
 from robell._core.ridge.calibrate import SlopePrior, log_odds, newton_step
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 PRIOR = SlopePrior(log_slope=1.5, precision=1.0)
 LOG_SLOPES = -3.0, 5.0  # the least and the largest

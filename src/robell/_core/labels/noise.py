@@ -22,13 +22,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from robell._core.array import to_host
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
+from robell._core.array import Array, Labels, Mask, to_host
 
 # Sizes of the groups of anchors looked at: of all rows for the common rate, of the rows that carry
 # a label for that label's own.
@@ -172,7 +168,7 @@ def unmixed_area(area: Array, share: Array, N: Array) -> Array:
     return np.clip(0.5 + (area - 0.5) / np.where(np.abs(kept) < 1e-9, 1e-9, kept), 0.0, 1.0)
 
 
-def area_and_error(score: Array, positive: NDArray[np.bool_]) -> tuple[float, float]:
+def area_and_error(score: Array, positive: Mask) -> tuple[float, float]:
     """Return the area under the ROC curve and its standard error (DeLong and others, 1988).
 
     With V_i the share of negative rows below the positive row i, and V_j the share of positive

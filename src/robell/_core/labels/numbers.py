@@ -16,13 +16,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import t as student
 
+from robell._core.array import Array
 from robell._core.membership.equations import weighted_median
-
-Array = NDArray[np.float64]
 
 TAILS = (3.0, 5.0, 10.0, 30.0)  # ν
 WRONG_TAILS = 2.0

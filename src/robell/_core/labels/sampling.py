@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
-Array = NDArray[np.float64]
+from robell._core.array import Array, Mask
 
 CONFIDENCE = 0.95
 GRID = 1024  # places of T
@@ -113,7 +113,7 @@ def interval_of_share(
 
 
 def cut_strata(
-    doubt: Array, listed: NDArray[np.bool_], n_rows: int, evenness: float
+    doubt: Array, listed: Mask, n_rows: int, evenness: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the stratum of every row, and how many rows of each to check, about n in all.
 
@@ -172,8 +172,8 @@ def draw_rows(
 def domain_strata(
     stratum: NDArray[np.int64],
     checked: NDArray[np.int64],
-    wrong: NDArray[np.bool_],
-    inside: NDArray[np.bool_],
+    wrong: Mask,
+    inside: Mask,
 ) -> tuple[Array, Array, Array]:
     """Return sizes, rows checked and wrong rows of the strata, for a part of the table.
 

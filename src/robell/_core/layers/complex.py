@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robell._core.array import Array
 from robell._core.layers.features import (
     ACTIVATIONS,
     call_activation,
@@ -24,7 +25,6 @@ from robell._core.layers.features import (
     random_stream,
 )
 
-Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 
 ENCODINGS = ("phase", "cartesian", "circular", "pair")

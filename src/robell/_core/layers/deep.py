@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robell._core.array import (
+    Array,
     beside,
     in_double_precision,
     is_tensor,
@@ -30,7 +30,6 @@ from robell._core.layers.features import (
 )
 from robell._core.membership.pairs import blocks_of
 
-Array = NDArray[np.float64]
 Layers = list[tuple[Any, Any]]  # weights and biases, normalisation folded in
 
 KEPT_ELEMENTS = 1 << 26  # numbers of hidden outputs kept; beyond, they are made again

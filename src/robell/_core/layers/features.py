@@ -7,11 +7,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robell._core.array import namespace
-
-Array = NDArray[np.float64]
+from robell._core.array import Array, namespace
 
 # Blocks of about this many numbers stay in the second-level cache between the activation and the
 # Gram matrix, and bound the memory of fit and predict whatever the number of rows.

@@ -13,12 +13,10 @@ The authors' code appends a column 0.1 to F and draws its weights too: b = 0.1 U
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from robell._core.array import Array
 from robell._core.layers.features import random_stream
 from robell._core.membership.pairs import squared_distances
-
-Array = NDArray[np.float64]
 
 FUZZIFIER = 2.0  # exponent of fuzzy c-means
 FCM_STEPS = 100

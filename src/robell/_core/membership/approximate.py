@@ -9,9 +9,9 @@ from threading import Event
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainccinv, betaincinv
 
+from robell._core.array import Array, Labels
 from robell._core.membership.equations import (
     Bounds,
     Interval,
@@ -30,7 +30,6 @@ from robell._core.membership.pairs import (
     ONE_WORKER,
     TILE,
     KernelRows,
-    Labels,
     Workers,
     blocks_of,
     center,
@@ -42,7 +41,6 @@ from robell._core.membership.pairs import (
     share_out,
 )
 
-Array = NDArray[np.float64]
 Found = TypeVar("Found")
 
 # Directions of the hull with less of its largest eigenvalue are left out: they would carry more

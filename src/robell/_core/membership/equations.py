@@ -34,19 +34,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from robell._core.array import Array, Labels
 from robell._core.membership.pairs import (
     ONE_WORKER,
-    Labels,
     Workers,
     center,
     neighbour_weights,
     require_squares,
     same_class_dissimilarity,
 )
-
-Array = NDArray[np.float64]
 
 EPSILON = 1e-12  # the ε of Eq. 7, which the paper leaves open (erratum E11)
 

@@ -21,9 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robell._core.array import mean_and_scatter
+from robell._core.array import Array, Labels, mean_and_scatter
 from robell._core.membership.approximate import (
     HullPoint,
     landmark_basis,
@@ -55,9 +54,6 @@ from robell._core.membership.samples import (
     row_keys,
     settle,
 )
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

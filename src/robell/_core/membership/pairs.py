@@ -30,10 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from robell._core.array import SMALL_PRODUCT, namespace
+from robell._core.array import SMALL_PRODUCT, AnyArray, Array, Labels, Mask, namespace
 
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
 Unit = tuple[slice, slice]  # rows and columns
 Found = TypeVar("Found")
 
@@ -366,7 +364,6 @@ def weights_within(X: Array, references: Array, weight: Array | None, reach: flo
 
 # -- distances and kernels --------------------------------------------------------------------
 
-Mask = NDArray[np.bool_]
 Size = tuple[int, int]  # rows and columns
 
 EPS64 = float(np.finfo(np.float64).eps)
@@ -449,18 +446,18 @@ def distances_at(X: Array, Y: Array, i: Labels, j: Labels) -> Array:
 class Space(local):
     """Memory that a thread uses again for every tile; given back with the object."""
 
-    def take(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    def take(self, name: str, shape: tuple[int, ...], dtype: Any) -> AnyArray:
         """Return an array of a shape, its values left over from its last use."""
         size = prod(shape)
-        held: NDArray[Any] | None = self.__dict__.get(name)
+        held: AnyArray | None = self.__dict__.get(name)
         if held is None or held.size < size or held.dtype != dtype:
             held = self.__dict__[name] = np.empty(size, dtype)
         return held[:size].reshape(shape)
 
 
 def products(
-    left: NDArray[Any], right: NDArray[Any], step: int, space: Space
-) -> Iterator[tuple[slice, NDArray[Any]]]:
+    left: AnyArray, right: AnyArray, step: int, space: Space
+) -> Iterator[tuple[slice, AnyArray]]:
     """Yield left @ right some rows at a time, each part in the memory of the last.
 
     A part is a stack of products of few rows, in one call of NumPy: a third faster than one
@@ -685,7 +682,7 @@ def certain_tile(
     return masks[0], 64 * words[places // 64] + places % 64
 
 
-def weigh_rows(within: Mask, weight: Array | None) -> NDArray[Any]:
+def weigh_rows(within: Mask, weight: Array | None) -> AnyArray:
     """Return the weight within reach of every row of a tile; None stands for ones."""
     if weight is not None:
         return np.asarray(within @ weight)
@@ -698,7 +695,7 @@ def weigh_rows(within: Mask, weight: Array | None) -> NDArray[Any]:
     return np.asarray(np.bitwise_count(bits).sum(axis=1, dtype=np.intp))
 
 
-def weigh_columns(within: Mask, weight: Array | None) -> NDArray[Any]:
+def weigh_columns(within: Mask, weight: Array | None) -> AnyArray:
     """Return the weight within reach of every column of a tile; None stands for ones."""
     if weight is not None:
         return np.asarray(weight @ within)

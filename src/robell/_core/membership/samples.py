@@ -10,12 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robell._core.array import beside, in_double_precision, is_tensor, namespace
+from robell._core.array import (
+    Array,
+    Labels,
+    Mask,
+    beside,
+    in_double_precision,
+    is_tensor,
+    namespace,
+)
 from robell._core.membership.equations import class_sizes
 from robell._tools.threads import NO_THREADS, Threads
 
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
 Keys = NDArray[np.uint64]
 Chunk = tuple[Array, Labels, Array, Keys]
 
@@ -35,7 +41,7 @@ class Reservoir:
     labels: Labels  # (R,), sorted
     weight: Array  # (R,), multiplicity of each row among all rows seen
     keys: Keys  # (R,), sorted within each class
-    dropped: NDArray[np.bool_]  # (K,), whether a class had more distinct rows than are kept
+    dropped: Mask  # (K,), whether a class had more distinct rows than are kept
     seed: int  # which the keys depend on
     capacity: int  # distinct rows that a class may keep
     set_aside: tuple[Chunk, ...] = ()  # not yet sorted in; empty after settle
@@ -173,7 +179,7 @@ def _cut_to_capacity(reservoir: Reservoir) -> Reservoir:
     )
 
 
-def _distinct(rows: Array, labels: Labels, keys: Keys) -> tuple[Labels, NDArray[np.bool_]]:
+def _distinct(rows: Array, labels: Labels, keys: Keys) -> tuple[Labels, Mask]:
     """Return an order by class, key and content, and which rows in it are not copies."""
     order = np.lexsort((keys, labels))
     same = _same_key(labels, keys, order)
@@ -188,7 +194,7 @@ def _distinct(rows: Array, labels: Labels, keys: Keys) -> tuple[Labels, NDArray[
     return order, first
 
 
-def _same_key(labels: Labels, keys: Keys, order: Labels) -> NDArray[np.bool_]:
+def _same_key(labels: Labels, keys: Keys, order: Labels) -> Mask:
     labels, keys = labels[order], keys[order]
     return np.asarray((labels[1:] == labels[:-1]) & (keys[1:] == keys[:-1]))
 

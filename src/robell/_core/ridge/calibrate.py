@@ -22,12 +22,9 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 
-from robell._core.array import beside, namespace, to_host
-
-Array = NDArray[np.float64]
+from robell._core.array import Array, beside, namespace, to_host
 
 
 class SlopePrior(NamedTuple):

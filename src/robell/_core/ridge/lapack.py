@@ -14,8 +14,9 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cython_blas, cython_lapack
+
+from robell._core.array import AnyArray
 
 Call = Callable[[], Any]
 
@@ -53,50 +54,50 @@ def _reference(argument: Any) -> Any:
     return ctypes.byref(argument)
 
 
-def _stride(A: NDArray[Any]) -> int:
+def _stride(A: AnyArray) -> int:
     """Return the leading dimension of a matrix in LAPACK's order."""
     assert A.strides[0] == A.itemsize, "columns must be contiguous"
     return max(1, A.strides[1] // A.itemsize) if A.shape[1] > 1 else max(1, len(A))
 
 
-def aligned(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
+def aligned(shape: tuple[int, int], dtype: Any) -> AnyArray:
     """Return zeros in LAPACK's order that start where a line of the cache does."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape)) * dtype.itemsize
     raw = np.zeros(size + 64, np.uint8)
     start = -raw.ctypes.data % 64
-    values: NDArray[Any] = raw[start : start + size].view(dtype).reshape(shape, order="F")
+    values: AnyArray = raw[start : start + size].view(dtype).reshape(shape, order="F")
     return values
 
 
-def factorise(A: NDArray[Any]) -> tuple[Call, ctypes.c_int]:
+def factorise(A: AnyArray) -> tuple[Call, ctypes.c_int]:
     """Return the call that puts L of A = LLᴴ into A, and its report: 0, or the failed pivot."""
     report = ctypes.c_int(0)
     call = _prepared(cython_lapack, "potrf", A.dtype, b"L", len(A), A, _stride(A), report)
     return call, report
 
 
-def add_gram(rows: NDArray[Any], C: NDArray[Any]) -> Call:
+def add_gram(rows: AnyArray, C: AnyArray) -> Call:
     """Return the call that adds RᵀR̄ of rows R in C's order, (A, P), to the lower triangle of C."""
     name = "herk" if C.dtype.kind == "c" else "syrk"
     sizes = (len(C), len(rows), 1.0, rows, rows.shape[1], 1.0, C, _stride(C))
     return _prepared(cython_blas, name, C.dtype, b"L", b"N", *sizes)
 
 
-def copy_lower(A: NDArray[Any], B: NDArray[Any]) -> Call:
+def copy_lower(A: AnyArray, B: AnyArray) -> Call:
     """Return the call that copies the lower triangle of A to B."""
     sizes = (*A.shape, A, _stride(A), B, _stride(B))
     return _prepared(cython_lapack, "lacpy", A.dtype, b"L", *sizes)
 
 
-def solve_lower(L: NDArray[Any], B: NDArray[Any], transposed: bool) -> Call:
+def solve_lower(L: AnyArray, B: AnyArray, transposed: bool) -> Call:
     """Return the call that replaces B by L⁻¹B, or by L⁻ᴴB."""
     letter = b"C" if transposed else b"N"
     sizes = (*B.shape, 1.0, L, _stride(L), B, _stride(B))
     return _prepared(cython_blas, "trsm", L.dtype, b"L", b"L", letter, b"N", *sizes)
 
 
-def subtract_product(A: NDArray[Any], B: NDArray[Any], C: NDArray[Any], transposed: bool) -> Call:
+def subtract_product(A: AnyArray, B: AnyArray, C: AnyArray, transposed: bool) -> Call:
     """Return the call that takes AB off C, or AᴴB."""
     letter = b"C" if transposed else b"N"
     sizes = (*C.shape, len(B), -1.0, A, _stride(A), B, _stride(B), 1.0, C, _stride(C))

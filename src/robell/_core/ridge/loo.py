@@ -27,13 +27,19 @@ from operator import matmul
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robell._core.array import EPS, beside, empty_beside, namespace, row_squares, to_host
+from robell._core.array import (
+    EPS,
+    Array,
+    Mask,
+    beside,
+    empty_beside,
+    namespace,
+    row_squares,
+    to_host,
+)
 from robell._core.layers.features import RowBlocks
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Product = Callable[[Any, Any], Any]
 
 # The least share of the largest eigenvalue, both with the penalty added, that the smallest one may
@@ -73,7 +79,7 @@ def decompose(G: Any, R: Any) -> Spectrum:
     return Spectrum(xp.clip(values, 0.0, None), Q, Q.conj().T @ R)
 
 
-def keeps_digits(spectrum: Spectrum, penalties: Array, least_share: float = LEAST_SHARE) -> Flags:
+def keeps_digits(spectrum: Spectrum, penalties: Array, least_share: float = LEAST_SHARE) -> Mask:
     """Say under which penalties left-out scores from the spectrum have enough digits."""
     values = to_host(spectrum.values)
     smallest, largest = values.min(initial=np.inf), values.max(initial=0.0)

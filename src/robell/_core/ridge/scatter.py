@@ -21,15 +21,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robell._core.array import EPS
+from robell._core.array import EPS, Array, Labels
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.loo import Spectrum, decompose, keeps_digits, place_of_smallest
 from robell._core.ridge.solve import factor_spd, normal_equations, require_finite
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 
 class Scatter(NamedTuple):

@@ -90,9 +90,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robell._core.array import EPS, add_to_diagonal, beside, namespace, row_squares, to_host
+from robell._core.array import (
+    EPS,
+    AnyArray,
+    Array,
+    add_to_diagonal,
+    beside,
+    namespace,
+    row_squares,
+    to_host,
+)
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.loo import (
     Centre,
@@ -102,9 +110,6 @@ from robell._core.ridge.loo import (
     place_of_smallest,
     squared_errors,
 )
-
-Array = NDArray[np.float64]
-AnyArray = NDArray[Any]  # real or complex
 
 # The error of a plain solve is about 1e-18/rcond (measured over activations, shapes and C), and
 # every refinement multiplies it by 1e-16/rcond.

@@ -39,10 +39,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from robell._core.array import EPS, add_to_diagonal, one_hot
+from robell._core.array import EPS, Array, Labels, add_to_diagonal, one_hot
 from robell._core.layers.features import RowBlocks, rows_per_block
 from robell._core.membership.frozen import (
     ClassMeans,
@@ -82,8 +81,6 @@ from robell._core.ridge.solve import (
     system_of,
 )
 
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
 Features = Callable[[Array], Array]  # from rows to rows of the design matrix
 
 MOST_ROWS = 1e5  # whose number says which singular values are rounding

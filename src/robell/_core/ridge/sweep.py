@@ -17,9 +17,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 
+from robell._core.array import AnyArray, Array, Labels
 from robell._core.layers.features import RowBlocks, rows_per_block
 from robell._core.ridge.lapack import (
     Call,
@@ -30,9 +30,6 @@ from robell._core.ridge.lapack import (
     solve_lower,
     subtract_product,
 )
-from robell._core.ridge.solve import AnyArray
-
-Array = NDArray[np.float64]
 
 # Smallest squared pivot over its diagonal entry: below the first the solution is refined with
 # residuals taken from M, below the second it is left to the solver that has singular values.
@@ -93,7 +90,7 @@ class WeightedGram:
         self.scaled = np.empty_like(self.columns)  # a fresh one would cost as much as the scaling
         self.add = add_gram(self.scaled, self.found)
 
-    def _beside(self, rows: NDArray[np.intp]) -> AnyArray:
+    def _beside(self, rows: Labels) -> AnyArray:
         """Return [M T 0] of some rows, conjugated.
 
         BLAS takes rows as columns of the transpose, whose product is the conjugate of ours.
@@ -104,7 +101,7 @@ class WeightedGram:
         found[:, P : P + K] = self.T[rows]
         return found
 
-    def _add_rows(self, rows: NDArray[np.intp], w: Array) -> None:
+    def _add_rows(self, rows: Labels, w: Array) -> None:
         """Add rows to the products of those whose weight is constant, a block at a time."""
         step = rows_per_block(len(self.base))
         for start in range(0, len(rows), step):
@@ -139,9 +136,7 @@ class NestedRidge:
     small beside the diagonal, for G is singular.
     """
 
-    def __init__(
-        self, design: RowBlocks, T: Array, penalties: Array, widths: NDArray[np.intp]
-    ) -> None:
+    def __init__(self, design: RowBlocks, T: Array, penalties: Array, widths: Labels) -> None:
         self.design, self.T, self.penalties, self.widths = design, T, penalties, widths
         self.shape = (design.n_columns, len(penalties), len(widths), T.shape[1])
         self.dtype = np.dtype(design.dtype)
@@ -168,7 +163,7 @@ class NestedRidge:
     def _solve_within(
         self,
         limit: int,
-        places: NDArray[np.intp],
+        places: Labels,
         products: AnyArray,
         w: Array,
         beta: AnyArray,
@@ -197,7 +192,7 @@ class NestedRidge:
         return self.made[key]
 
 
-def _largest_factor(widths: NDArray[np.intp], n_rows: int) -> int:
+def _largest_factor(widths: Labels, n_rows: int) -> int:
     """Return up to which width one factor is quicker than a dual system for each width."""
     rising: list[int] = np.sort(widths[widths > n_rows]).tolist()
     tall = int(widths[widths <= n_rows].max(initial=0))
@@ -244,9 +239,7 @@ class _System:
 class _Prefixes:
     """The leading blocks of one system, to be solved for one penalty after another."""
 
-    def __init__(
-        self, design: RowBlocks, T: Array, penalties: Array, widths: NDArray[np.intp]
-    ) -> None:
+    def __init__(self, design: RowBlocks, T: Array, penalties: Array, widths: Labels) -> None:
         self.design, self.T, self.penalties = design, T, penalties
         P, K = int(widths.max()), T.shape[1]
         self.P, self.K, self.n_widths = P, K, len(widths)
@@ -291,9 +284,7 @@ class _Prefixes:
             calls.append(solve_lower(L[low:high, low:high], here, transposed=True))
         return calls
 
-    def solve(
-        self, products: AnyArray, w: Array, places: NDArray[np.intp]
-    ) -> tuple[AnyArray, Array]:
+    def solve(self, products: AnyArray, w: Array, places: Labels) -> tuple[AnyArray, Array]:
         """Return β, (P, places, widths, K), until the next call, and the pivots of some penalties.
 
         The pivots are the smallest ones, (places, widths); 0 where unsolved.
@@ -380,7 +371,7 @@ class _Wide:
         self.forward = solve_lower(factor, self.block, transposed=False)
         self.back = solve_lower(factor, self.block, transposed=True)
 
-    def solve(self, w: Array, places: NDArray[np.intp]) -> tuple[AnyArray, Array]:
+    def solve(self, w: Array, places: Labels) -> tuple[AnyArray, Array]:
         """Return β of some penalties, (width, places, K), and their smallest pivots."""
         (A, K), width = self.T.shape, self.M.shape[1]
         root = np.sqrt(w)[:, None]

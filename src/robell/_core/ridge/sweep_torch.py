@@ -12,9 +12,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robell._core.ridge.solve import AnyArray
+from robell._core.array import AnyArray, Array, Labels
 from robell._core.ridge.sweep import (
     LARGE,
     LU_RCOND,
@@ -24,8 +23,6 @@ from robell._core.ridge.sweep import (
     WIDE_PIVOT,
     digits_left,
 )
-
-Array = NDArray[np.float64]
 
 BATCH_ELEMENTS = 1 << 27  # numbers in one batch of systems: a gibibyte
 
@@ -68,9 +65,7 @@ class TorchSweep:
         A, P = self.M.shape
         return int(max(1, BATCH_ELEMENTS // (n_penalties * max(P * P, A * P // n_penalties, 1))))
 
-    def solve(
-        self, w: Array, penalties: Array, widths: NDArray[np.intp]
-    ) -> tuple[Any, NDArray[np.float64]]:
+    def solve(self, w: Array, penalties: Array, widths: Labels) -> tuple[Any, Array]:
         """Return the nested solutions of every row of ``w``, (settings, A).
 
         β of shape (settings, P, penalties, widths, K) stays on the device; the smallest pivots,
@@ -78,9 +73,7 @@ class TorchSweep:
         """
         return self.start(w, penalties, widths)()
 
-    def start(
-        self, w: Array, penalties: Array, widths: NDArray[np.intp]
-    ) -> Callable[[], tuple[Any, Array]]:
+    def start(self, w: Array, penalties: Array, widths: Labels) -> Callable[[], tuple[Any, Array]]:
         """Put the systems on their way; return what waits for them and gives the solutions."""
         torch, device = self.torch, self.M.device
         weights = torch.as_tensor(w, device=device)
@@ -102,9 +95,7 @@ class TorchSweep:
 
         return trusted
 
-    def _solve_some_wide(
-        self, weights: Any, penalties: Array, widths: NDArray[np.intp]
-    ) -> tuple[Any, Array]:
+    def _solve_some_wide(self, weights: Any, penalties: Array, widths: Labels) -> tuple[Any, Array]:
         """Solve where some widths are beyond the number of rows, as ``sweep.py`` does."""
         torch, device = self.torch, self.M.device
         A, K = self.T.shape
@@ -183,9 +174,7 @@ class TorchSweep:
         pivots = torch.where((info == 0)[..., None], pivots.nan_to_num(0.0), 0.0)
         return L[..., :n, :n], L[..., n:, :n].mH, pivots
 
-    def _start_tall(
-        self, w: Any, penalty: Any, widths: NDArray[np.intp]
-    ) -> Callable[[], tuple[Any, Array]]:
+    def _start_tall(self, w: Any, penalty: Any, widths: Labels) -> Callable[[], tuple[Any, Array]]:
         """Put systems that share a factor on their way.
 
         What is returned waits for β, (settings, P, penalties, widths, K), and the smallest pivots,

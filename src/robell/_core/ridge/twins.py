@@ -12,14 +12,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from robell._core.array import beside, namespace, sum_by_group, to_host
+from robell._core.array import Array, Labels, beside, namespace, sum_by_group, to_host
 from robell._core.membership.samples import row_keys
 from robell._tools.threads import NO_THREADS, Threads
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 # Rows are equal where no column differs by more than this share of its range, or beyond the 14
 # digits that survive being written with 15, as spreadsheets do.
