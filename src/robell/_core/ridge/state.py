@@ -378,37 +378,39 @@ def solve(
     G = S + R @ state.mean
     if blocks is not None:
         G, R = blocks.coupled(G), blocks.pull * R
-    add_to_diagonal(G, penalty)
-    factor = factor_spd(G)
-    if factor is not None and factor.rcond >= REFINE_BELOW:
-        beta = np.asarray(factor.solve(R))
-        return GramSolution(beta, "gram", factor, factor_of_weights, penalty, 0)
 
     def rows(floor: bool) -> tuple[Array, Array]:
         return standing_rows(S, state.mean, weight, blocks, floor)
 
     known = S if blocks is None else blocks.coupled(S.copy())
-    solved = solve_rows(rows, penalty, known, float(state.sizes.sum()), factor)
+    solved = _solve_sums(G, R, known, penalty, rows, float(state.sizes.sum()), REFINE_BELOW)
     return GramSolution(*solved[:3], factor_of_weights, penalty, solved[3])
 
 
-def solve_rows(
-    rows: Callable[[bool], tuple[Array, Array]],
-    penalty: float,
+def _solve_sums(
+    G: Array,
+    R: Array,
     S: Array,
+    penalty: float,
+    rows: Callable[[bool], tuple[Array, Array]],
     n_rows: float,
-    factor: SPDFactor | None = None,
+    least_rcond: float,
 ) -> tuple[Array, str, SPDFactor, int]:
-    """Return β of rows M and their targets, how it was found, a factor, and the worst column.
+    """Return β with (G + λI)β = R, how it was found, a factor, and the worst column.
 
-    As in ``fit``: with a factor of MᵀM + λI the solution is refined with residuals of the rows;
-    without, it is that over the singular values that the ``n_rows`` rows M stands for have
+    As in ``fit``: an ill-conditioned solution is refined with residuals of the rows that stand for
+    the sums; a singular one is that over the singular values that the ``n_rows`` rows seen have
     numerically. The condition stated is
-    that of S, the part of MᵀM known up to rounding of its diagonal d²: the solution moves by about
+    that of S, the part of G known up to rounding of its diagonal d²: the solution moves by about
     ε Σ_j d_j² G⁻¹_jj, of which the worst column has the largest part. Where that is everything,
     what rounding may have taken from S is given back to it: means that differ where nothing is
     known of the scatter would decide alone.
     """
+    add_to_diagonal(G, penalty)
+    factor = factor_spd(G)
+    if factor is not None and factor.rcond >= least_rcond:
+        worst = int((np.diagonal(S) * factor.inverse_diagonal()).argmax())
+        return np.asarray(factor.solve(R)), "gram", factor, worst
     M, T = rows(False)
     if factor is not None:
         beta = factor.solve(M.T @ T, lambda beta: M.T @ (T - M @ beta) - penalty * beta)
@@ -516,19 +518,14 @@ def solve_targets(state: State, n_targets: int, C: float) -> GramSolution:
     scatter, mean = state.scatter[0] * factor_of_weights, state.mean[0]
     P = len(mean) - n_targets
     S, penalty = scatter[:P, :P], 1.0 / max(C, 1.0)
-    G = S.copy()
-    add_to_diagonal(G, penalty)
-    factor, method = factor_spd(G), "gram"
-    if factor is None:
 
-        def rows(floor: bool) -> tuple[Array, Array]:
-            A = root_of(scatter, floor)
-            return A[:, :P], A[:, P:]
+    def rows(floor: bool) -> tuple[Array, Array]:
+        A = root_of(scatter, floor)
+        return A[:, :P], A[:, P:]
 
-        beta, method, factor, worst = solve_rows(rows, penalty, S, float(state.sizes[0]))
-    else:
-        beta = np.asarray(factor.solve(scatter[:P, P:]))
-        worst = int((np.diagonal(S) * factor.inverse_diagonal()).argmax())
+    beta, method, factor, worst = _solve_sums(
+        S.copy(), scatter[:P, P:], S, penalty, rows, float(state.sizes[0]), 0.0
+    )
     F = np.zeros((len(factor.inverse_lower) + 1, P + 1))
     F[0, 0] = 1.0 / np.sqrt(state.weight[0] * factor_of_weights)
     F[1:, 1:] = factor.inverse_lower
