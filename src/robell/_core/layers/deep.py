@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from robell._core.array import (
     Array,
     beside,
+    empty_beside,
     in_double_precision,
     is_tensor,
     mean_and_scatter,
@@ -71,10 +70,7 @@ def kept_outputs(X: Any, n_hidden: int, n_layers: int) -> list[Any] | None:
     """Return room for the hidden outputs of some rows; None where that would be too much."""
     if len(X) * n_hidden * n_layers > KEPT_ELEMENTS:
         return None
-    shape = (len(X), n_hidden)
-    if is_tensor(X):
-        return [X.new_empty(shape, dtype=namespace(X).float64) for _ in range(n_layers)]
-    return [np.empty(shape) for _ in range(n_layers)]
+    return [empty_beside((len(X), n_hidden), X) for _ in range(n_layers)]
 
 
 def row_blocks(X: Any, n_hidden: int) -> list[slice]:

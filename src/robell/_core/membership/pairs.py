@@ -43,10 +43,6 @@ BLOCK = 8  # rows of a block, in units of a tile's: a unit of work takes some te
 SMALL = 512  # rows of a table that is one tile
 
 
-def _nothing(_: int) -> None:
-    """Show no progress."""
-
-
 @dataclass(frozen=True)
 class Workers:
     """How work on pairs is shared out.
@@ -57,7 +53,7 @@ class Workers:
 
     n_threads: int = 1
     limit_blas: Callable[[], AbstractContextManager[Any]] = nullcontext
-    advance: Callable[[int], None] = _nothing
+    advance: Callable[[int], None] = lambda _: None
 
 
 ONE_WORKER = Workers()

@@ -248,6 +248,24 @@ class Rows(NamedTuple):
             beta = namespace(beta).vstack([-(self.mean @ beta)[None, :], beta])
         return RidgeSolution(beta, method, loo_scores)
 
+    def errors(self, spectrum: Spectrum, lift: float, penalties: Array) -> Array:
+        """Return the squared leave-one-out error under each penalty, samples of one row each.
+
+        With K = QΛQᵀ and d = λ/(Λ + λ), residuals Qd QᵀT̃ and 1 - h_i = Σ_k q_ik² d_k - u_i² λ/(s+λ)
+        lose no digits near h_i = 1.
+        """
+        xp, (values, Q, coordinates, _) = namespace(self.T), spectrum
+        errors = np.zeros(len(penalties))
+        for k, penalty in enumerate(penalties.tolist()):
+            shrink = penalty / (values + penalty)
+            residual = (Q @ (shrink[:, None] * coordinates)).real
+            complement = xp.square(abs(Q)) @ shrink
+            if self.u is not None:
+                complement = complement - xp.square(self.u) * (penalty / (lift + penalty))
+            residual /= xp.clip(complement, EPS, None)[:, None]
+            errors[k] = float(xp.square(residual).sum())
+        return errors
+
     def left_out_scores(self, T: Any, beta: Any, missed: Any, toward: Callable[[Any], Any]) -> Any:
         """Return f_-i, from what the rows of a left-out sample are missed by, (samples, ., K).
 
@@ -302,10 +320,9 @@ class System:
         root = xp.ones_like(self.T[:, :1]) if w is None else xp.sqrt(w)[:, None]
         return Rows(self.design.whole() * root, self.T * root, root)
 
-    def sweep(self, w: Any) -> tuple[Spectrum, Callable[[Array], Array]]:
-        """Return the spectrum of a tall system, and what maps penalties to left-out errors."""
-        spectrum = decompose(*self.equations(w))
-        return spectrum, partial(self.errors, spectrum, w, w)
+    def spectrum(self, w: Any) -> Spectrum:
+        """Return the spectrum of a tall system."""
+        return decompose(*self.equations(w))
 
     def errors(self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array) -> Array:
         """Return the squared leave-one-out error under each penalty, rows counted so often."""
@@ -556,43 +573,23 @@ def left_out_errors(system: System, candidates: Array) -> Array:
     errors, sure = np.empty(len(candidates)), np.zeros(len(candidates), bool)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if system.further_penalty is None:
-            sweep = system.sweep(w) if system.is_tall else _wide_sweep(system.rows(w))
-            if sweep is not None:
+            spectrum = None
+            if system.is_tall:
+                spectrum = system.spectrum(w)
+                errors_of = partial(system.errors, spectrum, w, w)
+            elif (rows := system.rows(w)).scored is None:
+                K, lift = rows.kernel()
+                spectrum = decompose(K, rows.T)
+                errors_of = partial(rows.errors, spectrum, lift)
+            if spectrum is not None:
                 # Without a penalty a row may stand alone: its left-out score needs a fit.
-                sure = keeps_digits(sweep[0], penalties) & (penalties > 0.0)
+                sure = keeps_digits(spectrum, penalties) & (penalties > 0.0)
                 if sure.any():
-                    errors[sure] = sweep[1](penalties[sure])
+                    errors[sure] = errors_of(penalties[sure])
         for k in np.flatnonzero(~sure).tolist():
             scores = system.solve(float(candidates[k]), True).loo_scores
             errors[k] = float(w @ xp.square(T - scores).sum(1))
     return errors
-
-
-def _wide_sweep(rows: Rows) -> tuple[Spectrum, Callable[[Array], Array]] | None:
-    """Return the spectrum of K = M̃M̃ᵀ + s uuᵀ, and what maps penalties to left-out errors.
-
-    With K = QΛQᵀ and d = λ/(Λ + λ), residuals Qd QᵀT̃ and 1 - h_i = Σ_k q_ik² d_k - u_i² λ/(s + λ)
-    lose no digits near h_i = 1. None where samples have several rows.
-    """
-    if rows.scored is not None:
-        return None
-    K, lift = rows.kernel()
-    spectrum = decompose(K, rows.T)
-
-    def errors_of(penalties: Array) -> Array:
-        xp, (values, Q, coordinates, _) = namespace(rows.T), spectrum
-        errors = np.zeros(len(penalties))
-        for k, penalty in enumerate(penalties.tolist()):
-            shrink = penalty / (values + penalty)
-            residual = (Q @ (shrink[:, None] * coordinates)).real
-            complement = xp.square(abs(Q)) @ shrink
-            if rows.u is not None:
-                complement = complement - xp.square(rows.u) * (penalty / (lift + penalty))
-            residual /= xp.clip(complement, EPS, None)[:, None]
-            errors[k] = float(xp.square(residual).sum())
-        return errors
-
-    return spectrum, errors_of
 
 
 # -- a free constant --------------------------------------------------------------------------
@@ -644,16 +641,19 @@ class WithConstant(System):
         require_finite(M)
         return Rows(M, self.T * root, root, root[:, 0] / xp.sqrt(total), mean)
 
-    def sweep(self, w: Any) -> tuple[Spectrum, Callable[[Array], Array]]:
-        """Return the spectrum about the means, and what maps penalties to left-out errors."""
+    def spectrum(self, w: Any) -> Spectrum:
+        """Return the spectrum about the means."""
         G, R = self.equations(w)
         total = G[0, 0]
         mean, target_mean = G[0, 1:] / total, R[0] / total
         centred = G[1:, 1:] - total * mean[:, None] * mean[None, :]
         spectrum = decompose(centred, R[1:] - total * mean[:, None] * target_mean)
-        spectrum = spectrum._replace(centre=Centre(mean, target_mean, float(total)))
+        return spectrum._replace(centre=Centre(mean, target_mean, float(total)))
+
+    def errors(self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array) -> Array:
+        """Return the squared leave-one-out error under each penalty, rows counted so often."""
         behind = columns_behind_constant(self.design)
-        return spectrum, partial(squared_errors, behind, self.T, w, w, spectrum)
+        return squared_errors(behind, self.T, w, counted, spectrum, penalties)
 
 
 def columns_behind_constant(design: RowBlocks) -> RowBlocks:

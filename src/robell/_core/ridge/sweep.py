@@ -443,7 +443,7 @@ def graph_ridge(
 
 
 def solve_prefixes(
-    G: Array, R: Array, penalties: Array, widths: NDArray[np.intp]
+    G: Array, R: Array, penalties: Array, widths: Labels
 ) -> tuple[Array, Array]:
     """Return (G_k + λI)⁻¹R_k of leading blocks k, zero behind them, for every penalty λ.
 
