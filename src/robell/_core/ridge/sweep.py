@@ -442,9 +442,7 @@ def graph_ridge(
     return beta, rcond * digits_left(np.abs(R).max(), np.diagonal(G).max(), w @ np.square(T).sum(1))
 
 
-def solve_prefixes(
-    G: Array, R: Array, penalties: Array, widths: Labels
-) -> tuple[Array, Array]:
+def solve_prefixes(G: Array, R: Array, penalties: Array, widths: Labels) -> tuple[Array, Array]:
     """Return (G_k + λI)⁻¹R_k of leading blocks k, zero behind them, for every penalty λ.
 
     One factor of the largest block serves all. Returned are the solutions, (P, penalties, widths,
