@@ -1,0 +1,345 @@
+"""Mutation testing of the core: small faults put into its code, and whether quick tests notice.
+
+    python fuzz/mutants.py                              80 mutants of each part, the same every time
+    python fuzz/mutants.py --part ridge --mutants 200 --seed 1
+    python fuzz/mutants.py --show 'ridge/loo.py:147'    the mutants of one line, each tried
+
+A mutant is one change of one file: an arithmetic sign, a comparison, a constant, ``and`` for
+``or``, a condition turned round, a statement left out, or two arguments swapped. It is written to a
+copy of ``src`` in a temporary folder, and the tests of ``tests/core`` that enter the changed
+function are run against it, the quickest first, until one fails. A mutant that no test notices
+survives. Survivors that cannot be told from the original, or that change speed alone, are judged
+in ``fuzz/mutants.txt`` and counted apart; the others are holes.
+
+mutmut 3 leaves all code outside functions alone, where the constants stand, and tries every mutant,
+of which there are thousands here. A sample is drawn by a seed instead, and each mutant runs in a
+fork of a process that has imported everything but robell, in a fraction of a second.
+"""
+
+import argparse
+import ast
+import importlib
+import os
+import pickle
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE = Path("src", "robell", "_core")
+PARTS = ("ridge", "membership", "labels")
+OF_DEVICES = ("sweep_torch.py", "pairs_torch.py", "pairs_triton.py")  # tested where PyTorch is
+JUDGEMENTS = ROOT / "fuzz" / "mutants.txt"
+LEAST_SECONDS, TIMES_SLOWER = 20, 6  # CPU time of a mutant: as the original's, so many times
+IMPORTED = "numpy scipy.optimize scipy.stats scipy.sparse sklearn.linear_model pandas pytest mpmath"
+
+ARITHMETIC = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.FloorDiv: ast.Div,
+    ast.Mod: ast.FloorDiv,
+}
+COMPARISONS = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+
+
+def nodes_of(tree):
+    """Yield every node that runs, with the function or method it stands in ("" for none)."""
+
+    def visit(node, function):
+        yield node, function
+        for name, value in ast.iter_fields(node):
+            if name in ("annotation", "returns", "decorator_list", "bases", "ctx"):
+                continue
+            for child in value if isinstance(value, list) else [value]:
+                if not isinstance(child, ast.AST) or isinstance(child, ast.Raise | ast.Assert):
+                    continue
+                if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                    yield from visit(child, f"{function}.{child.name}".lstrip("."))
+                else:
+                    yield from visit(child, function)
+
+    yield from visit(tree, "")
+
+
+def changes_of(node):
+    """Yield what may be done to a node: a name, and a function that does it in place."""
+    if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in ARITHMETIC:
+        yield "arithmetic", lambda n: setattr(n, "op", ARITHMETIC[type(n.op)]())
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield "arithmetic", lambda n: setattr(n, "op", ast.UAdd())
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
+        yield "comparison", lambda n: n.ops.__setitem__(0, COMPARISONS[type(n.ops[0])]())
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+        yield "constant", lambda n: setattr(n, "value", other_constant(n.value))
+    if isinstance(node, ast.BoolOp):
+        yield (
+            "boolean",
+            lambda n: setattr(n, "op", ast.Or() if isinstance(n.op, ast.And) else ast.And()),
+        )
+    if isinstance(node, ast.If | ast.IfExp | ast.While):
+        yield "condition", lambda n: setattr(n, "test", ast.UnaryOp(ast.Not(), n.test))
+    if isinstance(node, ast.Call) and len(node.args) > 1 and type(node.args[0]) is not ast.Starred:
+        yield "arguments", lambda n: n.args.__setitem__(slice(0, 2), n.args[1::-1])
+    for body in (getattr(node, name, None) for name in ("body", "orelse")):
+        for place, child in enumerate(body if isinstance(body, list) else []):
+            if is_droppable(child):
+                yield (
+                    "statement",
+                    lambda n, place=place, name="body" if body is node.body else "orelse": getattr(
+                        n, name
+                    ).__setitem__(place, ast.Pass()),
+                )
+
+
+def other_constant(value):
+    """Return another constant of the same type."""
+    if isinstance(value, bool):
+        return not value
+    return value + 1 if isinstance(value, int) else (1.5 * value if value else 1.0)
+
+
+def is_droppable(statement):
+    """Say whether a statement can be left out and the names of the others still be known."""
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Call)
+    if isinstance(statement, ast.Assign):
+        return not isinstance(statement.targets[0], ast.Name | ast.Tuple)
+    return isinstance(statement, ast.AugAssign)
+
+
+class Mutant:
+    """One change of one file."""
+
+    def __init__(self, path, index, number):
+        source = (ROOT / CORE / path).read_text()
+        tree = ast.parse(source)
+        node, self.function = list(nodes_of(tree))[index]
+        self.kind, change = list(changes_of(node))[number]
+        before = ast.unparse(tree)
+        change(node)
+        self.path, self.source = path, ast.unparse(ast.fix_missing_locations(tree))
+        self.line = getattr(node, "lineno", 0)
+        pairs = zip(before.splitlines(), self.source.splitlines(), strict=False)
+        self.old, self.new = next(
+            ((a.strip(), b.strip()) for a, b in pairs if a != b), ("the same", "the same")
+        )
+        if self.kind == "statement":
+            self.new = "pass"
+
+    @property
+    def name(self):
+        """Return what tells the mutant from others, whatever lines are above it."""
+        return f"{self.path} {self.function or 'module'}: {self.old}  ->  {self.new}"
+
+
+def mutants_of(part):
+    """Return the places of all mutants of a part: path, node, change."""
+    places = []
+    for file in sorted((ROOT / CORE / part).glob("*.py")):
+        if file.name in OF_DEVICES:
+            continue
+        for index, (node, _) in enumerate(nodes_of(ast.parse(file.read_text()))):
+            numbers = range(len(list(changes_of(node))))
+            places += [(f"{part}/{file.name}", index, number) for number in numbers]
+    return places
+
+
+# -- running tests ---------------------------------------------------------------------------
+
+
+def in_fork(seconds, work):
+    """Run work in a fork; return its exit status (None where time ran out) and CPU seconds."""
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1), os.dup2(quiet, 2)
+        status = 70
+        try:
+            status = int(work())
+        finally:
+            os._exit(status)
+    late = time.monotonic() + 40 * seconds  # of a busy machine; for mutants that wait for ever
+    while True:
+        found, status, usage = os.wait4(child, os.WNOHANG)
+        if found:
+            break
+        if time.monotonic() > late:
+            os.killpg(child, signal.SIGKILL)
+        time.sleep(0.02)
+    cpu = usage.ru_utime + usage.ru_stime
+    return (os.WEXITSTATUS(status) if os.WIFEXITED(status) else None), cpu
+
+
+class Watch:
+    """A pytest plugin that notes, of every test, which functions of the core it enters."""
+
+    def __init__(self, folder):
+        self.folder, self.tests = str(folder / "robell" / "_core") + os.sep, {}
+
+    def pytest_runtest_protocol(self, item, nextitem):
+        """Run one test under a profiler of calls, in all threads."""
+        entered, start = set(), time.process_time()
+
+        def note(frame, event, _):
+            code = frame.f_code
+            if event == "call" and code.co_filename.startswith(self.folder):
+                path = code.co_filename[len(self.folder) :]
+                entered.add((path, code.co_qualname.replace(".<locals>", "")))
+
+        sys.setprofile(note)
+        threading.setprofile(note)
+        yield
+        sys.setprofile(None)
+        threading.setprofile(None)
+        self.tests[item.nodeid] = (time.process_time() - start, entered)
+
+    pytest_runtest_protocol.hookwrapper = True
+
+
+def survey(folder):
+    """Run all tests of the core once; return seconds and functions entered of each."""
+    import pytest
+
+    note = folder / "tests.pickle"
+
+    def work():
+        watch = Watch(folder)
+        status = pytest.main(["-q", "-p", "no:cacheprovider", "tests/core"], plugins=[watch])
+        note.write_bytes(pickle.dumps(watch.tests))
+        return status
+
+    status, _ = in_fork(3000, work)
+    if status != 0:
+        sys.exit(f"the tests of the core fail without any mutant ({status})")
+    return pickle.loads(note.read_bytes())
+
+
+def guards_of(mutant, tests):
+    """Return the tests that enter the changed function, the quickest first, and their seconds."""
+    functions = {mutant.function}
+    while not any((mutant.path, f) in e for f in functions for _, e in tests.values()):
+        outer = {f.rpartition(".")[0] for f in functions}
+        if outer in (functions, {""}):
+            break
+        functions = outer  # a class, or a function that nobody calls by itself
+    whole_file = not any((mutant.path, f) in e for f in functions for _, e in tests.values())
+    chosen = [
+        (seconds, name)
+        for name, (seconds, entered) in tests.items()
+        if any(path == mutant.path and (whole_file or f in functions) for path, f in entered)
+    ]
+    return [name for _, name in sorted(chosen)], sum(seconds for seconds, _ in chosen)
+
+
+def is_noticed(mutant, folder, tests):
+    """Run the guards of a mutant against it; return whether one failed, and CPU seconds."""
+    import pytest
+
+    names, seconds = guards_of(mutant, tests)
+    if not names:
+        return False, 0.0
+    target = folder / "robell" / "_core" / mutant.path
+    original = target.read_text()
+    target.write_text(mutant.source)
+    try:
+        arguments = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *names]
+        limit = int(LEAST_SECONDS + TIMES_SLOWER * seconds)
+        status, cpu = in_fork(limit, lambda: pytest.main(arguments))
+    finally:
+        target.write_text(original)
+    return status != 0, cpu
+
+
+def judgements():
+    """Return what was judged of survivors: {name: (judgement, why)}."""
+    found = {}
+    for line in JUDGEMENTS.read_text().splitlines() if JUDGEMENTS.exists() else []:
+        if line.strip() and not line.startswith("#"):
+            judgement, name, why = line.split(" | ")
+            found[name] = judgement, why
+    return found
+
+
+def main():
+    """Try the mutants asked for, and print what survived and the score of each part."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", choices=PARTS, action="append", help="default: all")
+    parser.add_argument("--mutants", type=int, default=80, help="of each part")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", help="FILE:LINE whose mutants are all tried")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    judged, total = judgements(), 0.0
+    for name in IMPORTED.split():
+        importlib.import_module(name)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder).resolve()
+        shutil.copytree(
+            ROOT / "src" / "robell",
+            folder / "robell",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        sys.path.insert(0, str(folder))
+        os.environ["PYTHONPATH"] = str(folder)
+        tests = survey(folder)
+        print(
+            f"{len(tests)} tests, {sum(s for s, _ in tests.values()):.0f} CPU seconds", flush=True
+        )
+        for part in options.part or PARTS:
+            places = mutants_of(part)
+            chosen = random.Random(f"{options.seed} {part}").sample(
+                places, min(options.mutants, len(places))
+            )
+            if options.show:
+                path, line = options.show.rsplit(":", 1)
+                made = (Mutant(*place) for place in places if place[0] == path)
+                chosen = [mutant for mutant in made if mutant.line == int(line)]
+            else:
+                chosen = [Mutant(*place) for place in chosen]
+            n_noticed, apart, holes = 0, {}, 0
+            for mutant in chosen:
+                noticed, cpu = is_noticed(mutant, folder, tests)
+                total += cpu
+                n_noticed += noticed
+                if options.show or not noticed:
+                    judgement, _ = judged.get(mutant.name, ("hole", ""))
+                    word = "noticed" if noticed else judgement
+                    print(f"  {word} | line {mutant.line} | {mutant.name}", flush=True)
+                    if not noticed:
+                        apart[judgement] = apart.get(judgement, 0) + 1
+                        holes += judgement == "hole"
+            counted = n_noticed + holes
+            print(
+                f"{part}: {len(chosen)} of {len(places)} mutants, {n_noticed} noticed, "
+                f"{apart or 'none survived'}; score {n_noticed / max(counted, 1):.1%} "
+                f"({n_noticed / max(len(chosen), 1):.1%} with those judged equivalent counted as "
+                f"missed); {total:.0f} CPU seconds so far",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
