@@ -11,7 +11,9 @@ from reviewer import READY, expected_table, review_by_keys, save
 
 from robell.labels.audit import audit
 from robell.labels.audit.cards import packed, unpacked
+from robell.labels.certify import certify
 from robell.labels.review import apply_review
+from robell.labels.review.server import ReviewDesk
 from robell.labels.reviewed import PRIOR_ROWS, odds_factor, with_odds
 
 DESK = "document.querySelector('.review').desk"
@@ -323,3 +325,34 @@ def test_what_is_packed_holds_no_markup_and_comes_back():
     text = packed(review)
     assert re.fullmatch(r"[A-Za-z0-9+/=]+", text)
     assert unpacked(text) == review | {"c": "?"}
+
+
+def test_a_certificate_beside_the_page_bounds_what_is_still_wrong(chromium, tmp_path):
+    path = flowers(tmp_path / "garden.csv", 600)
+    sheet = certify(path, "kind", rows=80).to_frame()
+    nearest = np.clip((sheet["length"].astype(float) / 5).round().astype(int), 0, 2)
+    sheet["true"] = np.array(["aster", "daisy", "lily"])[nearest]
+    certificate = certify(path, "kind", rows=80).certificate(sheet).write(tmp_path)
+    assert 0 < certificate.wrong.low < certificate.wrong.high
+
+    def shown(corrected, dropped):
+        low = certificate.still_wrong(corrected + dropped)[0]
+        high = certificate.still_wrong(corrected)[1]
+        return (
+            f"Still wrong in the whole table: {low} to {high} (95 % confidence, by its certificate)"
+        )
+
+    line = "[...document.querySelectorAll('.review .head .counts')].at(-1)"
+    opened(chromium, audit(path, "kind", out=tmp_path))
+    assert chromium.run(f"{line}.textContent") == shown(0, 0)
+    for key in "cckd":
+        chromium.press(key)
+    assert chromium.run(f"{line}.textContent") == shown(2, 1)
+    desk = ReviewDesk(audit(path, "kind"), tmp_path / "garden-decisions.csv")
+    assert desk.cards["certified"] == [certificate.wrong.low, certificate.wrong.high]
+    # Of a table with other labels it says nothing.
+    header, first, *rest = path.read_text().splitlines()
+    other = "lily" if not first.endswith("lily") else "aster"
+    path.write_text("\n".join([header, first.rpartition(",")[0] + f",{other}", *rest]))
+    opened(chromium, audit(path, "kind", out=tmp_path))
+    assert chromium.run(f"{line}.hidden")

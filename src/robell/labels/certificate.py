@@ -210,7 +210,10 @@ class Certificate:
         """
         estimate = f"{100 * self.share.about:.1f} % by estimate, {_range(self.share)}"
         found = f"{self.n_found:,} of {counted(self.n_checked, 'row')} checked were wrong"
-        ways = [f"{visible(one.name)}: {_range(one.share)}" for one in self.by_direction[:5]]
+        ways = [
+            f"{visible(one.name)}: {_range(one.share)} of {one.rows:,} rows"
+            for one in self.by_direction[:5]
+        ]
         return [self.headline(), f"{found}; {estimate}", *ways, *map(visible, self._notes())]
 
     def still_wrong(self, corrected: int) -> tuple[int, int]:

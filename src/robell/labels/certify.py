@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -33,9 +32,10 @@ from robell.labels.review.review import (
     encoding_of,
     fingerprints,
     folded,
-    in_letters,
+    labels_print,
     read_print,
     row_number,
+    text_print,
 )
 from robell.tables.numerals import floats_written
 from robell.tables.raw import RawTable
@@ -78,7 +78,7 @@ class Plan:
     @property
     def id(self) -> str:
         """The name of the sample, by which its sheet knows it: made of everything else."""
-        return _digest(json.dumps(asdict(self), sort_keys=True))
+        return text_print(json.dumps(asdict(self), sort_keys=True))
 
     def as_json(self) -> str:
         """Return the file of the plan."""
@@ -345,8 +345,14 @@ def _points(expected):
 
 def sample_paths(out, name, replace=False):
     """Return the paths of the sheet and of the plan; files that are there stay, unless asked."""
-    is_ours = None if replace else lambda path: False
-    return result_paths(out, name, "sample", ("csv", "json"), is_ours=is_ours)
+    paths = result_paths(out, name, "sample", ("csv", "json"))
+    for path in paths:
+        if path.exists() and not replace:
+            raise FileError(
+                f"{path}: is there already, perhaps filled in; give another name, or "
+                "--force (in Python replace=True)"
+            )
+    return paths
 
 
 # -- drawing ---------------------------------------------------------------------------
@@ -390,7 +396,7 @@ def _draw(found, table, rows, width, group, tolerance, random_state):
         target=found.target,
         kind=found._kind,
         table=found.fingerprint[0].partition("-")[0],
-        labels=_labels_print(table, found.target),
+        labels=labels_print(table.columns[find_column(table, found.target)]),
         strata="".join(letters.tolist()),
         listed="".join(listed),
         rows=tuple(found.row[drawn].tolist()),
@@ -611,7 +617,7 @@ def _require_same(plan, table, prints):
         problem = f"it has {counted(table.n_rows, 'row')}, and had {len(plan.strata):,}"
     elif prints[0].partition("-")[0] != plan.table:
         problem = "cells of rows that are not in the sample are different"
-    elif _labels_print(table, plan.target) != plan.labels:
+    elif labels_print(table.columns[find_column(table, plan.target)]) != plan.labels:
         problem = "its labels are different, or its rows stand in another order"
     if problem:
         raise FileError(
@@ -676,19 +682,6 @@ def _read_tolerance(tolerance):
         )
     is_share = text.endswith("%")
     return (value / 100.0 if is_share else value), is_share
-
-
-def _labels_print(table, target):
-    """Return the fingerprint of the labels of a table, in their order."""
-    return _digest(
-        "\x1f".join(cell or "\x00" for cell in table.columns[find_column(table, target)].cells)
-    )
-
-
-def _digest(text):
-    """Return a fingerprint of a text, in letters."""
-    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8)
-    return in_letters(int.from_bytes(digest.digest(), "big"))
 
 
 def _today():

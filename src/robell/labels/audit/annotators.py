@@ -259,10 +259,10 @@ class AnnotatorAudit(Audit):
         """Yield what a reader must know before trusting the consensus."""
         return [Callout("caution", text) for text in self._remarks()]
 
-    def _next_steps(self, top, csv_name):
+    def _next_steps(self, top, csv_path):
         """Yield what to do about it."""
         for step in self._words["steps"]:
-            yield step.replace("{table}", quoted(csv_name))
+            yield step.replace("{table}", quoted(csv_path.name))
 
     def _warnings(self):
         return ()  # they stand before the steps, see _findings
@@ -278,7 +278,7 @@ class AnnotatorAudit(Audit):
             names = ", ".join(f"{quoted(label, 20)} ({n})" for label, n in some)
             yield f"Labels given fewer than five times were left out: {names}."
 
-    def _sections(self, top, csv_name):
+    def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""
         return [
             annotators_section(self),

@@ -47,10 +47,11 @@ class CardParts(NamedTuple):
     likely: Sequence[str] = ()
 
 
-def review_of(result, shown):
+def review_of(result, shown, certificate):
     """Return what the page of a review shows of some rows of an audit, ready to pack.
 
-    A kind of audit has its :class:`CardParts` in ``_card_parts``.
+    A kind of audit has its :class:`CardParts` in ``_card_parts``. A ``certificate`` of this very
+    table, as JSON, says how many labels were wrong before the review.
     """
     evidence, parts = result.evidence, result._card_parts()
     near = nearest(near_view(evidence.matrix), shown, parts.examples)
@@ -72,6 +73,7 @@ def review_of(result, shown):
         "groups": [_shown(name) for name in parts.names],
         "columns": columns,
         "left_out": n_left_out,
+        "certified": _certified(result, certificate),
         "cards": len(shown),
         "number": number[rows].tolist(),
         "row": result.row[shown].tolist(),
@@ -92,6 +94,18 @@ def review_of(result, shown):
             if result.reasons.get(row)
         },
     }
+
+
+def _certified(result, path):
+    """Return the fewest and the most wrong labels by a certificate; None of another table."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        whole = result.fingerprint[0].partition("-")[0]
+        if found["fingerprint"] != f"{whole}-{result.evidence.labels}":
+            return None
+        return [int(found["wrong"]["low"]), int(found["wrong"]["high"])]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def packed(review):

@@ -374,10 +374,10 @@ class AuditResult(JudgedAudit):
             rows = f"{counted(n_rows, 'row')} {'was' if n_rows == 1 else 'were'}"
             yield self._say("set_aside", least=LEAST_OF_CLASS, rows=rows, names=names)
 
-    def _sections(self, top, csv_name):
+    def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""
         return [
-            self._suspects_section(top, csv_name),
+            self._suspects_section(top, csv_path),
             noise_section(self),
             None if self.groups is None else groups_section(self),
             None if self.against is None else against_section(self),

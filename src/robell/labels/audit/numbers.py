@@ -186,9 +186,9 @@ class NumberAuditResult(JudgedAudit):
         if kind := self._kind_words(quoted, option):
             yield Callout("note", f"{kind}.")
 
-    def _sections(self, top, csv_name):
+    def _sections(self, top, csv_path):
         """Return the sections that show the evidence, None for those that have nothing to show."""
-        return [self._suspects_section(top, csv_name), picture_section(self), noise_section(self)]
+        return [self._suspects_section(top, csv_path), picture_section(self), noise_section(self)]
 
     def _card_parts(self):
         """Return what a suspect is compared by: trusted rows of about the same number."""

@@ -42,7 +42,7 @@ from robell.tables.columns import MISSING_WORDS
 SHOWN_LINES = 8
 
 
-def audit_page(result, *, top, csv_name, command=""):
+def audit_page(result, *, top, csv_path, command=""):
     """Return the whole HTML page, with the ``top`` most suspect rows and a link to the CSV file."""
     words, (n_used, seed) = result._words, result._made_of
     found = (
@@ -50,11 +50,11 @@ def audit_page(result, *, top, csv_name, command=""):
         Facts(tuple(result._facts())),
         *result._findings(),
         Paragraph("**What to do next**"),
-        Bullets(tuple(result._next_steps(top, csv_name))),
+        Bullets(tuple(result._next_steps(top, csv_path))),
         *(Callout("caution", text) for text in result._warnings()),
         *(Callout("note", text) for text in result._left_out()),
     )
-    sections = [Section("found", "What was found", found), *result._sections(top, csv_name)]
+    sections = [Section("found", "What was found", found), *result._sections(top, csv_path)]
     if result.columns:
         cells = ((in_cell(n.name), n.kind, n.missing, n.done) for n in result.columns)
         heads = ("Column", "Used as", "Missing", "What was done")

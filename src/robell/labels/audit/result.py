@@ -62,11 +62,13 @@ class Groups(NamedTuple):
 class Evidence:
     """What the page is made of: the table, its columns as numbers, and what was found.
 
-    `name` is that of the target, `target` what was read there, `given` the cells of its rows;
-    `asked_for` says whether somebody said which kind it is of.
+    `name` is that of the target, `target` what was read there, `given` the cells of its rows, and
+    `labels` the fingerprint of the whole column; `asked_for` says whether somebody said which kind
+    it is of.
     """
 
     name: str
+    labels: str
     table: RawTable
     used: tuple[Used, ...]
     matrix: np.ndarray
@@ -171,7 +173,7 @@ class Audit:
         top = self._most if top is None else top
         require_whole("top", top, 0)
         html, csv_path = output_paths(out, self.name)
-        page = audit_page(self, top=top, csv_name=csv_path.name, command=command)
+        page = audit_page(self, top=top, csv_path=csv_path, command=command)
         try:
             html.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -416,11 +418,12 @@ class JudgedAudit(Audit):
             yield "of these really wrong", about, others
         yield "how far to trust this", self.trust.capitalize(), self._how_good()
 
-    def _next_steps(self, top, csv_name):
+    def _next_steps(self, top, csv_path):
         """Yield what to do about it."""
-        words, table = self._words, quoted(csv_name)
-        if re.fullmatch(r"[A-Za-z0-9][\w.-]*", csv_name, re.ASCII):  # plain enough for an address
-            table = f"[{literal(csv_name)}]({csv_name})"
+        words, name = self._words, csv_path.name
+        table = quoted(name)
+        if re.fullmatch(r"[A-Za-z0-9][\w.-]*", name, re.ASCII):  # plain enough for an address
+            table = f"[{literal(name)}]({name})"
         if self.leak_suspects:
             names = shlex.join(["--ignore", *self.leak_suspects])
             yield literal(
@@ -572,12 +575,14 @@ class JudgedAudit(Audit):
             rows = counted(self.n_unlabelled, "row")
             yield f"{rows} without {self._words['usable']} ({kinds}) {were} left out."
 
-    def _suspects_section(self, top, csv_name):
+    def _suspects_section(self, top, csv_path):
         """Show the suspects one after the other, each to decide upon beside similar rows."""
         if not self.suspect.any() or not top:
             return None
         shown = self.order[self.suspect[self.order]][:top]
-        review, words, first = review_of(self, shown), self._words, shown[:LISTED]
+        stem = csv_path.name.rpartition("-audit.")[0]
+        review = review_of(self, shown, csv_path.with_name(f"{stem}-certificate.json"))
+        words, first = self._words, shown[:LISTED]
         n_shown, n_suspects = review["cards"], int(self.suspect.sum())
         some = f"The {n_shown:,} least likely {words['thing']}s"
         some = f"All {n_shown:,} suspects" if n_shown == n_suspects > 1 else some
@@ -586,7 +591,7 @@ class JudgedAudit(Audit):
         table = suspects_table(self, first, review["range"] is not None)
         blocks = (
             Paragraph(f"{some}, the least likely first. {words['suspects']}"),
-            Review(packed(review), visible(csv_name)),
+            Review(packed(review), visible(csv_path.name)),
             Details(listed, (TableBlock(table),)),
         )
         return Section("suspects", "Rows to check", blocks)

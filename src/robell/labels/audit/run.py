@@ -26,7 +26,7 @@ from robell.labels.audit.numbers import NumberAuditResult
 from robell.labels.audit.prepare import dropped_columns, prepare_columns
 from robell.labels.audit.reasons import MOST_SUSPECTS
 from robell.labels.audit.result import Evidence, Groups, JudgedAudit, output_paths, require_whole
-from robell.labels.review.review import fingerprints, read_reviews
+from robell.labels.review.review import fingerprints, labels_print, read_reviews
 from robell.labels.trust import estimate_wrong
 from robell.tables.columns import ColumnNote, missing_cells
 from robell.tables.read import read_table
@@ -343,6 +343,7 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
     giveaways = tuple(filter(None, (kind._giveaway(column, target, name) for column in used)))
     evidence = Evidence(
         name=name,
+        labels=labels_print(table.columns[place]),
         table=audited,
         used=used,
         matrix=matrix,

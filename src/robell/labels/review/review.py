@@ -319,6 +319,17 @@ def fingerprints(table, target):
     return np.array([f"{whole}-{in_letters(row)}" for row in rows], dtype=object)
 
 
+def labels_print(column):
+    """Return the fingerprint of a column of labels, in their order."""
+    return text_print("\x1f".join(cell or "\x00" for cell in column.cells))
+
+
+def text_print(text):
+    """Return the fingerprint of a text, in letters."""
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8)
+    return in_letters(int.from_bytes(digest.digest(), "big"))
+
+
 def in_letters(value):
     """Return a number of 64 bits as 16 letters."""
     return f"{value % MODULUS:016x}".translate(_TO_LETTERS)

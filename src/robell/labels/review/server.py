@@ -62,7 +62,9 @@ class ReviewDesk:
                 f"{said(result.target)} to know which rows to ask about"
             )
         self.shown = result.order[:MOST_CARDS]
-        self.cards = review_of(result, self.shown)
+        stem = self.path.name.removesuffix(".csv").removesuffix("-decisions")
+        certificate = self.path.with_name(f"{stem}-certificate.json")
+        self.cards = review_of(result, self.shown, certificate)
         rows, prints = self.cards["row"], self.cards["print"]
         self.place = {f"{row}-{p}": k for k, (row, p) in enumerate(zip(rows, prints, strict=True))}
         self.ids = list(self.place)

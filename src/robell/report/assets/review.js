@@ -335,6 +335,7 @@
       this.bar = make("progress", { max: review.cards, "aria-label": "Rows decided" });
       this.counts = make("p", { class: "counts" });
       this.left = make("p", { class: "left" });
+      this.whole = make("p", { class: "counts", hidden: !this.review.certified });
       this.kept = make("p", { class: "kept" });
       this.list = make("div", { class: "queue", role: "listbox", tabindex: 0, "aria-label": "Rows to check" });
       this.lines = make("div", { role: "presentation", class: "lines" });
@@ -379,7 +380,7 @@
       const keys = make("p", { class: "keys" }, "Keys, once a row or a button has the focus: ");
       KEYS.forEach(([key, text], k) => keys.append(k ? ", " : "", make("kbd", {}, key), ` ${text}`));
       this.box.replaceChildren(
-        make("div", { class: "head" }, this.bar, this.counts, this.left), this.status, this.opener,
+        make("div", { class: "head" }, this.bar, this.counts, this.left, this.whole), this.status, this.opener,
         make("div", { class: "desk" }, this.listed, make("div", { class: "one" }, this.card, this.acts)),
         files, this.kept, keys);
       this.list.addEventListener("scroll", () => this.showLines(), { passive: true });
@@ -497,6 +498,11 @@
       this.left.textContent = !ahead ? "Every row is decided."
         : wrong < 1 ? `Still expected: hardly any wrong among the next ${ahead}. You may stop here.`
           : `Still expected: about ${about} wrong among the next ${ahead}`;
+      if (this.review.certified) {
+        const [low, high] = this.review.certified; // wrong before the first decision: as true after any number of them
+        const least = Math.max(0, low - counts.change - counts.drop), most = Math.max(0, high - counts.change);
+        this.whole.textContent = `Still wrong in the whole table: ${least.toLocaleString("en")} to ${most.toLocaleString("en")} (95 % confidence, by its certificate)`;
+      }
       const lost = this.store.problem
         ? `Not written: ${counted(this.store.waiting.size, "decision")} (${this.store.problem}). Save them before you close the page.`
         : "This browser keeps nothing: save the decisions before you close the page, and load them again to go on.";
