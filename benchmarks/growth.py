@@ -2,10 +2,15 @@
 
     python benchmarks/growth.py
     python benchmarks/growth.py exact
+    python benchmarks/growth.py entries [name ...]
 
 Every measurement runs in a process of its own, one thread: CPU seconds, and by how much the call
 raised the most memory the process had taken until then (the table itself is not counted). Usual
 sizes: 20,000 rows (10,000 for exact memberships), 20 columns, 100 nodes, 2 classes.
+
+``entries`` takes every public entry point that computes, at one size and with rows, columns, nodes
+and classes four times as many: seconds, megabytes of arrays at the peak, and the powers with which
+both grow. Powers above what the mathematics asks are marked.
 """
 
 import json
@@ -14,6 +19,9 @@ import resource
 import subprocess
 import sys
 import time
+import tracemalloc
+import warnings
+from inspect import signature
 
 import numpy as np
 
@@ -66,7 +74,174 @@ def in_own_process(work, size):
     return json.loads(done.stdout)
 
 
+# Every entry point: what is called, of the table, its labels, and the number of nodes. Behind it,
+# the largest powers in rows, columns, nodes and classes that the mathematics asks: products of two
+# columns for every row, or pairs of rows; None where there is no such size.
+PRODUCTS, PAIRS = (1.0, 2.0, 2.0, 1.0), (2.0, 2.0, 2.0, 1.0)
+
+
+def fitted(name, **settings):
+    """Return what fits a model."""
+
+    def start(X, y, nodes):
+        import robell
+
+        if "n_hidden" in signature(getattr(robell, name)).parameters:
+            settings["n_hidden"] = nodes
+        model = getattr(robell, name)(**settings)
+        if "Regressor" in name:
+            return lambda: model.fit(X, X[:, 0] + y)
+        if "Plus" in name:
+            return lambda: model.fit(X, y, privileged=X[:, :2] ** 2)
+        return lambda: model.fit(X, y)
+
+    return start
+
+
+def asked(name, method, **settings):
+    """Return what asks a fitted model."""
+
+    def start(X, y, nodes):
+        model = fitted(name, **settings)(X, y, nodes)()
+        return lambda: getattr(model, method)(X)
+
+    return start
+
+
+def called(name, regression=False, **settings):
+    """Return what calls a function of a table and its labels."""
+
+    def start(X, y, nodes):
+        import pandas
+
+        import robell
+
+        y = X[:, 0] + y if regression else y
+        function = getattr(robell, name)
+        if name in ("audit", "fit_table"):
+            frame = pandas.DataFrame(X).add_prefix("x").assign(y=y)
+            frame["y"] = [f"class {label}" for label in y]
+            return lambda: function(frame, "y", **settings)
+        return lambda: function(X, y, **settings)
+
+    return start
+
+
+def encoded(X, y, nodes):
+    import pandas
+
+    from robell import TableEncoder
+
+    frame = pandas.DataFrame(X).add_prefix("x").assign(word=[f"w{k % 50}" for k in range(len(X))])
+    return lambda: TableEncoder().fit_transform(frame)
+
+
+def streamed(X, y, nodes):
+    from robell import RVFLClassifier
+
+    def run():
+        model = RVFLClassifier(nodes, calibrate=False, random_state=0)
+        for start in range(0, len(X), 500):
+            part = slice(start, start + 500)
+            model.partial_fit(X[part], y[part], classes=np.unique(y))
+        return model.coef_
+
+    return run
+
+
+def searched(X, y, nodes):
+    from robell import RVFLClassifier, RVFLGridSearchCV
+
+    grid = {"C": [0.01, 1.0, 100.0], "n_hidden": [nodes // 2, nodes]}
+    model = RVFLClassifier(random_state=0)
+    return lambda: RVFLGridSearchCV(model, grid, cv=3, refit=False).fit(X, y)
+
+
+SEED = {"random_state": 0}
+ENTRIES = {
+    "RVFLClassifier.fit": (fitted("RVFLClassifier", **SEED), PRODUCTS),
+    "RVFLClassifier.predict": (asked("RVFLClassifier", "predict", **SEED), (1.0, 1.0, 1.0, 1.0)),
+    "RVFLClassifier.partial_fit": (streamed, PRODUCTS),
+    "RVFLClassifier, C=loo": (fitted("RVFLClassifier", C="loo", **SEED), (1.0, 3.0, 3.0, 1.0)),
+    "ComplexRVFLClassifier.fit": (fitted("ComplexRVFLClassifier", **SEED), PRODUCTS),
+    "DeepRVFLClassifier.fit": (fitted("DeepRVFLClassifier", **SEED), PRODUCTS),
+    "NeuroFuzzyRVFLClassifier.fit": (fitted("NeuroFuzzyRVFLClassifier", **SEED), PRODUCTS),
+    "MultiViewRVFLClassifier.fit": (fitted("MultiViewRVFLClassifier", **SEED), PRODUCTS),
+    "VarianceRVFLClassifier.fit": (fitted("VarianceRVFLClassifier", **SEED), (1.0, 3.0, 3.0, 1.0)),
+    "GranularBallRVFLClassifier.fit": (fitted("GranularBallRVFLClassifier", **SEED), PRODUCTS),
+    "RVFLPlusClassifier.fit": (fitted("RVFLPlusClassifier", **SEED), PRODUCTS),
+    "KernelRVFLPlusClassifier.fit": (fitted("KernelRVFLPlusClassifier"), (3.0, 1.0, None, 1.0)),
+    "RoBellRVFLClassifier.fit": (fitted("RoBellRVFLClassifier", **SEED), PAIRS),
+    "HuberRVFLClassifier.fit": (fitted("HuberRVFLClassifier", **SEED), PAIRS),
+    "IntuitionisticFuzzyRVFLClassifier.fit": (
+        fitted("IntuitionisticFuzzyRVFLClassifier", **SEED),
+        PAIRS,
+    ),
+    "RVFLRegressor.fit": (fitted("RVFLRegressor", intervals=True, **SEED), PRODUCTS),
+    "DeepRVFLRegressor.fit": (fitted("DeepRVFLRegressor", **SEED), PRODUCTS),
+    "RVFLGridSearchCV.fit": (searched, PRODUCTS),
+    "NoiseRobustRVFLClassifier.fit": (fitted("NoiseRobustRVFLClassifier", **SEED), PRODUCTS),
+    "NoiseRobustRVFLClassifier.predict": (
+        asked("NoiseRobustRVFLClassifier", "predict", **SEED),
+        (1.0, 1.0, 1.0, 1.0),
+    ),
+    "pw_gbell_membership": (called("pw_gbell_membership"), (2.0, 1.0, None, 1.0)),
+    "TableEncoder.fit_transform": (encoded, (1.0, 1.0, None, None)),
+    "find_label_issues": (called("find_label_issues", random_state=0), (1.0, 2.0, None, 1.0)),
+    "find_target_issues": (
+        called("find_target_issues", True, random_state=0),
+        (1.0, 2.0, None, None),
+    ),
+    "audit": (called("audit"), (1.0, 2.0, None, 1.0)),
+    "fit_table": (called("fit_table"), (1.0, 2.0, None, 1.0)),
+}
+SIZES = {"rows": (2000, 8000), "columns": (10, 40), "nodes": (50, 200), "classes": (2, 8)}
+
+
+def measure_entry(name, sizes):
+    """Return CPU seconds, the least of two, and the peak of arrays in megabytes."""
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, sizes["classes"], sizes["rows"])
+    X = rng.normal(size=(sizes["classes"], sizes["columns"]))[y]
+    X += rng.normal(size=X.shape)
+    call = ENTRIES[name][0](X, y, sizes["nodes"])
+    call()
+    spent = []
+    for _ in range(2):
+        start = time.process_time()
+        call()
+        spent.append(time.process_time() - start)
+    tracemalloc.start()
+    call()
+    return min(spent), tracemalloc.get_traced_memory()[1] / 2**20
+
+
+def measure_entries(names):
+    usual = {what: least for what, (least, _) in SIZES.items()}
+    print("from " + ", ".join(f"{least:,} {what}" for what, least in usual.items()))
+    print("power of seconds / megabytes in " + ", ".join(SIZES))
+    for name in names or ENTRIES:
+        first = in_own_process("entry " + name, usual)
+        cells = []
+        for (what, (least, most)), bound in zip(SIZES.items(), ENTRIES[name][1], strict=True):
+            if bound is None:
+                cells.append("-")
+                continue
+            found = in_own_process("entry " + name, usual | {what: most})
+            powers = np.log(np.divide(found, first)) / np.log(most / least)
+            mark = "*" if powers[0] > bound + 0.2 else ""
+            cells.append(f"{powers[0]:.1f}{mark} / {powers[1]:.1f}")
+        print(f"{name:40}{first[0]:7.3f} s{first[1]:6.0f} MB  {'  '.join(cells)}", flush=True)
+
+
 def main():
+    if sys.argv[1:2] == ["entries"]:
+        measure_entries(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["--measure"] and sys.argv[2].startswith("entry "):
+        print(json.dumps(measure_entry(sys.argv[2][len("entry ") :], json.loads(sys.argv[3]))))
+        return
     if sys.argv[1:2] == ["--measure"]:
         print(json.dumps(measure(sys.argv[2], json.loads(sys.argv[3]))))
         return
