@@ -71,9 +71,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[1000, 10_000])
     arguments = parser.parse_args()
-    print(
-        "  model                           rows   theirs     ours    plain   times   alike  C ours    theirs"
-    )
+    names = f"{'rows':>8}{'theirs':>9}{'ours':>9}{'plain':>9}{'times':>8}{'alike':>8}"
+    print(f"  {'model':28}{names}{'C ours':>10}{'theirs':>10}")
     for n_rows in arguments.rows:
         X, values = table(n_rows)
         for name, model in MODELS.items():
