@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from robell.models._estimator import BaseRVFLRegressor, Capabilities
+from robell.models._estimator import BaseRVFLRegressor
 from robell.models._partial_fit import StreamingTargetsMixin
-
-EVERYWHERE = Capabilities(streams=True, passes=True, tensors=True, exact_search=True)
+from robell.models.rvfl import STREAMS_AND_TENSORS
 
 
 class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
@@ -93,7 +92,7 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
         **BaseRVFLRegressor._parameter_constraints,
         "direct_link": ["boolean"],
     }
-    _capabilities = EVERYWHERE
+    _capabilities = STREAMS_AND_TENSORS
 
     def __init__(
         self,
@@ -180,4 +179,4 @@ class ELMRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
     """
 
     _direct_link = False
-    _capabilities = EVERYWHERE
+    _capabilities = STREAMS_AND_TENSORS

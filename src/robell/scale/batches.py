@@ -164,9 +164,10 @@ class Tables:
             more = [name for name in file.columns if name not in known]
             if columns is None and more:
                 raise FileError(f"{file.path}: column {more[0]!r} is not in {first.path}")
-            file.require_numbers(self.columns)
-            if target is not None:
-                file.require_labels(target)
+            if isinstance(file, _ParquetFile):  # of text only reading tells what it holds
+                file.require_numbers(self.columns)
+                if target is not None:
+                    file.require_labels(target)
 
     def count(self):
         """Return the number of rows, or None where only reading them would tell."""
@@ -349,12 +350,6 @@ class _CsvFile(_File):
             if parameter == "encoding":
                 text = f"{text.partition(';')[0]}: write it as UTF-8 first"
             raise FileError(text) from error
-
-    def require_numbers(self, columns):
-        """Do nothing: whether all of a column is numeric only reading it tells."""
-
-    def require_labels(self, target):
-        """Do nothing: any text may be a label."""
 
     def _batches(self, columns, target):
         import pyarrow

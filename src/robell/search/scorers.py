@@ -174,27 +174,11 @@ def mean_square(y, predicted):
     return np.square(y[:, None, :] - predicted).mean(axis=0)
 
 
-def mean_absolute(y, predicted):
-    """Return the mean absolute error of every candidate and target."""
-    return np.abs(y[:, None, :] - predicted).mean(axis=0)
-
-
-def root_mean_square(y, predicted):
-    """Return the root of the mean squared error of every candidate and target."""
-    return np.sqrt(mean_square(y, predicted))
-
-
-def r_squared(y, predicted):
-    """Return the share of the variance that every candidate explains of every target."""
-    total = np.square(y - y.mean(axis=0)).mean(axis=0)
-    return 1.0 - mean_square(y, predicted) / total
-
-
 TARGET_METRICS = {
-    metrics.r2_score: r_squared,
+    metrics.r2_score: lambda y, f: 1.0 - mean_square(y, f) / y.var(axis=0),
     metrics.mean_squared_error: mean_square,
-    metrics.root_mean_squared_error: root_mean_square,
-    metrics.mean_absolute_error: mean_absolute,
+    metrics.root_mean_squared_error: lambda y, f: np.sqrt(mean_square(y, f)),
+    metrics.mean_absolute_error: lambda y, f: np.abs(y[:, None, :] - f).mean(axis=0),
 }
 # A small error of the predictions is a small error of these. The first ones compare with the
 # spread of the targets, and jump where that is zero.
