@@ -35,7 +35,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 ROOT = Path(__file__).resolve().parents[1]
-CORE = Path("src", "robell", "_core")
 PARTS = ("ridge", "membership", "labels")
 OF_DEVICES = ("sweep_torch.py", "pairs_torch.py", "pairs_triton.py")  # tested where PyTorch is
 JUDGEMENTS = ROOT / "fuzz" / "mutants.txt"
@@ -131,8 +130,8 @@ def is_droppable(statement):
 class Mutant:
     """One change of one file."""
 
-    def __init__(self, path, index, number):
-        source = (ROOT / CORE / path).read_text()
+    def __init__(self, core, path, index, number):
+        source = (core / path).read_text()
         tree = ast.parse(source)
         node, self.function = list(nodes_of(tree))[index]
         self.kind, change = list(changes_of(node))[number]
@@ -153,10 +152,10 @@ class Mutant:
         return f"{self.path} {self.function or 'module'}: {self.old}  ->  {self.new}"
 
 
-def mutants_of(part):
+def mutants_of(part, core):
     """Return the places of all mutants of a part: path, node, change."""
     places = []
-    for file in sorted((ROOT / CORE / part).glob("*.py")):
+    for file in sorted((core / part).glob("*.py")):
         if file.name in OF_DEVICES:
             continue
         for index, (node, _) in enumerate(nodes_of(ast.parse(file.read_text()))):
@@ -283,8 +282,48 @@ def judgements():
     return found
 
 
+def try_part(part, options, tests, folder):
+    """Try the mutants of a part asked for; print those that survive, and the score."""
+    core, judged = folder / "robell" / "_core", judgements()
+    places = mutants_of(part, core)
+    if options.show:
+        path, line = options.show.rsplit(":", 1)
+        made = (Mutant(core, *place) for place in places if place[0] == path)
+        chosen = [mutant for mutant in made if mutant.line == int(line)]
+    else:
+        lots = random.Random(f"{options.seed} {part}")
+        drawn = lots.sample(places, min(options.mutants, len(places)))
+        chosen = [Mutant(core, *place) for place in drawn]
+    n_noticed, apart, total = 0, {}, 0.0
+    for mutant in chosen:
+        noticed, cpu = is_noticed(mutant, folder, tests)
+        total += cpu
+        n_noticed += noticed
+        word = "noticed" if noticed else judged.get(mutant.name, ("hole", ""))[0]
+        if not noticed:
+            apart[word] = apart.get(word, 0) + 1
+        if options.show or not noticed:
+            print(f"{word} | {mutant.name}  (line {mutant.line})", flush=True)
+    score, strict = (n_noticed / max(n, 1) for n in (n_noticed + apart.get("hole", 0), len(chosen)))
+    print(
+        f"{part}: {len(chosen)} of {len(places)} mutants, {n_noticed} noticed, survivors "
+        f"{apart or 'none'}; score {score:.1%}, {strict:.1%} if all survivors count; "
+        f"{total:.0f} CPU seconds",
+        flush=True,
+    )
+
+
+def copied(folder):
+    """Copy the package to a folder, and let it be imported from there."""
+    without = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "src" / "robell", folder / "robell", ignore=without)
+    sys.path.insert(0, str(folder))
+    os.environ["PYTHONPATH"] = str(folder)
+    return folder
+
+
 def main():
-    """Try the mutants asked for, and print what survived and the score of each part."""
+    """Try the mutants asked for, each part in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=PARTS, action="append", help="default: all")
     parser.add_argument("--mutants", type=int, default=80, help="of each part")
@@ -292,53 +331,25 @@ def main():
     parser.add_argument("--show", help="FILE:LINE whose mutants are all tried")
     options = parser.parse_args()
     os.chdir(ROOT)
-    judged, total = judgements(), 0.0
     for name in IMPORTED.split():
         importlib.import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder).resolve()
-        shutil.copytree(
-            ROOT / "src" / "robell",
-            folder / "robell",
-            ignore=shutil.ignore_patterns("__pycache__"),
-        )
-        sys.path.insert(0, str(folder))
-        os.environ["PYTHONPATH"] = str(folder)
-        tests = survey(folder)
-        print(
-            f"{len(tests)} tests, {sum(s for s, _ in tests.values()):.0f} CPU seconds", flush=True
-        )
-        for part in options.part or PARTS:
-            places = mutants_of(part)
-            chosen = random.Random(f"{options.seed} {part}").sample(
-                places, min(options.mutants, len(places))
-            )
-            if options.show:
-                path, line = options.show.rsplit(":", 1)
-                made = (Mutant(*place) for place in places if place[0] == path)
-                chosen = [mutant for mutant in made if mutant.line == int(line)]
-            else:
-                chosen = [Mutant(*place) for place in chosen]
-            n_noticed, apart, holes = 0, {}, 0
-            for mutant in chosen:
-                noticed, cpu = is_noticed(mutant, folder, tests)
-                total += cpu
-                n_noticed += noticed
-                if options.show or not noticed:
-                    judgement, _ = judged.get(mutant.name, ("hole", ""))
-                    word = "noticed" if noticed else judgement
-                    print(f"  {word} | line {mutant.line} | {mutant.name}", flush=True)
-                    if not noticed:
-                        apart[judgement] = apart.get(judgement, 0) + 1
-                        holes += judgement == "hole"
-            counted = n_noticed + holes
-            print(
-                f"{part}: {len(chosen)} of {len(places)} mutants, {n_noticed} noticed, "
-                f"{apart or 'none survived'}; score {n_noticed / max(counted, 1):.1%} "
-                f"({n_noticed / max(len(chosen), 1):.1%} with those judged equivalent counted as "
-                f"missed); {total:.0f} CPU seconds so far",
-                flush=True,
-            )
+        tests = survey(copied(folder / "original"))
+        seconds = sum(of_test for of_test, _ in tests.values())
+        print(f"{len(tests)} tests, {seconds:.0f} CPU seconds", flush=True)
+        parts = [options.show.partition("/")[0]] if options.show else options.part or PARTS
+        children = []
+        for part in parts:
+            child = os.fork()
+            if child == 0:
+                try:
+                    try_part(part, options, tests, copied(folder / part))
+                finally:
+                    os._exit(0)
+            children.append(child)
+        for child in children:
+            os.waitpid(child, 0)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def test_batched_solutions_equal_single_ones(rng, device, n_rows, n_targets, is_
     T, w = rng.normal(size=(n_rows, n_targets)), rng.uniform(0.1, 2, (4, n_rows))
     penalties, widths = np.array([1e3, 1.0, 1e-7]), np.array([30, 4, 17])
     design = RowBlocks(lambda rows: M[rows], *M.shape, M.dtype.type)
-    found, pivots = TorchSweep(M, T, device).solve(w, penalties, widths)
+    found, pivots = TorchSweep(M, T, device).start(w, penalties, widths)()
     for k in range(4):
         G, R = normal_equations(design, T, w[k])
         beta, pivot = nested_ridge(design, G, R, T, w[k], penalties, widths)
@@ -52,9 +52,10 @@ def test_singular_systems_are_left_to_the_host(rng, device):
 
     M = rng.normal(size=(40, 5))
     M = np.hstack([M, M])
-    _, pivots = TorchSweep(M, rng.normal(size=(40, 1)), device).solve(
+    finish = TorchSweep(M, rng.normal(size=(40, 1)), device).start(
         np.ones((1, 40)), np.array([1.0, 1e-20]), np.array([10])
     )
+    _, pivots = finish()
     np.testing.assert_array_equal(pivots > 0, [[[True], [False]]])
 
 

@@ -277,7 +277,7 @@ class _Hypergeometric:
         self._size, self._x = float(size), np.arange(int(checked) + 1.0)
         self._rest = float(checked) - self._x
         self._log = gammaln(self._x + 1.0) + gammaln(self._rest + 1.0)
-        self._log += _log_choose(self._size, float(checked))
+        self._log += gammaln(size + 1.0) - gammaln(checked + 1.0) - gammaln(size - checked + 1.0)
 
     def probabilities(self, wrong: float) -> Array:
         """Return the probability of x = 0, 1, ...; between two whole numbers, of both in part."""
@@ -293,7 +293,3 @@ class _Hypergeometric:
         log = gammaln(wrong + 1.0) + gammaln(right + 1.0) - self._log
         log = log - gammaln(wrong - x + 1.0) - gammaln(right - rest + 1.0)
         return np.where(is_possible, np.exp(log), 0.0)
-
-
-def _log_choose(n: float, k: float) -> float:
-    return float(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))

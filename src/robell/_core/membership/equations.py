@@ -311,8 +311,7 @@ def intuitionistic_scores(statistics: KernelStatistics, classes: Labels) -> Arra
 def without_empty_classes(score: Array, classes: Labels) -> tuple[Array, Any]:
     """Return the scores with ones for classes whose rows all score 0, and which those are."""
     n_classes = int(classes.max()) + 1
-    largest = np.zeros(n_classes)
-    np.maximum.at(largest, classes, score)
+    largest = largest_radii(score, classes, n_classes)
     erased = (largest == 0.0) & (np.bincount(classes, minlength=n_classes) > 0)
     return np.where(erased[classes], 1.0, score), np.flatnonzero(erased)
 

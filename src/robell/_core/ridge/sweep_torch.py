@@ -65,16 +65,12 @@ class TorchSweep:
         A, P = self.M.shape
         return int(max(1, BATCH_ELEMENTS // (n_penalties * max(P * P, A * P // n_penalties, 1))))
 
-    def solve(self, w: Array, penalties: Array, widths: Labels) -> tuple[Any, Array]:
-        """Return the nested solutions of every row of ``w``, (settings, A).
-
-        β of shape (settings, P, penalties, widths, K) stays on the device; the smallest pivots,
-        (settings, penalties, widths), are 0 where unsolved, as in ``sweep.py``.
-        """
-        return self.start(w, penalties, widths)()
-
     def start(self, w: Array, penalties: Array, widths: Labels) -> Callable[[], tuple[Any, Array]]:
-        """Put the systems on their way; return what waits for them and gives the solutions."""
+        """Put the systems of every row of ``w``, (settings, A), on their way; return what waits.
+
+        That gives β of shape (settings, P, penalties, widths, K), on the device, and the smallest
+        pivots, (settings, penalties, widths), which are 0 where unsolved, as in ``sweep.py``.
+        """
         torch, device = self.torch, self.M.device
         weights = torch.as_tensor(w, device=device)
         if widths.max() > len(self.M):
