@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 # What the extra "gpu" needs, for the tests of it on CPU tensors
 TORCH ?= torch>=2.4
 
-.PHONY: test test-torch coverage dist release-dry docs fuzz fuzz-guided reproduce robustness format benchmarks clean
+.PHONY: test test-torch coverage dist release-dry docs fuzz fuzz-guided mutants reproduce robustness format benchmarks clean
 
 test: $(STAMP)
 	$(BIN)/ruff check .
@@ -55,6 +55,11 @@ fuzz: $(STAMP)
 fuzz-guided: $(STAMP)
 	$(BIN)/python -m pip install --quiet --group fuzz
 	$(BIN)/python fuzz/guided.py $(or $(ARGS),all)
+
+# Small faults put into a copy of the core, and whether its quick tests notice: prints what survives
+# and the score of each part. Some twenty minutes; ARGS="--part labels --mutants 20 --seed 1" is small.
+mutants: $(STAMP)
+	$(BIN)/python fuzz/mutants.py $(ARGS)
 
 # Goes on where it was stopped. ARGS="--data-dir DIR" takes sets from a folder of CSV files; the
 # command by itself, without --offline, also downloads what is nowhere else.

@@ -18,6 +18,7 @@ fork of a process that has imported everything but robell, in a fraction of a se
 
 import argparse
 import ast
+import compileall
 import importlib
 import os
 import pickle
@@ -32,7 +33,6 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("ridge", "membership", "labels")
@@ -261,7 +261,7 @@ def is_noticed(mutant, folder, tests):
     if not names:
         return False, 0.0
     target = folder / "robell" / "_core" / mutant.path
-    original = target.read_text()
+    original, times = target.read_text(), target.stat()
     target.write_text(mutant.source)
     try:
         arguments = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *names]
@@ -269,6 +269,7 @@ def is_noticed(mutant, folder, tests):
         status, cpu = in_fork(limit, lambda: pytest.main(arguments))
     finally:
         target.write_text(original)
+        os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))  # its compiled form holds again
     return status != 0, cpu
 
 
@@ -317,6 +318,7 @@ def copied(folder):
     """Copy the package to a folder, and let it be imported from there."""
     without = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "src" / "robell", folder / "robell", ignore=without)
+    compileall.compile_dir(folder / "robell", quiet=2)
     sys.path.insert(0, str(folder))
     os.environ["PYTHONPATH"] = str(folder)
     return folder
@@ -331,6 +333,8 @@ def main():
     parser.add_argument("--show", help="FILE:LINE whose mutants are all tried")
     options = parser.parse_args()
     os.chdir(ROOT)
+    sys.dont_write_bytecode = True  # two mutants of one second and one length would be one
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     for name in IMPORTED.split():
         importlib.import_module(name)
     with tempfile.TemporaryDirectory() as folder:
