@@ -6,8 +6,8 @@
 
 A mutant is one change of one file: an arithmetic sign, a comparison, a constant, ``and`` for
 ``or``, a condition turned round, a statement left out, or two arguments swapped. It is written to a
-copy of ``src`` in a temporary folder, and the tests of ``tests/core`` that enter the changed
-function are run against it, the quickest first, until one fails. A mutant that no test notices
+copy of ``src`` in a temporary folder, and the quick tests that enter the changed function are run
+against it, the quickest first, until one fails. A mutant that no test notices
 survives. Survivors that cannot be told from the original, or that change speed alone, are judged
 in ``fuzz/mutants.txt`` and counted apart; the others are holes.
 
@@ -36,6 +36,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("ridge", "membership", "labels")
+# The quick tests of these parts; some of their files are tested through the models alone.
+TESTS = [
+    *(f"tests/core/{part}" for part in PARTS),
+    *(f"tests/models/test_{name}.py" for name in ("huber", "intuitionistic", "variance")),
+    *(f"tests/labels/test_{name}.py" for name in ("corrected_scores", "drift", "target_issues")),
+]
+LONGEST = 5.0  # CPU seconds of a test, under a profiler: slower ones are left out
 OF_DEVICES = ("sweep_torch.py", "pairs_torch.py", "pairs_triton.py")  # tested where PyTorch is
 JUDGEMENTS = ROOT / "fuzz" / "mutants.txt"
 LEAST_SECONDS, TIMES_SLOWER = 20, 6  # CPU time of a mutant: as the original's, so many times
@@ -226,7 +233,7 @@ def survey(folder):
 
     def work():
         watch = Watch(folder)
-        status = pytest.main(["-q", "-p", "no:cacheprovider", "tests/core"], plugins=[watch])
+        status = pytest.main(["-q", "-p", "no:cacheprovider", *TESTS], plugins=[watch])
         note.write_bytes(pickle.dumps(watch.tests))
         return status
 
@@ -248,7 +255,8 @@ def guards_of(mutant, tests):
     chosen = [
         (seconds, name)
         for name, (seconds, entered) in tests.items()
-        if any(path == mutant.path and (whole_file or f in functions) for path, f in entered)
+        if seconds < LONGEST
+        and any(path == mutant.path and (whole_file or f in functions) for path, f in entered)
     ]
     return [name for _, name in sorted(chosen)], sum(seconds for seconds, _ in chosen)
 
