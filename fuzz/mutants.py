@@ -6,8 +6,8 @@
 
 A mutant is one change of one file: an arithmetic sign, a comparison, a constant, ``and`` for
 ``or``, a condition turned round, a statement left out, or two arguments swapped. It is written to a
-copy of ``src`` in a temporary folder, and the quick tests that enter the changed function are run
-against it, the quickest first, until one fails. A mutant that no test notices
+copy of ``src`` in a temporary folder, and the quick tests that guard the file are run against it
+until one fails. A mutant that no test notices
 survives. Survivors that cannot be told from the original, or that change speed alone, are judged
 in ``fuzz/mutants.txt`` and counted apart; the others are holes.
 
@@ -21,14 +21,12 @@ import ast
 import compileall
 import importlib
 import os
-import pickle
 import random
 import resource
 import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -36,16 +34,36 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("ridge", "membership", "labels")
-# The quick tests of these parts; some of their files are tested through the models alone.
-TESTS = [
-    *(f"tests/core/{part}" for part in PARTS),
-    *(f"tests/models/test_{name}.py" for name in ("huber", "intuitionistic", "variance")),
-    *(f"tests/labels/test_{name}.py" for name in ("corrected_scores", "drift", "target_issues")),
-]
-LONGEST = 5.0  # CPU seconds of a test, under a profiler: slower ones are left out
+# The quick tests that guard each file, those that see most of it first.
+GUARDS = {
+    "ridge/calibrate.py": "core/ridge/test_calibration.py",
+    "ridge/lapack.py": "core/ridge/test_lapack.py core/ridge/test_sweep.py",
+    "ridge/loo.py": "core/ridge/test_loo.py core/ridge/test_oracle.py",
+    "ridge/scatter.py": "models/test_variance.py",
+    "ridge/solve.py": "core/ridge/test_solve.py core/ridge/test_least_norm.py "
+    "core/ridge/test_blocks.py core/ridge/test_oracle.py core/ridge/test_loo.py",
+    "ridge/state.py": "core/ridge/test_state.py core/ridge/test_oracle.py",
+    "ridge/sweep.py": "core/ridge/test_sweep.py core/ridge/test_solve.py",
+    "ridge/twins.py": "core/ridge/test_twins.py",
+    "membership/approximate.py": "core/membership/test_approximate.py",
+    "membership/equations.py": "core/membership/test_membership.py "
+    "core/membership/test_approximate.py models/test_huber.py models/test_intuitionistic.py",
+    "membership/frozen.py": "core/ridge/test_state.py",
+    "membership/pairs.py": "core/membership/test_pairwise.py core/membership/test_membership.py "
+    "core/membership/test_approximate.py",
+    "membership/samples.py": "core/membership/test_row_sample.py core/ridge/test_state.py",
+    "labels/annotators.py": "core/labels/test_annotators.py",
+    "labels/changed.py": "core/labels/test_changed.py",
+    "labels/cuts.py": "core/labels/test_cuts.py",
+    "labels/groups.py": "core/labels/test_groups.py",
+    "labels/link.py": "core/labels/test_recalibrate.py core/labels/test_label_noise.py",
+    "labels/noise.py": "core/labels/test_label_noise.py labels/test_corrected_scores.py",
+    "labels/numbers.py": "core/labels/test_numbers.py",
+    "labels/sampling.py": "core/labels/test_sampling.py",
+}
 OF_DEVICES = ("sweep_torch.py", "pairs_torch.py", "pairs_triton.py")  # tested where PyTorch is
+CPU_SECONDS = 120  # of a mutant: one that loops for ever is noticed, as its user would
 JUDGEMENTS = ROOT / "fuzz" / "mutants.txt"
-LEAST_SECONDS, TIMES_SLOWER = 20, 6  # CPU time of a mutant: as the original's, so many times
 IMPORTED = "numpy scipy.optimize scipy.stats scipy.sparse sklearn.linear_model pandas pytest mpmath"
 
 ARITHMETIC = {
@@ -174,111 +192,50 @@ def mutants_of(part, core):
 # -- running tests ---------------------------------------------------------------------------
 
 
-def in_fork(seconds, work):
-    """Run work in a fork; return its exit status (None where time ran out) and CPU seconds."""
+def in_fork(work):
+    """Run work in a fork, its output thrown away; return its exit status and CPU seconds."""
     child = os.fork()
     if child == 0:
-        os.setpgid(0, 0)
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(quiet, 1), os.dup2(quiet, 2)
         status = 70
         try:
+            os.setpgid(0, 0)
+            resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 5))
+            quiet = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(quiet, 1)
+            os.dup2(quiet, 2)
             status = int(work())
         finally:
             os._exit(status)
-    late = time.monotonic() + 40 * seconds  # of a busy machine; for mutants that wait for ever
+    late = time.monotonic() + 20 * CPU_SECONDS  # a mutant may also wait for ever
     while True:
         found, status, usage = os.wait4(child, os.WNOHANG)
         if found:
-            break
+            return status, usage.ru_utime + usage.ru_stime
         if time.monotonic() > late:
             os.killpg(child, signal.SIGKILL)
-        time.sleep(0.02)
-    cpu = usage.ru_utime + usage.ru_stime
-    return (os.WEXITSTATUS(status) if os.WIFEXITED(status) else None), cpu
+        time.sleep(0.05)
 
 
-class Watch:
-    """A pytest plugin that notes, of every test, which functions of the core it enters."""
-
-    def __init__(self, folder):
-        self.folder, self.tests = str(folder / "robell" / "_core") + os.sep, {}
-
-    def pytest_runtest_protocol(self, item, nextitem):
-        """Run one test under a profiler of calls, in all threads."""
-        entered, start = set(), time.process_time()
-
-        def note(frame, event, _):
-            code = frame.f_code
-            if event == "call" and code.co_filename.startswith(self.folder):
-                path = code.co_filename[len(self.folder) :]
-                entered.add((path, code.co_qualname.replace(".<locals>", "")))
-
-        sys.setprofile(note)
-        threading.setprofile(note)
-        yield
-        sys.setprofile(None)
-        threading.setprofile(None)
-        self.tests[item.nodeid] = (time.process_time() - start, entered)
-
-    pytest_runtest_protocol.hookwrapper = True
-
-
-def survey(folder):
-    """Run all tests of the core once; return seconds and functions entered of each."""
+def tests_pass(paths):
+    """Run the guards of some files; return whether they pass, and CPU seconds."""
     import pytest
 
-    note = folder / "tests.pickle"
-
-    def work():
-        watch = Watch(folder)
-        status = pytest.main(["-q", "-p", "no:cacheprovider", *TESTS], plugins=[watch])
-        note.write_bytes(pickle.dumps(watch.tests))
-        return status
-
-    status, _ = in_fork(3000, work)
-    if status != 0:
-        sys.exit(f"the tests of the core fail without any mutant ({status})")
-    return pickle.loads(note.read_bytes())
+    names = dict.fromkeys(f"tests/{name}" for path in paths for name in GUARDS[path].split())
+    status, cpu = in_fork(lambda: pytest.main(["-x", "-q", "-p", "no:cacheprovider", *names]))
+    return status == 0, cpu
 
 
-def guards_of(mutant, tests):
-    """Return the tests that enter the changed function, the quickest first, and their seconds."""
-    functions = {mutant.function}
-    while not any((mutant.path, f) in e for f in functions for _, e in tests.values()):
-        outer = {f.rpartition(".")[0] for f in functions}
-        if outer in (functions, {""}):
-            break
-        functions = outer  # a class, or a function that nobody calls by itself
-    whole_file = not any((mutant.path, f) in e for f in functions for _, e in tests.values())
-    chosen = [
-        (seconds, name)
-        for name, (seconds, entered) in tests.items()
-        if seconds < LONGEST
-        and any(path == mutant.path and (whole_file or f in functions) for path, f in entered)
-    ]
-    return [name for _, name in sorted(chosen)], sum(seconds for seconds, _ in chosen)
-
-
-def is_noticed(mutant, folder, tests):
+def is_noticed(mutant, folder):
     """Run the guards of a mutant against it; return whether one failed, and CPU seconds."""
-    import pytest
-
-    names, seconds = guards_of(mutant, tests)
-    if not names:
-        return False, 0.0
     target = folder / "robell" / "_core" / mutant.path
     original, times = target.read_text(), target.stat()
     target.write_text(mutant.source)
     try:
-        arguments = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *names]
-        limit = int(LEAST_SECONDS + TIMES_SLOWER * seconds)
-        status, cpu = in_fork(limit, lambda: pytest.main(arguments))
+        passed, cpu = tests_pass([mutant.path])
     finally:
         target.write_text(original)
         os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))  # its compiled form holds again
-    return status != 0, cpu
+    return not passed, cpu
 
 
 def judgements():
@@ -291,7 +248,7 @@ def judgements():
     return found
 
 
-def try_part(part, options, tests, folder):
+def try_part(part, options, folder):
     """Try the mutants of a part asked for; print those that survive, and the score."""
     core, judged = folder / "robell" / "_core", judgements()
     places = mutants_of(part, core)
@@ -303,9 +260,12 @@ def try_part(part, options, tests, folder):
         lots = random.Random(f"{options.seed} {part}")
         drawn = lots.sample(places, min(options.mutants, len(places)))
         chosen = [Mutant(core, *place) for place in drawn]
-    n_noticed, apart, total = 0, {}, 0.0
+    passed, total = tests_pass({mutant.path for mutant in chosen})
+    if not passed:
+        sys.exit(f"the tests of {part} fail without any mutant")
+    n_noticed, apart = 0, {}
     for mutant in chosen:
-        noticed, cpu = is_noticed(mutant, folder, tests)
+        noticed, cpu = is_noticed(mutant, folder)
         total += cpu
         n_noticed += noticed
         word = "noticed" if noticed else judged.get(mutant.name, ("hole", ""))[0]
@@ -347,16 +307,13 @@ def main():
         importlib.import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder).resolve()
-        tests = survey(copied(folder / "original"))
-        seconds = sum(of_test for of_test, _ in tests.values())
-        print(f"{len(tests)} tests, {seconds:.0f} CPU seconds", flush=True)
         parts = [options.show.partition("/")[0]] if options.show else options.part or PARTS
         children = []
         for part in parts:
             child = os.fork()
             if child == 0:
                 try:
-                    try_part(part, options, tests, copied(folder / part))
+                    try_part(part, options, copied(folder / part))
                 finally:
                     os._exit(0)
             children.append(child)
