@@ -109,30 +109,43 @@ def test_a_plain_ridge(rng, shape, condition, is_complex):
         require_close(found.loo_scores, left_out, T)
 
 
+@pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
 @pytest.mark.parametrize("shape", [(9, 4), (4, 9)], ids=["tall", "wide"])
-def test_without_a_penalty(rng, shape):
+def test_without_a_penalty(rng, shape, is_complex):
     """Least squares of full rank, by singular values or Cholesky; of wide systems the smallest."""
     for condition in (1.0, 1e3, 1e6):
-        M, T, w = rows_of(rng, shape, condition)
+        M, T, w = rows_of(rng, shape, condition, is_complex)
         found = System(design_of(M), T, w).solve(np.inf)
         exact_M, exact_T = exact(M), exact(T)
         if shape[0] > shape[1]:
-            weighted = exact_M.T * diagonal(w)
+            weighted = exact_M.H * diagonal(w)
             beta = solved(weighted * exact_M, weighted * exact_T)
         else:  # the smallest of the solutions that fit every row
-            beta = exact_M.T * solved(exact_M * exact_M.T, exact_T)
-        require_close(M @ found.beta, exact_M * beta, T)
+            beta = exact_M.H * solved(exact_M * exact_M.H, exact_T)
+        require_close((M @ found.beta).real, exact_M * beta, T)
         size = np.abs(found.beta).max()
-        assert np.abs(found.beta - as_floats(beta)).max() <= 1e-9 * size
+        assert np.abs(found.beta - as_floats(beta, found.beta.dtype)).max() <= 1e-9 * size
 
 
-def test_columns_on_scales_to_1e12(rng):
-    M, T, w = rows_of(rng, (12, 4), 10.0)
-    M = M * np.array([1e-6, 1e-2, 1.0, 1e6])
+@pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
+@pytest.mark.parametrize("shape", [(12, 4), (4, 8)], ids=["primal", "dual"])
+def test_columns_on_scales_to_1e12(rng, shape, is_complex):
+    M, T, w = rows_of(rng, shape, 10.0, is_complex)
+    M = M * np.resize([1e-6, 1e-2, 1.0, 1e6], shape[1])
     for C in CS:
         found = System(design_of(M), T, w).solve(C, True)
         scores, left_out = scores_and_left_out(M, T, w, C)
-        require_close(M @ found.beta, scores, T)
+        require_close((M @ found.beta).real, scores, T)
+        require_close(found.loo_scores, left_out, T)
+
+
+def test_columns_on_scales_to_1e12_with_a_free_constant(rng):
+    M, T, w = rows_of(rng, (12, 4), 10.0)
+    M = np.column_stack([np.ones(12), M * [1e-6, 1e-2, 1.0, 1e6]])
+    for C in CS:
+        scores, left_out = scores_and_left_out(M, T, w, C, free=1)
+        found = WithConstant(design_of(M), T, w).solve(C, True)
+        require_close(M[:, 1:] @ found.beta[1:] + found.beta[0], scores, T)
         require_close(found.loo_scores, left_out, T)
 
 
