@@ -72,7 +72,7 @@ def headline(results):
     return f"{len(results.done)} toys are done"
 
 
-def more_files(results):
+def more_files(results, sections):
     return {"more/toys.txt": "toys"}
 
 

@@ -21,7 +21,6 @@ from robell.comparison.statistics import (
     sign_test,
     sign_threshold,
     signed_rank_posteriors,
-    wilcoxon_p_values,
     wilcoxon_pairs,
     win_tie_loss,
 )
@@ -260,9 +259,7 @@ def test_two_models_are_refused_by_friedman():
         friedman([[1.0, 2.0], [2.0, 1.0]])
 
 
-@pytest.mark.parametrize(
-    "test", [friedman, nemenyi, average_ranks, win_tie_loss, lambda s: wilcoxon_p_values(s, 0)]
-)
+@pytest.mark.parametrize("test", [friedman, nemenyi, average_ranks, win_tie_loss, wilcoxon_pairs])
 @pytest.mark.parametrize("missing", [np.nan, np.inf])
 def test_missing_scores_are_refused(test, missing):
     scores = PAPER.copy()
@@ -321,7 +318,7 @@ def test_wilcoxon_against_enumeration():
     observed = abs(np.sign(differences) @ ranks)
     signs = 1 - 2 * (np.arange(2**7)[:, None] >> np.arange(7) & 1)
     expected = (np.abs(signs @ ranks) >= observed).mean()
-    p_values = wilcoxon_p_values(np.column_stack([differences, np.zeros(7)]), reference=0)
+    p_values = wilcoxon_pairs(np.column_stack([differences, np.zeros(7)]))[0][0]
     assert p_values[1] == pytest.approx(expected)
     assert math.isnan(p_values[0])
     assert holm(p_values)[1] == p_values[1]
@@ -330,7 +327,7 @@ def test_wilcoxon_against_enumeration():
 
 def test_wilcoxon_on_table_i():
     reference = KEYS.index("robell")
-    p_values = wilcoxon_p_values(PAPER, reference)
+    p_values = wilcoxon_pairs(PAPER)[0][reference]
     for column in range(7):
         differences = np.round(PAPER[:, reference] - PAPER[:, column], 10)
         expected = scipy_stats.wilcoxon(differences, zero_method="pratt").pvalue
@@ -343,16 +340,14 @@ def test_wilcoxon_on_table_i():
 def test_wilcoxon_rounding_errors_do_not_decide_ranks():
     base = np.array([0.1, 0.2, 0.3, 0.7, 0.9, 0.6])
     steps = np.array([0.1, -0.1, 0.1, 0.1, -0.1, 0.1])
-    noisy = wilcoxon_p_values(np.column_stack([base + steps, base]), reference=0)
-    exact = wilcoxon_p_values(np.column_stack([steps * 10, np.zeros(6)]), reference=0)
-    assert noisy[1] == exact[1]
+    noisy, _ = wilcoxon_pairs(np.column_stack([base + steps, base]))
+    exact, _ = wilcoxon_pairs(np.column_stack([steps * 10, np.zeros(6)]))
+    assert noisy[0, 1] == exact[0, 1]
 
 
-def test_wilcoxon_of_equal_models_and_of_no_such_column():
-    p_values = wilcoxon_p_values(np.column_stack([PAPER[:, 0], PAPER[:, 0]]), reference=1)
-    assert p_values[0] == 1
-    with pytest.raises(ValueError, match="reference"):
-        wilcoxon_p_values(PAPER, 8)
+def test_wilcoxon_of_equal_models():
+    p_values, _ = wilcoxon_pairs(np.column_stack([PAPER[:, 0], PAPER[:, 0]]))
+    assert p_values[0, 1] == 1
 
 
 def test_nemenyis_verdicts_follow_from_its_p_values():
@@ -373,7 +368,12 @@ def test_all_pairs_are_wilcoxon_of_each_with_holm_over_all(scores):
     p_values, adjusted = wilcoxon_pairs(scores)
     k = scores.shape[1]
     for model in range(k):
-        np.testing.assert_array_equal(p_values[model], wilcoxon_p_values(scores, model))
+        for other in set(range(k)) - {model}:
+            differences = np.round(scores[:, model] - scores[:, other], 10)
+            expected = 1.0
+            if differences.any():
+                expected = scipy_stats.wilcoxon(differences, zero_method="pratt").pvalue
+            assert p_values[model, other] == expected
     upper = np.triu_indices(k, 1)
     np.testing.assert_array_equal(adjusted[upper], holm(p_values[upper]))
     np.testing.assert_array_equal(adjusted, adjusted.T)

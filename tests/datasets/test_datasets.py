@@ -160,7 +160,7 @@ def test_a_file_serves_the_other_name_of_its_rows(tmp_path):
     dataset = load("haberman_survival", tmp_path)
     assert dataset.name == "haberman_survival"
     assert dataset.X.tolist() == [[1, 2, 3], [4, 5, 6]]
-    assert "2 rows, 3 features and 1 rows of class 1 where that has 306, 3 and 81" in dataset.note
+    assert "2 rows, 3 columns and 1 rows of class 1 where the set has 306, 3 and 81" in dataset.note
     assert available(tmp_path)["haberman_survival"] == "data directory"
 
 

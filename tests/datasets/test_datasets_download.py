@@ -282,8 +282,8 @@ def test_only_web_addresses_are_opened(site, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (haberman_file(305), "305 rows, 3 features and 81 rows of class 1 where 306, 3 and 81"),
-        (haberman_file(306, 80), "80 rows of class 1 where 306, 3 and 81"),
+        (haberman_file(305), "305 rows, 3 columns and 81 rows of class 1 where the set has 306, 3"),
+        (haberman_file(306, 80), "80 rows of class 1 where the set has 306, 3 and 81"),
         (haberman_file().replace(b"30,58,0,2", b"30,58,?,2"), r"row 1: '\?' was not expected"),
         (haberman_file().replace(b"30,58,0,2", b"30,58,inf,2"), "row 1: 'inf' was not expected"),
         (b"<html><body>We have moved</body></html>", "was not expected|different lengths"),

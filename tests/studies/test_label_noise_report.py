@@ -387,18 +387,22 @@ def test_wrong_labels_found_over_what_all_judges_have_seen():
     found += [judged(name, 20, 10, "aum_softmax", {"area_under_margin": 0.1}) for name in NAMES[:3]]
     (one,) = [d for d in detections(NoiseResults(found)) if len(d.judges) > 1]
     assert one.precision.shape == (3, 4)
-    gap, error, which = one.against_cleanlab()
+    lead, which = one.lead_over(["cleanlab_forest"])
     gaps = [0.52 - 0.3, 0.52 - 0.4, 0.52 - 0.5]
-    assert gap == pytest.approx(np.mean(gaps))
-    assert error == pytest.approx(np.std(gaps, ddof=1) / np.sqrt(3))
+    assert lead == f"+{np.mean(gaps):.3f} ± {np.std(gaps, ddof=1) / np.sqrt(3):.3f}"
     assert "self-confidence" in which
+    assert one.lead_over(["aum_softmax"]) == ("+0.420 ± 0.000", EVERY_MODEL["aum_softmax"].label)
+    assert one.lead_over(["aum_boosting"]) is None
     precision, missed, leads = detection_tables(detections(NoiseResults(found)))
     rows = {row[0]: row[1:] for row in precision.rows}
     assert rows[OUR_LABEL] == pytest.approx((0.52,))
     assert rows[EVERY_MODEL["aum_softmax"].label] == pytest.approx((0.1,))
     assert rows["(a random order)"] == pytest.approx((0.2,))
     assert {row[0]: row[1:] for row in missed.rows}[OUR_LABEL] == pytest.approx((0.4,))
-    assert leads.rows[0][1].startswith("+0.120 ± 0.058")
+    assert [row[:3] for row in leads.rows] == [
+        ("symmetric 20 %", "all", "+0.120 ± 0.058"),
+        ("symmetric 20 %", "cleanlab", "+0.120 ± 0.058"),
+    ]
     assert detection_tables(detections(NoiseResults(make_records(PEERS)))) == []
 
 
@@ -537,7 +541,8 @@ def test_the_summary_can_be_pasted(report):
         "Friedman",
     ):
         assert title in text, title
-    assert text.count("means and average ranks") == 5
+    # five noises each of all tables, the wide ones and the reporting ones
+    assert text.count("means and average ranks") == 15
     assert "scored as chance" in text
     assert "**" in text.split("Symmetric 40 %")[1].split("\n\n")[2]  # the best are marked
 

@@ -15,7 +15,6 @@ import re
 import sys
 import zipfile
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,7 @@ import numpy as np
 from robell import __version__
 from robell._tools.files import check_output, write_atomically, written_whole
 from robell._tools.text import counted, said
-from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs, run_own_job
+from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs
 from robell.comparison.identity import sources_of
 from robell.comparison.store import StudyError, parse_records, versions
 from robell.comparison.user_models import Spec, cloudpickle, read_models
@@ -219,8 +218,7 @@ def run_again(
     Tables are its copies, or files of ``data_dir`` with the fingerprints that it names. Models made
     by code of its writer's are run only with ``run_their_code``: then they can do what you can.
     """
-    from robell.comparison.compare import STUDY, _notes
-    from robell.comparison.study import carry_out, replace
+    from robell.comparison.compare import run_comparison
 
     archive = read_archive(path)
     specs, lost_models = _specs(archive, run_their_code)
@@ -229,18 +227,9 @@ def run_again(
     if not specs or not tables:
         raise StudyError("; ".join(remarks) or f"{path}: there is nothing in it to run")
     settings = {"specs": specs, **archive.about["settings"]}
-    done = carry_out(
-        replace(STUDY, run=partial(run_own_job, specs=specs)),
-        tables,
-        lost_tables,
-        settings,
-        out,
-        command=command,
-        notes=_notes(tables, **settings),
-        n_workers=n_jobs,
-        progress=progress,
-        time_limit=archive.about["time_limit"],
-    )
+    how = {"n_jobs": n_jobs, "progress": progress, "command": command}
+    how["time_limit"] = archive.about["time_limit"]
+    done = run_comparison(tables, lost_tables, settings, out, **how)
     new = {record["key"]: record for record in done.results.records}
     agreement = {key: _verdict(old, new.get(key)) for key, old in archive.records.items()}
     lines = [f"{verdict},{json.dumps(key)}" for key, verdict in sorted(agreement.items())]

@@ -138,22 +138,38 @@ def compare(
         tables, lost = _whole_classes(tables)
         unavailable |= lost
     settings = {"specs": specs, "protocol": protocol, "levels": levels, "repeats": repeats}
-    done = carry_out(
-        replace(STUDY, run=partial(run_own_job, specs=specs)),
+    how = {"n_jobs": n_jobs, "time_limit": time_limit, "progress": progress, "command": command}
+    done = run_comparison(tables, unavailable, settings, out, **how)
+    if archive is not None:
+        reading = {"target": target, "drop": [drop] if isinstance(drop, str) else list(drop)}
+        write_archive(archive, out, tables, settings, reading, copies, time_limit)
+    return done
+
+
+def run_comparison(tables, unavailable, settings, out, *, n_jobs, time_limit, progress, command):
+    """Carry out the jobs of a comparison that are still to do, and write its report."""
+    specs = settings["specs"].values()
+    # What the report must know: which of the records in the folder this run asked for.
+    notes = {
+        "protocol": settings["protocol"],
+        "noise": settings["levels"],
+        "repeats": settings["repeats"],
+        "tables": list(tables),
+        "models": {spec.name: spec.identity for spec in specs},
+        "about": {spec.name: spec.about for spec in specs},
+    }
+    return carry_out(
+        replace(STUDY, run=partial(run_own_job, specs=settings["specs"])),
         tables,
         unavailable,
         settings,
         out,
         command=command,
-        notes=_notes(tables, **settings),
+        notes=notes,
         n_workers=n_jobs,
         progress=progress,
         time_limit=time_limit,
     )
-    if archive is not None:
-        reading = {"target": target, "drop": [drop] if isinstance(drop, str) else list(drop)}
-        write_archive(archive, out, tables, settings, reading, copies, time_limit)
-    return done
 
 
 def _copies(archive, copies):
@@ -182,18 +198,6 @@ def _require_memory(memory_limit, tables, n_jobs):
             f"{needed / 2**20:,.0f} MiB, and the memory limit leaves {limit / 2**20:,.0f} MiB: run "
             "fewer processes, compare fewer tables, or allow more"
         )
-
-
-def _notes(tables, specs, protocol, levels, repeats):
-    """Return what the report must know: which of the records in the folder this run asked for."""
-    return {
-        "protocol": protocol,
-        "noise": levels,
-        "repeats": repeats,
-        "tables": list(tables),
-        "models": {spec.name: spec.identity for spec in specs.values()},
-        "about": {spec.name: spec.about for spec in specs.values()},
-    }
 
 
 def _levels(noise):

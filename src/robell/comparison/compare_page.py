@@ -114,10 +114,10 @@ SHOWN = ("accuracy", "balanced_accuracy", "roc_auc")
 
 
 def all_sections(results, run, figures):
-    """Return the sections there is something to say in."""
+    """Return the sections; None in place of one that has nothing to say."""
     cells = results.complete_cells()
     times = common.time_table(results, results.reference)
-    sections = [
+    return [
         summary(results, cells, run, figures),
         *[one_noise(cell, figures, results) for cell in cells],
         tests(results, cells),
@@ -130,7 +130,6 @@ def all_sections(results, run, figures):
         common.failures(results),
         how(results, run),
     ]
-    return [section for section in sections if section is not None]
 
 
 def summary(results, cells, run, figures):
@@ -274,7 +273,7 @@ def how(results, run):
     return common.how_section(run, "robell.compare(...)", text)
 
 
-def more_files(results):
+def more_files(results, sections):
     """Return the files beside the page: every score, and the main tables in Markdown."""
     cells = results.complete_cells()
     tables = [common.cell_table(cell) for cell in cells]

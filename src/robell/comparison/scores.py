@@ -224,6 +224,20 @@ class ScoreCell:
         )
 
 
+def by_split(records, numbers):
+    """Return {(kind, level): {set: {seed: {model: numbers}}}}, such as means_over_splits takes.
+
+    ``numbers(record)`` gives lists of numbers by model, none for a record that does not count.
+    """
+    found: dict = {}
+    for record in records:
+        job = record["job"]
+        for model, values in numbers(record).items():
+            sets = found.setdefault((job["kind"], job["level"]), {})
+            sets.setdefault(job["dataset"], {}).setdefault(job["seed"], {})[model] = values
+    return found
+
+
 def means_over_splits(found, n_numbers, models=(), sets=()):
     """Average ``found[set][seed][model]``, lists of numbers, over the splits that all models have.
 
@@ -244,6 +258,11 @@ def means_over_splits(found, n_numbers, models=(), sets=()):
             deviations.append(values.std(axis=0, ddof=1) if len(rows) > 1 else one)
     shape = (len(means), len(models), n_numbers)
     return models, n_seeds, np.reshape(means, shape), np.reshape(deviations, shape), every
+
+
+def _six_scores(record):
+    scores = scores_of(record)
+    return {record["job"]["model"]: [scores[metric] for metric in METRICS]}
 
 
 class ScoreResults(Results):
@@ -276,13 +295,9 @@ class ScoreResults(Results):
 
     def cell(self, kind, level):
         """Return the scores under one noise."""
-        found: dict = {}
-        for record in self.records:
-            job = record["job"]
-            if (job["kind"], job["level"]) == (kind, level):
-                scores = scores_of(record)
-                row = found.setdefault(job["dataset"], {}).setdefault(job["seed"], {})
-                row[job["model"]] = [scores[metric] for metric in METRICS]
+        place = (kind, level)
+        records = [r for r in self.records if (r["job"]["kind"], r["job"]["level"]) == place]
+        found = by_split(records, _six_scores).get(place, {})
         models, n_seeds, means, deviations, every = means_over_splits(
             found, len(METRICS), self.labels, self._sets
         )

@@ -239,23 +239,6 @@ def sign_test(wins, ties, losses):
     return SignTest(wins, losses, n, threshold, n > 0 and max(wins, losses) >= threshold, p)
 
 
-def wilcoxon_p_values(scores, reference, decimals=10):
-    """Return the p-values of two-sided Wilcoxon tests of one model against each other.
-
-    Zero differences take part in the ranking (Pratt), and differences are rounded, lest rounding
-    errors decide ranks. The p-value is 1 where two models are equal on every dataset, and NaN for
-    the reference itself.
-    """
-    scores = _checked(scores)
-    n_models = scores.shape[1]
-    if reference not in range(n_models):
-        raise ValueError(f"reference must be a column from 0 to {n_models - 1}; got {reference}")
-    differences = np.round(scores[:, [reference]] - scores, decimals)
-    p_values = np.array([_wilcoxon_p(column) for column in differences.T])
-    p_values[reference] = np.nan
-    return p_values
-
-
 def _wilcoxon_p(differences):
     if not differences.any():
         return 1.0
@@ -276,9 +259,11 @@ def holm(p_values):
 
 
 def wilcoxon_pairs(scores, decimals=10):
-    """Return the p-values of Wilcoxon's test of all pairs of models, and the same by Holm.
+    """Return the p-values of Wilcoxon's two-sided test of all pairs of models, and by Holm's.
 
-    Both are symmetric matrices with NaN on the diagonal; Holm's method corrects for all pairs.
+    Both are symmetric matrices with NaN on the diagonal; Holm's method corrects for all pairs. Zero
+    differences take part in the ranking (Pratt), and differences are rounded, lest rounding errors
+    decide ranks. The p-value is 1 where two models are equal on every dataset.
     """
     scores = _checked(scores)
     k = scores.shape[1]

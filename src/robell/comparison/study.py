@@ -23,7 +23,7 @@ from robell.comparison.scores import Results
 from robell.comparison.store import Store, StudyError
 from robell.comparison.study_page import write_report
 from robell.datasets import DatasetUnavailable, info, load
-from robell.datasets._dataset import content_digest, minority_size
+from robell.datasets._dataset import content_digest, other_size
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Study:
         """The module of the page, imported when there are records to show.
 
         It has ``TITLE``, ``read(records, run)``, which gives the results, ``all_sections(results,
-        run, figures)``, and of the results ``subtitle``, ``headline`` (for a terminal) and
-        ``more_files`` ({name: text} beside the page).
+        run, figures)``, ``more_files(results, sections)`` ({name: text} beside the page), and of
+        the results ``subtitle`` and ``headline`` (for a terminal).
         """
         return import_module(self.pages)
 
@@ -74,8 +74,12 @@ def gather(names, data_dir=None, download=True):
         except DatasetUnavailable as error:
             unavailable[name] = str(error)
             continue
-        if other := _another_table(found, info(name)):
-            unavailable[name] = f"{name}.csv in {data_dir} is not the set {name}: {other}"
+        other = other_size(info(name), found.X, found.y)
+        if other and found.source == "data directory":
+            unavailable[name] = (
+                f"{name}.csv in {data_dir} is not the set {name}: it has {other}; "
+                "'robell compare' takes tables of your own"
+            )
             continue
         about = {
             "source": found.source,
@@ -110,18 +114,6 @@ def sampled(rows, most):
         "class_counts": counts.tolist(),
     }
     return replace(rows, X=X, y=y, digest=content_digest(X, y), about=rows.about | about)
-
-
-def _another_table(found, known):
-    """Say why a user's file of a set's name cannot be that set; "" where it can."""
-    size = (*found.X.shape, minority_size(found.y))
-    expected = (known.n_rows, known.n_features, known.n_minority)
-    if found.source != "data directory" or size == expected:
-        return ""
-    return (
-        "it has {} rows, {} columns and {} rows of class 1 where that has {}, {} and {}; "
-        "'robell compare' takes tables of your own".format(*size, *expected)
-    )
 
 
 def carry_out(study, tables, unavailable, settings, out, *, command="", notes=None, **how):

@@ -434,10 +434,8 @@ def write_report(study, folder, run=None):
 
 def write_page(folder, name, sections, files, page):
     """Write a page, the tables in its sections and more files beside it; return its path."""
-    for section in sections:
-        for block in _flat(section.blocks):
-            if isinstance(block, TableBlock):
-                write(block.table, folder / "tables")
+    for table in tables_in(sections):
+        write(table, folder / "tables")
     for file, text in files.items():
         write_atomically(folder / file, text)
     return write_atomically(folder / name, page)
@@ -481,9 +479,10 @@ def _can_compose(study, records):
 def _compose(study, folder, records, run):
     maker = study.maker
     results = maker.read(records, run)
-    sections = list(maker.all_sections(results, run, FigureFolder(folder / "figures")))
+    sections = maker.all_sections(results, run, FigureFolder(folder / "figures"))
+    sections = [section for section in sections if section is not None]
     page = render(maker.TITLE, maker.subtitle(results), sections, footer=results.versions())
-    return results, sections, maker.more_files(results), page
+    return results, sections, maker.more_files(results, sections), page
 
 
 def _run_of(folder):
@@ -495,10 +494,12 @@ def _run_of(folder):
     return run if isinstance(run, dict) else {}
 
 
-def _flat(blocks):
-    for block in blocks:
-        yield block
-        yield from _flat(getattr(block, "blocks", ()))
+def tables_in(parts):
+    """Yield the tables of sections or blocks, and of the blocks within them."""
+    for part in parts:
+        if isinstance(part, TableBlock):
+            yield part.table
+        yield from tables_in(getattr(part, "blocks", ()))
 
 
 class FigureFolder:

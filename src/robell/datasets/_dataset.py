@@ -149,6 +149,17 @@ def minority_size(y):
     return int(counts[1] if len(counts) == 2 else counts.min())
 
 
+def other_size(info, X, y):
+    """Say how the size of a table differs from a known set's; an empty text where it does not."""
+    found = (*X.shape, minority_size(y))
+    expected = (info.n_rows, info.n_features, info.n_minority)
+    if found == expected:
+        return ""
+    return "{} rows, {} columns and {} rows of class 1 where the set has {}, {} and {}".format(
+        *found, *expected
+    )
+
+
 def unordered_digest(X, y):
     """Digest of a table whatever the order of its rows."""
     order = np.lexsort(np.column_stack([X, y]).T)

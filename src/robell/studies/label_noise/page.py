@@ -8,12 +8,19 @@ import numpy as np
 
 from robell.comparison import study_page as common
 from robell.comparison.peers import OURS, TIME_REFERENCE
-from robell.comparison.scores import CLEAN, DECIMALS, METRICS, means_over_splits, noise_name
+from robell.comparison.scores import (
+    CLEAN,
+    DECIMALS,
+    METRICS,
+    by_split,
+    means_over_splits,
+    noise_name,
+)
 from robell.report import plots
 from robell.report.page import Bullets, Details, Facts, TableBlock
 from robell.report.tables import MINUS, to_csv, to_markdown
 from robell.report.words import Words
-from robell.studies.label_noise.models import EVERY_MODEL
+from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL
 from robell.studies.label_noise.results import NoiseResults, has_several, is_tuned
 from robell.studies.label_noise.sets import CHOOSING, CHOOSING_CLASSES, REPORTING, REPORTING_CLASSES
 
@@ -53,9 +60,18 @@ class Margin:
         return "ahead" if self.difference > 0 else "behind"
 
     def __str__(self):
-        sign = MINUS if self.difference < 0 else "+"
-        error = "" if np.isnan(self.error) else f" ± {self.error:.3f}"
-        return f"{sign}{abs(self.difference):.3f}{error} ({EVERY_MODEL[self.peer].short})"
+        return f"{signed(self.difference, self.error)} ({EVERY_MODEL[self.peer].short})"
+
+
+def signed(difference, error):
+    """Return a difference with its sign, and its standard error where there is one."""
+    spread = "" if np.isnan(error) else f" ± {error:.3f}"
+    return f"{MINUS if difference < 0 else '+'}{abs(difference):.3f}{spread}"
+
+
+def error_of(gap):
+    """Return the standard error of a mean difference over tables; NaN of one table."""
+    return gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
 
 
 def margins(cells, among=None):
@@ -80,7 +96,6 @@ def _margin(cell, metric, peers):
     means, ranks, values = cell.means(metric), cell.ranks(metric), cell.values[metric]
     best = max(peers, key=lambda place: means[place])
     gap = values[:, own] - values[:, best]
-    error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
     return Margin(
         cell.kind,
         cell.level,
@@ -93,7 +108,7 @@ def _margin(cell, metric, peers):
         float(means[best]),
         float(ranks[peers].min()),
         len(cell.datasets),
-        float(error),
+        float(error_of(gap)),
         int((gap < -FAR_BELOW).sum()),
     )
 
@@ -192,7 +207,10 @@ SCORE_LABELS = {
     "normalized_margin": "normalised margin",
     "confidence_weighted_entropy": "weighted entropy",
 }
-CLEANLAB = "cleanlab"
+RIVALS = {
+    "all": tuple(DETECTORS),
+    "cleanlab": tuple(model for model in DETECTORS if model.startswith("cleanlab")),
+}
 
 
 @dataclass(frozen=True)
@@ -211,15 +229,14 @@ class Detection:
         """The noise in words."""
         return noise_name(self.kind, self.level)
 
-    def against_cleanlab(self):
-        """Return (difference to the best cleanlab variant, standard error, which); None without."""
-        theirs = [j for j, (model, _) in enumerate(self.judges) if model.startswith(CLEANLAB)]
+    def lead_over(self, rivals):
+        """Return our lead over the best of some judges, in words, and which; None without both."""
+        theirs = [place for place, (model, _) in enumerate(self.judges) if model in rivals]
         if (OURS, "") not in self.judges or not theirs:
             return None
-        best = max(theirs, key=lambda j: self.precision[:, j].mean())
+        best = max(theirs, key=lambda place: self.precision[:, place].mean())
         gap = self.precision[:, self.judges.index((OURS, ""))] - self.precision[:, best]
-        error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
-        return float(gap.mean()), float(error), judge_label(self.judges[best])
+        return signed(gap.mean(), error_of(gap)), judge_label(self.judges[best])
 
 
 def judge_label(judge):
@@ -231,26 +248,25 @@ def judge_label(judge):
 
 def detections(results):
     """Return a Detection of every noise, over the tables and splits that all judges have."""
-    found: dict = {}
-    shares: dict = {}
-    for record in [*results.done, *results.detections]:
-        job, outcome = record["job"], record.get("outcome", {})
+
+    def numbers(record):
+        outcome, model = record["outcome"], record["job"]["model"]
         if has_several(record):
-            continue
-        place = (job["kind"], job["level"])
-        for score, values in _judgements(outcome).items():
-            split = (job["dataset"], job["seed"])
-            row = found.setdefault(place, {}).setdefault(split[0], {}).setdefault(split[1], {})
-            row[job["model"], score] = [values["average_precision"], values["missed"]]
-            share = outcome["n_flipped"] / outcome["n_train"]
-            shares.setdefault(place, {})[split] = share
+            return {}
+        share = outcome["n_flipped"] / outcome["n_train"]
+        return {
+            (model, score): [values["average_precision"], values["missed"], share]
+            for score, values in _judgements(outcome).items()
+        }
+
+    done = [r for r in [*results.done, *results.detections] if r["status"] == "done"]
+    found = by_split(done, numbers)
     order = [(model, score) for model in EVERY_MODEL for score in ("", *sorted(SCORE_LABELS))]
     answer = []
     for place in sorted(found, key=lambda p: [*results.cells, p].index(p)):
-        judges, _, means, *_ = means_over_splits(found[place], 2, order)
-        share = float(np.mean([*shares[place].values()]))
-        kind, level = place
-        answer.append(Detection(kind, level, judges, means[:, :, 0], means[:, :, 1], share))
+        judges, _, means, *_ = means_over_splits(found[place], 3, order)
+        share = float(means[:, 0, 2].mean()) if len(means) else 0.0
+        answer.append(Detection(*place, judges, means[:, :, 0], means[:, :, 1], share))
     return answer
 
 
@@ -291,12 +307,12 @@ def detection_tables(found):
         rows.append(("(a random order)", *chance))
         sizes = _sizes(len(one.precision) for one in found)
         tables.append(WORDS.table(name, rows, [one.name for one in found], n_tables=sizes))
-    leads = []
-    for one in found:
-        if lead := one.against_cleanlab():
-            gap, error, which = lead
-            spread = "" if np.isnan(error) else f" ± {error:.3f}"
-            leads.append((one.name, f"{MINUS if gap < 0 else '+'}{abs(gap):.3f}{spread}", which))
+    leads = [
+        (one.name, rivals, *lead)
+        for rivals, models in RIVALS.items()
+        for one in found
+        if (lead := one.lead_over(models))
+    ]
     return [*tables, WORDS.table("found_leads", leads, own=OUR_LABEL)] if leads else tables
 
 
@@ -366,7 +382,7 @@ def _headline_table(title, kind, shown, models):
     return "\n".join([first, *common.headline_lines(shown, labels, HEADLINE, 40, 1)])
 
 
-def more_files(results):
+def more_files(results, sections):
     """Return the files beside the page: every score, and the main tables in Markdown."""
     untuned = [results.two_classes(), results.several_classes()]
     files = {}
@@ -374,39 +390,9 @@ def more_files(results):
         cells = [cell for part in parts for cell in part.complete_cells()]
         files[f"tables/every_{name}score.csv"] = to_csv(common.every_score(parts))
         files[f"tables/mean_{name}scores.csv"] = to_csv(common.mean_scores(cells))
-    return files | {"summary.md": _markdown(results)}
-
-
-def _markdown(results):
-    two, several, tuned = results.two_classes(), results.several_classes(), results.tuned()
-    cells, tuned_cells = two.complete_cells(), tuned.complete_cells()
-    tables = _leads(cells)
-    tables += _leads(cells_on(cells, reporting_names(two)), "reporting")
-    tables += _leads(cells_on(cells, two.wide()), "wide")
-    tables += _leads(tuned_cells, "tuned", is_tuned)
-    tables += _leads(tuned_cells, "same", lambda model: not is_tuned(model))
-    tables += _leads(several.complete_cells(), "classes")
-    tables += detection_tables(detections(results))
-    for part, group in ((two, ""), (several, "classes")):
-        tables += [probability_table(part, score, group) for score in PROBABILITY_SCORES]
-    tables += [common.cell_table(cell) for cell in cells]
-    tables += [common.cell_table(cell, "tuned") for cell in tuned_cells]
-    tables += [common.cell_table(cell, "classes") for cell in several.complete_cells()]
-    tables += [common.time_table(two, TIME_REFERENCE), common.time_table(tuned, TIME_REFERENCE)]
-    tests = common.significance_table(cells, OURS, OUR_LABEL)
-    tables += [tests] if tests.rows else []
-    parts = [f"# {TITLE}\n\n{subtitle(results)}\n"]
-    parts += [to_markdown(table) for table in tables if table]
-    if results.failed:
-        failed = [f"- `{record['key']}`: {record['error']}" for record in results.failed]
-        parts.append(WORDS.text("failed", jobs="\n".join(failed)))
-    return "\n".join(parts)
-
-
-def _leads(cells, group="", among=None):
-    """Return the tables of our model beside the best peer, where there are both."""
-    found = margins(cells, among)
-    return [*margin_tables(found, group), margin_details(found, group)] if found else []
+    shown = [section for section in sections if section.id not in ("each-set", "sets")]
+    tables = map(to_markdown, common.tables_in(shown))
+    return files | {"summary.md": "\n".join([f"# {TITLE}\n\n{subtitle(results)}\n", *tables])}
 
 
 # -- the sections of the label-noise report: what was measured, in words, tables and figures
@@ -421,11 +407,11 @@ DIAGRAM_LEVELS = (0, 20, 40)
 
 
 def all_sections(results, run, figures):
-    """Return the sections there is something to say in."""
+    """Return the sections; None in place of one that has nothing to say."""
     two = results.two_classes()
     cells = two.complete_cells()
     times = common.time_table(two, TIME_REFERENCE)
-    sections = [
+    return [
         summary(results, cells, run),
         *clean_and_kinds(two, cells, figures),
         some_sets(two, cells, two.wide(), "wide"),
@@ -441,7 +427,6 @@ def all_sections(results, run, figures):
         common.failures(results),
         how(results, run),
     ]
-    return [section for section in sections if section is not None]
 
 
 # -- the summary ---------------------------------------------------------------------------

@@ -85,14 +85,12 @@ class NoiseResults(scores.ScoreResults):
         Models that give probabilities, means over splits; over the tables and splits of which all
         of them have records.
         """
-        found: dict = {}
-        for record in self.done:
-            job, given = record["job"], record["outcome"].get("probabilities")
-            if given:
-                cell = found.setdefault((job["kind"], job["level"]), {})
-                rows = cell.setdefault(job["dataset"], {}).setdefault(job["seed"], {})
-                rows[job["model"]] = [given[score]]
-        answer = {}
+
+        def numbers(record):
+            given = record["outcome"].get("probabilities")
+            return {record["job"]["model"]: [given[score]]} if given else {}
+
+        found, answer = scores.by_split(self.done, numbers), {}
         for place in self.cells:
             if tables := found.get(place):
                 models, _, means, *_ = scores.means_over_splits(tables, 1, EVERY_MODEL, tables)

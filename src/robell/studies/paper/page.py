@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robell.comparison.family import MODELS, labels
-from robell.comparison.scores import DECIMALS, ordered
+from robell.comparison.scores import ordered
 from robell.comparison.statistics import (
     average_ranks,
     friedman,
@@ -13,8 +13,6 @@ from robell.comparison.statistics import (
     nemenyi,
     sign_test,
     sign_threshold,
-    wilcoxon_p_values,
-    win_tie_loss,
 )
 from robell.comparison.study_page import (
     failed_blocks,
@@ -56,7 +54,7 @@ def read(records, run):
     return Results(records)
 
 
-def more_files(results):
+def more_files(results, sections):
     """Return no files beside the page, its tables and figures."""
     return {}
 
@@ -162,7 +160,7 @@ def friedman_table(comparison):
 
 def win_tie_loss_table(comparison):
     """Return Table S.I: wins, ties and losses of the row's model against the column's."""
-    counts = win_tie_loss(comparison.values, DECIMALS)
+    counts = comparison.wins
     models = comparison.models
     rows = []
     for i, model in enumerate(models[1:], start=1):
@@ -184,8 +182,8 @@ def _printed_win_tie_loss(model, other):
 def sign_table(comparison):
     """Return the sign test of RoBell against each other model, and Wilcoxon's by Holm's method."""
     own = comparison.own
-    counts = win_tie_loss(comparison.values, DECIMALS)
-    wilcoxon = holm(wilcoxon_p_values(comparison.values, own))
+    counts = comparison.wins
+    wilcoxon = holm(comparison.wilcoxon[0][own])
     rows = []
     for j, other in enumerate(comparison.models):
         if j == own:
@@ -474,9 +472,9 @@ def _number(value):
 
 
 def all_sections(results, run, figures):
-    """Return the sections there is something to say in."""
+    """Return the sections; None in place of one that has nothing to say."""
     paper = Comparison(results, "paper")
-    sections = [
+    return [
         summary_section(results, paper, run),
         table_one_section(paper, figures),
         tests_section(paper, figures),
@@ -490,7 +488,6 @@ def all_sections(results, run, figures):
         datasets_section(results, run),
         how_section(results, run),
     ]
-    return [section for section in sections if section is not None]
 
 
 # -- the paper's tables ----------------------------------------------------------------------
