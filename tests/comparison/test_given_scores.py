@@ -161,9 +161,48 @@ def test_the_order_of_lines_does_not_matter(order, random):
     frame = long(scores())
     places = list(range(len(frame)))
     random.shuffle(places)
-    first, _ = _read(frame, None, "utf-8", None)
-    other, _ = _read(frame.iloc[places].reset_index(drop=True), None, "utf-8", None)
+    first, *_ = _read(frame, None, "utf-8", None)
+    other, *_ = _read(frame.iloc[places].reset_index(drop=True), None, "utf-8", None)
     assert first == other
+
+
+def test_rows_that_sum_up_the_others_are_no_tables(tmp_path):
+    frame = wide(scores())
+    ends = (
+        frame.assign(dataset="x")
+        .iloc[[0, 0, 0]]
+        .assign(dataset=["Average", "avg. rank", "Mean accuracy"])
+    )
+    plain = go(frame, tmp_path / "plain", metric="auc")
+    found = go(pd.concat([frame, ends]), tmp_path / "ends", metric="auc")
+    assert found.cells["auc"].datasets == plain.cells["auc"].datasets
+    (remark,) = found.remarks
+    assert remark == (
+        "left out, as rows that sum up the others: 'Average', 'avg. rank', 'Mean accuracy'"
+    )
+    named = go(frame.replace("t1", "mean temperature"), tmp_path / "named", metric="auc")
+    assert "mean temperature" in named.cells["auc"].datasets
+
+
+def test_better_is_for_the_metrics_whose_names_do_not_tell(tmp_path):
+    frame = pd.DataFrame(
+        [
+            (f"t{k}", model, metric, (k + place) / 10)
+            for k in range(4)
+            for place, model in enumerate(("net", "tree"))
+            for metric in ("rmse", "zeal")
+        ],
+        columns=["table", "model", "metric", "value"],
+    )
+    found = go(frame, tmp_path, better="higher")
+    assert [cell.lower for cell in found.cells.values()] == [{"rmse"}, set()]
+
+
+def test_a_comma_stands_for_the_point_between_semicolons(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("set;net;tree\na;0,85;0,8\nb;0,7;0,65\n", encoding="utf-8")
+    cell = go(path, tmp_path / "out", metric="accuracy").cells["accuracy"]
+    assert cell.values["accuracy"].tolist() == [[0.85, 0.8], [0.7, 0.65]]
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):

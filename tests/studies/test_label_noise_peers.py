@@ -5,11 +5,18 @@ import pytest
 from scipy.special import expit, softmax
 from sklearn.metrics import average_precision_score
 
-from robell.comparison.peers import LEAST_CURVATURE, PlainLeastSquaresRVFL, RobustFocalLoss
+from robell.comparison import peers
+from robell.comparison.peers import (
+    LEAST_CURVATURE,
+    MODELS,
+    Model,
+    PlainLeastSquaresRVFL,
+    RobustFocalLoss,
+)
 from robell.noise import flip_uniformly
 from robell.studies.label_noise import models as detectors
 from robell.studies.label_noise.jobs import found_flips, probability_scores
-from robell.studies.label_noise.models import DETECTORS, TUNED, build
+from robell.studies.label_noise.models import DETECTORS, TUNED, build, require_packages
 
 
 def blobs(n=120, n_classes=2, seed=0):
@@ -95,6 +102,35 @@ def test_without_an_activation_it_is_least_squares_with_an_intercept():
     outputs = A @ np.linalg.lstsq(A, np.eye(3)[y], rcond=None)[0]
     np.testing.assert_allclose(model.predict_proba(X), softmax(outputs, axis=1), atol=1e-8)
     np.testing.assert_array_equal(model.predict(X), outputs.argmax(axis=1))
+
+
+# -- peers that are networks, and pretrained ones ---------------------------------------------
+
+
+@pytest.mark.filterwarnings("default")  # of their packages
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.optional])
+def test_networks_learn_what_can_be_learnt(name):
+    pytest.importorskip(MODELS[name].package, reason=f"the extra {MODELS[name].extra}")
+    try:
+        require_packages([name])
+    except ImportError as error:  # weights that are not on this machine
+        pytest.skip(str(error))
+    for n_classes in (2, 3):
+        X, y = blobs(120, n_classes)
+        model = build(name, 0, y).fit(X, y)
+        assert np.mean(np.ravel(model.predict(X)) == y) > 0.9
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-5)
+
+
+class WithoutWeights:
+    def fit(self, X, y):
+        raise OSError("no such host\nand many more lines")
+
+
+def test_missing_weights_are_said_in_one_line():
+    model = Model("Big", "Big", lambda seed, y: WithoutWeights(), 1.0, weights=True)
+    with pytest.raises(ImportError, match=r"Big needs pretrained weights.*fetched: no such host$"):
+        peers.require_packages([model])
 
 
 # -- tuned peers ---------------------------------------------------------------------------

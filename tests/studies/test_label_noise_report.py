@@ -543,7 +543,7 @@ def test_the_summary_can_be_pasted(report):
         assert title in text, title
     # five noises each of all tables, the wide ones and the reporting ones
     assert text.count("means and average ranks") == 15
-    assert "scored as chance" in text
+    assert "Scored as a model that always predicts the largest class" in text
     assert "**" in text.split("Symmetric 40 %")[1].split("\n\n")[2]  # the best are marked
 
 

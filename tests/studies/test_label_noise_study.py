@@ -19,6 +19,7 @@ from robell.comparison.scores import chance_scores, scores_of
 from robell.comparison.store import Store, read_records
 from robell.comparison.study import gather
 from robell.datasets import keel_names
+from robell.studies.label_noise import study
 from robell.studies.label_noise.jobs import (
     LEVELS,
     PARTS,
@@ -437,6 +438,28 @@ def run(capsys, *arguments):
 def small(folder, *more):
     options = ("--datasets", "crossplane130", "crossplane150", "--models", *CHEAP, "--seeds", 2)
     return ("robustness", *options, "--kinds", "symmetric", "--out", folder, *more)
+
+
+@pytest.mark.usefixtures("offline")
+def test_optional_peers_that_are_not_here_are_left_out_with_a_line(monkeypatch, tmp_path):
+    def required(models):
+        for name in models:
+            if name == "realmlp":
+                raise ImportError("this needs pytabkit, which is not installed")
+
+    asked = {}
+    monkeypatch.setattr(study, "require_packages", required)
+    monkeypatch.setattr(
+        study, "carry_out", lambda *args, notes, **how: asked.update(notes, settings=args[3])
+    )
+    how = {"peers": "tuned", "out": tmp_path / "out", "download": False}
+    with pytest.warns(UserWarning, match="RealMLP is left out: this needs pytabkit"):
+        study.measure_robustness(["monk1"], **how)
+    assert "realmlp" not in asked["settings"]["models"]
+    assert {"xrfm", "catboost", "tuned_svc"} <= set(asked["settings"]["models"])
+    assert len(asked["left_out"]) == 1
+    with pytest.raises(ImportError, match="pytabkit"):  # asked for by name
+        study.measure_robustness(["monk1"], ["realmlp"], **how)
 
 
 @pytest.mark.usefixtures("offline")

@@ -41,6 +41,12 @@ LOWER = {
     *("mse", "rmse", "mape", "medae", "calibrationerror", "expectedcalibrationerror", "ece"),
     *("time", "seconds", "fittime", "hammingloss"),
 }
+# Rows of a paper's table that are no tables: they sum up the others.
+SUMMARIES = re.compile(
+    r"(overall )?(average|avg|mean|median|std|sd|rank|total)"
+    r"( (accuracy|auc|error|f1|ranks?|scores?))?",
+    re.I,
+)
 GAPS = {"", "na", "n/a", "nan", "none", "null", "-", "\u2013"}
 TITLE = "Models by their scores"
 
@@ -123,9 +129,8 @@ def compare_scores(
     require("matplotlib", "bench")
     _check_options(better, rope, test_share)
     check_output_folder(out, marks=("methods.tex",))
-    scores, order = _read(data, metric, encoding, delimiter)
-    lower = {name for name in scores if _is_lower(name, better)}
-    cells, remarks = {}, []
+    scores, order, remarks = _read(data, metric, encoding, delimiter)
+    lower, cells = _lower(scores, better), {}
     for name, found in scores.items():
         cells[name], gaps = _cell(name, found, order, name in lower, rope, test_share)
         remarks += gaps
@@ -160,21 +165,27 @@ def _key(name):
     return re.sub(r"[\W_]", "", name.lower())
 
 
-def _is_lower(metric, better):
-    """Say whether less is better, by the name of a metric or by the option; raise where unknown."""
-    key = _key(metric)
-    known = "higher" if key in HIGHER else "lower" if key in LOWER else None
-    if known and better and known != better:
-        raise StudyError(f"of {said(metric)} {known} is better, by its name; better says {better}")
-    if not (known or better):
-        raise FileError(
-            f"whether higher or lower is better is not known of {said(metric)}: give", "better"
-        )
-    return (known or better) == "lower"
+def _lower(metrics, better):
+    """Return the metrics of which less is better, by their names and else by the option."""
+    known = {
+        metric: "higher" if _key(metric) in HIGHER else "lower"
+        for metric in metrics
+        if _key(metric) in HIGHER | LOWER
+    }
+    if unknown := [metric for metric in metrics if metric not in known]:
+        if better is None:
+            raise FileError(
+                f"whether higher or lower is better is not known of {said(unknown[0])}: give",
+                "better",
+            )
+    elif better is not None and better not in known.values():
+        metric, other = next(iter(known.items()))
+        raise StudyError(f"of {said(metric)} {other} is better, by its name; better says {better}")
+    return {metric for metric in metrics if known.get(metric, better) == "lower"}
 
 
 def _read(data, metric, encoding, delimiter):
-    """Return {metric: {table: {split: {model: [score]}}}}, and the models in their order."""
+    """Return {metric: {table: {split: {model: [score]}}}}, models in their order, and remarks."""
     how = {"encoding": encoding, "delimiter": delimiter} if _is_text(data) else {}
     table = read_table(data, **how)
     if len(table.rows) < table.n_rows:
@@ -191,13 +202,17 @@ def _read(data, metric, encoding, delimiter):
         rows = _wide_rows(table.name, columns, roles, metric)
     scores: dict = {}
     models: dict = {}
+    summaries: dict = {}
     for line, (name, where, split, model, cell) in enumerate(rows):
         place = f"{table.name}: the score of {said(model)} on {said(where)}"
         if not where or not model:
             raise FileError(f"{table.name}: row {line + 1} names no table or no model")
         models[model] = None
+        if SUMMARIES.fullmatch(re.sub(r"[\W_]+", " ", where).strip()):
+            summaries[where] = None
+            continue
         splits = scores.setdefault(name, {}).setdefault(where, {})
-        value = _number(place, cell)
+        value = _number(place, cell, table.delimiter)
         if value is None:
             continue
         row = splits.setdefault(split, {})
@@ -209,7 +224,10 @@ def _read(data, metric, encoding, delimiter):
         raise FileError(f"{table.name}: there are no scores in it")
     if metric is not None and "metric" in roles and metric not in scores:
         raise StudyError(f"there is no metric {said(metric)}; there are {', '.join(scores)}")
-    return {name: scores[name] for name in scores if metric in (None, name)}, tuple(models)
+    shown = ", ".join(map(said, summaries))
+    remarks = [f"left out, as rows that sum up the others: {shown}"] if summaries else []
+    scores = {name: scores[name] for name in scores if metric in (None, name)}
+    return scores, tuple(models), remarks
 
 
 def _is_text(data):
@@ -217,9 +235,11 @@ def _is_text(data):
     return named and not str(data).lower().endswith((".parquet", ".pq", ".xlsx"))
 
 
-def _number(place, cell):
+def _number(place, cell, delimiter):
     """Return a score, None for a gap; refuse what is no finite number."""
     text = "" if cell is None else str(cell).strip()
+    if delimiter == ";":  # then a comma may stand for the decimal point
+        text = text.replace(",", ".")
     if text.lower() in GAPS:
         return None
     try:
@@ -302,7 +322,7 @@ def _cell(metric, found, models, is_lower, rope, test_share):
         values={metric: values},
         deviations={metric: deviations[:, :, 0]},
         splits={metric: [rows[:, :, 0] for rows in every]},
-        metrics={metric: METRICS.get(metric, f"{metric[0].upper()}{metric[1:]}")},
+        metrics={metric: METRICS.get(metric, f"{metric[0].upper()}{metric[1:]}".replace("_", " "))},
         lower=frozenset({metric} if is_lower else ()),
         test_share=test_share or 1 / max(2, most),
         rope=(ROPE if shares else 0.0) if rope is None else rope,
@@ -317,7 +337,7 @@ def _cell(metric, found, models, is_lower, rope, test_share):
     lost = sum(len(found[table]) for table in n_seeds) - sum(n_seeds.values())
     if lost:
         remarks.append(f"{metric}: {counted(lost, 'split')} left out, where a model has no score")
-    if np.ptp(values, axis=1).max() == 0:
+    if len(named) > 1 and np.ptp(values, axis=1).max() == 0:
         remarks.append(f"{metric}: on every table all models have the same score")
     return cell, remarks
 

