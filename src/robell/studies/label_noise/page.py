@@ -264,10 +264,10 @@ def detections(results):
     found = by_split(done, numbers)
     order = [(model, score) for model in EVERY_MODEL for score in ("", *sorted(SCORE_LABELS))]
     answer = []
-    for place in sorted(found, key=lambda p: [*results.cells, p].index(p)):
-        judges, _, means, *_ = means_over_splits(found[place], 3, order)
+    for kind, level in sorted(found, key=lambda p: [*results.cells, p].index(p)):
+        judges, _, means, *_ = means_over_splits(found[kind, level], 3, order)
         share = float(means[:, 0, 2].mean()) if len(means) else 0.0
-        answer.append(Detection(*place, judges, means[:, :, 0], means[:, :, 1], share))
+        answer.append(Detection(kind, level, judges, means[:, :, 0], means[:, :, 1], share))
     return answer
 
 
