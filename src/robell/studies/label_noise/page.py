@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robell._tools.text import literal
 from robell.comparison import study_page as common
 from robell.comparison.peers import OURS, TIME_REFERENCE
 from robell.comparison.scores import (
@@ -610,5 +609,5 @@ def how(results, run):
         named = [(*name.partition("/"), r) for name, r in results.revisions.items()]
         revisions = [f"{EVERY_MODEL[m].label} {r}{' for ' * bool(of)}{of}" for m, _, of, r in named]
         texts.append(f"Revisions: {', '.join(revisions)}.")
-    texts += [f"{literal(text)}." for text in run.get("left_out", ())]
+    texts += [f"{common.literal(text)}." for text in run.get("left_out", ())]
     return common.how_section(run, "robell robustness", *texts)
