@@ -9,11 +9,14 @@ import inspect
 import os
 import re
 import sys
+import tomllib
 from pathlib import Path
 from urllib.parse import quote
 
+import pydata_sphinx_theme
 from docutils import nodes
 from docutils.utils.math import latex2mathml
+from numpydoc.xref import DEFAULT_LINKS
 from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
 
 import robell
@@ -33,6 +36,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -51,39 +55,35 @@ autodoc_typehints = "none"  # the docstrings say what is taken
 autodoc_inherit_docstrings = False
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"  # types that are not named here stay words
+numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
+    "ndarray": "numpy.ndarray",
+    "RandomState": "numpy.random.RandomState",
+    "array-like": "sklearn.array_like",
+    "DataFrame": "pandas.DataFrame",
+    "Pipeline": "sklearn.pipeline.Pipeline",
+}
+# What docstrings name of other packages, and where that is explained: nothing is fetched.
+OUTSIDE = {
+    "numpy.ndarray": "https://numpy.org/doc/stable/reference/generated/numpy.ndarray.html",
+    "numpy.random.RandomState": "https://numpy.org/doc/stable/reference/random/legacy.html",
+    "sklearn.array_like": "https://scikit-learn.org/stable/glossary.html#term-array-like",
+    "pandas.DataFrame": "https://pandas.pydata.org/docs/reference/api/pandas.DataFrame.html",
+}
+SKLEARN = "https://scikit-learn.org/stable/modules/generated"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 # -- gallery -----------------------------------------------------------------------------
 
-LESSONS = [
-    "plot_find_wrong_labels.py",
-    "plot_what_to_check_first.py",
-    "plot_how_far_noise_goes.py",
-    "plot_displays.py",
-    "plot_wrong_labels_of_texts.py",
-    "plot_wrong_labels_of_images.py",
-    "plot_wrong_numbers.py",
-    "plot_annotators.py",
-    "plot_imbalance.py",
-    "plot_threshold_by_cost.py",
-    "plot_probabilities.py",
-    "plot_wrong_test_labels.py",
-    "plot_what_each_model_learns.py",
-    "plot_memberships.py",
-    "plot_privileged_and_views.py",
-    "plot_regression_intervals.py",
-    "plot_exact_search.py",
-    "plot_streaming.py",
-    "plot_drift.py",
-    "plot_your_own_variant.py",
-    "plot_losses_and_copula.py",
-]
+SECTIONS = tomllib.loads((DOCS / "lessons.toml").read_text(encoding="utf-8"))["section"]
+SEEN = {lesson: seen for section in SECTIONS for lesson, seen in section["lessons"].items()}
+LESSONS = [f"{lesson}.py" for lesson in SEEN]
 
 
 class LessonOrder(FileNameSortKey):
-    """Lessons in the order of ``LESSONS``; what is not named there comes after, by name."""
+    """Lessons in the order of ``lessons.toml``; what is not named there comes after, by name."""
 
     def __call__(self, filename):
         """Return where a script stands."""
@@ -126,7 +126,9 @@ html_extra_path = ["llms.txt"]
 html_show_sourcelink = False
 html_copy_source = False
 ALONE = ["index", "start", "install", "commands", "faq", "glossary", "cite", "changelog"]
-html_sidebars = {page: [] for page in ALONE}
+# Studies have wide tables: they get the room of the menu.
+WIDE = ["robustness*", "paper/reproduction", "paper/datasets", "guide/*_measured"]
+html_sidebars = {page: [] for page in ALONE + WIDE}
 html_theme_options = {
     "logo": {"text": "robell"},
     "navbar_align": "left",
@@ -155,8 +157,19 @@ def skip_what_scikit_learn_brings(app, what, name, obj, skip, options):
     return True if home and not str(home).startswith("robell") else None
 
 
+def names_of_other_packages(app, env, node, contnode):
+    """Lead names of NumPy, pandas and scikit-learn to their own pages."""
+    target = node.get("reftarget", "")
+    where = OUTSIDE.get(target)
+    if target.startswith("sklearn."):
+        where = f"{SKLEARN}/{target}.html"
+    return where and nodes.reference("", "", contnode, refuri=where, internal=False)
+
+
 def names_that_end_in_an_underscore(app, what, name, obj, options, lines):
-    """Escape ``n_features_in_`` and the like in ``: ndarray of shape (n_features_in_,)``."""
+    """Escape ``n_features_in_`` in ``: ndarray of shape (n_features_in_,)``; link pages named."""
+    page = r"``docs/([\w/]+)\.md``"
+    lines[:] = [re.sub(page, r":doc:`/\1`", line) for line in lines]
     for i, line in enumerate(lines):
         if re.match(r"\s*[\w, ]+ : ", line):
             name, kind = line.split(" : ", 1)
@@ -168,6 +181,7 @@ def pages_of_the_root(app, docname, source):
 
     Files are written for readers of the repository. On the site a link to a lesson's script leads
     to the lesson, one to ``SECURITY.md`` to its page, one to any other file to a copy of it.
+    Formulas become directives and roles.
     """
     path = Path(app.env.doc2path(docname))
     if path.suffix != ".md":
@@ -192,7 +206,33 @@ def pages_of_the_root(app, docname, source):
         return f"[{words}]({os.path.relpath(found, path.parent)}{anchor})"
 
     local = r"(?<!!)\[([^\]]*)\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)]*)?\)"
+    text = re.sub(r"(?m)^```math$", "```{math}", text)  # as GitHub spells formulas
+    text = re.sub(r"\$`([^`]+)`\$", r"{math}`\1`", text)
     source[0] = re.sub(local, lead, text) + rest
+
+
+def gallery_in_sections(app, docname, source):
+    """Put the lessons under the headings of ``lessons.toml``, and say what their pictures show."""
+    lesson = docname.removeprefix("gallery/")
+    if lesson in SEEN:
+        source[0] = re.sub(r"(?m)^   :alt:.*$", f"   :alt: {SEEN[lesson]}", source[0])
+    if docname != "gallery/index":
+        return
+    opening, closing = ".. thumbnail-parent-div-open\n", ".. thumbnail-parent-div-close\n"
+    raw = '.. raw:: html\n\n    <div class="sphx-glr-thumbnails">\n\n'
+    head, thumbnails = source[0].split(raw + opening, 1)
+    thumbnails, tail = thumbnails.split(closing, 1)
+    cards = re.findall(
+        r"(?s)\.\. raw:: html\n\n    <div class=\"sphx-glr-thumbc.*?</div>\n    </div>\n",
+        thumbnails,
+    )
+    by_name = {re.search(r":doc:`/gallery/(\w+)`", card)[1]: card for card in cards}
+    parts = []
+    for section in SECTIONS:
+        own = "\n".join(by_name[name] for name in section["lessons"])
+        title = f"{section['title']}\n{'-' * len(section['title'])}\n\n{section['blurb']}\n\n"
+        parts.append(f"{title}{raw}{opening}\n{own}\n{closing}{tail.split('.. toctree')[0]}")
+    source[0] = head + "\n".join(parts) + ".. toctree" + tail.split(".. toctree", 1)[1]
 
 
 def formula(translator, node):
@@ -221,18 +261,26 @@ def icons_as_masks(app, error):
         text = re.sub(r"<img (?!loading)", '<img loading="lazy" ', text)
         shown |= set(re.findall(r"\bfa-([a-z-]+)", text))
         page.write_text(text, encoding="utf-8")
-    script = site / "_static" / "scripts" / "fontawesome.js"
-    if script.exists():
-        drawings = script.read_text(encoding="utf-8")
-        sheet = site / "_static" / "site.css"
-        sheet.write_text(
-            (DOCS / "_static" / "site.css").read_text(encoding="utf-8")
-            + "".join(icon_rule(name, drawings) for name in sorted(shown)),
-            encoding="utf-8",
-        )
+    theme = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme"
+    drawings = (theme / "static" / "scripts" / "fontawesome.js").read_text(encoding="utf-8")
+    rules = (DOCS / "_static" / "site.css").read_text(encoding="utf-8")
+    rules += "".join(icon_rule(name, drawings) for name in sorted(shown))
+    (site / "_static" / "site.css").write_text(rules, encoding="utf-8")
     for pattern in ("scripts/fontawesome.js*", "**/*.map", "webpack-macros.html"):
         for file in site.glob(f"_static/{pattern}"):
             file.unlink(missing_ok=True)
+
+
+def live_audit(app, error):
+    """Make the audit of the guide's first example, page and table, which the landing page opens."""
+    if error or app.builder.name != "html":
+        return
+    folder = Path(app.outdir) / "example"
+    page = (DOCS / "guide" / "audit.md").read_text(encoding="utf-8")
+    example = re.search(r"(?s)```python\n(.*?)result = audit", page)[1]
+    folder.mkdir(exist_ok=True)
+    exec(example.replace("tempfile.mkdtemp()", repr(str(folder))), {})
+    robell.audit(folder / "orders.csv", "returned", out=folder, force=True)
 
 
 def icon_rule(name, drawings):
@@ -258,5 +306,8 @@ def setup(app):
     app.connect("autodoc-process-docstring", names_that_end_in_an_underscore, priority=100)
     app.connect("autodoc-skip-member", skip_what_scikit_learn_brings)
     app.connect("build-finished", icons_as_masks)
+    app.connect("build-finished", live_audit)
+    app.connect("missing-reference", names_of_other_packages)
     app.connect("doctree-read", citations_without_way_back)
     app.connect("source-read", pages_of_the_root)
+    app.connect("source-read", gallery_in_sections)

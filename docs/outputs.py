@@ -30,6 +30,7 @@ GUIDE = [
 ]
 PAGES = [
     "README.md",
+    "docs/index.md",
     "docs/start.md",
     "docs/robustness.md",
     *(f"docs/guide/{name}.md" for name in GUIDE),

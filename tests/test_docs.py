@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import commands
@@ -169,8 +170,13 @@ def test_lessons_have_a_heading_a_picture_and_words(lesson):
     assert "robell" in text
 
 
-def test_there_are_at_least_twelve_lessons():
-    assert len(list((ROOT / "examples").glob("plot_*.py"))) >= 12
+def test_every_lesson_is_in_a_section_of_the_gallery_and_its_picture_is_described():
+    """Add a new one to docs/lessons.toml, with what is seen on its picture."""
+    sections = tomllib.loads((ROOT / "docs" / "lessons.toml").read_text("utf-8"))["section"]
+    assert all(len(section["blurb"]) > 20 for section in sections)
+    seen = {name: text for section in sections for name, text in section["lessons"].items()}
+    assert set(seen) == {path.stem for path in (ROOT / "examples").glob("plot_*.py")}
+    assert min(map(len, seen.values())) > 40
 
 
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")

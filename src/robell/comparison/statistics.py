@@ -372,7 +372,7 @@ def signed_rank_posteriors(scores, rope=0.0):
                 for sign in (1, -1)
             )
             within = 1 - above - below if rope else np.full_like(above, -1)
-            parts = np.round(np.stack([above, within, below]), 5)  # equal but for rounding
+            parts = np.round(np.stack([above, within, below]), 5)  # equal up to rounding
             first = parts == parts.max(axis=0)
             shares = (first / first.sum(axis=0)).mean(axis=1)
             better[i, j], equal[i, j], better[j, i] = shares

@@ -97,7 +97,7 @@ def _as_found(N, P, given, right):
 
 
 def _times(N, factor):
-    """Return N with wrong labels so many times as frequent, LARGEST_RATE of a class at most."""
+    """Return N, its wrong labels multiplied by a factor, LARGEST_RATE of a class at most."""
     wrong = np.where(np.eye(len(N), dtype=bool), 0.0, factor * N)
     wrong *= np.minimum(1.0, LARGEST_RATE / np.maximum(wrong.sum(axis=1, keepdims=True), 1e-300))
     return wrong + np.diag(1.0 - wrong.sum(axis=1))

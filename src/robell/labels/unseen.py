@@ -52,7 +52,7 @@ def predict_unseen(X, codes, n_classes, random_state):
 
 
 def stratified_sample(codes, most, rng):
-    """Return places of at most so many rows, every class by its share, with five rows at least."""
+    """Return places of a limited number of rows, every class by its share, five rows at least."""
     if len(codes) <= most:
         return np.arange(len(codes))
     chosen = []

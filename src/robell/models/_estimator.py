@@ -154,7 +154,7 @@ def marked(cls, role):
 
 
 def require_own_fit(estimator, what, called=()):
-    """Raise for a method of its own that a fit in parts does not call, but for those ``called``."""
+    """Raise for a method of its own that a fit in parts does not call, except those ``called``."""
     names = [
         name for name in marked(estimator.__class__, "bypassed_in_parts") if name not in called
     ]

@@ -424,7 +424,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             of_present, quality = quality, empty_beside((len(given.X),), rows.X)
             quality[present], quality[absent] = of_present, of_absent
         self.label_probability_, self.sample_quality_ = probability, quality
-        self._assumed_noise = N  # for judges of labels, which turn label_probability_ round by it
+        self._assumed_noise = N  # the noise matrix that judges invert posteriors with
 
     def _judge_absent(self, given, absent, N, link):
         """Return probabilities of the classes, and quality, of labels of rows of weight 0."""

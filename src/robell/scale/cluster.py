@@ -132,7 +132,7 @@ RVFLRegressor, ELMRegressor or Pipeline
 
 @contextmanager
 def _errors_of(first, last=None):
-    """Let errors say of which partitions they are."""
+    """Name the partitions in the errors raised here."""
     try:
         yield
     except MemoryError:
@@ -169,7 +169,7 @@ def _rows_of(part, names, classifier):
 
 
 def _map_bundle(step, *given, bundle, names, classifier):
-    """Return a pass's result of several partitions, small ones joined; errors say of which."""
+    """Return a pass's result of several partitions, small ones joined; errors name them."""
     total, empty = None, []
     waiting: list = []
     values, last = values_of(bundle, given), bundle.first + len(bundle.keys) - 1
@@ -207,7 +207,7 @@ def _with(step, total, waiting, first):
 
 
 def _reduce_parts(step, *results, first, each):
-    """Return the result of several partitions, reduced in their order; errors say of which.
+    """Return the result of several partitions, reduced in their order; errors name them.
 
     The first result begins with partition ``first``, and each is that of ``each`` partitions.
     """

@@ -244,7 +244,7 @@ def memory_of_fit(classifier, n_rows, n_features, n_classes):
 
 
 def _memory_of_members(classifier, n_rows, n_features, n_classes):
-    """Return it for a model of several members, whose columns are kept between rounds."""
+    """Return the bytes an ensemble fit needs; its members' columns are kept between rounds."""
     n_columns = 2 * (n_features + int(classifier.n_hidden)) + N_LANDMARKS
     each = 5 * n_features + 16 * n_classes + 24  # as read, standardised, scores of all members
     gram = max(n_features + int(classifier.n_hidden), N_LANDMARKS) ** 2 * 10

@@ -42,7 +42,7 @@ BATCH_SCORES = 1 << 17  # so many, which stay in the cache, are worth the calls 
 # the smallest pivot, and where both are refined at most REFINED, or the square. A single fit with
 # more columns than rows, or by singular values, is no better below WEAK_PIVOT. Measured on 1,500
 # random tables (columns on very different scales, repeated, shifted and rounded, C up to 1e11): at
-# most half of that, but for one whose rows are all alike.
+# most half of that, except where all rows are alike.
 ROUNDING = 50 * EPS
 REFINED, WEAK_PIVOT = 2e-8, 5e-8
 # Below this pivot, leave-one-out scores have too few digits for probabilities.

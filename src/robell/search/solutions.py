@@ -95,7 +95,7 @@ class Systems(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """Output weights of some settings, those of equal row weights once."""
+    """Output weights of some settings, deduplicated by their row weights."""
 
     beta: Any  # (P, distinct, C, nested, K), an array or a tensor
     trust: np.ndarray  # (distinct, C, nested): the smallest pivot, 0 where unsolved
@@ -384,7 +384,7 @@ def _batches(distinct, member, step):
         yield start, weights, places, member[places] - start, fewest
 
 
-# -- folds whose features are the same in each: made once, and rows held out taken off
+# -- folds whose features are the same in each: fold Gram = full Gram - held-out Gram
 #
 # The columns of a row depend on the row and on the drawn layer alone where no step of a pipeline
 # comes before. With equal weights the Gram matrix of a fold is then that of all rows less that of

@@ -297,7 +297,7 @@ class Trees(NamedTuple):
         ]
 
     def every(self, step: int) -> Trees:
-        """Return the same trees for every so many-th row."""
+        """Return the same trees for every ``step``-th row."""
         kept = self.row % step == 0
         return self._replace(X=self.X[::step], tree=self.tree[kept], row=self.row[kept] // step)
 

@@ -67,7 +67,7 @@ def factors_of(N: Array, shares: Array, change: Array) -> Array:
 
 
 def posterior_by_row(P: Array, labels: Places, N: Array, factor: Array) -> Array:
-    """Return P(z | s, y) where wrong labels are so many times as frequent as by N, row by row.
+    """Return P(z | s, y) with the wrong labels of N multiplied by a factor, row by row.
 
     A row of class z then has the label y ≠ z with probability c N_zy, and z with 1 - c (1 - N_zz).
     """

@@ -100,7 +100,7 @@ def normalise(
                 kept[layer][rows] = Z
         assert moments is not None
         scale = namespace(U).sqrt(moments[2] / moments[0])
-        scale[scale <= CONSTANT * reach * abs(U).sum(0)] = 1.0  # constant but for rounding
+        scale[scale <= CONSTANT * reach * abs(U).sum(0)] = 1.0  # constant up to rounding
         layers.append((U / scale, b - moments[1] / scale))
         for rows in blocks if kept else []:
             Z = kept[layer][rows]  # type: ignore[index]

@@ -252,7 +252,7 @@ class AnnotatorAudit(Audit):
         where = f"of {self.n_rows:,} in the file" if self.key is None else lines
         yield "rows with labels", f"{labelled:,}", where
         yield "labels a row", f"{n_given / max(labelled, 1):.1f}", "in the mean"
-        yield "sureness of the consensus", percent(sureness(self)), "in the mean of the rows"
+        yield "mean confidence of the consensus", percent(sureness(self)), "over all rows"
         yield "rows that are unsure", f"{int(self.unsure.sum()):,}", "less than 80 % sure"
 
     def _findings(self):

@@ -1,7 +1,7 @@
 """Why a row is suspect: the columns that speak against its label, in words.
 
 A suspect is compared with trusted rows that carry the same label, or about the same number. Column
-by column, its value is replaced by theirs and theirs by its own (``models/_contributions.py``):
+by column, its value and theirs are swapped (``models/_contributions.py``):
 what that does to the model's score says how much the column speaks against the label.
 """
 
