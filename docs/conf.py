@@ -8,6 +8,7 @@ run again (what it printed and drew stays in ``docs/gallery``, which git ignores
 import inspect
 import os
 import re
+import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -278,9 +279,10 @@ def live_audit(app, error):
     folder = Path(app.outdir) / "example"
     page = (DOCS / "guide" / "audit.md").read_text(encoding="utf-8")
     example = re.search(r"(?s)```python\n(.*?)result = audit", page)[1]
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     exec(example.replace("tempfile.mkdtemp()", repr(str(folder))), {})
-    robell.audit(folder / "orders.csv", "returned", out=folder, force=True)
+    robell.audit(folder / "orders.csv", "returned", out=folder)
 
 
 def icon_rule(name, drawings):
