@@ -12,9 +12,7 @@ import shutil
 import sys
 import tomllib
 from pathlib import Path
-from urllib.parse import quote
 
-import pydata_sphinx_theme
 from docutils import nodes
 from docutils.utils.math import latex2mathml
 from numpydoc.xref import DEFAULT_LINKS
@@ -251,22 +249,16 @@ def citations_without_way_back(app, doctree):
         citation["backrefs"] = []
 
 
-def icons_as_masks(app, error):
-    """Draw the icons that pages show by style alone: the theme's script for them weighs 1.5 MB."""
+def lighter_pages(app, error):
+    """Drop the theme's script for icons, which ``site.css`` draws; fetch pictures when seen."""
     if error or app.builder.name != "html":
         return
-    site, shown = Path(app.outdir), {"xmark"}
+    site = Path(app.outdir)
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         text = re.sub(r"\s*<script defer[^>]*fontawesome\.js[^>]*></script>", "", text)
         text = re.sub(r"<img (?!loading)", '<img loading="lazy" ', text)
-        shown |= set(re.findall(r"\bfa-([a-z-]+)", text))
         page.write_text(text, encoding="utf-8")
-    theme = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme"
-    drawings = (theme / "static" / "scripts" / "fontawesome.js").read_text(encoding="utf-8")
-    rules = (DOCS / "_static" / "site.css").read_text(encoding="utf-8")
-    rules += "".join(icon_rule(name, drawings) for name in sorted(shown))
-    (site / "_static" / "site.css").write_text(rules, encoding="utf-8")
     for pattern in ("scripts/fontawesome.js*", "**/*.map", "webpack-macros.html"):
         for file in site.glob(f"_static/{pattern}"):
             file.unlink(missing_ok=True)
@@ -285,29 +277,12 @@ def live_audit(app, error):
     robell.audit(folder / "orders.csv", "returned", out=folder)
 
 
-def icon_rule(name, drawings):
-    """Return the style that draws one icon in the colour of the text, or nothing."""
-    found = re.search(
-        rf'[{{,]"?{name}"?:\[(\d+),(\d+),\[[^]]*\],"\w+","(M[^"]+)"', drawings
-    ) or re.search(rf':\[(\d+),(\d+),\[[^]]*"{name}"[^]]*\],"\w+","(M[^"]+)"', drawings)
-    if not found:
-        return ""
-    width, height, outline = found.groups()
-    svg = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}'>"
-    svg = quote(f"{svg}<path d='{outline}'/></svg>", safe="/:=' ")
-    return (
-        f".fa-solid.fa-{name}::before {{ content: ''; display: inline-block; height: 1em; "
-        f"width: {int(width) / int(height):.3g}em; background: currentColor; "
-        f'mask: url("data:image/svg+xml,{svg}") center / contain no-repeat; }}\n'
-    )
-
-
 def setup(app):
     """Connect all that."""
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.connect("autodoc-process-docstring", names_that_end_in_an_underscore, priority=100)
     app.connect("autodoc-skip-member", skip_what_scikit_learn_brings)
-    app.connect("build-finished", icons_as_masks)
+    app.connect("build-finished", lighter_pages)
     app.connect("build-finished", live_audit)
     app.connect("missing-reference", names_of_other_packages)
     app.connect("doctree-read", citations_without_way_back)
