@@ -12,9 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import robell
 from robell._core.layers.features import ACTIVATIONS
@@ -85,6 +90,58 @@ def test_every_activation(activation):
 def test_labels_of_every_kind(labels):
     model = robell.ELMClassifier(12, random_state=0).fit(X, LABELS[labels])
     assert_same(model, NEW)
+
+
+FOREST = RandomForestClassifier(15, random_state=0)
+
+
+@pytest.mark.parametrize("labels", ["two", "three"])
+@pytest.mark.parametrize(
+    "inside",
+    [
+        LogisticRegression(),
+        make_pipeline(StandardScaler(), LogisticRegression(C=0.1)),
+        FOREST,
+        GaussianNB(),
+    ],
+    ids=repr,
+)
+def test_classifiers_of_others_made_robust(inside, labels):
+    """Forests of skl2onnx give probabilities in single precision: ties may be broken otherwise."""
+    is_forest = inside is FOREST
+    tolerance = 1e-6 if is_forest else 1e-12
+    model = robell.NoiseRobustClassifier(inside, random_state=0)
+    model = make_pipeline(StandardScaler(), model).fit(X, LABELS[labels])
+    scores = model.decision_function(NEW)
+    best = np.sort(np.c_[scores * 0.0, scores] if labels == "two" else scores, axis=1)
+    rows = NEW[best[:, -1] - best[:, -2] > 1e-6] if is_forest else NEW
+    assert len(rows) > 50
+    assert_same(model, rows, tolerance=tolerance)
+    assert len(np.unique(model.predict(rows))) == len(model.classes_)
+    robust = model[-1]
+    around = robell.ThresholdClassifier(robust, slope=1.3)._keep(robust)
+    assert_same(around, rows, tolerance=tolerance)
+    if labels == "two":
+        robust.threshold_ = 0.9
+        assert_same(model, rows, tolerance=tolerance)
+
+
+@pytest.mark.parametrize(
+    "inside", [RidgeClassifier(), LinearDiscriminantAnalysis(), DecisionTreeClassifier()], ids=repr
+)
+def test_classifiers_whose_graphs_would_be_wrong_are_refused(inside):
+    model = robell.NoiseRobustClassifier(inside, random_state=0).fit(X, LABELS["two"])
+    name = type(inside).__name__
+    with pytest.raises(NotConvertible, match=f"^{name} in NoiseRobustClassifier has no ONNX form"):
+        to_onnx(model)
+
+
+def test_a_table_fitted_by_logistic_regression():
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(word=np.where(X[:, 1] > 0, "u", "v"))
+    model = robell.fit_table(frame.assign(y=LABELS["two"]), "y", model="logistic").model
+    inputs = {name: X[:, [k]] for k, name in enumerate("abcde")}
+    inputs["word"] = frame[["word"]].to_numpy(str)
+    assert_same(model, frame, inputs)
 
 
 def test_probabilities_near_a_tie_are_shrunk_alike():

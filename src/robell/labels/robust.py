@@ -44,15 +44,12 @@ from robell.labels.judge import judge_labels, judge_numbers
 from robell.labels.unseen import rows_of
 from robell.models._thresholds import ThresholdChoice
 from robell.models._validation import check_multiplicity, draw_seed
-from robell.models.thresholded import calibrated, class_scores
+from robell.models.thresholded import ADDED, calibrated, class_scores
 from robell.tables.encoder import TableEncoder
 from robell.tables.target import problem_of
 
 COPIES = 2  # of a row at the most, each with another class
 SMALLEST_SHARE = 1e-6  # of a class in a row: smaller ones get no copy
-# Probabilities of forests are often 0 and 1: this is added before logarithms are taken, which
-# keeps the order of the rows.
-ADDED = 1e-3
 LOG_SLOPES = -4.0, 2.0  # the least and the largest
 COVERAGE = 0.8  # of the intervals that targets are moved into: wider ones leave more of an error
 FEWEST_TO_CALIBRATE = 10  # distinct rows of every class

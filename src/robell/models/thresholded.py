@@ -15,6 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from robell.models._thresholds import odds_at, on_its_side
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 
+# Probabilities of forests are often 0 and 1: NoiseRobustClassifier adds this before it takes their
+# logarithms, which keeps the order of the rows.
+ADDED = 1e-3
+
 
 class ThresholdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Another classifier with calibrated probabilities and a threshold of one's own.

@@ -29,6 +29,7 @@ from robell.models.noise_robust import NoiseRobustRVFLClassifier
 from robell.models.thresholded import ThresholdClassifier
 from robell.persist.model_info import plain_value, threshold_of
 from robell.persist.onnx.networks import (
+    around_parts,
     calibrated,
     network_scores,
     noise_robust_parts,
@@ -36,6 +37,7 @@ from robell.persist.onnx.networks import (
 )
 from robell.persist.onnx.nodes import Graph, NotConvertible, Value
 from robell.persist.onnx.tables import encoded_columns, encoder_inputs
+from robell.persist.other_classifiers import ROBUST, type_name
 from robell.tables.encoder import TableEncoder
 
 OPSET = 20  # of ONNX, the first with patterns of text; newer ones add nothing that is needed
@@ -58,6 +60,7 @@ def register_converters() -> None:
     options = {"zipmap": [True, False, "columns"], "nocl": [True, False]}
     options |= {"output_class_labels": [True, False]}
     wrapper = {"ThresholdClassifier": "robell.models.thresholded"}
+    wrapper |= {"NoiseRobustClassifier": "robell.labels.robust"}
     encoder = {"TableEncoder": "robell.tables.encoder"}
     for homes, shapes, convert, more in (
         (CLASSIFIERS | wrapper, _classifier_shapes, _convert_classifier, {"options": options}),
@@ -144,6 +147,8 @@ def labels_and_probabilities(graph, model, X):
     if isinstance(model, NoiseRobustRVFLClassifier):
         require_own(model)
         return noise_robust_parts(graph, model, X)[1:]
+    if type_name(model) == ROBUST:
+        return around_parts(graph, model, X)[1:]
     scores = class_scores(graph, model, X)
     is_calibrated = hasattr(model, "calibration_slope_")
     return graph.best(scores), calibrated(graph, scores, model) if is_calibrated else scores
@@ -169,6 +174,8 @@ def class_scores(graph, model, X):
     require_own(model)
     if isinstance(model, NoiseRobustRVFLClassifier):
         return noise_robust_parts(graph, model, X)[0]
+    if type_name(model) == ROBUST:
+        return around_parts(graph, model, X)[0]
     if not isinstance(model, BaseRVFLClassifier):
         raise NotConvertible(f"{type(model).__name__} has no ONNX form")
     scores = network_scores(graph, model, X)
@@ -202,7 +209,7 @@ def to_onnx(model: Any, *, without: Iterable[str] = (), target: str | None = Non
     ----------
     model : fitted estimator or pipeline
         A model of robell's, alone or as the last step of a pipeline of transformers that skl2onnx
-        knows.
+        knows; ``NoiseRobustClassifier`` around logistic regression, a random forest or naive Bayes.
     without : iterable of str, default=()
         Columns that a :class:`TableEncoder` reads and the graph shall not: they are held at their
         usual values, those of the mean row of the training table, so that predictions differ.

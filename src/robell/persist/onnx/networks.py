@@ -14,10 +14,20 @@ import numpy as np
 from robell._core.array import to_host
 from robell._core.ensemble.members import ACTIVATIONS as MEMBERS
 from robell._core.ridge.calibrate import BEFORE_TIE
+from robell._tools.pipelines import last_step
 from robell.models._estimator import BaseRVFLClassifier, FamilyMember, first_foreign
 from robell.models._thresholds import odds_at
+from robell.models.thresholded import ADDED
 from robell.persist.onnx.nodes import NotConvertible
+from robell.persist.other_classifiers import type_name
 
+# What NoiseRobustClassifier may stand around: skl2onnx's graphs of others were wrong (discriminant
+# analysis of two classes by .16 in probability), did not load, or need further packages.
+CONVERTED = (
+    "sklearn.linear_model._logistic.LogisticRegression",
+    "sklearn.ensemble._forest.RandomForestClassifier",
+    "sklearn.naive_bayes.GaussianNB",
+)
 METHODS = (
     *("_features", "_scores", "_class_scores", "_linear_scores", "_output_weights"),
     *("predict", "predict_proba", "decision_function"),
@@ -226,7 +236,26 @@ def noise_robust_parts(graph, model, X):
         nodes = slice(place * size, (place + 1) * size)
         Z = X @ model.hidden_weights_[:, nodes] + model.hidden_bias_[nodes]
         scores += graph.activation(activation, Z) @ of_nodes[nodes]
-    logits = scores @ model.link_matrix_ + model.link_offsets_[None, :]
+    return thresholded_parts(
+        graph, model, scores @ model.link_matrix_ + model.link_offsets_[None, :]
+    )
+
+
+def around_parts(graph, model, X):
+    """Return the same of NoiseRobustClassifier, whose estimator skl2onnx converts."""
+    last = last_step(model.estimator_)
+    if type_name(last) not in CONVERTED:
+        names = ", ".join(name.rpartition(".")[2] for name in CONVERTED)
+        raise NotConvertible(
+            f"{type(last).__name__} in NoiseRobustClassifier has no ONNX form; {names} have one"
+        )
+    probability = graph.probabilities_of(model.estimator_, X)
+    logs = graph.node("Log", probability + ADDED)
+    return thresholded_parts(graph, model, logs * model.slope_ + model.offsets_[None, :])
+
+
+def thresholded_parts(graph, model, logits):
+    """Return scores, places and probabilities of a model that predicts by ``threshold_``."""
     probability = graph.node("Softmax", logits, axis=1)
     if len(model.classes_) > 2:
         odds = logits - np.log(model.thresholds_)[None, :]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from robell._core.layers.features import LEAKY_SLOPE, SELU_ALPHA, SELU_LAMBDA
 from robell._tools.files import FileError
@@ -106,6 +107,21 @@ class Graph:
             **attributes,
         )
         return Value(self, output)
+
+    def probabilities_of(self, model, X):
+        """Return what ``predict_proba`` of a classifier gives, by skl2onnx's own converters."""
+        from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType
+
+        declare = self._scope.declare_local_variable
+        rows = declare("rows", DoubleTensorType([None, int(model.n_features_in_)]))
+        self.node("Identity", X, output=rows.full_name)
+        steps = Pipeline([("model", model)])
+        inner = self._scope.declare_local_operator("SklearnPipeline", steps)
+        inner.inputs.append(rows)
+        inner.outputs.append(declare("label", Int64TensorType([None])))
+        probability = declare("probability", DoubleTensorType([None, len(model.classes_)]))
+        inner.outputs.append(probability)
+        return Value(self, probability.full_name)
 
     def _version(self, kind):
         """Return the version of an operator that the graph's operator set has."""
