@@ -199,7 +199,6 @@ def staged():
         (noise_robust, "common_rate", "noise rates, decision"),
         (noise_robust, "noise_matrix", "noise rates, decision"),
         (noise_robust, "predicted_share", "noise rates, decision"),
-        (noise_robust, "operating_points", "noise rates, decision"),
     ]
     with ExitStack() as patches:
         for module, name, stage in stages:

@@ -1,8 +1,10 @@
-"""NoiseRobustRVFLClassifier, changes of it, and untuned peers on the tables it was chosen on.
+r"""NoiseRobustRVFLClassifier, changes of it, and untuned peers on the tables it was chosen on.
 
     python benchmarks/robust_choices.py --variants "as it is" "no cleaning"
     python benchmarks/robust_choices.py --levels 0 20 --kinds symmetric --seeds 2
-    python benchmarks/robust_choices.py --noise-columns 20 --variants "as it is" --no-peers
+    python benchmarks/robust_choices.py --noise-columns 20 --variants "as it is" --peers
+    python benchmarks/robust_choices.py --kinds symmetric --seeds 3 --variants "as it is" \
+        --peers rvfl_balanced     (which fits say that they may be lost)
 
 Prints the means over tables of every metric at each kind and level of noise: of the variants, of
 the best peer in each cell, and the lead of the first variant with its standard error over tables.
@@ -34,10 +36,12 @@ from sklearn.metrics import (
 from threadpoolctl import threadpool_limits
 
 from robell.metrics import expected_calibration_error, g_mean_score
+from robell.models.noise_robust import NoSignalWarning
 from robell.studies.label_noise.models import build
 
 PEERS = ["logistic", "svc", "forest", "balanced_forest", "lightgbm", "rvfl_balanced"]
 METRICS = ["balanced acc.", "G-mean", "F1", "ROC AUC", "avg. prec.", "calibration", "log loss"]
+FAR_BELOW = 0.1
 SMALLER_IS_BETTER = {"calibration", "log loss"}
 SYMMETRIC = [("symmetric", level) for level in (0, 10, 20, 30, 40)]
 BOUNDARY = [
@@ -79,8 +83,8 @@ def judge(name, several, kind, level, seed, n_noise, models):
 
     Rows get ``n_noise`` columns that say nothing.
     """
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+        warnings.simplefilter("always")
         X, noisy, true, X_test, y_test = split(name, several, kind, level, seed)
         rng = np.random.default_rng([seed, level])
         X, X_test = (
@@ -96,11 +100,13 @@ def judge(name, several, kind, level, seed, n_noise, models):
                     model.set_params(random_state=seed)
                     for where, what, value in replaced:
                         stack.enter_context(patch.object(where, what, value))
+                caught.clear()
                 start = time.process_time()
                 model.fit(X, noisy)
                 seconds = time.process_time() - start
                 found[label] = [*figures(model, X_test, y_test), flips_found(model, noisy, true)]
-                found[label].append(seconds)
+                warned = any(issubclass(one.category, NoSignalWarning) for one in caught)
+                found[label] += [float(warned), seconds]
     return found
 
 
@@ -144,7 +150,7 @@ def show(title, cells, found, variants, peers):
     print(f"\n## {title}: {len(set(names))} tables")
     print(f"{'':24}" + "".join(f"{kind.replace('boundary ', 'b')[:9]:>11}" for kind, _ in kinds))
     print(f"{'':24}" + "".join(f"{level:>10}%" for _, level in kinds))
-    for m, metric in enumerate([*METRICS, "flips found", "seconds"]):
+    for m, metric in enumerate([*METRICS, "flips found", "share warned of", "seconds"]):
         if all(np.isnan(found[v][:, m]).all() for v in variants):
             continue
         print(metric)
@@ -153,7 +159,28 @@ def show(title, cells, found, variants, peers):
             print(f"  {v:22}" + "".join(f"{np.nanmean(found[v][k, m]):11.4f}" for k in masks))
         if peers and m < len(METRICS):
             show_best_peer(metric, m, masks, names, found, variants[0], peers)
+    for v in variants:
+        show_warned(v, found[v][:, METRICS.index("ROC AUC")], found[v][:, -2] > 0)
+        if "rvfl_balanced" in peers:
+            gap = (found[v] - found["rvfl_balanced"])[:, 0]
+            low, warned = gap < -FAR_BELOW, found[v][:, -2] > 0
+            print(
+                f"{v}: {low.sum()} fits more than {FAR_BELOW} balanced accuracy below a balanced "
+                f"RVFL, warned of {(low & warned).sum()}; mean lead of the {warned.sum()} warned "
+                f"of {gap[warned].mean():+.3f}"
+            )
     print(f"CPU ms: {', '.join(f'{v} {1e3 * np.median(found[v][:, -1]):.0f}' for v in found)}")
+
+
+def show_warned(label, area, warned):
+    """Print how many fits rank test rows badly, and how many of these said that they may."""
+    for bound in (0.5, 0.6):
+        bad = area < bound
+        if bad.any():
+            print(
+                f"{label}: {bad.sum()} of {len(bad)} fits with ROC AUC below {bound}, "
+                f"warned of {(bad & warned).sum()}"
+            )
 
 
 def show_best_peer(metric, m, masks, names, found, ours, peers):
@@ -183,10 +210,10 @@ def main():
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--noise-columns", type=int, default=0, help="columns that say nothing")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     parser.add_argument("--cache", help="a file that keeps the peers' figures")
     options = parser.parse_args()
-    peers = [] if options.no_peers else PEERS
+    peers = options.peers
     for part in options.parts:
         several = part == "several"
         cells = [

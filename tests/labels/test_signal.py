@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from robell import audit
+from robell._core.labels.noise import LEVEL, signal
 from robell.labels.judge import judge_labels, judge_numbers
-from robell.labels.trust import LEVEL, measure_number_trust, measure_trust, signal
+from robell.labels.trust import measure_number_trust, measure_trust
 
 
 def p_value(X, y, numbers):

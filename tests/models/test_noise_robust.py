@@ -1,6 +1,8 @@
 """The noise-robust classifier: a literal twin, what changes nothing, known truths, bad input."""
 
 import pickle
+import re
+import warnings
 from io import BytesIO
 
 import joblib
@@ -16,6 +18,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
     balanced_accuracy_score,
     log_loss,
@@ -32,7 +35,15 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from robell import NoiseRobustRVFLClassifier, RoBellRVFLClassifier, RVFLClassifier
+from robell import (
+    NoiseRobustClassifier,
+    NoiseRobustRVFLClassifier,
+    RoBellRVFLClassifier,
+    RVFLClassifier,
+    audit,
+    find_label_issues,
+    fit_table,
+)
 from robell._core.ensemble import members
 from robell._core.ensemble.members import (
     ACTIVATIONS,
@@ -42,7 +53,7 @@ from robell._core.ensemble.members import (
     WEIGHT_SCALE,
     WEIGHTS,
 )
-from robell._core.ensemble.trees import forest_scores, grow_forest
+from robell._core.ensemble.trees import forest_scores, grow_forest, plant_forest
 from robell._core.labels.cuts import CLEAN_PRIOR_SHARE, PRIOR_SHARE
 from robell._core.labels.link import EM_STEPS, EM_TOLERANCE, LAST_EM_STEPS, PRIOR
 from robell._core.labels.noise import (
@@ -59,6 +70,7 @@ from robell._core.ridge.twins import distinct_rows
 from robell.metrics import expected_calibration_error
 from robell.models import noise_robust as module
 from robell.models._validation import draw_seed
+from robell.models.noise_robust import NoSignalWarning
 from robell.noise import flip_from_class, flip_uniformly
 
 seeds = st.integers(0, 2**32 - 1)
@@ -165,7 +177,7 @@ def twin_fit(designs, t, weights, tree_seed):
         left_out_mean += weight * best[2]
     order = distinct_rows(designs[-1]).first
     X = designs[-1][order]
-    forest, scores = grow_forest(X, t[order, None], w[order], tree_seed)
+    forest, scores = grow_forest(X, t[order, None], w[order], plant_forest(X, tree_seed))
     left_out_mean[order] += weights[3] * scores[:, 0]
     return fitted + weights[3] * forest_scores(designs[-1], forest)[:, 0], left_out_mean
 
@@ -683,6 +695,7 @@ def hard_tables():
     }
 
 
+@pytest.mark.filterwarnings("ignore::robell.models.noise_robust.NoSignalWarning")
 @pytest.mark.parametrize("name", list(hard_tables()))
 def test_hard_tables_give_finite_probabilities(name):
     X, y = hard_tables()[name]
@@ -696,6 +709,75 @@ def test_hard_tables_give_finite_probabilities(name):
     assert ((model.noise_matrix_ >= 0) & (model.noise_matrix_ <= 1)).all()
     assert 0 <= model.noise_rate_ <= 0.75
     assert np.isfinite(model.coef_).all()
+
+
+# -- a model that may be lost says so ------------------------------------------------
+
+
+def test_a_row_left_out_moves_the_constant_away_from_its_label():
+    """Literally: the mean target of balanced classes, with and without the row and its copies."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.integers(0, 4, (30, 2)) / 1.0, rng.dirichlet([1.0, 1.0, 1.0], 30)
+    multiplicity = rng.integers(1, 4, 30) / 1.0
+    moves = members.moves_of_constant(distinct_rows(X), multiplicity, Z)
+    shares = multiplicity @ Z / multiplicity.sum()
+    w = multiplicity * (Z / shares / 3).sum(axis=1)
+    for i in range(30):
+        rest = (X[i] != X).any(axis=1)
+        moved = np.average(Z[rest], axis=0, weights=w[rest]) - np.average(Z, axis=0, weights=w)
+        np.testing.assert_allclose(moves[i], moved, atol=1e-12)
+
+
+def random_labels(seed, n=160, share=0.5):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 1 + seed % 6)), (rng.random(n) < share).astype(int)
+
+
+def told(X, y, **weights):
+    """Return the p-value that a fit warns of, None where it does not."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        NoiseRobustRVFLClassifier(random_state=0).fit(X, y, **weights)
+    assert all(warning.category is NoSignalWarning for warning in caught)
+    assert all(warning.filename == __file__ for warning in caught)
+    return float(re.search(r"p = ([.\d]+)\)", str(caught[0].message))[1]) if caught else None
+
+
+@pytest.mark.parametrize("share", [0.5, 0.15])
+def test_fits_to_random_labels_say_that_nothing_shows_they_know_more_than_chance(share):
+    p_values = [told(*random_labels(seed, share=share)) for seed in range(20)]
+    assert p_values.count(None) <= 4  # one in twenty is expected
+    known = [p for p in p_values if p is not None]
+    assert 0.3 < np.mean(known) < 0.7  # neither better nor worse than chance
+
+
+def test_fits_that_know_something_and_those_to_few_rows_say_nothing():
+    X, y = clusters(150, separation=2.0)
+    assert told(X, y) is None
+    assert told(X, flip_uniformly(y, 0.3, 0)[0]) is None
+    assert told(*random_labels(1, n=100)) is None
+    assert told(*random_labels(1, n=101)) is not None
+    assert told(np.zeros((300, 2)), np.arange(300) % 2) is None  # one distinct row
+
+
+def test_a_weight_of_two_is_the_row_twice_in_the_warning_too():
+    X, y = random_labels(2)
+    twice = np.r_[np.arange(160), np.arange(50)]
+    weights = np.bincount(twice)
+    assert told(X, y, sample_weight=weights) == told(X[twice], y[twice]) is not None
+    thousandths = told(X, y, sample_weight=np.full(160, 1e-3))
+    assert thousandths == pytest.approx(told(X, y), abs=0.1)  # not as of 0.16 rows
+
+
+def test_the_judge_speaks_up_inside_others_and_audits_say_it_themselves():
+    X, y = random_labels(4, n=200)
+    with pytest.warns(NoSignalWarning, match="better than guessing"):
+        find_label_issues(X, y, random_state=0)
+    with pytest.warns(NoSignalWarning, match="better than guessing"):
+        NoiseRobustClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    frame = pd.DataFrame(X, columns=[f"c{k}" for k in range(X.shape[1])]).assign(y=y)
+    assert audit(frame, "y").trust == "none"  # without a warning
+    assert fit_table(frame, "y").trust == "none"
 
 
 def test_equal_rows_with_either_label_are_a_coin_toss():

@@ -102,6 +102,7 @@ def test_parameter_errors_are_one_line_and_name_what_is_accepted(estimator):
     check_param_validation(type(estimator).__name__, estimator)
 
 
+@pytest.mark.filterwarnings("ignore::robell.models.noise_robust.NoSignalWarning")  # y is random
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_dataframe_column_names(estimator):
     check_dataframe_column_names_consistency(type(estimator).__name__, estimator)

@@ -12,10 +12,12 @@ import numpy as np
 from robell._core.array import one_hot
 from robell._core.labels.cuts import counts_at_cuts, operating_points
 from robell._core.labels.link import fit_slope
+from robell._core.labels.noise import areas
 from robell._core.ridge.calibrate import fit_calibration
 from robell._tools.progress import Progress
 from robell.labels.unseen import fitted_to_other_folds, random_folds, stratified_sample
 from robell.models._thresholds import Rule
+from robell.models.noise_robust import NoSignalWarning
 from robell.models.thresholded import calibrated, class_scores
 
 MOST_ROWS = 20_000  # held out once each; of a larger table, a sample of so many
@@ -138,6 +140,7 @@ def hold_out(model, X, codes, n_classes, random_state):
     start = time.perf_counter()
     with Progress(n_folds, "held-out rows") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.simplefilter("ignore", NoSignalWarning)  # what is measured here says it better
         for hidden, rows, fitted in fitted_to_other_folds(model, X, codes, folds, n_folds, 2):
             models.append(fitted)
             if fitted is not None:  # else its rows keep equal scores, which count as guessing
@@ -333,32 +336,6 @@ def _quality(scores, codes, n_classes, positive_place):
 
 
 # -- measures, with intervals ------------------------------------------------------------
-
-
-def areas(probability, positive, weight=None):
-    """Return the areas under precision over recall and under the ROC curve.
-
-    With f positives found among n flagged at each probability, from the largest on, and g = n - f:
-
-        average precision = Σ Δf / f_all f / n
-        area under the ROC curve = Σ Δf (g_all - g + Δg / 2) / (f_all g_all)
-
-    Of several rows of ``weight`` two arrays come back; one row at a time stays in the cache.
-    """
-    order = np.argsort(-probability, kind="stable")
-    last = np.append(np.diff(probability[order]) != 0, True)  # of rows of equal probability
-    positive, values = np.asarray(positive, np.float64)[order], []
-    rows = np.ones((1, len(order))) if weight is None else np.atleast_2d(weight)
-    for row in rows:
-        row = row[order].astype(np.float64)
-        found, flagged = np.cumsum(row * positive)[last], np.cumsum(row)[last]
-        others = flagged - found
-        step, total = np.diff(found, prepend=0.0), max(found[-1], 1e-300)
-        below = others[-1] - others + 0.5 * np.diff(others, prepend=0.0)
-        average = (step / total * found / np.maximum(flagged, 1e-300)).sum()
-        values.append((average, (step * below).sum() / max(found[-1] * others[-1], 1e-300)))
-    found = np.array(values).T
-    return tuple(found[:, 0].tolist()) if len(rows) == 1 else tuple(found)
 
 
 def resamples(n_rows, seed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +23,7 @@ from robell.labels.reviewed import judge_reviewed
 from robell.labels.trust import estimate_wrong, measure_trust
 from robell.labels.unseen import FOLDED_ROWS, Unseen
 from robell.models._thresholds import rule_of
-from robell.models.noise_robust import NoiseRobustRVFLClassifier
+from robell.models.noise_robust import NoiseRobustRVFLClassifier, NoSignalWarning
 from robell.models.thresholded import ThresholdClassifier
 
 LONG = 10.0  # seconds from which on an estimate is printed
@@ -243,8 +244,10 @@ def fit_table(
         about = f"{len(codes):,} rows x {X.shape[1]} columns, about {held.seconds * share:.0f}"
         with suppress(OSError):
             print(f"robell: fitting {about} seconds", file=sys.stderr, flush=True)
-    fitted = clone(estimator).fit(X, training.classes[codes])
-    judged, trust, of_held = _judge(fitted, training, held, random_state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoSignalWarning)  # the trust says it
+        fitted = clone(estimator).fit(X, training.classes[codes])
+        judged, trust, of_held = _judge(fitted, training, held, random_state)
     judge = replace(judged, probability=judged.probability[of_held])
     assessment = assess(
         held, X, names, place, rule, judge, corrected, encoder.groups_, random_state

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.stats import norm, rankdata
+from scipy.stats import rankdata
 
+from robell._core.labels.noise import LEVEL, signal
 from robell.labels.unseen import predict_unseen
 
 # For two balanced classes that the columns tell apart perfectly, a share e of wrong labels lowers
@@ -15,7 +16,6 @@ from robell.labels.unseen import predict_unseen
 # that 43 % are wrong. Below, and within three standard errors of chance, one can only guess.
 LEAST_SEPARATION = 0.57
 STANDARD_ERRORS = 3.0
-LEVEL = 0.05  # of the test whether the columns know anything about the labels
 MOST_SUSPECTS = 0.45  # share of the rows; where more would be suspect, nobody is
 # Trust is good where few rows are hard to predict, and wrong labels explain most misfits.
 CLEAR, RATHER_CLEAR = 0.9, 0.87
@@ -153,16 +153,6 @@ def estimate_wrong(judgement, worth):
     """Return the estimates of the number of wrong labels among the suspects, and among all rows."""
     doubt = 1.0 - judgement.quality
     return Estimate.of(doubt[judgement.suspect], worth[0]), Estimate.of(doubt, worth[1])
-
-
-def signal(beyond_chance):
-    """Return the p-value of the columns knowing nothing about the labels.
-
-    Hidden rows are predicted better than by chance by so many standard errors of predictions that
-    have seen no label. Two rows each had a part in the prediction of the other: what they have in
-    common by chance counts twice, and the variance is twice as large.
-    """
-    return float(norm.sf(beyond_chance / np.sqrt(2.0)))
 
 
 def clarity_of(misfits, rate, n_classes):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import roc_auc_score
 
+from robell._core.labels.noise import separations
 from robell._core.ridge.twins import find_twins
-from robell.models.noise_robust import NoiseRobustRVFLClassifier
+from robell.models.noise_robust import NoiseRobustRVFLClassifier, NoSignalWarning
 
 CHECKED_ROWS = 20_000  # of a larger table a sample of so many is used, each row hidden once
 FOLDS, FOLDED_ROWS = 5, 5_000  # five folds up to so many rows, two beyond
@@ -29,10 +30,8 @@ class Unseen(NamedTuple):
     @classmethod
     def of(cls, likely, codes):
         """Return it from the balanced probabilities of hidden rows: the largest is predicted."""
-        n, counts = len(codes), np.bincount(codes, minlength=likely.shape[1])
-        areas = [roc_auc_score(codes == k, likely[:, k]) for k in range(likely.shape[1])]
-        errors = np.sqrt((n + 1) / (12.0 * counts * (n - counts)))
-        return cls(np.array(areas), errors, float((likely.argmax(axis=1) != codes).mean()))
+        misfits = float((likely.argmax(axis=1) != codes).mean())
+        return cls(*separations(likely, codes), misfits)
 
 
 def predict_unseen(X, codes, n_classes, random_state):
@@ -45,9 +44,11 @@ def predict_unseen(X, codes, n_classes, random_state):
     likely = np.zeros((len(codes), n_classes))
     # Balanced: the class predicted is then the one with the largest probability.
     model = NoiseRobustRVFLClassifier(probability="balanced", random_state=random_state)
-    for hidden, rows, fitted in fitted_to_other_folds(model, X, codes, folds, n_folds, 2):
-        if fitted is not None:  # else its rows keep equal scores, which count as guessing
-            likely[np.ix_(hidden, fitted.classes_)] = fitted.predict_proba(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoSignalWarning)  # what is found here says it better
+        for hidden, rows, fitted in fitted_to_other_folds(model, X, codes, folds, n_folds, 2):
+            if fitted is not None:  # else its rows keep equal scores, which count as guessing
+                likely[np.ix_(hidden, fitted.classes_)] = fitted.predict_proba(rows)
     return Unseen.of(likely, codes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -34,6 +35,7 @@ from robell._core.ensemble.members import (
     draw_members,
     fit_members,
     fit_with_equal_classes,
+    moves_of_constant,
     network_scores,
 )
 from robell._core.ensemble.trees import Forest, Splits
@@ -45,11 +47,14 @@ from robell._core.labels.cuts import (
 )
 from robell._core.labels.link import fit_link, fit_slope, posterior
 from robell._core.labels.noise import (
+    LEVEL,
     common_rate,
     even_noise,
     joint_matrix,
     noise_matrix,
     noise_rates,
+    separations,
+    signal,
     wrong_share,
 )
 from robell._core.layers.features import column_scales, rows_per_block
@@ -76,6 +81,11 @@ N_HIDDEN = 100  # of each layer
 # Of more than MOST_EXACT rows noise, probabilities and thresholds are estimated on so many.
 MOST_JUDGED = 25_000
 ROWS_AT_ONCE = 1 << 16  # that labels are judged of
+MOST_UNTESTED = 100  # distinct rows: so few seldom show that a model knows more than chance
+
+
+class NoSignalWarning(UserWarning):
+    """Nothing shows that what was fitted knows more than chance."""
 
 
 class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
@@ -197,6 +207,11 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     rows, new rows ask for log-odds .75 times as large, with 20 % wrong labels .54 times
     (``docs/robustness.md``).
 
+    Where rows left out rank the labels given no better than chance, by a one-sided test at a level
+    of 5 %, and more than 100 rows differ, ``fit`` gives a ``NoSignalWarning``: the columns say too
+    little, or too many labels are wrong. Such a model may be lost, or rank rows the wrong way
+    round; most are not.
+
     Equal rows, and rows equal to 14 digits, are judged together, each by a model that has seen none
     of them. Rows that are only alike, such as several photographs of one thing, are not: they
     vouch for each other's labels, right or wrong. Keep one of each, or give each less weight.
@@ -312,12 +327,21 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
                 self.n_samples_seen_ = as_count(given.multiplicity.sum())
                 self.n_samples_fitted_ = as_count(rows.multiplicity[drawn.places].sum())
                 fitted = TrainingRows(rows.X[drawn.places], rows.labels[drawn.places], drawn.weight)
-            scores, N, link = self._fit_rounds(fitted, seed, threads)
+            scores, N, link, p_value = self._fit_rounds(fitted, seed, threads)
             scores = self._left_out_scores(rows.X, drawn, beside(scores, rows.X), threads)
             self._judge_labels(given, rows, scores, N, link, threads)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray) and name != "classes_":
                 setattr(self, name, beside(value, given.X))
+        if p_value >= LEVEL:
+            warnings.warn(
+                "nothing shows that this model is better than guessing: rows left out rank the "
+                f"labels given no better than chance (p = {p_value:.2f}). The columns say too "
+                "little, or too many labels are wrong (by estimate "
+                f"{self.noise_rate_:.0%})",
+                NoSignalWarning,
+                stacklevel=4,
+            )
         return self
 
     def _standardise(self, X):
@@ -327,7 +351,10 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         return standardised
 
     def _fit_rounds(self, rows, seed, threads):
-        """Fit, clean the targets, fit again; return the last scores, the noise and the link."""
+        """Fit, clean the targets, fit again.
+
+        Return the last scores, the noise, the link, and the p-value of columns that know nothing.
+        """
         judged = threads.start(rows_judged, rows, len(self.classes_), seed)
         X = in_double_precision(rows.X)
         self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
@@ -342,6 +369,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         places, known = judged.places, (judged.labels, judged.weight)
         weights = WEIGHTS / WEIGHTS.sum()
         members, scores = fit_balanced(given, weights)
+        moves = moves_of_constant(distinct, multiplicity, given)
+        p_value = p_of_no_signal(scores - moves, judged, distinct.group)
         rate = common_rate(scores[places], *known)
         N = noise_matrix(scores[places], *known, rate)
         link = fit_slope(scores[places], *known, N)
@@ -354,7 +383,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             link = fit_link(scores[places], *known, N)
         self._store(drawn, members, weights)
         self._fit_decision(scores[places], judged, rate, N, link)
-        return scores, N, link
+        return scores, N, link, p_value
 
     def _store(self, drawn, members, weights):
         """Store the mean of the members as one model."""
@@ -459,7 +488,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     def _class_scores(self, X, places=None, threads=NO_THREADS):
         """Score rows of the table, all or those at some places, a block at a time."""
         kernel = KernelLayer(self.landmarks_, None, self.kernel_width_)
-        drawn = Drawn(self.hidden_weights_, self.hidden_bias_, kernel, 0)
+        drawn = Drawn(self.hidden_weights_, self.hidden_bias_, kernel, None)
         splits = Splits(self.split_columns_, self.split_thresholds_)
         first = 1 if len(self.classes_) == 2 else 0  # two classes' scores add up to one
         forest = Forest(splits, self.leaf_values_[..., first:], 0.0, 0.0)
@@ -503,6 +532,20 @@ def rows_judged(rows, n_classes, seed):
     if some is None:
         return Judged(slice(None), to_host(rows.labels), to_host(rows.multiplicity))
     return Judged(*map(to_host, (some.places, rows.labels[some.places], some.weight)))
+
+
+def p_of_no_signal(scores, judged, group):
+    """Return the p-value of the columns knowing nothing about the labels, from left-out scores.
+
+    Equal rows are one row: (Σw)²/Σw² is how many of the distinct rows the weights are worth. Of
+    ``MOST_UNTESTED`` or fewer 0 is returned.
+    """
+    weight = np.bincount(group[judged.places], judged.weight)
+    n_rows = weight.sum() ** 2 / (weight @ weight)
+    if n_rows <= MOST_UNTESTED:
+        return 0.0
+    areas, errors = separations(scores[judged.places], judged.labels, judged.weight, n_rows)
+    return signal(float((areas.mean() - 0.5) / errors.mean()))
 
 
 def posterior_of(scores, labels, N, link, threads=NO_THREADS):

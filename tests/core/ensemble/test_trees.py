@@ -18,6 +18,7 @@ from robell._core.ensemble.trees import (
     forest_scores,
     grow_forest,
     leaves_of,
+    plant_forest,
 )
 
 seeds = st.integers(0, 2**32 - 1)
@@ -69,7 +70,7 @@ def literal_tree(X, t, w, rows, columns, thresholds, directions, shrinkage):
 def test_the_forest_is_that_of_a_literal_twin(n_targets, monkeypatch):
     monkeypatch.setattr(trees, "N_TREES", 5)
     X, targets, weight = draw(n_targets, 24, 3, n_targets)
-    forest, scores = grow_forest(X, targets, weight, 7)
+    forest, scores = grow_forest(X, targets, weight, plant_forest(X, 7))
     # What is drawn, in the same order
     rng = np.random.default_rng(7)
     bags = [rng.choice(24, 12, replace=False, shuffle=False) for _ in range(5)]
@@ -138,9 +139,9 @@ def test_sums_by_group_and_over_trees_are_taken_in_the_order_of_a_loop(n_columns
 
 def test_growing_a_few_trees_at_a_time_changes_nothing(monkeypatch):
     X, targets, weight = draw(0, 60, 4, 2)
-    forest, scores = grow_forest(X, targets, weight, 0)
+    forest, scores = grow_forest(X, targets, weight, plant_forest(X, 0))
     monkeypatch.setattr(trees, "MOST_NUMBERS", 1)
-    again, same = grow_forest(X, targets, weight, 0)
+    again, same = grow_forest(X, targets, weight, plant_forest(X, 0))
     np.testing.assert_array_equal(forest.values, again.values)
     np.testing.assert_array_equal(scores, same)
 
@@ -150,13 +151,13 @@ def test_the_shrinkage_of_many_rows_is_chosen_on_some_of_them(monkeypatch):
     errors, forests = [], []
     for shrinkage in SHRINKAGES:
         monkeypatch.setattr(trees, "SHRINKAGES", (shrinkage,))
-        forest, scores = grow_forest(X, targets, weight, 0)
+        forest, scores = grow_forest(X, targets, weight, plant_forest(X, 0))
         errors.append(weight[::4] @ (targets - scores)[::4, 0] ** 2)
         forests.append((forest.values, scores))
     monkeypatch.setattr(trees, "SHRINKAGES", SHRINKAGES)
     monkeypatch.setattr(trees, "MOST_COMPARED", 300)
     monkeypatch.setattr(trees, "ROWS_COMPARED", 100)
-    forest, scores = grow_forest(X, targets, weight, 0)
+    forest, scores = grow_forest(X, targets, weight, plant_forest(X, 0))
     best = int(np.argmin(errors))
     assert forest.shrinkage == SHRINKAGES[best]
     np.testing.assert_array_equal(forest.values, forests[best][0])
@@ -168,7 +169,7 @@ def test_the_shrinkage_of_many_rows_is_chosen_on_some_of_them(monkeypatch):
 def test_left_out_scores_have_not_seen_their_row(seed, n_rows, n_columns):
     """With splits and shrinkage the same, another target of a row leaves its own score alone."""
     X, targets, weight = draw(seed, n_rows, n_columns, 1)
-    forest, scores = grow_forest(X, targets, weight, seed)
+    forest, scores = grow_forest(X, targets, weight, plant_forest(X, seed))
     assert np.isfinite(scores).all()
     assert forest.values.shape == (N_TREES, 1 << DEPTH, 1)
     assert (leaves_of(X, forest.splits) < 1 << DEPTH).all()
@@ -180,7 +181,7 @@ def test_left_out_scores_have_not_seen_their_row(seed, n_rows, n_columns):
 def test_honest_scores_of_pure_noise_say_nothing():
     rng = np.random.default_rng(0)
     X, targets = rng.normal(size=(400, 5)), rng.integers(0, 2, (400, 1)).astype(float)
-    forest, scores = grow_forest(X, targets, np.ones(400), 0)
+    forest, scores = grow_forest(X, targets, np.ones(400), plant_forest(X, 0))
     assert np.corrcoef(scores[:, 0], targets[:, 0])[0, 1] < 0.15
     assert np.corrcoef(forest_scores(X, forest)[:, 0], targets[:, 0])[0, 1] > 0.15  # it remembers
     assert forest.shrinkage == max(SHRINKAGES)
@@ -190,7 +191,7 @@ def test_a_checkerboard_is_learnt():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (600, 2))
     targets = (X[:, :1] > 0) ^ (X[:, 1:] > 0)
-    _, scores = grow_forest(X, targets.astype(float), np.ones(600), 0)
+    _, scores = grow_forest(X, targets.astype(float), np.ones(600), plant_forest(X, 0))
     assert ((scores > 0.5) == targets).mean() > 0.85
 
 

@@ -31,7 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robell._core.array import beside, is_tensor, namespace, row_squares, to_host
-from robell._core.ensemble.trees import Forest, forest_scores, grow_forest
+from robell._core.ensemble.trees import (
+    Forest,
+    forest_scores,
+    grow_forest,
+    plant_forest,
+)
 from robell._core.labels.link import class_shares
 from robell._core.layers.features import RowBlocks, draw_sparse_layer, rows_per_block, sine_in_place
 from robell._core.ridge.loo import MOST_EXACT, CentredRidge, fit_centred_ridge
@@ -57,7 +62,7 @@ class Drawn(NamedTuple):
     hidden_weights: Any  # (B, 2 D)
     hidden_bias: Any  # (2 D,)
     kernel: KernelLayer
-    tree_seed: int
+    trees: Any  # Planted; None where rows are only scored
 
     def hidden(self, X: Any, k: int) -> Any:
         """Return the output of the sparse layer k."""
@@ -107,7 +112,7 @@ def draw_members(X: Any, n_hidden: int, seed: int) -> Drawn:
         beside(np.hstack([weights for weights, _ in layers]), X),
         beside(np.concatenate([bias for _, bias in layers]), X),
         fit_kernel_layer(X, N_LANDMARKS, int(of_kernel)),
-        int(of_trees),
+        plant_forest(X, int(of_trees)),
     )
 
 
@@ -162,7 +167,7 @@ def fit_members(
         partial(fit_centred_ridge, design, targets, weight, PENALTIES * total, basis)
         for design, basis in zip(designs, bases, strict=True)
     ]
-    tasks.append(partial(grow_forest, X, targets, weight, drawn.tree_seed))
+    tasks.append(partial(grow_forest, X, targets, weight, drawn.trees))
     # The longest first: the kernel takes as long as all others.
     order = 2, 4, 0, 1, 3
     found = dict(zip(order, threads.map(lambda k: tasks[k](), order), strict=True))
@@ -187,14 +192,34 @@ def fit_with_equal_classes(
     are arrays, those of all rows.
     """
     total, n_classes = float(multiplicity.sum()), targets.shape[1]
-    weights = multiplicity * (targets @ (1.0 / (n_classes * class_shares(targets, multiplicity))))
-    weights, targets = distinct.merge(weights, targets)
+    weights, targets = _with_equal_classes(distinct, multiplicity, targets)
     # The scores of two classes add up to one: one of them is enough.
     first = 1 if n_classes == 2 else 0
     targets, weights = beside(targets[:, first:], X), beside(weights, X)
     members = fit_members(X, designs, drawn, targets, weights, total, threads)
     scores = to_host(members.mean_scores(member_weights))[distinct.group]
     return members, both_classes(scores, first, 1.0)
+
+
+def _with_equal_classes(
+    distinct: Twins, multiplicity: Array, targets: Array
+) -> tuple[Array, Array]:
+    """Return weights and targets of the distinct rows, all classes of the same total weight."""
+    share = targets.shape[1] * class_shares(targets, multiplicity)
+    return distinct.merge(multiplicity * (targets @ (1.0 / share)), targets)
+
+
+def moves_of_constant(distinct: Twins, multiplicity: Array, targets: Array) -> Array:
+    """Return by how much the mean target of all classes moves when a row is left out, (n, K).
+
+    It is w_i (t̄ - t_i)/(W - w_i): away from the row's own target. Where columns say nothing the
+    left-out scores are little else, and rank the labels worse than by chance.
+    """
+    w, t = _with_equal_classes(distinct, multiplicity, targets)
+    total = w.sum()
+    rest = np.maximum(total - w, np.finfo(np.float64).eps * total)  # none beside the only row
+    moves = (w / rest)[:, None] * (w @ t / total - t)
+    return np.asarray(moves[distinct.group])
 
 
 def both_classes(values: Any, is_half: int | bool, total: float) -> Any:

@@ -18,6 +18,7 @@ Rows may be tensors: what is random is drawn on the host, and trees are grown wh
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,22 @@ class Forest(NamedTuple):
     values: Any  # (T, 2^D, K)
     mean: Any  # (K,)
     shrinkage: float
+
+
+class Planted(NamedTuple):
+    """What trees are grown from, drawn without looking at targets: the same however often they are.
+
+    ``rng`` is what directions of the targets are drawn from, which depend on how many there are.
+    """
+
+    bags: Any  # (T, m): the rows of each tree, in order
+    drawn: Splits  # (T, D, splits)
+    right: Any  # (T, D, splits, m): which rows of the bag lie to the right of the split
+    rng: np.random.Generator
+
+    def of(self, trees: slice) -> Planted:
+        """Return some of the trees."""
+        return Planted(self.bags[trees], self.drawn.of(trees), self.right[trees], self.rng)
 
 
 class Cuts(NamedTuple):
@@ -162,52 +179,64 @@ def forest_scores(X: Any, forest: Forest) -> Any:
     return total / len(forest.values) + forest.mean
 
 
-def grow_forest(X: Any, targets: Any, weight: Any, seed: int) -> tuple[Forest, Any]:
-    """Grow the trees; return them and the scores of the rows, each by the trees without it.
+def plant_forest(X: Any, seed: int) -> Planted:
+    """Draw what trees are grown from.
 
     X are rows that all differ, in an order of their own: with the same seed the same rows are
     drawn, however they were given.
     """
-    xp, rng = namespace(X), np.random.default_rng(seed)
-    n, n_targets = targets.shape
+    xp, rng, n = namespace(X), np.random.default_rng(seed), len(X)
     size = min(MOST_ROWS, max(1, n // 2))
     bags = np.stack([rng.choice(n, size, replace=False, shuffle=False) for _ in range(N_TREES)])
     bags.sort(axis=1)  # cells are then read in the order of memory
     looked_at = rng.choice(n, min(n, 2 * MOST_ROWS), replace=False, shuffle=False)
     cuts = find_cuts(to_host(X[beside(looked_at, X)]))
     drawn = draw_splits(cuts, (N_TREES, DEPTH, SPLITS_DRAWN), rng)
-    directions = rng.standard_normal((N_TREES, DEPTH, n_targets, MOST_DIRECTIONS))
+    drawn = Splits(*(beside(part, X) for part in drawn))
+    bags = beside(bags, X)
+    right = [
+        columns_of(X[bag])[columns] > thresholds[:, :, None]
+        for bag, columns, thresholds in zip(bags, *drawn, strict=True)
+    ]
+    return Planted(bags, drawn, xp.stack(right), rng)
+
+
+def grow_forest(X: Any, targets: Any, weight: Any, planted: Planted) -> tuple[Forest, Any]:
+    """Grow the trees; return them and the scores of the rows, each by the trees without it."""
+    xp, (n, n_targets) = namespace(X), targets.shape
     if n_targets <= MOST_DIRECTIONS:
         directions = np.tile(np.eye(n_targets), (N_TREES, DEPTH, 1, 1))
-    drawn = Splits(*(beside(part, X) for part in drawn))
-    bags, directions = beside(bags, X), beside(directions, X)
+    else:
+        shape = N_TREES, DEPTH, n_targets, MOST_DIRECTIONS
+        directions = deepcopy(planted.rng).standard_normal(shape)
+    directions, size = beside(directions, X), planted.bags.shape[1]
     relative = weight / weight.mean()
     mean = relative @ targets / n
     rows = xp.hstack([relative[:, None], relative[:, None] * (targets - mean)])
     numbers = MOST_NUMBERS_OF_TENSORS if is_tensor(X) else MOST_NUMBERS
     step = max(1, numbers // (size << DEPTH))
     grown = [
-        _grow(X, rows, bags[some], drawn.of(some), directions[some])
+        _grow(rows, planted.of(some), directions[some])
         for some in (slice(start, start + step) for start in range(0, N_TREES, step))
     ]
     columns, thresholds, sums = (xp.concatenate(parts) for parts in zip(*grown, strict=True))
     splits = Splits(columns, thresholds)
     of_tree = beside(np.repeat(np.arange(N_TREES), size), X)
-    trees = Trees(X, splits, of_tree, bags.reshape(-1))
+    trees = Trees(X, splits, of_tree, planted.bags.reshape(-1))
     values, scores, shrinkage = _shrink(trees, rows, [_leaf_values(sums, s) for s in SHRINKAGES])
     return Forest(splits, values, mean, shrinkage), scores + mean
 
 
-def _grow(X: Any, rows: Any, bags: Any, drawn: Splits, directions: Any) -> tuple[Any, Any, Any]:
+def _grow(rows: Any, planted: Planted, directions: Any) -> tuple[Any, Any, Any]:
     """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of their leaves."""
     xp, tensors = namespace(rows), is_tensor(rows)
+    bags, drawn, right_of_levels, _ = planted
     trees, kept = beside(np.arange(len(bags)), rows)[:, None], []
     in_bag = rows[bags]  # (t, m, 1 + K)
-    by_column = xp.stack([columns_of(X[bag]) for bag in bags])  # (t, B, m)
     node = beside(np.zeros(bags.shape, np.uint8), rows)  # (t, m)
     for level in range(DEPTH):
         columns, thresholds = drawn.columns[:, level], drawn.thresholds[:, level]
-        right = by_column[trees, columns] > thresholds[:, :, None]  # (t, splits, m)
+        right = right_of_levels[:, level]  # (t, splits, m)
         seen = in_bag[..., 1:] @ directions[:, level]
         seen = xp.concatenate([in_bag[..., :1], seen], 2).swapaxes(1, 2)  # (t, 1 + directions, m)
         summed = _summed if tensors or level < LEVELS_SUMMED else _counted
@@ -277,24 +306,23 @@ class Trees(NamedTuple):
 
     def left_out(self, values: list[Any]) -> list[Any]:
         """Return the mean of each of the values over the trees without the row, (n, K)."""
-        n_rows, xp = len(self.X), namespace(self.X)
+        n_rows, n_targets, xp = len(self.X), values[0].shape[2], namespace(self.X)
+        both = xp.concatenate(values, 2)  # all at once: leaves are looked up once for all
 
-        def of_rows(some: slice) -> tuple[Any, list[Any]]:
+        def of_rows(some: slice) -> tuple[Any, Any]:
             leaf = leaves_of(self.X[some], self.splits)
-            return leaf, [_sum_of_leaves(value, leaf) for value in values]
+            return leaf, _sum_of_leaves(both, leaf)
 
         step = n_rows if is_tensor(self.X) else ROWS_AT_ONCE
         found = [of_rows(slice(k, k + step)) for k in range(0, n_rows, step)]
         leaves, totals = zip(*found, strict=True)
         leaf = xp.asarray(xp.concatenate(leaves, 1)[self.tree, self.row], dtype=self.row.dtype)
-        grown_on = sum_by_group(xp.ones_like(values[0][self.tree, leaf, 0]), self.row, n_rows)
+        grown_on = sum_by_group(xp.ones_like(both[self.tree, leaf, 0]), self.row, n_rows)
         # no tree without the row: score t̄
         n_left = xp.clip(len(self.splits.columns) - grown_on, 1.0, None)[:, None]
-        return [
-            (xp.concatenate(parts) - sum_by_group(value[self.tree, leaf], self.row, n_rows))
-            / n_left
-            for value, parts in zip(values, zip(*totals, strict=True), strict=True)
-        ]
+        own = sum_by_group(both[self.tree, leaf], self.row, n_rows)
+        scores = (xp.concatenate(totals) - own) / n_left
+        return [scores[:, k : k + n_targets] for k in range(0, both.shape[2], n_targets)]
 
     def every(self, step: int) -> Trees:
         """Return the same trees for every ``step``-th row."""

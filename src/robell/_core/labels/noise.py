@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import norm, rankdata
 
 from robell._core.array import Array, Labels, Mask, to_host
 
@@ -36,6 +36,7 @@ LARGEST_RATE = 0.47  # beyond one half, right and wrong labels would change plac
 LARGEST_OWN_RATE = 0.45
 # A class is never left with less than this part of the rows that carry its label.
 SMALLEST_REMAINDER = 0.1
+LEVEL = 0.05  # of the test whether the columns know anything about the labels
 
 
 def margins(scores: Array) -> Array:
@@ -185,3 +186,57 @@ def area_and_error(score: Array, positive: Mask) -> tuple[float, float]:
         spread = values.var(ddof=1) if len(values) > 1 else 0.25
         variance += max(float(spread), 0.25 / len(values) ** 2) / len(values)
     return area, float(np.sqrt(variance))
+
+
+# -- whether scores say anything --------------------------------------------------------------
+
+
+def areas(probability: Array, positive: Any, weight: Any = None) -> tuple[Any, ...]:
+    """Return the areas under precision over recall and under the ROC curve.
+
+    With f positives found among n flagged at each probability, from the largest on, and g = n - f:
+
+        average precision = Σ Δf / f_all f / n
+        area under the ROC curve = Σ Δf (g_all - g + Δg / 2) / (f_all g_all)
+
+    Of several rows of ``weight`` two arrays come back; one row at a time stays in the cache.
+    """
+    order = np.argsort(-probability, kind="stable")
+    last = np.append(np.diff(probability[order]) != 0, True)  # of rows of equal probability
+    positive, values = np.asarray(positive, np.float64)[order], []
+    rows = np.ones((1, len(order))) if weight is None else np.atleast_2d(weight)
+    for row in rows:
+        row = row[order].astype(np.float64)
+        found, flagged = np.cumsum(row * positive)[last], np.cumsum(row)[last]
+        others = flagged - found
+        step, total = np.diff(found, prepend=0.0), max(found[-1], 1e-300)
+        below = others[-1] - others + 0.5 * np.diff(others, prepend=0.0)
+        average = (step / total * found / np.maximum(flagged, 1e-300)).sum()
+        values.append((average, (step * below).sum() / max(found[-1] * others[-1], 1e-300)))
+    found = np.array(values).T
+    return tuple(found[:, 0].tolist()) if len(rows) == 1 else tuple(found)
+
+
+def separations(
+    scores: Array, labels: Labels, weight: Array | None = None, n_rows: float | None = None
+) -> tuple[Array, Array]:
+    """Return the area under the ROC curve of each class, and its standard error under chance.
+
+    ``n_rows`` is how many rows the weights are worth, their sum by default.
+    """
+    weight = np.ones(len(labels)) if weight is None else weight
+    counts = np.bincount(labels, weight, scores.shape[1])
+    n = counts.sum() if n_rows is None else n_rows
+    counts *= n / counts.sum()
+    area = [areas(scores[:, k], labels == k, weight)[1] for k in range(scores.shape[1])]
+    return np.array(area), np.sqrt((n + 1.0) / (12.0 * counts * (n - counts)))
+
+
+def signal(beyond_chance: float) -> float:
+    """Return the p-value of the columns knowing nothing about the labels.
+
+    Rows left out are predicted better than by chance by so many standard errors of predictions that
+    have seen no label. Two rows each had a part in the prediction of the other: what they have in
+    common by chance counts twice, and the variance is twice as large.
+    """
+    return float(norm.sf(beyond_chance / np.sqrt(2.0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -41,6 +42,7 @@ from robell.labels.groups import GroupNoise, judge_by_group
 from robell.labels.judge import judge_labels
 from robell.labels.reviewed import judge_reviewed, reviewed_classes
 from robell.labels.trust import CLEAR, LEAST_SEPARATION, measure_trust
+from robell.models.noise_robust import NoSignalWarning
 from robell.report.escape import writable
 from robell.report.page import (
     Bullets,
@@ -195,7 +197,9 @@ class AuditResult(JudgedAudit):
     def _judge(matrix, labels, random_state, grouping, reviewed):
         """Judge the labels, and the groups; where nothing can be trusted, suspect nobody."""
         codes, noise = labels.codes, None
-        judgement = judge_labels(matrix, codes, random_state=random_state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoSignalWarning)  # the result says it
+            judgement = judge_labels(matrix, codes, random_state=random_state)
         if reviewed.settled.any():
             judgement = judge_reviewed(judgement, codes, reviewed)
         if grouping is not None:

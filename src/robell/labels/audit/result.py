@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from robell import __version__
+from robell._core.labels.noise import LEVEL
 from robell._tools.files import FileError, check_output, write_together
 from robell._tools.optional import require
 from robell._tools.text import (
@@ -36,7 +37,7 @@ from robell.labels.audit.reasons import Reason, reasons_text
 from robell.labels.groups import GroupNoise
 from robell.labels.review.review import KEEP
 from robell.labels.reviewed import Reviewed
-from robell.labels.trust import LEVEL, MOST_COLUMNS_A_ROW
+from robell.labels.trust import MOST_COLUMNS_A_ROW
 from robell.report.escape import writable
 from robell.report.page import Callout, Details, Paragraph, Review, Section, TableBlock
 from robell.tables.columns import ColumnNote, Used, advice_on
