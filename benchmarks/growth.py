@@ -200,35 +200,46 @@ SIZES = {"rows": (2000, 8000), "columns": (10, 40), "nodes": (50, 200), "classes
 
 def measure_entry(name, sizes):
     """Return CPU seconds, the least of two, and the peak of arrays in megabytes."""
-    warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)
     y = rng.integers(0, sizes["classes"], sizes["rows"])
     X = rng.normal(size=(sizes["classes"], sizes["columns"]))[y]
     X += rng.normal(size=X.shape)
     call = ENTRIES[name][0](X, y, sizes["nodes"])
+    tracemalloc.start()
     call()
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
     spent = []
     for _ in range(2):
         start = time.process_time()
         call()
         spent.append(time.process_time() - start)
-    tracemalloc.start()
-    call()
-    return min(spent), tracemalloc.get_traced_memory()[1] / 2**20
+    return min(spent), peak
+
+
+def measure_sizes(name):
+    """Return what an entry takes at the usual sizes, and with each four times as large."""
+    warnings.simplefilter("ignore")
+    usual = {what: least for what, (least, _) in SIZES.items()}
+    larger = zip(SIZES.items(), ENTRIES[name][1], strict=True)
+    return [measure_entry(name, usual)] + [
+        measure_entry(name, usual | {what: most}) if bound is not None else None
+        for (what, (_, most)), bound in larger
+    ]
 
 
 def measure_entries(names):
-    usual = {what: least for what, (least, _) in SIZES.items()}
-    print("from " + ", ".join(f"{least:,} {what}" for what, least in usual.items()))
-    print("power of seconds / megabytes in " + ", ".join(SIZES))
+    print("from " + ", ".join(f"{least:,} {what}" for what, (least, _) in SIZES.items()))
+    print("powers of seconds / megabytes in " + ", ".join(SIZES))
     for name in names or ENTRIES:
-        first = in_own_process("entry " + name, usual)
+        first, *others = in_own_process("entry " + name, {})
         cells = []
-        for (what, (least, most)), bound in zip(SIZES.items(), ENTRIES[name][1], strict=True):
-            if bound is None:
+        for (least, most), found, bound in zip(
+            SIZES.values(), others, ENTRIES[name][1], strict=True
+        ):
+            if found is None:
                 cells.append("-")
                 continue
-            found = in_own_process("entry " + name, usual | {what: most})
             powers = np.log(np.divide(found, first)) / np.log(most / least)
             mark = "*" if powers[0] > bound + 0.2 else ""
             cells.append(f"{powers[0]:.1f}{mark} / {powers[1]:.1f}")
@@ -240,7 +251,7 @@ def main():
         measure_entries(sys.argv[2:])
         return
     if sys.argv[1:2] == ["--measure"] and sys.argv[2].startswith("entry "):
-        print(json.dumps(measure_entry(sys.argv[2][len("entry ") :], json.loads(sys.argv[3]))))
+        print(json.dumps(measure_sizes(sys.argv[2][len("entry ") :])))
         return
     if sys.argv[1:2] == ["--measure"]:
         print(json.dumps(measure(sys.argv[2], json.loads(sys.argv[3]))))

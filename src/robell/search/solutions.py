@@ -206,34 +206,19 @@ def _solve_layers(systems):
 
 
 def _solve_views(systems):
-    """Yield β of several views, for every coupling of these.
-
-    With the j-th nodes of all views side by side, fewer nodes are the first columns of more.
-    """
-    model, group = systems.model, systems.group
+    """Yield β of several views, for every coupling of these."""
+    model = systems.model
     if systems.device is not None:
         raise NotImplementedError("views are solved on the host: use device='cpu'")
     if model._penalty_parameter is not None:
         raise NotShared("views with a graph are solved one by one")
-    total, views = _only_weights(systems), model._blocks().columns
-    starts = [view.stop - int(model.n_hidden) for view in views]  # of the nodes
-    shared = [np.arange(view.start, start) for view, start in zip(views, starts, strict=True)]
-    nodes = np.arange(int(model.n_hidden))[:, None] + starts
-    order = np.concatenate([*shared, nodes.ravel()])
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        try:
-            G, R = normal_equations(systems.design, systems.T, total)
-        except ValueError as error:  # as every single fit will say
-            raise NotShared("the hidden layer or the inputs overflow") from error
-        squares = total @ np.square(systems.T).sum(axis=1)
-        left = digits_left(np.abs(R).max(), np.diagonal(G).max(), squares)
-        for place, setting in enumerate(group.settings):
-            blocks = model._blocks()._replace(coupling=float(setting["coupling"]))
-            equations = blocks.coupled(G.copy())[np.ix_(order, order)], blocks.pull * R[order]
-            found, trust = solve_prefixes(*equations, 1.0 / group.C, systems.widths)
-            beta = np.empty_like(found)
-            beta[order] = found
-            yield Solved(beta[:, None], left * trust[None], np.array([place]), np.array([0]))
+
+    def equations(G, R, setting):
+        blocks = model._blocks()._replace(coupling=float(setting["coupling"]))
+        return blocks.coupled(G), blocks.pull * R
+
+    ends = [view.stop for view in model._blocks().columns]
+    return _solve_side_by_side(systems, systems.design, ends, equations)
 
 
 def has_privileged(systems):
@@ -244,46 +229,55 @@ def has_privileged(systems):
 
 
 def _solve_privileged(systems):
-    """Yield the output weights of the rows' own columns, for every privileged penalty.
+    """Yield the output weights of the rows' own columns, for every privileged penalty γ.
 
     The design is [m, z/√γ]: the products of its columns are those under γ = 1, the privileged ones
-    times 1/√γ. Where the privileged columns have as many nodes as the rows' own, these stand in
-    pairs, so that fewer nodes are the first columns of more.
+    times 1/√γ.
     """
-    model, group, X = systems.model, systems.group, systems.prepared.rows.X
+    model, n_own = systems.model, systems.model._n_columns()
     if systems.device is not None:
         raise NotShared("privileged columns are solved on the host, where device='cpu'")
-    n_own, n_nodes, total = model._n_columns(), int(model.n_hidden), _only_weights(systems)
-    design = model._joint(X, 1.0)
-    is_own = np.arange(design.n_columns) < n_own
-    of_both = model.privileged_hidden is None
-    ends = [n_own, design.n_columns] if of_both else [n_own]  # of the nodes that vary
-    nodes = np.arange(n_nodes)[:, None] + [end - n_nodes for end in ends]
+    design = model._joint(systems.prepared.rows.X, 1.0)
+    scale = np.ones(design.n_columns)
+
+    def equations(G, R, setting):
+        scale[n_own:] = 1.0 / np.sqrt(float(setting["privileged_penalty"]))
+        return G * scale[:, None] * scale, R * scale[:, None]
+
+    # Where their number of nodes is not given, it is that of the rows' own.
+    ends = [n_own] if model.privileged_hidden is not None else [n_own, design.n_columns]
+    return _solve_side_by_side(systems, design, ends, equations, n_own)
+
+
+def _solve_side_by_side(systems, design, ends, equations, n_scored=None):
+    """Yield β for every setting of a design that has nodes in several places, up to each of ends.
+
+    With the j-th nodes of all places side by side, behind the other columns, fewer nodes are the
+    first columns of more. ``equations`` returns a setting's system, given MᵀWM and MᵀWT; the output
+    weights of the first ``n_scored`` columns are asked for.
+    """
+    total, n_nodes = _only_weights(systems), int(systems.model.n_hidden)
+    nodes = np.arange(n_nodes)[:, None] + np.subtract(ends, n_nodes)
     order = np.concatenate([np.setdiff1d(np.arange(design.n_columns), nodes), nodes.ravel()])
-    widths = design.n_columns - len(ends) * (n_nodes - group.nested)
+    widths = design.n_columns - len(ends) * (n_nodes - systems.group.nested)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         try:
-            G, R = normal_equations(design, systems.T, total)
+            products = normal_equations(design, systems.T, total)
         except ValueError as error:  # as every single fit will say
             raise NotShared("the hidden layer or the inputs overflow") from error
         squares = total @ np.square(systems.T).sum(axis=1)
-        for place, setting in enumerate(group.settings):
-            scale = np.where(is_own, 1.0, 1.0 / np.sqrt(float(setting["privileged_penalty"])))[
-                order
-            ]
-            products = G[np.ix_(order, order)] * scale[:, None] * scale
-            R_scaled = R[order] * scale[:, None]
-            found, trust = solve_prefixes(products, R_scaled, 1.0 / group.C, widths)
-            size = np.sqrt(np.square(found).sum(axis=0)).max(axis=-1)
+        for place, setting in enumerate(systems.group.settings):
+            G, R = equations(products[0].copy(), products[1], setting)
+            found, trust = solve_prefixes(
+                G[np.ix_(order, order)], R[order], 1.0 / systems.group.C, widths
+            )
+            trust = trust * digits_left(np.abs(R).max(), np.diagonal(G).max(), squares)
             theta = np.empty_like(found)
             theta[order] = found
-            beta = theta[:n_own]
             # How far these may be off is known beside the size of all output weights.
-            share = np.sqrt(np.square(beta).sum(axis=0)).min(axis=-1) / np.where(
-                size > 0, size, 1.0
-            )
-            left = digits_left(np.abs(R_scaled).max(), np.diagonal(products).max(), squares)
-            trust = left * np.where(size > 0, share, 1.0) * trust
+            beta, size = theta[:n_scored], np.square(theta).sum(axis=0)
+            share = np.square(beta).sum(axis=0) / np.where(size > 0.0, size, 1.0)
+            trust *= np.sqrt(np.where(size > 0.0, share, 1.0).min(axis=-1))
             yield Solved(beta[:, None], trust[None], np.array([place]), np.array([0]))
 
 
