@@ -298,10 +298,6 @@ class FamilyMember(BaseEstimator):
         with one_line_errors(name, X):
             return self._validate_new(X) if fitted_on is None else check_tensor(self, X, False)
 
-    def _takes_parts(self):
-        """Say whether the model, with its parameters, can be fitted in passes over parts."""
-        return self._capabilities.passes
-
     # -- fit --------------------------------------------------------------------------
 
     @bypassed_by_search
@@ -564,14 +560,6 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
                 f"y has the label {label!r}, which is not among the classes {classes.tolist()}"
             )
         return present_rows(X, labels, weights_of_part(sample_weight, len(X)))
-
-    def _outcome_of_part(self, y, sample_weight):
-        """Return the labels of a part; None where all weights are zero."""
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        if sample_weight is not None:
-            y = y[np.asarray(sample_weight) != 0]
-        return np.unique(y) if len(y) else None
 
     def _set_outcome(self, classes):
         """Set the classes to the labels of all parts."""

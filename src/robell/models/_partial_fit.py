@@ -121,7 +121,7 @@ def take_part(model, X, y, classes, sample_weight):
         remember_device(model, None)
         with one_line_errors(model, X):
             X = validate_data(model, X, **ARRAY_CHECKS)
-        model._expect(y, classes, first=True)
+        expect(model, y, classes, first=True)
         seed = draw_seed(model.random_state)
         fixed = {name: getattr(model, name) for name in FIXED_PARAMETERS if hasattr(model, name)}
         model._stream = Stream(model._begin(seed), seed, fixed)
@@ -132,7 +132,7 @@ def take_part(model, X, y, classes, sample_weight):
                     f"{name} was changed from {value!r} to {getattr(model, name)!r} between calls "
                     "of partial_fit; start anew with a clone"
                 )
-        model._expect(y, classes, first=False)
+        expect(model, y, classes, first=False)
         require_sample(model, model._stream.state)
         with one_line_errors(model, X):
             X = model._validate_new(X)
@@ -142,6 +142,35 @@ def take_part(model, X, y, classes, sample_weight):
     given.__dict__ = vars(model)
     tell_of_drift(given)
     return given
+
+
+def expect(model, y, classes, first):
+    """Set what is predicted on the first call of partial_fit; raise where it is another later."""
+    if not is_classifier(model):
+        n_targets = number_of_targets(y)
+        if first:
+            model._set_outcome(n_targets)
+        require_targets(model, n_targets)
+        return
+    if first:
+        if classes is None and "coef_" not in vars(model):
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        model._set_outcome(model.classes_ if classes is None else classes)
+    elif classes is not None and not np.array_equal(np.unique(classes), model.classes_):
+        raise ValueError(
+            f"classes={np.unique(classes).tolist()} is not the same as on the last call of "
+            f"partial_fit, {model.classes_.tolist()}"
+        )
+    if isinstance(model.class_weight, dict):
+        cost_from_dict(model.class_weight, model.classes_)
+
+
+def number_of_targets(y):
+    """Return how many targets are given, or raise one line."""
+    shape = np.shape(y)
+    if len(shape) not in (1, 2):
+        raise ValueError(f"y must have one or two dimensions; its shape is {shape}")
+    return 1 if len(shape) == 1 else shape[1]
 
 
 def remember(model, stream):
@@ -230,7 +259,7 @@ class Streaming(FamilyMember):
     and finds them from its sums when one is first read: solving at every batch would cost more
     than the batch, since probabilities alone need the scores of thousands of rows left out.
 
-    A kind of models says what is predicted (``_expect``), what is known before any row (``_begin``)
+    A kind of models says what is known before any row (``_begin``)
     and after more (``_summed``, with keys of the rows in the reservoir of a pass), what follows
     from the sums (``_solve_from_sums``, a ``Found``, and ``_set_solution``), and from all rows
     where they are kept (``_solve_from_rows``).
@@ -406,19 +435,6 @@ class StreamingMixin(Streaming):
         """
         return take_part(self, X, y, classes, sample_weight)
 
-    def _expect(self, y, classes, first):
-        if first:
-            if classes is None and "coef_" not in vars(self):
-                raise ValueError("classes must be passed on the first call to partial_fit.")
-            self._set_outcome(self.classes_ if classes is None else classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"classes={np.unique(classes).tolist()} is not the same as on the last call of "
-                f"partial_fit, {self.classes_.tolist()}"
-            )
-        if isinstance(self.class_weight, dict):
-            cost_from_dict(self.class_weight, self.classes_)
-
     def _begin(self, seed):
         """Draw the random layer and return the state before any row."""
         n_features = self.n_features_in_
@@ -578,20 +594,6 @@ class StreamingTargetsMixin(Streaming):
         True
         """
         return take_part(self, X, y, None, sample_weight)
-
-    def _expect(self, y, classes, first):
-        n_targets = self._outcome_of_part(y, None)
-        if first:
-            self._set_outcome(n_targets)
-        require_targets(self, n_targets)
-
-    def _outcome_of_part(self, y, sample_weight):
-        shape = np.shape(y)
-        if len(shape) not in (1, 2):
-            raise ValueError(f"y must have one or two dimensions; its shape is {shape}")
-        if sample_weight is not None and not np.any(np.asarray(sample_weight) != 0):
-            return None
-        return 1 if len(shape) == 1 else shape[1]
 
     def _set_outcome(self, outcome):
         self.n_outputs_ = int(outcome)

@@ -178,9 +178,6 @@ class MultiViewRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         self._find_views(None)
         return super()._begin(seed)
 
-    def _takes_parts(self):
-        return super()._takes_parts() and self.graph is None
-
     def _find_views(self, X):
         names = getattr(self, "feature_names_in_", None)
         views = [slice(None)] if self.views is None else self.views

@@ -32,7 +32,7 @@ from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.models.privileged import PrivilegedMixin
 from robell.persist.model_files import named_rows, names_of
 from robell.scale.batches import Tables
-from robell.scale.out_of_core import OutOfCoreFit, sampled_rows
+from robell.scale.out_of_core import OutOfCoreFit, sampled_rows, takes_parts
 
 FEWEST_ROWS, MOST_ROWS = 1024, 65536  # of a batch
 FEWEST_SAMPLED = 2_000  # rows of a sample, or all there are
@@ -159,7 +159,7 @@ def _by_sample(model):
 def _require_fit_in_parts(estimator):
     """Say whether a model is fitted in passes; raise for what cannot be, before files are read."""
     model = last_step(estimator)
-    in_passes = not isinstance(model, FamilyMember) or model._takes_parts()
+    in_passes = not isinstance(model, FamilyMember) or takes_parts(model)
     if in_passes and not _by_sample(model):
         OutOfCoreFit(estimator)
     return in_passes

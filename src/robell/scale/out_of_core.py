@@ -21,7 +21,8 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from robell._core.array import mean_and_scatter
 from robell._core.membership import frozen as frozen_steps
@@ -37,7 +38,7 @@ from robell._core.membership.samples import (
 from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS, SINGULAR_BELOW, system_of
 from robell._core.ridge.state import empty, merge, sample_design
 from robell.models._estimator import FamilyMember, require_own_fit
-from robell.models._partial_fit import LANDMARKS, RESERVOIR, require_penalty
+from robell.models._partial_fit import LANDMARKS, RESERVOIR, number_of_targets, require_penalty
 from robell.models._validation import ARRAY_CHECKS, draw_seed, one_line_errors, weights_of_part
 
 MOST_NUMBERS = 1 << 23  # in its columns, 64 MiB: parts of it travel between workers
@@ -206,6 +207,11 @@ class OutOfCoreFit:
         return self._model
 
 
+def takes_parts(model):
+    """Say whether a model, with its parameters, can be fitted in passes: a graph takes all rows."""
+    return model._capabilities.passes and getattr(model, "graph", None) is None
+
+
 def _steps(model):
     """Return scalers and classifier, or raise one line saying what cannot be fitted so."""
     steps = [model]
@@ -217,7 +223,7 @@ def _steps(model):
             )
         *before, last = [step for _, step in model.steps]
         steps = [step for step in before if step is not None and step != "passthrough"] + [last]
-    if not (isinstance(steps[-1], FamilyMember) and steps[-1]._takes_parts()):
+    if not (isinstance(steps[-1], FamilyMember) and takes_parts(steps[-1])):
         raise TypeError(
             f"{type(steps[-1]).__name__} cannot be fitted in parts: give RVFLClassifier, "
             "ELMClassifier, RoBellRVFLClassifier, VarianceRVFLClassifier, "
@@ -274,7 +280,14 @@ class Columns(NamedTuple):
 def _columns_of(model, X, y, sample_weight=None):
     if not len(X):
         return Columns(None, None)
-    return Columns(model._outcome_of_part(y, sample_weight), X.shape[1])
+    weighs = slice(None) if sample_weight is None else np.asarray(sample_weight) != 0
+    if is_classifier(model):
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        outcome = np.unique(y[weighs])
+    else:
+        y, outcome = np.asarray(y), number_of_targets(y)
+    return Columns(outcome if len(y[weighs]) else None, X.shape[1])
 
 
 def _both_columns(model, a, b):
