@@ -18,7 +18,7 @@ from robell._core.array import in_double_precision, to_host
 from robell._core.layers.features import RowBlocks, design_matrix, hidden_output, rows_per_block
 from robell._core.ridge.lapack import add_gram, aligned
 from robell._core.ridge.loo import decompose, keeps_digits, left_out_residuals
-from robell._core.ridge.solve import mean_of_targets, normal_equations
+from robell._core.ridge.solve import Blocks, InBlocks, mean_of_targets, normal_equations
 from robell._core.ridge.sweep import (
     NestedRidge,
     WeightedGram,
@@ -30,7 +30,7 @@ from robell._core.ridge.sweep import (
 from robell._core.ridge.sweep_torch import TorchSweep
 from robell._core.ridge.twins import find_twins
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember, first_foreign
-from robell.models.privileged import RVFLPlusClassifier
+from robell.models.privileged import STUDENT, RVFLPlusClassifier
 from robell.search.groups import Group, NotShared
 
 # A design matrix of up to this many numbers is kept for all row weights; a larger one is made anew
@@ -215,7 +215,7 @@ def _solve_views(systems):
 
     def equations(G, R, setting):
         blocks = model._blocks()._replace(coupling=float(setting["coupling"]))
-        return blocks.coupled(G), blocks.pull * R
+        return blocks.coupled(G), blocks.pull * R, systems.design, blocks
 
     ends = [view.stop for view in model._blocks().columns]
     return _solve_side_by_side(systems, systems.design, ends, equations)
@@ -237,12 +237,16 @@ def _solve_privileged(systems):
     model, n_own = systems.model, systems.model._n_columns()
     if systems.device is not None:
         raise NotShared("privileged columns are solved on the host, where device='cpu'")
-    design = model._joint(systems.prepared.rows.X, 1.0)
+    X = systems.prepared.rows.X
+    design = model._joint(X, 1.0)
+    blocks = Blocks((slice(0, n_own), slice(n_own, design.n_columns)), 1.0, STUDENT)
     scale = np.ones(design.n_columns)
 
     def equations(G, R, setting):
-        scale[n_own:] = 1.0 / np.sqrt(float(setting["privileged_penalty"]))
-        return G * scale[:, None] * scale, R * scale[:, None]
+        penalty = float(setting["privileged_penalty"])
+        scale[n_own:] = 1.0 / np.sqrt(penalty)
+        scaled = G * scale[:, None] * scale, R * scale[:, None]
+        return *scaled, model._joint(X, penalty), blocks
 
     # Where their number of nodes is not given, it is that of the rows' own.
     ends = [n_own] if model.privileged_hidden is not None else [n_own, design.n_columns]
@@ -253,23 +257,30 @@ def _solve_side_by_side(systems, design, ends, equations, n_scored=None):
     """Yield β for every setting of a design that has nodes in several places, up to each of ends.
 
     With the j-th nodes of all places side by side, behind the other columns, fewer nodes are the
-    first columns of more. ``equations`` returns a setting's system, given MᵀWM and MᵀWT; the output
-    weights of the first ``n_scored`` columns are asked for.
+    first columns of more. ``equations`` returns a setting's system, given MᵀWM and MᵀWT, its design
+    and its blocks; the output weights of the first ``n_scored`` columns are asked for.
     """
-    total, n_nodes = _only_weights(systems), int(systems.model.n_hidden)
+    total, T, n_nodes = _only_weights(systems), systems.T, int(systems.model.n_hidden)
     nodes = np.arange(n_nodes)[:, None] + np.subtract(ends, n_nodes)
     order = np.concatenate([np.setdiff1d(np.arange(design.n_columns), nodes), nodes.ravel()])
     widths = design.n_columns - len(ends) * (n_nodes - systems.group.nested)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         try:
-            products = normal_equations(design, systems.T, total)
+            products = normal_equations(design, T, total)
         except ValueError as error:  # as every single fit will say
             raise NotShared("the hidden layer or the inputs overflow") from error
-        squares = total @ np.square(systems.T).sum(axis=1)
+        squares = total @ np.square(T).sum(axis=1)
         for place, setting in enumerate(systems.group.settings):
-            G, R = equations(products[0].copy(), products[1], setting)
+            G, R, own_design, blocks = equations(products[0].copy(), products[1], setting)
+
+            def missed(theta, own_design=own_design, blocks=blocks):
+                several = InBlocks(own_design, np.tile(T, (1, theta.shape[1])), total, blocks)
+                beta = np.empty((len(theta), several.T.shape[1]))
+                beta[order] = theta.reshape(beta.shape)
+                return several.residual_products(beta, total)[order].reshape(theta.shape)
+
             found, trust = solve_prefixes(
-                G[np.ix_(order, order)], R[order], 1.0 / systems.group.C, widths
+                G[np.ix_(order, order)], R[order], 1.0 / systems.group.C, widths, missed
             )
             trust = trust * digits_left(np.abs(R).max(), np.diagonal(G).max(), squares)
             theta = np.empty_like(found)

@@ -14,6 +14,7 @@ the columns, so that z comes with the factor, whatever large numbers s stand beh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -442,12 +443,19 @@ def graph_ridge(
     return beta, rcond * digits_left(np.abs(R).max(), np.diagonal(G).max(), w @ np.square(T).sum(1))
 
 
-def solve_prefixes(G: Array, R: Array, penalties: Array, widths: Labels) -> tuple[Array, Array]:
+def solve_prefixes(
+    G: Array,
+    R: Array,
+    penalties: Array,
+    widths: Labels,
+    missed: Callable[[Array], Array],
+) -> tuple[Array, Array]:
     """Return (G_k + λI)⁻¹R_k of leading blocks k, zero behind them, for every penalty λ.
 
     One factor of the largest block serves all. Returned are the solutions, (P, penalties, widths,
-    K), and of each block the smallest squared pivot over its diagonal; 0 where unsolved, which is
-    where the solution would need refinement.
+    K), and of each block the smallest squared pivot over its diagonal; 0 where unsolved. Where a
+    pivot is small, a solution is corrected once: ``missed`` returns R - Gβ of some β, (P, some, K),
+    taken from the rows themselves.
     """
     P, K = R.shape
     theta, least = (
@@ -464,13 +472,22 @@ def solve_prefixes(G: Array, R: Array, penalties: Array, widths: Labels) -> tupl
         if failed:
             pivots[failed - 1 :] = 0.0  # blocks before are factored all the same
         smallest = np.minimum.accumulate(pivots)[widths - 1]
-        some = np.flatnonzero(smallest > REFINE_PIVOT)
+        some = np.flatnonzero(smallest > SINGULAR_PIVOT)
         if not len(some):
             continue
         top = int(widths[some].max())
-        z, _ = trtrs(L[:top, :top], R[:top], lower=1)
+        L = L[:top, :top]
+        z, _ = trtrs(L, R[:top], lower=1)
         z = (inside[:top, some, None] * z[:, None, :]).reshape(top, -1)
-        found, _ = trtrs(L[:top, :top], z, lower=1, trans=1)
+        found, _ = trtrs(L, z, lower=1, trans=1)
         theta[:top, i, some] = found.reshape(top, len(some), K)
         least[i, some] = smallest[some]
+        weak = some[smallest[some] < REFINE_PIVOT]
+        if len(weak):
+            own = inside[:top, weak, None]
+            step = own * (missed(theta[:, i, weak]) - penalty * theta[:, i, weak])[:top]
+            z, _ = trtrs(L, step.reshape(top, -1), lower=1)
+            z = (own * z.reshape(step.shape)).reshape(top, -1)
+            found, _ = trtrs(L, z, lower=1, trans=1)
+            theta[:top, i, weak] += found.reshape(step.shape)
     return theta, least
