@@ -286,7 +286,8 @@ def test_folds_cut_privileged_columns_with_the_rows(model, routing):
     np.testing.assert_array_equal(
         ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"]
     )
-    assert (ours.n_shared_, sum(ours.not_shared_.values())) == (0, 6)
+    shared = 6 if isinstance(model, RVFLPlusClassifier) else 0  # no work is, of kernels
+    assert (ours.n_shared_, sum(ours.not_shared_.values())) == (shared, 6 - shared)
     assert ours.best_estimator_.privileged_penalty_ == 2.0
 
 
