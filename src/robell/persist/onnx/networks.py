@@ -63,10 +63,11 @@ def _features_of(model):
     from robell.models.deep import DeepLayers
     from robell.models.multi_view import MultiViewRVFLClassifier
     from robell.models.neurofuzzy import NeuroFuzzyRVFLClassifier
-    from robell.models.privileged import KernelRVFLPlusClassifier
+    from robell.models.privileged import KernelRVFLPlusClassifier, RVFLPlusClassifier
 
     makers = {
         FamilyMember._features: _plain,
+        RVFLPlusClassifier._features: _plain,  # privileged columns are for the fit alone
         NeuroFuzzyRVFLClassifier._features: _fuzzy,
         MultiViewRVFLClassifier._features: _views,
         KernelRVFLPlusClassifier._features: _kernel,
