@@ -281,7 +281,7 @@ class FamilyMember(BaseEstimator):
     def _validate_new(self, X):
         """Return rows to predict as an array the mathematics may trust."""
         if is_plain(X, self.n_features_in_) and not hasattr(self, "feature_names_in_"):
-            return X
+            return np.ascontiguousarray(X)
         return validate_data(self, X, reset=False, **ARRAY_CHECKS)
 
     @bypassed_by_search

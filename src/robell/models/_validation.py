@@ -116,13 +116,12 @@ def draw_seed(random_state):
 
 
 def is_plain(X, n_features):
-    """Say whether X is plainly what validation returns, which takes half the time of one row."""
+    """Say whether validation, which takes half the time of one row, would return X in C's order."""
     if not (
         type(X) is np.ndarray
         and X.dtype == np.float64
         and X.ndim == 2
         and X.shape[1] == n_features
-        and X.flags.c_contiguous
         and len(X) > 0
     ):
         return False
