@@ -370,10 +370,10 @@ class WeighedByKernel(LeftOutInFolds):
 
 
 @validate_params(
-    {
+    _MEMBERSHIP_CONSTRAINTS
+    | {
         "X": "no_validation",  # checked with y, in one line
         "y": "no_validation",
-        **_MEMBERSHIP_CONSTRAINTS,
         "random_state": ["random_state"],
         "return_error": ["boolean"],
     },
