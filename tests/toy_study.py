@@ -20,7 +20,7 @@ class ToyJob:
     dataset: str
     number: int
     digest: str = "digest"
-    does: str = ""  # "fail", "die", "wait" or "hang"
+    does: str = ""  # "fail", "die", "wait", "hang" or "print"
     cost = 1
 
     @property
@@ -37,6 +37,8 @@ def run_toy(job, rows, device="cpu"):
         time.sleep(0.05)
     if job.does == "hang":
         time.sleep(600)
+    if job.does == "print":
+        print("a model that talks")
     outcome = {"sum": float(rows.X.sum()) * job.number}
     seeds = {"layer": seed_of(job.dataset, job.number)}
     return {"outcome": outcome, "seeds": seeds, "seconds": {"total": 0.001}}

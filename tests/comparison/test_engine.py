@@ -243,6 +243,12 @@ def test_a_process_that_dies_is_replaced_and_its_job_tried_again(finished, tmp_p
     assert numbers(tmp_path) == finished
 
 
+def test_what_a_model_prints_is_no_part_of_the_answer(tmp_path, capfd):
+    assert go(tmp_path, [ToyJob("one", 7, does="print")]).done == 1
+    out, err = capfd.readouterr()
+    assert (out, "a model that talks" in err) == ("", True)
+
+
 def test_a_job_that_always_kills_its_process_fails_and_the_others_finish(tmp_path):
     deadly = ToyJob("one", 9, does="die")
     summary = go(tmp_path, [deadly, *JOBS[:2]])

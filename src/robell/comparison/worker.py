@@ -78,6 +78,7 @@ def serve(pipe):
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     Progress.enabled = False
     sys.stdin = open(os.devnull)  # noqa: SIM115 - for as long as the process lives
+    sys.stdout = sys.stderr  # what a model prints is no part of the command's answer
     while True:
         try:
             task = pipe.recv()  # imports what the job needs

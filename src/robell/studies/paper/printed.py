@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from itertools import product
 from typing import NamedTuple
@@ -400,16 +400,11 @@ def _rises(region):
     return f"varies by {np.ptp(line):.2f}, rank correlation {found.statistic:.2f}", verdict
 
 
-def _falls_beyond(region):
-    """Whether the mean beyond the range is below the accuracy at its end."""
+def _falls_beyond(region, sharply=False):
+    """Whether the mean beyond the range is below the accuracy at its end, by ``STABLE`` or more."""
     falls = region.falls().mean(axis=1)
-    return f"falls by {_points(falls)}", region.compare(falls, region.row)
-
-
-def _falls_sharply_beyond(region):
-    """Whether it falls by more than ``STABLE``."""
-    falls = region.falls().mean(axis=1)
-    return f"falls by {_points(falls)}", region.compare(falls - STABLE)
+    verdict = region.compare(falls - STABLE) if sharply else region.compare(falls, region.row)
+    return f"falls by {_points(falls)}", verdict
 
 
 def _falls_sharply_at_every_rho(region):
@@ -433,18 +428,12 @@ def _fluctuates_outside(region):
     return f"varies by {_points(ranges)} outside", region.compare(ranges - STABLE)
 
 
-def _best_inside(region):
-    """Whether the best accuracy inside the range is above the best outside."""
+def _higher_inside(region, of, name):
+    """Whether the best, or the mean, accuracy inside the range is above that outside."""
     values, inside = region.values, region.inside
-    gaps = values[:, inside].max(axis=1) - values[:, ~inside].max(axis=1)
-    return f"best inside less best outside {_points(gaps)}", region.compare(gaps, region.row)
-
-
-def _higher_inside(region):
-    """Whether the mean accuracy inside the range is above that outside."""
-    values, inside = region.values, region.inside
-    gaps = values[:, inside].mean(axis=1) - values[:, ~inside].mean(axis=1)
-    return f"mean inside less mean outside {_points(gaps)}", region.compare(gaps, region.row)
+    gaps = of(values[:, inside], axis=1) - of(values[:, ~inside], axis=1)
+    text = f"{name} inside less {name} outside {_points(gaps)}"
+    return text, region.compare(gaps, region.row)
 
 
 def _near_the_best(region):
@@ -457,11 +446,11 @@ def _near_the_best(region):
 WORDS = {
     "rises": _rises,
     "falls beyond": _falls_beyond,
-    "falls sharply beyond": _falls_sharply_beyond,
+    "falls sharply beyond": partial(_falls_beyond, sharply=True),
     "falls sharply at every rho": _falls_sharply_at_every_rho,
     "plateau": _is_plateau,
     "fluctuates outside": _fluctuates_outside,
-    "best inside": _best_inside,
-    "higher inside": _higher_inside,
+    "best inside": partial(_higher_inside, of=np.max, name="best"),
+    "higher inside": partial(_higher_inside, of=np.mean, name="mean"),
     "near the best": _near_the_best,
 }
