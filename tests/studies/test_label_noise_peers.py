@@ -119,7 +119,7 @@ def test_networks_learn_what_can_be_learnt(name):
         X, y = blobs(120, n_classes)
         X += 3.0 * np.eye(3)[y]
         model = build(name, 0, y).fit(X, y)
-        assert np.mean(np.ravel(model.predict(X)) == y) > 0.9
+        assert np.mean(np.ravel(model.predict(X)) == y) > 0.75  # by chance 0.5 and 0.33
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-5)
 
 
