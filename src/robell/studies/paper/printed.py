@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
@@ -443,7 +444,7 @@ def _near_the_best(region):
     return f"worst inside {_points(lost)} below the best", region.compare(STABLE - lost)
 
 
-WORDS = {
+WORDS: dict[str, Callable] = {
     "rises": _rises,
     "falls beyond": _falls_beyond,
     "falls sharply beyond": partial(_falls_beyond, sharply=True),
