@@ -6,11 +6,12 @@
 Of all rows of each of the robustness study's sets a share is flipped, classes alike
 (`flip_uniformly`); nothing is held out, since what is looked for are rows of the table itself.
 Cleanlab is given five-fold cross-validated probabilities of a scaled logistic regression, of a
-random forest of 100 trees and of LightGBM with its defaults. Ranking: average precision of the flipped rows by the quality of the
-label (cleanlab: `get_label_quality_scores`, self-confidence, its default). Issues: precision and
-recall of the rows each calls wrong (cleanlab: `filter.find_label_issues`, default filter). Where
-nothing is called wrong, precision counts as 0. CPU seconds of the whole way from the table to the
-issues, all taken in turn in one process with one thread.
+random forest of 100 trees and of LightGBM with its defaults. Ranking: average precision of the
+flipped rows by the quality of the label (cleanlab: `get_label_quality_scores`, self-confidence, its
+default). Issues: precision and recall of the rows each calls wrong (cleanlab:
+`filter.find_label_issues`, default filter). Where nothing is called wrong, precision counts as 0.
+CPU seconds of the whole way from the table to the issues, all taken in turn in one process with one
+thread.
 """
 
 import argparse

@@ -335,7 +335,7 @@
       this.bar = make("progress", { max: review.cards, "aria-label": "Rows decided" });
       this.counts = make("p", { class: "counts" });
       this.left = make("p", { class: "left" });
-      this.whole = make("p", { class: "counts", hidden: !this.review.certified });
+      this.whole = make("p", { class: "counts whole", hidden: !this.review.certified });
       this.kept = make("p", { class: "kept" });
       this.list = make("div", { class: "queue", role: "listbox", tabindex: 0, "aria-label": "Rows to check" });
       this.lines = make("div", { role: "presentation", class: "lines" });
