@@ -41,6 +41,24 @@ def test_known_rates_are_recovered():
     assert (holm(found.p_value) < 0.05).tolist() == [False] * 8 + [True, True]
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_changes_are_the_excess_over_what_a_wrong_label_adds_row_by_row(rng, n_classes):
+    P = rng.dirichlet(np.full(n_classes, 0.3), 120)
+    noise = np.full((n_classes, n_classes), 0.1 / (n_classes - 1))
+    np.fill_diagonal(noise, 0.9)
+    y, group = rng.integers(0, n_classes, 120), rng.integers(0, 3, 120)
+    best = P.argmax(axis=1)
+    hardness = np.array([1.0 - P[i] @ noise[:, best[i]] for i in range(120)])
+    excess, variance = excess_of(count_disagreements(best != y, hardness, group, 3))
+    found = fit_groups(P, y, noise, group)
+    for g in range(3):
+        mine = np.flatnonzero(group == g)
+        slope = sum(P[i].max() - (1.0 - P[i].max()) / (n_classes - 1) for i in mine)
+        slope = max(slope, 0.1 * len(mine))
+        assert found.seen[g] == pytest.approx(excess[g] / slope)
+        assert found.seen_error[g] == pytest.approx(np.sqrt(variance[g]) / slope)
+
+
 def test_equal_groups_differ_in_at_most_one_table_of_twenty_and_are_drawn_together():
     rng = np.random.default_rng(2)
     alarms, moved = 0, []

@@ -145,6 +145,18 @@ def test_intervals_of_the_missed_part_hold_far_more_often_than_promised(rng):
     assert misses <= 30
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_ends_of_the_missed_part_satisfy_maurer_and_pontils_inequality(rng, shift):
+    delta, largest, failure = rng.normal(shift, 0.1, 40), 0.7, 0.05
+    found, t = mean_residual(delta, largest, failure), np.log(4.0 / failure)
+    spread = np.sqrt(2.0 * np.var(delta, ddof=1) * t / 40)
+    slope = 14.0 * np.sqrt(largest) * t / (3.0 * 39)
+    assert found.high - delta.mean() == pytest.approx(spread + slope * np.sqrt(found.high))
+    expected = max(delta.mean() - spread - slope * np.sqrt(found.high), 0.0)
+    assert found.low == pytest.approx(expected)
+    assert found.estimate == pytest.approx(max(delta.mean(), found.low))
+
+
 def test_rows_are_drawn_in_proportion_to_weight(rng):
     weight = np.array([1.0, 5.0, 2.0, 1e-12, 8.0])
     drawn = np.bincount(draw_rows(weight, 160_000, rng), minlength=5)

@@ -151,6 +151,18 @@ def test_long_streams_are_set_aside_and_sorted_in(rng):
     assert not whole.complete
 
 
+@pytest.mark.parametrize("n", [5, 6, 30])
+def test_a_reservoir_says_whether_it_holds_every_row(rng, n):
+    X, labels = rng.normal(size=(n, 2)), np.ones(n, int)
+    first = np.argsort(row_keys(X, 0))  # the rows that stay come first, the others are refused
+    found = empty_reservoir(2, 2, 0, 5)
+    for i in first:
+        found = settle(add_rows(found, X[i : i + 1], labels[:1], np.ones(1)))
+    assert found.complete == (n <= 5)
+    np.testing.assert_array_equal(found.dropped, [False, n > 5])
+    np.testing.assert_array_equal(found.rows, X[first[:5]])
+
+
 def test_reservoirs_of_different_seeds_are_not_merged():
     with pytest.raises(ValueError, match="seeds"):
         merge_reservoirs(empty_reservoir(2, 1, 0, 5), empty_reservoir(2, 1, 1, 5))

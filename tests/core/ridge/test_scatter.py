@@ -1,0 +1,48 @@
+"""The penalty on the scatter of scores: digits of its root, and its limits."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from robell._core.ridge.scatter import Penalty, Scatter, scatter_of_moments, whitening
+
+
+def a_penalty(matrix, weight):
+    return Penalty(weight, Scatter(matrix, np.zeros((1, len(matrix))), np.ones(1)), np.ones((1, 1)))
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1.0, 1e4])
+def test_columns_of_other_scales_cost_no_digits(rng, weight):
+    A = rng.normal(size=(30, 5)) * [1.0, 1e7, 1e-6, 1e3, 1e10]
+    S = A.T @ A / 30
+    with mpmath.workdps(60):
+        inverse = mpmath.inverse(mpmath.eye(5) + weight * mpmath.matrix(S.tolist()))
+        expected = np.array(inverse.tolist(), dtype=float)
+    R = whitening(a_penalty(S, weight))
+    size = np.sqrt(np.diagonal(expected))
+    np.testing.assert_allclose((R @ R.T) / np.outer(size, size), expected / np.outer(size, size),
+                               atol=1e-9)  # fmt: skip
+
+
+def test_a_penalty_beyond_all_numbers_leaves_the_columns_without_scatter():
+    R = whitening(a_penalty(np.diag([1e20, 0.0]), 1e300))
+    np.testing.assert_allclose(R @ R.T, np.diag([0.0, 1.0]))
+
+
+@pytest.mark.parametrize("total", [False, True])
+def test_the_scatter_of_moments_is_that_of_the_rows(rng, total):
+    X, label, w = rng.normal(size=(40, 3)), rng.integers(0, 2, 40), rng.integers(1, 4, 40)
+    sizes = np.array([w[label == c].sum() for c in (0, 1)], float)
+    means = np.array([np.average(X[label == c], axis=0, weights=w[label == c]) for c in (0, 1)])
+    apart = X - means[label]
+    scatter = np.array([(apart[label == c].T * w[label == c]) @ apart[label == c] for c in (0, 1)])
+    found = scatter_of_moments(sizes, means, scatter, total)
+    if total:
+        apart = X - np.average(X, axis=0, weights=w)
+        expected = (apart.T * w) @ apart / w.sum()
+    else:
+        expected = (scatter / sizes[:, None, None]).sum(axis=0)
+    np.testing.assert_allclose(found.matrix, expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(found.sizes, [w.sum()] if total else sizes)
+    empty = scatter_of_moments(np.array([3.0, 0.0]), means, scatter * [[[1.0]], [[0.0]]], False)
+    np.testing.assert_allclose(empty.matrix, scatter[0] / 3.0)
