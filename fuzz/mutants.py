@@ -244,7 +244,8 @@ def judgements():
     found = {}
     for line in JUDGEMENTS.read_text().splitlines() if JUDGEMENTS.exists() else []:
         if line.strip() and not line.startswith("#"):
-            judgement, name, why = line.split(" | ")
+            judgement, _, rest = line.partition(" | ")
+            name, _, why = rest.rpartition(" | ")
             found[name] = judgement, why
     return found
 

@@ -11,6 +11,7 @@ from robell._core.ridge.calibrate import (
     PRIOR,
     calibrated_probability,
     fit_calibration,
+    half_widths,
     smoothed_targets,
 )
 
@@ -114,3 +115,22 @@ def test_probabilities_and_predictions_agree(imbalanced):
     for weight in (None, "balanced", "ratio"):
         model = RVFLClassifier(class_weight=weight, random_state=0).fit(X, y)
         np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_intervals_reach_the_residual_of_the_rank_asked_for(rng, coverage):
+    residuals, weight = rng.exponential(size=(19, 2)), rng.integers(1, 4, 19).astype(float)
+    n = int(weight.sum())
+    rank = int(np.ceil(coverage * (n + 1) * (1.0 - 1e-9)))
+    for k, half in enumerate(half_widths(residuals, weight, coverage)):
+        assert half == np.sort(np.repeat(residuals[:, k], weight.astype(int)))[rank - 1]
+
+
+def test_intervals_of_few_rows_are_refused_and_of_just_enough_are_the_largest_residual():
+    residuals = np.arange(1.0, 10.0)[:, None]
+    np.testing.assert_array_equal(half_widths(residuals, np.ones(9), 0.9), [9.0])
+    with pytest.raises(ValueError, match=r"needs more rows: 8 training rows allow for 0\.8889"):
+        half_widths(residuals[:8], np.ones(8), 0.9)
+    for coverage in (0.0, 1.0, "much"):
+        with pytest.raises(ValueError, match="coverage must be a number between 0 and 1"):
+            half_widths(residuals, np.ones(9), coverage)

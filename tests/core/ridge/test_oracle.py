@@ -262,6 +262,8 @@ def test_wide_systems_with_a_constant_are_refined(rng):
     M = (left * np.logspace(0, -5.8, 9)) @ right.T + rng.normal(size=30)
     T, w, M = rng.normal(size=(9, 2)), rng.uniform(0.5, 2.0, 9), np.hstack([np.ones((9, 1)), M])
     expected = as_floats(solution(exact(M), exact(T), w, 1e13, free=1))[1:]
-    found = WithConstant(design_of(M), T, w).solve(1e13)
+    found = WithConstant(design_of(M), T, w).solve(1e13, True)
     assert found.method == "dual"
     np.testing.assert_allclose(found.beta[1:], expected, atol=1e-10 * abs(expected).max())
+    left_out = as_floats(scores_and_left_out(M, T, w, 1e13, free=1)[1])
+    np.testing.assert_allclose(found.loo_scores, left_out, atol=2e-6 * abs(left_out).max())
