@@ -60,6 +60,6 @@ def test_judged_mutants_still_exist():
     for name, (judgement, why) in mutants.judgements().items():
         path, _, change = name.partition(" ")
         old = change.partition(": ")[2].partition("  ->  ")[0]
-        assert judgement in ("equivalent", "speed", "choice"), name
+        assert judgement in ("equivalent", "speed", "device"), name
         assert why, name
         assert old in lines[path], name

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from robell._core.labels.noise import area_and_error
+from robell._core.labels.noise import area_and_error, unmixed_area
 from robell.metrics import corrected_scores
 
 N2 = np.array([[0.9, 0.1], [0.3, 0.7]])
@@ -148,3 +148,13 @@ def test_scores_and_labels_are_checked():
         corrected_scores([0, 1], [0, 1], np.eye(2), y_score=[0.1, np.nan])
     with pytest.raises(ValueError, match="between 0 and 1"):
         corrected_scores([0, 1], [0, 1], np.eye(2), coverage=90)
+
+
+@pytest.mark.parametrize("p1", [0.05, 0.3, 0.8])
+def test_the_area_of_mixed_classes_is_unmixed(p1):
+    """Label 1 holds a share a of true 0, label 0 a share b of true 1: 1 - a - b of the area stays."""
+    N, area = np.array([[0.9, 0.1], [0.25, 0.75]]), 0.83
+    share = p1 * N[1, 1] + (1.0 - p1) * N[0, 1]
+    a, b = (1.0 - p1) * N[0, 1] / share, p1 * N[1, 0] / (1.0 - share)
+    mixed = 0.5 + (1.0 - a - b) * (area - 0.5)
+    assert unmixed_area(np.array(mixed), np.array(share), N) == pytest.approx(area)
