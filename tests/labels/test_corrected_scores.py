@@ -152,7 +152,7 @@ def test_scores_and_labels_are_checked():
 
 @pytest.mark.parametrize("p1", [0.05, 0.3, 0.8])
 def test_the_area_of_mixed_classes_is_unmixed(p1):
-    """Label 1 holds a share a of true 0, label 0 a share b of true 1: 1 - a - b of the area stays."""
+    """Label 1 holds a share a of true 0, label 0 a share b of true 1: 1 - a - b of it stays."""
     N, area = np.array([[0.9, 0.1], [0.25, 0.75]]), 0.83
     share = p1 * N[1, 1] + (1.0 - p1) * N[0, 1]
     a, b = (1.0 - p1) * N[0, 1] / share, p1 * N[1, 0] / (1.0 - share)
