@@ -13,6 +13,7 @@ from sklearn.base import clone
 from robell import IntuitionisticFuzzyRVFLClassifier, RoBellRVFLClassifier, RVFLClassifier
 from robell._core.balls.graphs import graph_term
 from robell._core.ridge.twins import deal_out
+from robell.models._estimator import scores_of_folds
 
 GRAPHS = {"score_power": 1, "class_weight": "ratio", "graph": "lda"}
 QUIET = pytest.mark.filterwarnings("ignore:all rows of class:UserWarning")
@@ -196,7 +197,7 @@ def test_left_out_scores_are_refits_without_the_fold(rng, n_hidden, more):
     X, y = clouds(rng, (25, 12, 4))
     model = IntuitionisticFuzzyRVFLClassifier(n_hidden, C=2.0, random_state=0, **more).fit(X, y)
     assert (model.score_ == 0).any()
-    scores = model._scores_of_folds(model._prepare(X, y))
+    scores = scores_of_folds(model, model._prepare(X, y))
     fold = deal_out(X, y, np.ones(len(y)))
     assert fold.max() == 9
     for k in range(10):

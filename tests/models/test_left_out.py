@@ -20,7 +20,7 @@ from robell import (
 )
 from robell._core.ridge.calibrate import even_within_classes, fit_calibration
 from robell._core.ridge.twins import FOLDS, FOLDS_OF_MANY, MANY, deal_out
-from robell.models._estimator import PAPER_C
+from robell.models._estimator import PAPER_C, scores_of_folds
 
 FOLDED = {
     "scores": partial(IntuitionisticFuzzyRVFLClassifier, random_state=0),
@@ -132,7 +132,7 @@ def test_a_class_that_a_fold_has_all_rows_of(name):
     cost = {0: 1.0, 1: 2.0, 2: 3.0}
     model = FOLDED[name](class_weight=cost).fit(X, y)
     prepared = model._prepare(X, y)
-    scores = model._scores_of_folds(prepared)
+    scores = scores_of_folds(model, prepared)
     rest = deal_out(X, y, np.ones(60)) != deal_out(X, y, np.ones(60))[7]
     refit = FOLDED[name](class_weight={0: 1.0, 1: 2.0}, calibrate=False).fit(X[rest], y[rest])
     np.testing.assert_allclose(scores[7, :2], refit._class_scores(X[7:8])[0], atol=1e-9)

@@ -41,7 +41,7 @@ from robell import (
 from robell._core.membership.samples import (
     settle,
 )
-from robell.models._partial_fit import DriftWarning, StreamingMixin
+from robell.models._partial_fit import DriftWarning
 
 
 @pytest.fixture
@@ -227,9 +227,9 @@ def test_an_outdated_solution_in_a_file_is_not_used(many):
 def test_solved_only_when_asked(many, monkeypatch):
     X, y = many
     calls = []
-    original = StreamingMixin._solve
+    original = streaming.solve_seen
     monkeypatch.setattr(
-        StreamingMixin, "_solve", lambda self, state: calls.append(1) or original(self, state)
+        streaming, "solve_seen", lambda model, state: calls.append(1) or original(model, state)
     )
     model = stream(RVFLClassifier(10, random_state=0), X, y)
     check_is_fitted(model)

@@ -708,7 +708,7 @@ class BaseRVFLClassifier(FamilyClassifier):
     def _use_left_out(self, prepared, total, scores):
         if self.calibrate:
             if scores is None and self._capabilities.calibrates_left_out:
-                scores = self._scores_of_folds(prepared)
+                scores = scores_of_folds(self, prepared)
             self.calibration_slope_, self.calibration_offsets_ = self._calibration(
                 prepared.samples, prepared.T, total, scores
             )
@@ -720,15 +720,6 @@ class BaseRVFLClassifier(FamilyClassifier):
         weight = even_within_classes(total, T, samples.multiplicity)
         slope, offsets = fit_calibration(loo_scores, T, weight)
         return slope, beside(offsets, T)
-
-    def _scores_of_folds(self, prepared):
-        """Return scores of the samples by models fitted, weights and all, without their fold."""
-        X = prepared.samples.X
-        scores = np.zeros((len(X), len(self.classes_)))
-        for held, fitted in self._folds(prepared):
-            found = copy(self)._fit_ridge(*fitted, False)
-            scores[held] = self._linear_scores(X[held], found.beta)
-        return scores
 
     def _folds(self, prepared):
         """Yield each fold's samples, and X, T, weights and penalty made of all other samples."""
@@ -826,6 +817,16 @@ class BaseRVFLClassifier(FamilyClassifier):
             to_host(self.calibration_offsets_),
         )
         return beside(found, scores)
+
+
+def scores_of_folds(model, prepared):
+    """Return scores of the samples by models fitted, weights and all, without their fold."""
+    X = prepared.samples.X
+    scores = np.zeros((len(X), len(model.classes_)))
+    for held, fitted in model._folds(prepared):
+        found = copy(model)._fit_ridge(*fitted, False)
+        scores[held] = model._linear_scores(X[held], found.beta)
+    return scores
 
 
 class BaseRVFLRegressor(RegressorMixin, FamilyMember):
@@ -983,7 +984,7 @@ class LeftOutInFolds(BaseRVFLClassifier):
         errors = np.empty(len(PAPER_C))
         for k, C in enumerate(PAPER_C.tolist()):
             chosen.C = C
-            misses = np.square(T - chosen._scores_of_folds(prepared)).sum(axis=1)
+            misses = np.square(T - scores_of_folds(chosen, prepared)).sum(axis=1)
             errors[k] = weight @ misses
         chosen.C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
         found = vars(chosen._fit_weighted(prepared, importance))

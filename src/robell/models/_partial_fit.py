@@ -185,12 +185,36 @@ def forget_solution(model):
         model.__dict__.pop(name, None)
 
 
+def solve_seen(model, state):
+    """Set the attributes named in SOLVED to those of the rows seen."""
+    if not state.sizes.any():
+        raise ValueError(f"this {type(model).__name__} has seen no row of positive weight yet")
+    if state.warming_up:
+        model._solve_from_rows(state.reservoir)
+        return
+    found = model._solve_from_sums(state)
+    rcond, kept = found.solution.factor.rcond, state.reservoir
+    if rcond < REFINE_BELOW and state.frozen is None and kept is not None and kept.complete:
+        model._solve_from_rows(kept)
+        return
+    if rcond < INACCURATE_BELOW:
+        column = column_name(model, found.solution.worst)
+        warnings.warn(
+            f"the normal equations are ill-conditioned (rcond {rcond:.0e}, most of all by "
+            f"{column}), and the rows that could refine their solution are gone: scale the "
+            "columns, or choose a smaller C or fewer nodes",
+            LinAlgWarning,
+            stacklevel=4,
+        )
+    model._set_solution(state, found)
+
+
 def ensure_solved(model):
     """Find the output weights of the rows seen, where there are rows they do not know yet."""
     stream = vars(model).get("_stream")
     if stream is not None and not stream.solved:
         try:
-            model._solve(stream.state)
+            solve_seen(model, stream.state)
         except BaseException:
             forget_solution(model)  # a part of it may be set
             raise
@@ -259,15 +283,10 @@ class Streaming(FamilyMember):
     and finds them from its sums when one is first read: solving at every batch would cost more
     than the batch, since probabilities alone need the scores of thousands of rows left out.
 
-    A kind of models says what is known before any row (``_begin``)
-    and after more (``_summed``, with keys of the rows in the reservoir of a pass), what follows
-    from the sums (``_solve_from_sums``, a ``Found``, and ``_set_solution``), and from all rows
-    where they are kept (``_solve_from_rows``).
+    A kind of models says what is known before any row (``_begin``) and after more (``_summed``, with
+    keys of the rows in the reservoir of a pass), what follows from the sums (``_solve_from_sums``, a
+    ``Found``, and ``_set_solution``), and from all rows where they are kept (``_solve_from_rows``).
     """
-
-    _solve_from_sums: Any
-    _set_solution: Any
-    _solve_from_rows: Any
 
     def __getattr__(self, name):
         """Find what a stream has not been solved for; asked only where an attribute is missing."""
@@ -281,29 +300,6 @@ class Streaming(FamilyMember):
     def _scores(self, X):
         ensure_solved(self)
         return super()._scores(X)
-
-    def _solve(self, state):
-        """Set the attributes named in SOLVED to those of the rows seen."""
-        if not state.sizes.any():
-            raise ValueError(f"this {type(self).__name__} has seen no row of positive weight yet")
-        if state.warming_up:
-            self._solve_from_rows(state.reservoir)
-            return
-        found = self._solve_from_sums(state)
-        rcond, kept = found.solution.factor.rcond, state.reservoir
-        if rcond < REFINE_BELOW and state.frozen is None and kept is not None and kept.complete:
-            self._solve_from_rows(kept)
-            return
-        if rcond < INACCURATE_BELOW:
-            column = column_name(self, found.solution.worst)
-            warnings.warn(
-                f"the normal equations are ill-conditioned (rcond {rcond:.0e}, most of all by "
-                f"{column}), and the rows that could refine their solution are gone: scale the "
-                "columns, or choose a smaller C or fewer nodes",
-                LinAlgWarning,
-                stacklevel=4,
-            )
-        self._set_solution(state, found)
 
     # -- merge -------------------------------------------------------------------------
 
@@ -469,7 +465,7 @@ class StreamingMixin(Streaming):
     def _solve_from_sums(self, state):
         require_penalty(self)
         cost = self._class_cost(state.sizes)
-        sample: Any = self._sample(state, cost) if needs_sample(self) else None
+        sample: Any = sample_of_classes(self, state, cost)
         C = self.C
         if C == "loo":
             errors = sums.left_out_errors(
@@ -496,21 +492,6 @@ class StreamingMixin(Streaming):
         """Return the scores of the merged rows kept by the model fitted without each."""
         X, T, weight, _ = found.sample.merged
         return sums.left_out_scores(found.solution, self._features, X, T, weight, self._blocks())
-
-    def _sample(self, state, cost):
-        """Return the rows kept, their weights in the sums, and what they stand for."""
-        require_sample(self, state)
-        kept = settle(state.reservoir)
-        T, weight = one_hot(kept.labels, len(self.classes_)), kept.weight.copy()
-        if state.frozen is not None:
-            found = frozen_membership(state.frozen, kept.rows, kept.labels, kept.keys)
-            weight *= found.membership
-        if cost is not None:
-            weight *= cost[kept.labels]
-        known = np.bincount(kept.labels, weights=kept.weight, minlength=len(self.classes_))
-        stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
-        sample = merged_sample(kept.rows, T, weight, weight * stands_for)
-        return sample._replace(seen=kept.weight * stands_for)
 
     def _solve_from_rows(self, reservoir):
         """Do what ``fit`` does with the rows kept, which are all rows seen."""
@@ -625,7 +606,11 @@ class StreamingTargetsMixin(Streaming):
     def _solve_from_sums(self, state):
         require_penalty(self)
         C = self.C
-        sample: Any = self._sample(state) if needs_sample(self) else None
+        sample: Any = None
+        if needs_sample(self):
+            require_sample(self, state)
+            X, T, weight = self._rows_kept(state.reservoir)
+            sample = merged_sample(X, T, weight, weight * (state.sizes[0] / weight.sum()))
         if C == "loo":
             errors = sums.left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
             C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
@@ -644,12 +629,6 @@ class StreamingTargetsMixin(Streaming):
             self.interval_weights_ = found.sample.counted
         self.coef_ = beta[1:]
 
-    def _sample(self, state):
-        """Return the rows kept, their weights in the sums, and what they stand for."""
-        require_sample(self, state)
-        X, T, weight = self._rows_kept(state.reservoir)
-        return merged_sample(X, T, weight, weight * (state.sizes[0] / weight.sum()))
-
     def _rows_kept(self, reservoir):
         kept, n = settle(reservoir), self.n_features_in_
         return np.ascontiguousarray(kept.rows[:, :n]), kept.rows[:, n:], kept.weight
@@ -665,6 +644,24 @@ def require_targets(model, n_targets):
     """Raise where rows have another number of targets than those before."""
     if n_targets != model.n_outputs_:
         raise ValueError(f"y has {n_targets} targets, and {model.n_outputs_} on the calls before")
+
+
+def sample_of_classes(model, state, cost):
+    """Return the rows kept, their weights in the sums, what they stand for; None unless needed."""
+    if not needs_sample(model):
+        return None
+    require_sample(model, state)
+    kept = settle(state.reservoir)
+    T, weight = one_hot(kept.labels, len(model.classes_)), kept.weight.copy()
+    if state.frozen is not None:
+        found = frozen_membership(state.frozen, kept.rows, kept.labels, kept.keys)
+        weight *= found.membership
+    if cost is not None:
+        weight *= cost[kept.labels]
+    known = np.bincount(kept.labels, weights=kept.weight, minlength=len(model.classes_))
+    stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
+    sample = merged_sample(kept.rows, T, weight, weight * stands_for)
+    return sample._replace(seen=kept.weight * stands_for)
 
 
 def merged_sample(X, T, weight, counted):

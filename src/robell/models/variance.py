@@ -31,7 +31,7 @@ from robell.models._estimator import (
     Capabilities,
     called_by_search,
 )
-from robell.models._partial_fit import Found, StreamingMixin, needs_sample, require_penalty
+from robell.models._partial_fit import Found, StreamingMixin, require_penalty, sample_of_classes
 
 
 class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
@@ -204,7 +204,7 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         """Solve with the scatter that means and scatters of the classes hold."""
         require_penalty(self)
         cost = self._class_cost(state.sizes)
-        sample: Any = self._sample(state, cost) if needs_sample(self) else None
+        sample: Any = sample_of_classes(self, state, cost)
         C = self.C
         if C == "loo":
             left_out = self._left_out(state, cost, sample)

@@ -38,7 +38,13 @@ from robell._core.membership.samples import (
 from robell._core.ridge.solve import REFINE_BELOW, REFINEMENTS, SINGULAR_BELOW, system_of
 from robell._core.ridge.state import empty, merge, sample_design
 from robell.models._estimator import FamilyMember, require_own_fit
-from robell.models._partial_fit import LANDMARKS, RESERVOIR, number_of_targets, require_penalty
+from robell.models._partial_fit import (
+    LANDMARKS,
+    RESERVOIR,
+    number_of_targets,
+    require_penalty,
+    solve_seen,
+)
 from robell.models._validation import ARRAY_CHECKS, draw_seed, one_line_errors, weights_of_part
 
 MOST_NUMBERS = 1 << 23  # in its columns, 64 MiB: parts of it travel between workers
@@ -128,7 +134,7 @@ class OutOfCoreFit:
             _require_classes(model, moments.sizes)
             reservoir = moments.reservoir
             if reservoir.complete:
-                model._solve(replace(state, sizes=moments.sizes, reservoir=reservoir))
+                solve_seen(model, replace(state, sizes=moments.sizes, reservoir=reservoir))
                 self._done = True
                 return
             frozen = yield from self._freeze(rows, moments)
@@ -183,7 +189,7 @@ class OutOfCoreFit:
         solution = found.solution
         whole = state.frozen is None and kept is not None and kept.complete
         if whole or not SINGULAR_BELOW < solution.factor.rcond < REFINE_BELOW:
-            model._solve(state)
+            solve_seen(model, state)
         else:
             for _ in range(REFINEMENTS):
                 of_rows = partial(_residuals, rows, state.frozen, found.cost, solution)
