@@ -283,9 +283,10 @@ class Streaming(FamilyMember):
     and finds them from its sums when one is first read: solving at every batch would cost more
     than the batch, since probabilities alone need the scores of thousands of rows left out.
 
-    A kind of models says what is known before any row (``_begin``) and after more (``_summed``, with
-    keys of the rows in the reservoir of a pass), what follows from the sums (``_solve_from_sums``, a
-    ``Found``, and ``_set_solution``), and from all rows where they are kept (``_solve_from_rows``).
+    A kind of models says what is known before any row (``_begin``) and after more (``_summed``,
+    with keys of the rows in the reservoir of a pass), what follows from the sums
+    (``_solve_from_sums``, a ``Found``, and ``_set_solution``), and from all rows where they are
+    kept (``_solve_from_rows``).
     """
 
     def __getattr__(self, name):
