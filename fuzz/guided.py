@@ -74,6 +74,7 @@ def fuzz(name, options):
         }
         if run.returncode:
             print(run.stdout[-3000:], run.stderr[-6000:], sep="\n", flush=True)
+        print(json.dumps(result), flush=True)
         if options.keep:
             _keep(name, new)
     return result
@@ -89,8 +90,8 @@ def _keep(name, new):
     with tempfile.TemporaryDirectory() as folder:
         line = [sys.executable, __file__, name, "--inside", os.devnull, "-merge=1"]
         line += [folder, str(CORPUS / name), str(new)]
-        subprocess.run(line, capture_output=True, check=True)
-        if not any(Path(folder).iterdir()):
+        merged = subprocess.run(line, capture_output=True, check=False)
+        if merged.returncode or not any(Path(folder).iterdir()):
             return
         for old in (CORPUS / name).iterdir():
             if not old.name.startswith("found-"):  # a finding of old stays
@@ -152,9 +153,7 @@ def main():
         return 0
     n_findings = 0
     for name in WORDS if options.target == "all" else [options.target]:
-        result = fuzz(name, options)
-        n_findings += result["findings"]
-        print(json.dumps(result), flush=True)
+        n_findings += fuzz(name, options)["findings"]
     return 1 if n_findings else 0
 
 
