@@ -1,6 +1,6 @@
 """Fit on a Dask cluster, kill some of it at a random moment, and compare the model bit for bit.
 
-    python tests/odd_clusters.py 17        one case, judged in this process, as a line of JSON
+    python fuzz/odd_clusters.py 17        one case, judged in this process, as a line of JSON
 
 Scheduler and workers are processes of their own, as on several machines. Allowed are the model of
 an undisturbed fit, and a ClusterError of one line.
@@ -24,7 +24,13 @@ from pathlib import Path
 import numpy as np
 from odd_calls import Verdict
 
-FAULTS = ("a worker", "a machine", "all workers", "the scheduler", "a worker in every pass")
+FAULTS = (
+    *("a worker", "a machine", "all workers", "the scheduler", "a worker in every pass"),
+    *("a worker out of memory", "a partition that raises", "partitions spilled to disk"),
+)
+FROM_WITHIN = FAULTS[4:]  # these need nobody to kill anything
+MEMORY = {FAULTS[5]: "600MB", FAULTS[7]: "2GB"}  # of a worker; of others without a limit
+SPILL = {"TARGET": "0.00001", "SPILL": "False", "PAUSE": "False"}  # of 2 GB: more than 20 kB
 N_WORKERS = 2
 PATIENCE = 180  # seconds of one case, starting the cluster included
 MODELS = ("RVFLClassifier", "ELMClassifier", "RoBellRVFLClassifier")
@@ -57,26 +63,29 @@ def judge_cluster(seed):
 
 
 @contextmanager
-def _cluster(folder):
+def _cluster(folder, fault):
     """Start a scheduler and workers; give the scheduler's file and all processes."""
     place = folder / "scheduler.json"
     common = ["--scheduler-file", str(place), "--no-dashboard"]
     scheduler = [*common, "--host", "127.0.0.1", "--port", "0", "--idle-timeout", "120"]
-    worker = [*common, "--nthreads", "1", "--memory-limit", "0", "--death-timeout", "30"]
+    memory = MEMORY.get(fault, "0")
+    worker = [*common, "--nthreads", "1", "--memory-limit", memory, "--death-timeout", "30"]
     worker += ["--host", "127.0.0.1", "--local-directory", str(folder)]
-    started = [_start("dask_scheduler", scheduler)]
+    settings = SPILL if fault == "partitions spilled to disk" else {}
+    env = {f"DASK_DISTRIBUTED__WORKER__MEMORY__{name}": v for name, v in settings.items()}
+    started = [_start("dask_scheduler", scheduler, {})]
     try:
-        started += [_start("dask_worker", worker) for _ in range(N_WORKERS)]
+        started += [_start("dask_worker", worker, env) for _ in range(N_WORKERS)]
         yield place, started
     finally:
         for process in started:
             _kill_group(process)
 
 
-def _start(module, options):
+def _start(module, options, env):
     line = [sys.executable, "-m", f"distributed.cli.{module}", *options]
     silence = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(line, start_new_session=True, **silence)
+    return subprocess.Popen(line, start_new_session=True, env=os.environ | env, **silence)
 
 
 def _kill_group(process):
@@ -111,19 +120,29 @@ def _case(r):
     return model, da.from_array(X, (size, -1)), da.from_array(y, size)
 
 
-def _touch(folder, deadly):
-    """Return a function of a block that takes its time; a deadly one kills its worker in a pass."""
+def _touch(folder, fault):
+    """Return a function of a block that takes its time; in a pass it meets a fault from within."""
+
+    def harm():
+        if fault == "a worker in every pass":
+            os.kill(os.getpid(), signal.SIGKILL)
+        hoard = []
+        while fault == "a worker out of memory" and len(hoard) < 40:
+            hoard.append(np.ones(6_000_000))
+            time.sleep(0.1)
 
     def touch(rows, block_info=None):
         time.sleep(0.1)
-        if deadly and block_info and block_info[0]["chunk-location"][0] == 2:
+        if fault in FROM_WITHIN and block_info and block_info[0]["chunk-location"][0] == 2:
+            if fault == "a partition that raises":
+                raise OSError(5, "Input/output error\nof a disk")
             for number in range(40):
                 try:
                     os.close(os.open(f"{folder}/visit-{number}", os.O_CREAT | os.O_EXCL))
                 except FileExistsError:
                     continue
                 if number % 2 == 0:  # the next visit is the retry of this one
-                    os.kill(os.getpid(), signal.SIGKILL)
+                    harm()
                 break
         return rows
 
@@ -166,20 +185,39 @@ def _judge_here(seed, folder):
     model, rows, y = _case(r)
     with dask.config.set(scheduler="synchronous"):
         expected = _numbers(robell.dask.fit(model, rows, y))
-    deadly = fault == "a worker in every pass"
-    touched = rows.map_blocks(_touch(folder, deadly), dtype=float, meta=np.empty((0, 0)))
+    touched = rows.map_blocks(_touch(folder, fault), dtype=float, meta=np.empty((0, 0)))
     passes = 6 if "RoBell" in repr(model) else 3
     seconds = r.random() * (passes * rows.numblocks[0] * 0.1 / N_WORKERS + 0.5)
-    with _cluster(folder) as (place, started):
+    with _cluster(folder, fault) as (place, started):
         client = Client(scheduler_file=str(place), set_as_default=False, timeout=60)
         client.wait_for_workers(N_WORKERS, timeout=60)
-        struck = deadly
+        if fault in FROM_WITHIN:
+            return _judge_within(fault, model, (touched, y, client), expected, folder)
+        struck = False
         while not struck:  # or again, sooner, where the fit was done before
             timer, event = _kill_later(fault, seconds, client, started)
             verdict = _verdict(fault, model, (touched, y, client), expected)
             timer.cancel()
             struck, seconds = event.is_set(), seconds / 2
-        return _verdict(fault, model, (touched, y, client), expected) if deadly else verdict
+        return verdict
+
+
+def _judge_within(fault, model, arguments, expected, folder):
+    """Fit while blocks do harm, or, spilled, wait on disk; say what came of it."""
+    touched, y, client = arguments
+    if fault == "partitions spilled to disk":
+        from distributed import wait
+
+        touched = client.persist(touched)
+        with client.as_current():
+            wait(touched)
+        spilled = client.run(lambda dask_worker: len(dask_worker.data.disk))
+        if not sum(spilled.values()):
+            return Verdict("failure", f"{fault}: nothing was spilled", repr(spilled))
+    verdict = _verdict(fault, model, (touched, y, client), expected)
+    if fault.startswith("a worker") and not (folder / "visit-1").exists():
+        return Verdict("failure", f"{fault}: no worker died of it", repr(model))
+    return verdict
 
 
 def _verdict(fault, model, arguments, expected):
@@ -193,6 +231,9 @@ def _verdict(fault, model, arguments, expected):
             return Verdict("failure", f"{fault} killed: an error of several lines", str(error))
         return Verdict("refusal", detail=str(error))
     except Exception as error:
+        raised = fault == "a partition that raises" and "partition 2: OSError" in str(error)
+        if raised and "\n" not in str(error):
+            return Verdict("refusal", detail=str(error))
         kind = f"{fault} killed: {type(error).__name__}"
         return Verdict("failure", kind, " ".join(str(error).split())[:300])
     if found != expected:

@@ -157,6 +157,17 @@ def test_frames_on_the_current_client(client):
         np.testing.assert_array_equal(found.feature_names_in_, FEATURES)
 
 
+@pytest.mark.parametrize("of_labels", [False, True], ids=["rows", "rows and labels"])
+def test_arrays_that_the_cluster_holds(client, of_labels):
+    expected = rvfl().fit(X, y).coef_
+    rows, labels = in_blocks([1500] * 4, X, y)
+    rows = client.persist(rows)
+    labels = client.persist(labels) if of_labels else labels
+    for held in (rows, rows.map_blocks(lambda block: block + 0.0)):
+        found = robell.dask.fit(rvfl(), held, labels, client)
+        np.testing.assert_allclose(found.coef_, expected, atol=1e-9)
+
+
 def test_frames_arrays_and_a_mixture_of_both():
     frame = dd.from_pandas(FRAME, npartitions=5)
     features, labels = frame[FEATURES], frame["y"]

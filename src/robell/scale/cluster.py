@@ -251,6 +251,7 @@ def _run_pass(client, step, parts, bundles, classifier):
 
 def _graph(step, parts, bundles, classifier):
     """Return the tasks of a pass, the keys of what they map, and the key of the result of all."""
+    from dask._task_spec import Task, TaskRef
     from dask.optimization import cull
 
     name = f"robell-{step.name.replace(' ', '-')}-{secrets.token_hex(8)}"
@@ -260,7 +261,9 @@ def _graph(step, parts, bundles, classifier):
     # Bound rather than passed: Dask would look for keys in the arguments of a task.
     mapped = [(name, bundle.first) for bundle in bundles]
     for key, bundle in zip(mapped, bundles, strict=True):
-        graph[key] = (partial(_map_bundle, bundle=bundle, **common), shared, *bundle.given)
+        # References, since Dask takes the bare key of what a cluster holds already for a value.
+        given = [TaskRef(one) for one in (shared, *bundle.given)]
+        graph[key] = Task(key, partial(_map_bundle, bundle=bundle, **common), *given)
     size, level, results = len(bundles[0].keys), 0, mapped
     while len(results) > 1:
         level += 1
