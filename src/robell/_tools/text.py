@@ -30,6 +30,8 @@ def visible(text):
     Labels that differ only in such a character then look different, and none can turn the
     direction of the text around it.
     """
+    if text.isascii() and text.isprintable():
+        return text
     parts, marks = [], 0
     for place, character in enumerate(text):
         kind = unicodedata.category(character)

@@ -57,6 +57,13 @@ class Threads:
 NO_THREADS = Threads()
 
 
+def n_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 @contextmanager
 def threads_of(
     n_threads: int, limit_blas: Callable[[], AbstractContextManager[Any]]

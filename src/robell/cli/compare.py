@@ -63,12 +63,12 @@ def _run_scores(options, arguments):
 
 
 def _values():
+    from robell._tools.threads import n_cores
     from robell.comparison.evaluate import PROTOCOLS
-    from robell.comparison.execute import default_workers
     from robell.comparison.user_models import DEFAULT, NAMES
 
     found = {"protocols": list(PROTOCOLS), "models": list(NAMES), "default": list(DEFAULT)}
-    return found | {"workers": default_workers()}
+    return found | {"workers": n_cores()}
 
 
 COMMAND = Command(run, _values, is_study=True)

@@ -98,7 +98,7 @@ def protocols_for(asked, models):
 
 
 def _values_of_reproduce():
-    from robell.comparison.execute import default_workers
+    from robell._tools.threads import n_cores
     from robell.comparison.family import MODELS
     from robell.studies.paper.jobs import PARTS, PROTOCOLS, SCORERS
     from robell.studies.paper.printed import MODELS as PRINTED
@@ -109,7 +109,7 @@ def _values_of_reproduce():
         "printed": list(PRINTED),
         "models": list(MODELS),
         "scorers": list(SCORERS),
-        "workers": default_workers(),
+        "workers": n_cores(),
     }
 
 
@@ -138,7 +138,7 @@ def _run_robustness(options, arguments):
 
 
 def _values_of_robustness():
-    from robell.comparison.execute import default_workers
+    from robell._tools.threads import n_cores
     from robell.studies.label_noise.jobs import FIRST_SEED, LEVELS, N_SEEDS, PEERS
     from robell.studies.label_noise.models import EVERY_MODEL
     from robell.studies.label_noise.sets import GROUPS
@@ -150,7 +150,7 @@ def _values_of_robustness():
         "kinds": list(LEVELS),
         "n_seeds": N_SEEDS,
         "first_seed": FIRST_SEED,
-        "workers": default_workers(),
+        "workers": n_cores(),
     }
 
 

@@ -7,7 +7,6 @@ that dies (killed for memory, say) is replaced and its job is tried once more.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections import deque
 from dataclasses import asdict, dataclass
@@ -36,13 +35,6 @@ class Summary:
     seconds: float
     worker_seconds: float
     job_seconds: float
-
-
-def default_workers():
-    """Return how many processes this machine has cores for."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def execute(

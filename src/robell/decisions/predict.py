@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import cache, partial
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from robell._tools.files import FileError
 from robell._tools.pipelines import last_step
 from robell._tools.text import said, shortened, spreadsheet_safe, unique
-from robell._tools.threads import calm_blas
+from robell._tools.threads import calm_blas, n_cores, one_blas_thread, threads_of
 from robell.models._contributions import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
 from robell.scale.files import prediction_file
@@ -24,6 +25,7 @@ from robell.tables.encoder import TableEncoder
 from robell.tables.read import table_parts
 
 METERED = 2_048  # rows of a part by which drift is measured, evenly spaced
+MOST_THREADS = 4  # that reasons are found in: a part has four blocks of rows
 SHOWN_VALUE = 30  # characters of a cell among the reasons
 FAR_OUT = 1.0  # standard deviations from the mean, from which on a number is high or low
 # By how many times a column changes the odds of the class that was predicted, and the word for it
@@ -104,7 +106,11 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
         keep = keep or ([] if first is None else [column.name for column in first.columns])
         own = ["prediction", *(f"probability_{label}" for label in last.classes_), *more]
         more |= dict.fromkeys(unique([*own, *keep])[len(own) :], "text")
-    with prediction_file(out, files, model, proba, more) as write:
+    n_threads = min(MOST_THREADS, n_cores()) if explain else 1
+    with (
+        prediction_file(out, files, model, proba, more) as write,
+        threads_of(n_threads, one_blas_thread) as threads,
+    ):
         for part in parts:
             of_name = {column.name: column for column in part.columns}
             if gone := missing_columns(names, of_name):
@@ -130,7 +136,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
             if "threshold" in more:
                 others.append(np.full(len(X), last.threshold_))
             if explain:
-                others += _reasons(rest, encoder, X, of_name, labels, explain)
+                others += _reasons(rest, encoder, X, of_name, labels, explain, threads)
             for name in keep or ():
                 cells = of_name[name].cells
                 others.append(
@@ -145,10 +151,9 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
     return found
 
 
-def _reasons(model, encoder, X, of_name, labels, n_named):
+def _reasons(model, encoder, X, of_name, labels, n_named, threads):
     """Return for each row which columns move the log-odds of its class most, for and against it."""
     groups = encoder.groups_
-    kinds = {plan["name"]: plan for plan in encoder.plans_}
     classes = np.asarray(last_step(model).classes_)
     places = np.searchsorted(classes, labels)
     phi = np.empty((len(X), len(groups)))
@@ -156,35 +161,39 @@ def _reasons(model, encoder, X, of_name, labels, n_named):
         # Of two classes the log-odds of one are those of the other with another sign.
         rows = np.full(len(X), True) if len(classes) == 2 else places == place
         score = log_odds(model, place)
-        phi[rows] = contributions(score, X[rows], encoder.centre_, list(groups.values()))
+        phi[rows] = contributions(score, X[rows], encoder.centre_, list(groups.values()), threads)
         if len(classes) == 2:
             phi[places != place] *= -1.0
             break
     order = np.argsort(-np.abs(phi), axis=1, kind="stable")[:, :n_named]
-    names = list(groups)
-    texts: tuple[list[str], list[str]] = [], []
-    for row, best in enumerate(order):
-        sides: tuple[list[str], list[str]] = [], []
-        for j in best:
-            if phi[row, j]:
-                name = names[j]
-                plan, column = kinds[name], of_name[name]
-                value = _value(plan, column.cells[row], X[row, groups[name][0]])
-                times = np.exp(abs(phi[row, j]))
-                strength = next(word for least, word in STRENGTHS if times >= least)
-                text = f"{shortened(name, SHOWN_VALUE)} = {value} ({strength})"
-                sides[int(phi[row, j] < 0)].append(text)
-        for side, found in zip(texts, sides, strict=True):
-            side.append(spreadsheet_safe("; ".join(found)))
+    phi = np.take_along_axis(phi, order, axis=1)
+    least, words = zip(*STRENGTHS, strict=True)
+    strengths = np.array(words)[np.argmax(np.exp(np.abs(phi))[..., None] >= least, axis=2)]
+    named = np.empty(order.shape, object)
+    for j, plan in enumerate(encoder.plans_):
+        rows, at = np.nonzero(order == j)
+        values = _values(plan, of_name[plan["name"]], X[:, groups[plan["name"]][0]], rows)
+        shown = shortened(plan["name"], SHOWN_VALUE)
+        words = strengths[rows, at].tolist()
+        named[rows, at] = [f"{shown} = {v} ({w})" for v, w in zip(values, words, strict=True)]
+    texts = []
+    for is_on_side in (phi > 0, phi < 0):
+        chosen = map(compress, named.tolist(), is_on_side.tolist())
+        texts.append([spreadsheet_safe("; ".join(some)) for some in chosen])
     return texts
 
 
-def _value(plan, cell, scaled):
-    """Return a cell, and of a number or date where it stands among those of the training."""
-    if cell in (None, "nan", *missing_texts(plan)):
-        return "(missing)"
-    shown = shortened(cell, SHOWN_VALUE)
-    if plan["kind"] not in ("number", "date") or not plan["value"] or abs(scaled) < FAR_OUT:
-        return shown
-    low, high = ("early", "late") if plan["kind"] == "date" else ("low", "high")
-    return f"{shown}, {high if scaled > 0 else low}"
+def _values(plan, column, scaled, rows):
+    """Return cells, and of numbers and dates where they stand among those of the training."""
+    none, shorten = (
+        {None, "nan", *missing_texts(plan)},
+        cache(partial(shortened, limit=SHOWN_VALUE)),
+    )
+    cells = column.cells
+    found = ["(missing)" if cells[row] in none else shorten(cells[row]) for row in rows.tolist()]
+    if plan["kind"] in ("number", "date") and plan["value"]:
+        low, high = ("early", "late") if plan["kind"] == "date" else ("low", "high")
+        for k in np.flatnonzero(np.abs(scaled[rows]) >= FAR_OUT).tolist():
+            if found[k] != "(missing)":
+                found[k] += f", {high if scaled[rows[k]] > 0 else low}"
+    return found

@@ -13,16 +13,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from robell._tools.threads import NO_THREADS
+
 BLOCK = 1 << 13  # rows at a time
 SMALLEST_LOG = -700.0
 
 
-def contributions(score, X, reference, groups):
+def contributions(score, X, reference, groups, threads=NO_THREADS):
     """Return phi_j, (n, groups), of ``score`` against one reference row, or one for each row."""
     is_common = np.ndim(reference) == 1
     reference = np.broadcast_to(reference, X.shape)
     phi = np.empty((len(X), len(groups)))
-    for start in range(0, len(X), BLOCK):
+
+    def of_block(start):
         part = slice(start, start + BLOCK)
         rows, typical = X[part], reference[part]
         whole, base = score(rows), score(typical[:1] if is_common else typical)
@@ -40,6 +43,9 @@ def contributions(score, X, reference, groups):
             )
             of_groups = 0.5 * (whole - without) + 0.5 * (alone - base)
             phi[part, first : first + step] = of_groups.T
+
+    for _ in threads.map(of_block, range(0, len(X), BLOCK)):
+        pass
     return phi
 
 
