@@ -71,6 +71,7 @@ def _features_of(model):
         NeuroFuzzyRVFLClassifier._features: _fuzzy,
         MultiViewRVFLClassifier._features: _views,
         KernelRVFLPlusClassifier._features: _kernel,
+        RVFLPlusClassifier._features: _plain,  # of a row without privileged columns
         DeepLayers._features: _deep,
         ComplexRVFLClassifier._features: _complex,
     }
