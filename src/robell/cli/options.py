@@ -196,7 +196,9 @@ def known(given, names, what):
 def memory_left(limit, packages=("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io")):
     """Return what the limit leaves beside the program itself and the packages that it takes."""
     # skops asks scikit-learn for all that it has, which would import these for nothing.
-    absent = {name: None for name in ("cupy", "dask", "jax", "torch") if name not in sys.modules}
+    absent: Any = {
+        name: None for name in ("cupy", "dask", "jax", "torch") if name not in sys.modules
+    }
     sys.modules.update(absent)
     try:
         for name in packages:

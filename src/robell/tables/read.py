@@ -222,7 +222,9 @@ def _read_file(path, target, encoding, delimiter, max_rows, seed, budget):
         if n_rows is None and n_bytes > budget.limit:
             break
     table, places, lines = merged()
-    columns = tuple(map(arrow_column, names, table.columns))
+    arrays = table.columns
+    del table, batch, parts[:]  # each column as it was read is let go once its texts are trimmed
+    columns = tuple(arrow_column(name, arrays.pop(0)) for name in names)
     if n_rows is None:
         block = min(4 * path.stat().st_size, BLOCK)  # as it is read, decoded and watched
         budget.hold(path.name, block + sum(memory_of_texts(one.array) for one in columns))
