@@ -57,6 +57,16 @@ def test_workflows_and_templates_are_yaml_and_name_targets_that_exist():
         assert set(re.findall(r"nox -s (\w+)", text)) <= sessions
 
 
+def test_actions_are_pinned_and_keep_no_credentials():
+    for workflow in (ROOT / ".github/workflows").glob("*.yml"):
+        text = workflow.read_text(encoding="utf-8")
+        uses = re.findall(r"uses: (.*)", text)
+        assert uses
+        for one in uses:
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one), one
+        assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+
+
 def test_the_readme_is_short_and_its_figures_are_those_of_the_study():
     readme, study = text_of("README.md"), text_of("docs/robustness.md")
     assert len(readme.splitlines()) <= 120
