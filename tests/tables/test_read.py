@@ -233,3 +233,18 @@ def test_a_pipe_nobody_writes_to_is_not_waited_for(tmp_path, monkeypatch):
 def test_a_device_is_no_file():
     with pytest.raises(FileError, match="is a device"):
         read_table("/dev/zero")
+
+
+@pytest.mark.parametrize("zone", ["+25:00", "Nowhere/At_all"])
+@pytest.mark.parametrize("value", [0, 10**17])  # the second is in the year 25115
+def test_parquet_of_a_time_zone_that_nobody_knows(tmp_path, zone, value):
+    import pyarrow
+    import pyarrow.parquet
+
+    times = pyarrow.array([value, None, value + 86_400], pyarrow.int64())
+    column = times.cast(pyarrow.timestamp("ms", zone))
+    table = pyarrow.table({"t": column, "d": column.dictionary_encode()})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    for one in read_table(tmp_path / "t.parquet").columns:
+        assert one.cells[1] is None
+        assert one.cells[0].startswith("1970-01-01" if value == 0 else "25115")

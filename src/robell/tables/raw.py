@@ -176,12 +176,20 @@ def arrow_column(name: str, array: Any) -> Column:
 
 
 def arrow_values(array: Any) -> list:
-    """Return the values of an Arrow array; times that Python cannot hold as text."""
+    """Return the values of an Arrow array; times that Python cannot hold as text.
+
+    A time zone that is not known here matters little: moments are kept in UTC.
+    """
     try:
         return array.to_pylist()
-    except (OverflowError, ValueError):  # the year 10000, or nanoseconds
+    except (OverflowError, ValueError, LookupError):  # the year 10000, nanoseconds, or a zone
         import pyarrow
+        from pyarrow import types
 
+        if types.is_dictionary(array.type):
+            return arrow_values(array.dictionary_decode())
+        if types.is_timestamp(array.type) and array.type.tz not in (None, "UTC"):
+            return arrow_values(array.cast(pyarrow.timestamp(array.type.unit, "UTC")))
         return array.cast(pyarrow.string()).to_pylist()
 
 
