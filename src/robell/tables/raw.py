@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from robell._core.array import is_no_value
 from robell._tools.files import FileError
-from robell._tools.text import NAME, said
+from robell._tools.text import NAME, said, visible
 
 
 class Column:
@@ -110,8 +110,8 @@ def require_names(where: Any, names: Iterable[str]) -> list[str]:
 
 
 def one_line(error: object) -> str:
-    """Return the text of an error as one line."""
-    return " ".join(str(error).split()) or type(error).__name__
+    """Return the text of an error as one line; it may quote bytes of a damaged file."""
+    return visible(" ".join(str(error).split())) or type(error).__name__
 
 
 # -- values of typed sources as cells --------------------------------------------------
