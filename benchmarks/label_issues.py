@@ -2,6 +2,7 @@
 
     python benchmarks/label_issues.py
     python benchmarks/label_issues.py --noise 0.1 --seeds 10 --sets pima vowel0
+    python benchmarks/label_issues.py --noise 0.1 --seeds 10 --made
 
 Of all rows of each of the robustness study's sets a share is flipped, classes alike
 (`flip_uniformly`); nothing is held out, since what is looked for are rows of the table itself.
@@ -19,9 +20,11 @@ import os
 import sys
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import sklearn
+from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -153,6 +156,16 @@ def show_sets(found, tables):
     print()
 
 
+def made():
+    """Return tables whose classes are a few clumps each, far from one another."""
+    how = {"n_informative": 8, "n_redundant": 4, "class_sep": 1.2, "flip_y": 0, "random_state": 0}
+    tables = {}
+    for k in (2, 5):
+        X, y = make_classification(5000, 20, n_classes=k, **how)
+        tables[f"made, {k} classes"] = SimpleNamespace(X=X, y=y)
+    return tables
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -160,12 +173,19 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[10, 11, 12])
     parser.add_argument("--noise", type=float, default=0.2, help="share flipped (default 0.2)")
     parser.add_argument("--sets", nargs="+", default=SETS, metavar="NAME")
+    parser.add_argument(
+        "--made",
+        action="store_true",
+        help="tables of 5,000 x 20 by make_classification, of 2 and 5 classes, instead of the sets",
+    )
     parser.add_argument("--by-set", action="store_true", help="also print every set")
     arguments = parser.parse_args()
     if not 0 < arguments.noise < 1:
         parser.error("--noise must be between 0 and 1")
     version = require("cleanlab", "robustness").__version__
-    tables, unavailable = gather(arguments.sets, download=False)
+    tables, unavailable = made(), {}
+    if not arguments.made:
+        tables, unavailable = gather(arguments.sets, download=False)
     for name, reason in unavailable.items():
         print(f"without {name}: {reason}")
     if not tables:
