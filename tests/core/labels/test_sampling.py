@@ -126,3 +126,22 @@ def test_a_part_of_the_table_has_its_own_strata():
     # A part of one row, which need not be among those drawn: counted among all of its stratum.
     only = np.arange(150) == 7
     assert [v.tolist() for v in domain_strata(stratum, checked, wrong, only)] == [[100], [4], [0]]
+
+
+def test_strata_have_equal_sums_of_s_and_are_checked_in_proportion(rng):
+    doubt, n = rng.beta(0.5, 1.5, 900), 120
+    listed = doubt > 0.6
+    stratum, counts = cut_strata(doubt, listed, n, 0.2)
+    p = (n * doubt + 1.5) / (n + 3.0)
+    s = np.sqrt(p * (1.0 - p))
+    s = 0.8 * s + 0.2 * s.mean()
+    part, total = np.empty(900, int), 0.0
+    for row in np.argsort(doubt, kind="stable"):
+        total += s[row]
+        part[row] = min(int(8.0 * total / s.sum() - 1e-9), 7)
+    pairs = set(zip(part.tolist(), listed.tolist(), stratum.tolist(), strict=True))
+    assert len(pairs) == len(counts) == stratum.max() + 1
+    expected = n * np.bincount(stratum, s) / s.sum()
+    assert (expected > 3.0).all()  # no stratum at its bounds
+    assert (abs(counts - expected) < 1.0).all()
+    assert counts.sum() == n
