@@ -121,7 +121,11 @@ def test_leading_blocks_are_solved_up_to_the_one_that_fails(rng, n_targets):
     M[:, 8] = M[:, 3]
     G, R = M.T @ M, M.T @ T
     penalties, widths = np.array([1.0, 1e-20]), np.array([12, 3, 8])
-    theta, least = solve_prefixes(G, R, penalties, widths)
+
+    def missed(theta):
+        return np.einsum("np,nsk->psk", M, T[:, None] - np.einsum("np,psk->nsk", M, theta))
+
+    theta, least = solve_prefixes(G, R, penalties, widths, missed)
     for i, penalty in enumerate(penalties):
         for j, width in enumerate(widths):
             if penalty == 1e-20 and width > 8:
