@@ -130,6 +130,14 @@ def test_the_exact_p_value_counts_all_tables(strata):
     assert p_value_of(table, 0, excess[0], variance[0]) == pytest.approx(expected)
 
 
+def test_the_p_value_of_a_large_group_is_two_sided():
+    table = Table(np.array([[400.0]]), np.array([[120.0]]))
+    for excess in (-15.0, 15.0):
+        assert p_value_of(table, 0, excess, 100.0) == pytest.approx(
+            0.13361440253771614
+        )  # 2 Φ(-1.5)
+
+
 def test_strata_hold_rows_that_are_as_hard():
     rng = np.random.default_rng(6)
     hardness, group = rng.random(500), rng.integers(3, size=500)
