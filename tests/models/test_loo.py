@@ -1,5 +1,6 @@
 """C="loo" against refitting without each row."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -117,3 +118,18 @@ def test_columns_lost_to_rounding_are_announced():
     X, y = np.c_[Z[:, 0], 1e15 * Z[:, 1], 1e15 * Z[:, 1]], (Z[:, 0] > 0).astype(int)
     with pytest.warns(LinAlgWarning, match="column 1 reaches .* scale X first"):
         RVFLClassifier(3, activation="sin", random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("C", [1.0, 1e20])
+def test_nodes_that_no_penalty_leaves_anything_of_are_not_announced_as_lost(C):
+    """A node of 1e-14 beside columns of 100 has no singular value left."""
+    rng = np.random.default_rng(0)
+    X = np.c_[100.0 * rng.normal(size=(12, 20)), np.full(12, 1e-14)]
+    X[:, 0] *= 1e6  # wide, of very different sizes: by singular values
+    y = np.arange(12) % 2
+    model = RVFLClassifier(2, C=C, calibrate=False, random_state=0)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert model.solver_ == "svd"
+    assert any("lost to rounding" in str(one.message) for one in seen) == (C > 1.0)

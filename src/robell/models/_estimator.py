@@ -451,7 +451,8 @@ class FamilyMember(BaseEstimator):
             self.C_ = float(PAPER_C[choose_C(system, self._C_factor * PAPER_C)])
         found = system.solve(float(self.C_) * self._C_factor, leave_out)
         if found.method == "svd":
-            warn_of_lost_columns(self, design)
+            most = float(self.C_) * (1.0 if weights is None else float(weights.max()))
+            warn_of_lost_columns(self, design, most)
         return found
 
     # -- predict ----------------------------------------------------------------------
@@ -1080,14 +1081,19 @@ def column_name(model, place):
     return "a hidden node" if place >= 0 else "the constant"
 
 
-def warn_of_lost_columns(model, design):
-    """Warn where columns are too small beside the largest one to have a singular value left."""
+def warn_of_lost_columns(model, design, C):
+    """Warn where columns are too small beside the largest one to have a singular value left.
+
+    Not of columns so small that the penalty leaves nothing of them, such as saturated nodes.
+    """
     norms = np.zeros(design.n_columns)
     with np.errstate(over="ignore"):
         for _, M in design:
             norms = np.maximum(norms, np.abs(to_host(M)).max(axis=0))
     least = max(design.n_rows, design.n_columns) * EPS * norms.max()
-    if not ((norms > 0.0) & (norms <= least)).any():
+    lost = norms[(norms > 0.0) & (norms <= least)]
+    largest = float(lost.max(initial=0.0))
+    if not lost.size or largest * C * largest * design.n_rows <= EPS:
         return
     place = int(norms.argmax())
     warnings.warn(
