@@ -163,13 +163,12 @@ def check_access(site, axe):
 
 
 def run_axe(browser, script):
-    """Return what axe-core finds serious or critical on the page that is open."""
+    """Return what axe-core finds serious or critical on the open page, once it stands still."""
     browser.run(script + ";0")
-    browser.call(
-        "Runtime.evaluate",
-        expression="axe.run().then(r => window.found = r.violations, e => window.found = [])",
-        awaitPromise=True,
-    )
+    still = "Promise.allSettled(document.getAnimations().map(one => one.finished))"
+    still = f"Promise.race([{still}, new Promise(done => setTimeout(done, 2000))])"
+    asked = "axe.run().then(r => window.found = r.violations, e => window.found = [])"
+    browser.call("Runtime.evaluate", expression=f"{still}.then(() => {asked})", awaitPromise=True)
     found = json.loads(browser.run("JSON.stringify(window.found)"))
     return [
         f"{v['id']} ({v['impact']}): {v['nodes'][0]['html'][:110]} ... {len(v['nodes'])} times"
