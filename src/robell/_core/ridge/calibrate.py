@@ -143,17 +143,28 @@ def newton_step(
     xp = namespace(contrast)
     S = float(np.exp(theta[0])) * contrast  # derivative of the log-odds in log a
     error, weighted = weight * (P - targets), weight * P
-    slope_gradient = float(xp.einsum("ki,ki->", error, S))
-    pull = prior.precision * (theta[0] - prior.log_slope)
-    gradient = np.concatenate([[slope_gradient + pull], to_host(error.sum(axis=1))])
     mean_S = xp.einsum("ki,ki->i", P, S)
-    hessian = np.empty((len(theta), len(theta)))
+    sums = (
+        xp.einsum("ki,ki->", error, S),
+        weight @ (xp.einsum("ki,ki->i", P, S * S) - mean_S**2),
+        error.sum(axis=1),
+        (weighted * (S - mean_S)).sum(axis=1),
+        weighted.sum(axis=1),
+        weighted @ P.T,
+    )
+    # A device is waited for once.
+    on_host = to_host(xp.concatenate([some.reshape(-1) for some in sums]))
+    K = len(theta) - 1
+    slope_gradient, curvature = on_host[:2]
+    of_error, cross, of_weighted = on_host[2 : 2 + 3 * K].reshape(3, K)
+    pull = prior.precision * (theta[0] - prior.log_slope)
+    gradient = np.concatenate([[slope_gradient + pull], of_error])
+    hessian = np.empty((K + 1, K + 1))
     # The loss is convex in a, not in log a: the second-order term may only add curvature.
-    hessian[0, 0] = float(weight @ (xp.einsum("ki,ki->i", P, S * S) - mean_S**2))
-    hessian[0, 0] += max(slope_gradient, 0.0) + prior.precision
-    hessian[0, 1:] = hessian[1:, 0] = to_host((weighted * (S - mean_S)).sum(axis=1))
-    hessian[1:, 1:] = np.diag(to_host(weighted.sum(axis=1))) - to_host(weighted @ P.T)
-    hessian[1:, 1:] += ridge * np.eye(len(theta) - 1)
+    hessian[0, 0] = curvature + max(slope_gradient, 0.0) + prior.precision
+    hessian[0, 1:] = hessian[1:, 0] = cross
+    hessian[1:, 1:] = np.diag(of_weighted) - on_host[2 + 3 * K :].reshape(K, K)
+    hessian[1:, 1:] += ridge * np.eye(K)
     step = np.linalg.solve(hessian, gradient)
     return step, float(gradient @ step) / 2.0
 
