@@ -9,7 +9,7 @@ from searches import assert_same, both, table
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.parallel import Parallel
 
 from robell import RoBellRVFLClassifier, RVFLClassifier, RVFLGridSearchCV
@@ -115,9 +115,8 @@ def test_workers_get_the_settings_of_scikit_learn():
     weight = np.arange(len(y)) % 3
     with config_context(enable_metadata_routing=True):
         model = RVFLClassifier(n_hidden=3, random_state=0).set_fit_request(sample_weight=True)
-        model.set_score_request(sample_weight=False)
-        model = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
-        grid = {"rvflclassifier__C": ["loo"]}
-        theirs, ours = both(model, grid, X, y, cv=2, n_jobs=2, params={"sample_weight": weight})
+        model = make_pipeline(MinMaxScaler(), model.set_score_request(sample_weight=True))
+        settings = {"cv": 2, "n_jobs": 2, "params": {"sample_weight": weight}}
+        theirs, ours = both(model, {"rvflclassifier__C": ["loo"]}, X, y, **settings)
     assert_same(theirs, ours)
     assert ours.n_shared_ == 0
