@@ -40,6 +40,7 @@ from robell.labels.review.review import (
     read_review,
     same_label,
 )
+from robell.labels.review.sources import same_column
 from robell.report.escape import writable
 from robell.report.page import Paragraph, Review, Section, render
 from robell.tables.numerals import spells_number
@@ -100,8 +101,8 @@ class ReviewDesk:
     def _take_file(self):
         """Go on with a review that is there; one of something else is refused."""
         review = read_review(self.path)
-        mine = self.cards["table"], self.cards["target"]["written"].strip()
-        if (review.table, review.target) != mine:
+        is_mine = same_column(review.target, self.result.target)
+        if review.table != self.cards["table"] or not is_mine:
             raise FileError(
                 f"{self.path}: is a review of another table, of another column or of another "
                 "version of the table; give another name with --out"

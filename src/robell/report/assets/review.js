@@ -39,6 +39,7 @@
     return (point.includes(".") ? point.replace(/\.?0+$/, "") : point).replace(/^-0$/, "0");
   }
 
+  const spaced = (text) => text.replace(/\s+/g, " ").trim();
   const isNumber = (text) => /^[+-]?(\d[\d.,\u00a0' ]*|[.,]\d+)(e[+-]?\d+)?\s*%?$/i.test(text);
 
   // -- decisions: kept by the browser, one entry a row, so that two tabs lose nothing ------------
@@ -577,7 +578,7 @@
       for (const { line, cells } of rows) {
         const cell = (column) => cells[place.get(column)] ?? "";
         const [table, print] = cell("fingerprint").split("-"), word = cell("decision").toLowerCase(), row = cell("row").replaceAll(",", "");
-        if (cell("target") !== this.review.target.written.trim()) throw new Error(`line ${line}: this is a review of another column, ${isolated(cell("target"))}.`);
+        if (spaced(cell("target")) !== spaced(this.review.target.written)) throw new Error(`line ${line}: this is a review of another column, ${isolated(cell("target"))}.`);
         if (table !== this.review.table) throw new Error(`line ${line}: this is a review of another table, or of another version of it.`);
         if (!/^[1-9]\d*$/.test(row)) throw new Error(`line ${line}: ${isolated(row)} is not the number of a row.`);
         if (seen.has(row)) throw new Error(`line ${line}: row ${row} stands there twice.`);
