@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from robell._tools.files import FileError, check_output, lock_alone, write_atomically
-from robell._tools.text import counted, quoted, said, visible
+from robell._tools.text import counted, quoted, said, spreadsheet_plain, visible
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
 from robell.labels.audit.reasons import near_view
 from robell.labels.audit.result import result_paths
@@ -220,7 +220,7 @@ class ReviewDesk:
     def _spelt(self, label):
         """Return how the table spells a label; raise where it has no such label."""
         if not self.classes:
-            if not spells_number(label, self.result.evidence.table.delimiter):
+            if not spells_number(spreadsheet_plain(label), self.result.evidence.table.delimiter):
                 raise FileError(f"{label[:30]!r} is not a number")
             return label
         return Spellings(list(self.classes)).spelt(label, visible(self.result.name))
