@@ -1,5 +1,7 @@
 """Any classifier made robust: fitted to probabilities of the classes instead of labels."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -130,6 +132,31 @@ def test_several_classes_of_words_and_thresholds():
     )
     with pytest.raises(ValueError, match="for two classes"):
         model.choose_threshold(recall=0.9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_votes_that_tie_are_predicted_alike(n_classes):
+    """Neighbours tie in many rows: probabilities and their calibration must not decide there."""
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(40 * n_classes) % n_classes
+    X = np.round(rng.normal(size=(n_classes, 2))[y] + rng.normal(size=(len(y), 2)), 1)
+    y[: 10 * n_classes] = 0
+    new = rng.normal(size=(2000, 2))
+    predicted = []
+    for probability, calibrate in product(["frequency", "balanced"], [True, False]):
+        model = NoiseRobustClassifier(
+            KNeighborsClassifier(4),
+            probability=probability,
+            calibrate=calibrate,
+            random_state=0,
+        ).fit(X, y)
+        predicted.append(model.predict(new))
+        votes = model.estimator_.predict_proba(new)
+        tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
+        assert tied.sum() > 100
+        first = votes.argmax(axis=1) if n_classes > 2 else np.where(tied, 1, votes.argmax(axis=1))
+        np.testing.assert_array_equal(predicted[-1], first)
+    assert all(np.array_equal(other, predicted[0]) for other in predicted)
 
 
 def test_thresholds_are_chosen_as_the_flagship_does(table):

@@ -35,7 +35,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from robell._core.array import require_labels
+from robell._core.array import require_labels, softmax_of_rows
 from robell._core.membership.samples import row_keys
 from robell._tools.pipelines import last_step
 from robell._tools.threads import calm_blas
@@ -258,7 +258,7 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
             P = calibrated(scores, self.slope_, self.offsets_)
             judged = P[:, 1], Z[unseen, 1], weight
         # The estimator has seen classes of equal weight: it predicts the one of largest score.
-        self._set_thresholds(softmax(self.offsets_), judged)
+        self._set_thresholds(softmax_of_rows(self.offsets_[None])[0], judged)
         return self
 
     def _fitted(self, X, y, Z, multiplicity, rows, params, rng):
@@ -482,10 +482,16 @@ def _best_slope(scores, offsets, likelihood, weight):
 
 
 def _scores(model, X):
-    """Return one score a class: logarithms of the probabilities, or else the decision function."""
+    """Return one score a class: logarithms of the probabilities, or else the decision function.
+
+    The largest of a row is 0, so that classes that share it are equal under every slope, to the
+    last bit: votes of trees and neighbours often tie.
+    """
     if hasattr(model, "predict_proba"):
-        return np.log(np.asarray(model.predict_proba(X), np.float64) + ADDED)
-    return class_scores(model, X)
+        scores = np.log(np.asarray(model.predict_proba(X), np.float64) + ADDED)
+    else:
+        scores = class_scores(model, X)
+    return scores - scores.max(axis=1, keepdims=True)
 
 
 def _halves(columns, codes, present, n_classes, seed):
