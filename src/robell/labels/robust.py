@@ -44,7 +44,7 @@ from robell.labels.judge import judge_labels, judge_numbers
 from robell.labels.unseen import rows_of
 from robell.models._thresholds import ThresholdChoice
 from robell.models._validation import check_multiplicity, draw_seed
-from robell.models.thresholded import ADDED, calibrated, class_scores
+from robell.models.thresholded import ADDED, calibrated, class_scores, require_scores
 from robell.tables.encoder import TableEncoder
 from robell.tables.target import problem_of
 
@@ -182,7 +182,7 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
     """
 
     _parameter_constraints = {
-        "estimator": [HasMethods(["fit", "predict"])],
+        "estimator": [HasMethods(["fit"])],  # some have ``predict`` only when they are fitted
         "probability": [StrOptions({"frequency", "balanced"})],
         "calibrate": ["boolean"],
         "random_state": ["random_state"],
@@ -276,6 +276,8 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
         params = _check_method_params(y, params, rows)
         model, X, y = clone(self.estimator), rows_of(X, rows), y[rows]
         last = last_step(model)
+        if not hasattr(last, "fit"):
+            raise ValueError(f"the last step of estimator must be a classifier; it is {last!r}")
         if isinstance(model, Pipeline) and len(model.steps) > 1:
             _require_rows_kept(model)
             head = model[:-1]
@@ -368,7 +370,7 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
     """
 
     _parameter_constraints = {
-        "estimator": [HasMethods(["fit", "predict"])],
+        "estimator": [HasMethods(["fit"])],  # some have ``predict`` only when they are fitted
         "random_state": ["random_state"],
     }
 
@@ -427,6 +429,9 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
             of_step = f"{model.steps[-1][0]}__" if last is not model else ""
             params = params | {f"{of_step}sample_weight": multiplicity[present]}
         self.estimator_ = model.fit(rows_of(X, present), self.targets_[present], **params)
+        if not hasattr(self.estimator_, "predict"):
+            name = type(self.estimator_).__name__
+            raise ValueError(f"estimator must be a regressor; {name} has no predict")
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -487,6 +492,7 @@ def _scores(model, X):
     The largest of a row is 0, so that classes that share it are equal under every slope, to the
     last bit: votes of trees and neighbours often tie.
     """
+    require_scores(model)
     if hasattr(model, "predict_proba"):
         scores = np.log(np.asarray(model.predict_proba(X), np.float64) + ADDED)
     else:
