@@ -43,7 +43,6 @@ from robell.comparison.store import StudyError, read_records
 from robell.comparison.study_page import not_computed, write_report
 from robell.comparison.user_models import NAMES, make, read_models
 from robell.comparison.user_tables import read_all
-from robell.comparison.user_tables import read_all
 from robell.noise import flip_uniformly
 from robell.studies import study_in
 from robell.studies.label_noise.models import EVERY_MODEL
