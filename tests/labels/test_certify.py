@@ -260,7 +260,7 @@ def test_the_plan_must_stand_beside_the_sheet_unchanged(folder):
 
 def test_a_spoilt_plan_of_another_table_is_passed_over(folder):
     (folder / "a-sample.json").write_text("{}", encoding="utf-8")
-    assert certify(folder / "t.csv", "label", checked=folder / "filled.csv").n_checked == 60
+    assert certify(folder / "t.csv", "label", checked=folder / "filled.csv").n_checked == 120
 
 
 def test_what_cannot_be_drawn(folder):
