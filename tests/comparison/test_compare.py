@@ -777,3 +777,13 @@ def test_what_a_choice_on_the_test_rows_would_add_is_told_beside_the_honest_scor
     page = found.report.read_text(encoding="utf-8")
     assert "If tuned on the test rows" in page
     assert "RVFLwoDL by C, activation, n_hidden; SVC by C" in page
+
+
+@pytest.mark.parametrize("labels", [("01", "1", "2"), ("1e0", "1", "7"), ("8", "9", "10")])
+def test_labels_that_are_one_number_are_classes_of_their_own(tmp_path, labels):
+    codes = np.arange(90) % 3
+    frame = pd.DataFrame({"a": codes + np.linspace(0, 1, 90), "y": np.array(labels)[codes]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    tables, _ = read_all(tmp_path / "t.csv", "y")
+    found = [str(label) for label in tables["t"].labels[tables["t"].y]]
+    assert found == frame["y"].tolist()

@@ -8,7 +8,14 @@ import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from robell import NoiseRobustRVFLClassifier, RVFLClassifier, ThresholdClassifier, fit_table
+from robell import (
+    NoiseRobustRVFLClassifier,
+    RVFLClassifier,
+    ThresholdClassifier,
+    audit,
+    fit_table,
+)
+from robell._tools.files import FileError
 from robell.decisions.page import (
     as_json,
     cautions,
@@ -328,6 +335,16 @@ def test_how_labels_are_spelt_changes_no_number(names):
     meant = dict(zip("klm", names, strict=False))
     said = [meant[label] for label in plain.model.predict(table).tolist()]
     assert spelt.model.predict(table).tolist() == said
+
+
+def test_numbers_that_an_audit_takes_as_measured_are_no_classes_for_a_fit():
+    rng = np.random.default_rng(0)
+    age = rng.integers(20, 60, 600).astype(str).astype(object)
+    age[::75] = "n.s."
+    table = pd.DataFrame({"a": rng.normal(size=600), "age": age})
+    assert audit(table, "age")._kind == "numbers"
+    with pytest.raises(FileError, match="if they are classes, say so"):
+        fit_table(table, "age", estimator=SMALL)
 
 
 def test_odd_columns_and_labels():

@@ -292,3 +292,9 @@ def test_amounts_below_zero_with_a_decimal_comma_stay_numbers_in_a_review(tmp_pa
     assert "'" not in applied.out.read_text()
     again = audit(applied.out, "price", reviewed=applied.log)
     assert again.n_corrected == len(rows)
+
+
+def test_this_folder_is_no_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["audit", ".", "--target", "y"]) == 1
+    assert "is a folder" in capsys.readouterr().err

@@ -258,6 +258,11 @@ def test_the_plan_must_stand_beside_the_sheet_unchanged(folder):
         certify(folder / "t.csv", "label", checked=folder / "filled.csv")
 
 
+def test_a_spoilt_plan_of_another_table_is_passed_over(folder):
+    (folder / "a-sample.json").write_text("{}", encoding="utf-8")
+    assert certify(folder / "t.csv", "label", checked=folder / "filled.csv").n_checked == 120
+
+
 def test_what_cannot_be_drawn(folder):
     with pytest.raises(FileError, match="for all of its 400 rows: give max_rows='400'"):
         certify(folder / "t.csv", "label", max_rows=300)

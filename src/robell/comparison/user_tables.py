@@ -148,8 +148,8 @@ def _from_table(name, source, target, drop, columns, text, budget):
     matrix, notes = _matrix(table, features, labels)
     known = [number(label) for label in labels.classes]
     whole = [int(value) for value in known if value is not None and float(value).is_integer()]
-    # Whole numbers as pandas would read them.
-    classes = np.array(whole if len(whole) == len(known) else labels.classes)
+    # Whole numbers as pandas would read them; 01 and 1 are two labels.
+    classes = np.array(whole if len(set(whole)) == len(known) else labels.classes)
     if len(table.rows) < table.n_rows:
         notes.insert(0, f"a random sample of {len(table.rows):,} of {table.n_rows:,} rows")
     return _rows(name, matrix, labels, classes, [table.how], notes)

@@ -20,7 +20,7 @@ from robell.tables.leaks import Giveaway, find_giveaway
 from robell.tables.numerals import number, plain_number
 from robell.tables.read import read_table, read_tables, table_parts
 from robell.tables.sample import MAX_ROWS, sample_places
-from robell.tables.target import find_column, read_labels
+from robell.tables.target import find_column, holds_numbers, read_labels
 
 MOST_COLUMNS = 2_000  # of numbers, categories spread out
 DESCRIBED_ROWS = 20_000
@@ -94,7 +94,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             raise FileError(f"{said(target)} is the target: it cannot be left out")
         labels = _as_predicted(read_labels(table, place, keep_spelling=keep_spelling))
         if not classes:
-            _require_classes(table, target, labels)
+            _require_classes(table, place, labels)
         kept = table.take(labels.kept)
         columns = [c for k, c in enumerate(kept.columns) if k != place and c.name not in drop]
         if not columns:
@@ -153,10 +153,12 @@ def _as_predicted(labels):
     )
 
 
-def _require_classes(table, target, labels):
-    """Raise where a few different numbers may be measured rather than classes."""
+def _require_classes(table, place, labels):
+    """Raise where numbers may be measured rather than classes, or an audit takes them so."""
+    column, target = table.columns[place], table.columns[place].name
     values = [number(label) for label in labels.classes]
-    if len(values) > 2 and None not in values:
+    measured = holds_numbers(column.cells, column.kind, table.delimiter)
+    if measured or (len(values) > 2 and None not in values):
         shown = ", ".join(labels.classes[:5]) + (", ..." if len(values) > 5 else "")
         raise FileError(
             f"{table.name}: column {said(target)} holds {len(values)} different numbers ({shown}): "

@@ -448,10 +448,17 @@ def _find_plan(sheets):
         )
     sheet = _read_sheet(paths[0])
     name = next(iter(sheet.columns[find_column(sheet, "sample")].cells), None) or ""
+    spoilt = None
     for path in sorted(paths[0].parent.glob("*-sample.json")):
-        plan = read_plan(path)
+        try:
+            plan = read_plan(path)
+        except FileError as error:  # perhaps of another table
+            spoilt = spoilt or error
+            continue
         if plan.id == name:
             return plan
+    if spoilt:
+        raise spoilt
     raise FileError(
         f"{paths[0]}: the plan of its sample is missing: put the file NAME-sample.json that was "
         "written with the sheet beside it"

@@ -648,6 +648,7 @@ def result_paths(out, name, what, kinds, source=None, is_ours=None):
     """
     for suffix in SUFFIXES:
         name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
+    name = name or "table"  # of a folder without a name, which is refused when it is read
     out = Path() if out is None else out
     is_folder = Path(out).is_dir() or str(out).endswith(("/", os.sep))
     prefix = Path(out) / name if is_folder else Path(out)

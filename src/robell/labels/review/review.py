@@ -163,6 +163,8 @@ def beside(data, target):
 
     One of another column says nothing about this target.
     """
+    if Path(data).is_dir():
+        return []  # it is refused where it is read
     log = log_path(data)
     is_ours = log.is_file() and is_log(log) and same_column(read_review(log).target, target)
     return [log] if is_ours else []
