@@ -19,7 +19,7 @@ from robell.tables.encoder import TableEncoder
 from robell.tables.leaks import Giveaway, find_giveaway
 from robell.tables.numerals import number, plain_number
 from robell.tables.read import read_table, read_tables, table_parts
-from robell.tables.sample import MAX_ROWS, sample_places
+from robell.tables.sample import MAX_ROWS, evenly, sample_places
 from robell.tables.target import find_column, read_labels
 
 MOST_COLUMNS = 2_000  # of numbers, categories spread out
@@ -99,9 +99,9 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
         columns = [c for k, c in enumerate(kept.columns) if k != place and c.name not in drop]
         if not columns:
             raise FileError(f"{table.name}: there is no column besides the target to learn from")
-        encoder = TableEncoder()._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
+        encoder = TableEncoder()
+        used = encoder._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
         _require_columns(table, encoder)
-        used = encoder._used(columns)
         told = (find_giveaway(one, labels.codes, labels.classes, target) for one in used)
         giveaways = tuple(filter(None, told))
         notes = [f"label {said(b, 20)} taken as {said(a, 20)}" for a, b in labels.alike[:3]]
@@ -135,8 +135,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
                     f"{table.n_rows:,} rows need more memory than was given: a random sample of "
                     f"{len(X):,} was fitted"
                 )
-    n_kept = len(kept.rows)
-    some = np.linspace(0, n_kept - 1, min(n_kept, DESCRIBED_ROWS)).astype(int)  # evenly spaced
+    some = evenly(len(kept.rows), DESCRIBED_ROWS)
     return Training(
         table.name, target, encoder, X, codes, typed_classes(labels.classes), table.n_rows,
         tuple(notes), [column.take(some) for column in columns], found, giveaways,

@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from robell._tools.text import said, unique
-from robell.tables.columns import TEXT_COLUMNS, ColumnNote, apply_plan, learn_column
+from robell.tables.columns import TEXT_COLUMNS, ColumnNote, Used, apply_plan, learn_column
 from robell.tables.leaks import find_leak
 from robell.tables.raw import Column
 from robell.tables.read import columns_of
@@ -124,40 +124,50 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         columns = self._columns(X, reset=True)
-        return self._learn(columns, np.arange(len(columns[0])) + 1, self.delimiter, y)
+        self._learn(columns, np.arange(len(columns[0])) + 1, y)
+        return self
 
     def _fit_columns(
         self, columns: list[Column], rows: NDArray[Any], delimiter: str, y: Any
-    ) -> TableEncoder:
-        """Learn from columns as they were read; ``rows`` are their rows' numbers in the file."""
+    ) -> list[Used]:
+        """Learn from columns as they were read, and return those that are used.
+
+        ``rows`` are the numbers of their rows in the file.
+        """
         self.delimiter = delimiter
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
-        return self._learn(columns, rows, delimiter, y)
+        return self._learn(columns, rows, y)
 
-    def _learn(
-        self, columns: list[Column], rows: NDArray[Any], delimiter: str, y: Any
-    ) -> TableEncoder:
-        codes = _codes(y, len(rows)) if self.leaks == "drop" else None
-        self.plans_, self._notes, centres = [], [], []
+    def _learn(self, columns: list[Column], rows: NDArray[Any], y: Any) -> list[Used]:
+        """Learn from columns, and return those used; one that repeats the classes is not."""
+        n_classes = 0
+        if y is not None and self.leaks == "drop":
+            labels = np.asarray(y).ravel()
+            if len(labels) != len(rows):
+                raise ValueError(f"X has {len(rows):,} rows, y has {len(labels):,}")
+            if labels.dtype.kind == "O":
+                labels = np.array([str(label) for label in labels.tolist()])
+            classes, codes = np.unique(labels, return_inverse=True)
+            n_classes = len(classes)
+        self.plans_, self._notes, found = [], [], []
         for place, column in enumerate(columns):
             plan, note = learn_column(
-                column, rows, delimiter=delimiter, text_columns=int(self.text_columns)
+                column, rows, delimiter=self.delimiter, text_columns=int(self.text_columns)
             )
             if plan is not None:
-                used = apply_plan(plan, column)
-                leak = codes is not None and find_leak(used, codes, int(codes.max()) + 1)
-                if leak:
-                    share = f"{100 * leak.agreement:.4g} %"
-                    done = f"left out: repeats the target in {share} of the rows"
-                    note = ColumnNote(note.name, "left out", note.missing, done)
+                used, leak = apply_plan(plan, column), None
+                if 2 <= n_classes <= MOST_CLASSES:
+                    leak = find_leak(used, codes.reshape(-1), n_classes)
+                if leak is not None:
+                    note = leak.left_out(note)
                 else:
                     self.plans_.append(plan | {"place": place})
-                    centres.append(used.matrix.mean(axis=0))
+                    found.append(used)
             like = list(note.number_like)
             self._notes.append([note.name, note.kind, int(note.missing), note.done, like])
-        self.centre_ = np.concatenate(centres) if centres else np.zeros(0)
-        return self
+        self.centre_ = np.concatenate([np.zeros(0), *(one.matrix.mean(axis=0) for one in found)])
+        return found
 
     @property
     def notes_(self) -> tuple[ColumnNote, ...]:
@@ -187,7 +197,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         found = [part.matrix for part in self._used(columns)]
         return np.hstack([np.empty((len(columns[0]), 0)), *found])
 
-    def _used(self, columns: list[Column]) -> list[Any]:
+    def _used(self, columns: list[Column]) -> list[Used]:
         return [apply_plan(plan, columns[plan["place"]]) for plan in self.plans_]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -253,16 +263,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _codes(y: Any, n_rows: int) -> NDArray[np.intp] | None:
-    """Return the labels as whole numbers; None where they are no classes."""
-    if y is None:
-        return None
-    values = np.asarray(y).ravel()
-    if len(values) != n_rows:
-        raise ValueError(f"X has {n_rows:,} rows, y has {len(values):,}")
-    if values.dtype.kind == "O":
-        values = np.array([str(value) for value in values.tolist()])
-    classes, codes = np.unique(values, return_inverse=True)
-    return codes.reshape(-1) if 2 <= len(classes) <= MOST_CLASSES else None

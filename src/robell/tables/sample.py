@@ -31,6 +31,11 @@ def sample_places(n_rows: int, limit: int, seed: int) -> NDArray[np.intp]:
     return sample.places
 
 
+def evenly(n_rows: int, most: int) -> NDArray[np.intp]:
+    """Return the places of evenly spaced rows, of all where there are no more than ``most``."""
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
+
+
 class Sample:
     """A uniform sample of a stream: the first rows fill it, later ones replace (algorithm L)."""
 
