@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from robell._tools.files import FileError, copy_pipe, file_state
+from robell._tools.files import FileError, file_state
 from robell._tools.text import counted, said
 from robell.labels.review.review import fingerprints, read_reviews
 from robell.labels.reviewed import Reviewed, reviewed_classes
-from robell.scale.batches import find_files
+from robell.scale.batches import copy_table, find_files
 from robell.tables.encoder import TableEncoder
 from robell.tables.leaks import Giveaway, find_giveaway
 from robell.tables.numerals import number, plain_number
@@ -58,7 +58,7 @@ def table_files(paths):
         for path in map(Path, given):
             if path.is_fifo():
                 folder = stack.enter_context(TemporaryDirectory(prefix="robell-"))
-                files.append(_named(copy_pipe(path, Path(folder) / path.name)))
+                files.append(copy_table(path, Path(folder) / path.name))
             elif path.is_file() or not (path.is_dir() or any(c in "*?[" for c in str(path))):
                 files.append(path)
             else:
@@ -66,14 +66,6 @@ def table_files(paths):
         if not files:
             raise FileError("no file was given")
         yield list(dict.fromkeys(files))
-
-
-def _named(copy):
-    """Give what came by a pipe a name that says what it is: a shell calls it 63."""
-    with copy.open("rb") as file:
-        magic = file.read(4)
-    suffix = ".csv.gz" if magic[:2] == b"\x1f\x8b" else ".csv"
-    return copy.rename(f"{copy}{'.parquet' if magic == b'PAR1' else suffix}")
 
 
 def read_training(data, target, *, drop=(), text=None, classes=False, keep_spelling=False,

@@ -57,7 +57,25 @@ class FigureBlock:
     alt: str
 
     def __post_init__(self):
-        _check_svg(self.svg)
+        """Refuse a picture that could run something or fetch something."""
+        try:
+            root = ElementTree.fromstring(self.svg)
+        except ElementTree.ParseError as error:
+            raise ValueError(f"svg must be one well-formed element: {error}") from error
+        for element in root.iter():
+            tag = str(element.tag).rpartition("}")[2]
+            if tag in {"script", "foreignObject", "style"}:
+                raise ValueError(f"svg must not have the element {tag}")
+            for name, value in element.attrib.items():
+                name = name.rpartition("}")[2]
+                if name.startswith("on") or name == "style":
+                    raise ValueError(f"svg must not have the attribute {name}")
+                urls = re.findall(r"url\(['\" ]*(.*?)\)", value)
+                for target in [value] if name in {"href", "src"} else urls:
+                    if not target.startswith(("#", "data:image/png;base64,")):
+                        raise ValueError("svg must not refer to anything outside itself")
+        if not self.svg.lstrip().startswith("<svg"):
+            raise ValueError("svg must begin with its svg element")
 
 
 @dataclass(frozen=True)
@@ -238,49 +256,24 @@ _ADDRESS = re.compile(r"https?://[^\s\"'<>\\]+|#[\w-]+|(?!/)[\w./-]+(?:#[\w-]+)?
 
 def _inline(text):
     """Turn the small markup into HTML."""
-    parts, end = [], 0
-    for match in _MARKUP.finditer(text):
-        parts.append(escape_html(text[end : match.start()]))
-        parts.append(_span(match))
-        end = match.end()
-    return "".join(parts) + escape_html(text[end:])
-
-
-def _span(match):
-    kind = match.lastgroup
-    if kind == "plain":
-        return escape_html(match["plain"])
-    if kind == "code":
-        code = _ESCAPED.sub(lambda sign: sign[1], match["code"])
-        return f"<code>{escape_html(code)}</code>"
-    if kind == "bold":
-        return f"<strong>{_inline(match['bold'])}</strong>"
-    if not _ADDRESS.fullmatch(match["address"]):
-        return escape_html(match[0])
-    return f'<a href="{escape_html(match["address"])}">{_inline(match["link"])}</a>'
-
-
-def _check_svg(svg):
-    """Refuse a picture that could run something or fetch something."""
-    try:
-        root = ElementTree.fromstring(svg)
-    except ElementTree.ParseError as error:
-        raise ValueError(f"svg must be one well-formed element: {error}") from error
-    for element in root.iter():
-        tag = str(element.tag).rpartition("}")[2]
-        if tag in {"script", "foreignObject", "style"}:
-            raise ValueError(f"svg must not have the element {tag}")
-        for name, value in element.attrib.items():
-            name = name.rpartition("}")[2]
-            if name.startswith("on") or name == "style":
-                raise ValueError(f"svg must not have the attribute {name}")
-            targets = (
-                [value] if name in {"href", "src"} else re.findall(r"url\(['\" ]*(.*?)\)", value)
-            )
-            if not all(target.startswith(("#", "data:image/png;base64,")) for target in targets):
-                raise ValueError("svg must not refer to anything outside itself")
-    if not svg.lstrip().startswith("<svg"):
-        raise ValueError("svg must begin with its svg element")
+    html, end = "", 0
+    for found in _MARKUP.finditer(text):
+        html += escape_html(text[end : found.start()])
+        end = found.end()
+        match found.lastgroup:
+            case "plain":
+                html += escape_html(found["plain"])
+            case "code":
+                code = _ESCAPED.sub(lambda sign: sign[1], found["code"])
+                html += f"<code>{escape_html(code)}</code>"
+            case "bold":
+                html += f"<strong>{_inline(found['bold'])}</strong>"
+            case _ if _ADDRESS.fullmatch(found["address"]):
+                address = escape_html(found["address"])
+                html += f'<a href="{address}">{_inline(found["link"])}</a>'
+            case _:
+                html += escape_html(found[0])
+    return html + escape_html(text[end:])
 
 
 def _asset(name):

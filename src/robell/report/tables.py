@@ -334,11 +334,10 @@ def to_html(table, anchor=None):
     """Write a table as an HTML figure: full numbers in ``data-sort``, and a link to its CSV."""
     anchor = anchor or f"table-{table.name}"
     bold, columns = table.best_cells(), range(len(table.columns))
-    number = [' class="n"' if table.is_numeric(column) else "" for column in columns]
-    header = "".join(
-        f'<th scope="col"{number[column]} dir="auto">{_text(table.columns[column])}</th>'
-        for column in columns
-    )
+    number, header = [], ""
+    for column, name in enumerate(table.columns):
+        number.append(' class="n"' if table.is_numeric(column) else "")
+        header += f'<th scope="col"{number[column]} dir="auto">{_text(name)}</th>'
     rows = [
         "".join(["<tr>", *(_cell(table, row, k, number[k], bold) for k in columns), "</tr>\n"])
         for row in range(len(table.rows))

@@ -144,7 +144,8 @@ def cell_of(value: Any) -> tuple[str | None, str | None]:
     if isinstance(value, bool | np.bool_):
         return "text", str(bool(value))
     if isinstance(value, numbers.Number) and not isinstance(value, complex):
-        return "number", number_cell(value)
+        is_whole = isinstance(value, numbers.Integral)
+        return "number", str(int(value)) if is_whole else repr(float(value)).removesuffix(".0")
     if isinstance(value, datetime.date):  # a datetime is one too
         return "date", value.isoformat()
     if isinstance(value, datetime.timedelta):
@@ -152,13 +153,6 @@ def cell_of(value: Any) -> tuple[str | None, str | None]:
     if isinstance(value, datetime.time):
         return "cell", value.isoformat()
     return "other", str(value)[: 4 * NAME]
-
-
-def number_cell(value: Any) -> str:
-    """Return a number as text, whole ones without a decimal point."""
-    if isinstance(value, numbers.Integral):
-        return str(int(value))
-    return repr(float(value)).removesuffix(".0")
 
 
 def arrow_column(name: str, array: Any) -> Column:
