@@ -113,23 +113,21 @@ def one_spelling(cells, *, keep=False):
     These differ only in capitals or spaces: the second is taken as the first, which is commoner,
     unless spellings are to be kept.
     """
-    counts = Counter(cells)
-    values = {cell: plain_number(cell) for cell in counts}
-    if None not in values.values() and len(set(values.values())) < len(values):
-        spelling: dict[Decimal | None, str] = {}  # 1 and 1.0 are one class
-        for cell, _ in counts.most_common():
-            spelling.setdefault(values[cell], cell)
-        cells = [spelling[values[cell]] for cell in cells]
-        counts = Counter(cells)
-    first: dict[str, str] = {}
+    spelling: dict[Decimal, str] = {}  # 1 and 1.0 are one class
     meant = {}
+    for cell, _ in Counter(cells).most_common():
+        value = plain_number(cell)
+        meant[cell] = cell if value is None else spelling.setdefault(value, cell)
+    counts = Counter(map(meant.__getitem__, cells))
+    first: dict[str, str] = {}
+    alike = {}
     for label in sorted(counts, key=lambda label: (-counts[label], label)):
         known = first.setdefault("".join(label.casefold().split()), label)
         if known != label:
-            meant[label] = known
-    if meant and not keep:
-        cells = [meant.get(cell, cell) for cell in cells]
-    return cells, tuple(zip(meant.values(), meant, strict=True))
+            alike[label] = known
+    if not keep:
+        meant = {cell: alike.get(label, label) for cell, label in meant.items()}
+    return [meant[cell] for cell in cells], tuple(zip(alike.values(), alike, strict=True))
 
 
 def require_classes(where, counts, n_rows):

@@ -43,7 +43,7 @@ class Decision:
     """What was decided about one row, or that nothing was: then `word` is empty.
 
     `label` is the one the row shall have, None where it is to be dropped; `print` the fingerprint
-    of the row, and `line` where the decision stands in the review.
+    of the row, `line` where the decision stands in the review, and `note` what stands beside it.
     """
 
     row: int
@@ -52,6 +52,7 @@ class Decision:
     word: str
     label: str | None
     print: int
+    note: str
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,8 @@ def _decision(cells, places, final, print_, line, where):
                 f"{where}: the label is to be changed, and no other one is suggested; write it "
                 "into the column 'suggested', or keep the row"
             )
-    return Decision(row, line, given, word, label, print_)
+    note = cells[places["note"]] if "note" in places else ""
+    return Decision(row, line, given, word, label, print_, note)
 
 
 class Spellings:

@@ -34,7 +34,9 @@ from robell.labels.review.review import (
     DROP,
     KEEP,
     WORDS,
+    Decision,
     Spellings,
+    in_letters,
     read_review,
     same_label,
 )
@@ -70,7 +72,7 @@ class ReviewDesk:
         self.ids = list(self.place)
         self.classes = {one["written"]: k for k, one in enumerate(self.cards["classes"])}
         self.made: dict[int, dict[str, Any]] = {}
-        self.others: list[dict[str, str]] = []  # lines of the file whose rows are not shown
+        self.others: list[Decision] = []  # about rows that are not shown
         self.version, self.changed = 0, dict.fromkeys(self.ids, 0)
         self.lock = threading.Lock()
         self.again = None
@@ -104,13 +106,10 @@ class ReviewDesk:
                 f"{self.path}: is a review of another table, of another column or of another "
                 "version of the table; give another name with --out"
             )
-        with self.path.open(encoding="utf-8", newline="") as file:
-            lines = {row["row"]: row for row in csv.DictReader(file)}
         for one in review.decisions:
-            line = lines.get(str(one.row), {})
-            k = self.place.get(f"{one.row}-{line.get('fingerprint', '').rpartition('-')[2]}")
+            k = self.place.get(f"{one.row}-{in_letters(one.print)}")
             if k is None:
-                self.others += [line] if one.word else []
+                self.others += [one] if one.word else []
                 continue
             if not same_label(one.given, self._text("given_written", k)):
                 raise FileError(
@@ -118,7 +117,7 @@ class ReviewDesk:
                 )
             if one.word:
                 label = self._spelt(one.label) if one.word == CHANGE else None
-                self._set(k, {"word": one.word, "label": label, "note": line.get("note", "")})
+                self._set(k, {"word": one.word, "label": label, "note": one.note})
 
     def _write(self):
         """Write all decisions to the file, whole."""
@@ -143,7 +142,21 @@ class ReviewDesk:
                     "fingerprint": f"{cards['table']}-{cards['print'][k]}",
                 }
             )
-        writer.writerows(self.others)
+        lines = self.result.line
+        for one in self.others:
+            at = int(np.searchsorted(self.result.row, one.row))
+            writer.writerow(
+                {
+                    "row": one.row,
+                    "line": lines[at] if has_lines and at < len(lines) else "",
+                    "given": one.given,
+                    "suggested": one.label if one.word == CHANGE else "",
+                    "decision": one.word,
+                    "note": one.note,
+                    "target": cards["target"]["written"],
+                    "fingerprint": f"{cards['table']}-{in_letters(one.print)}",
+                }
+            )
         write_atomically(self.path, stream.getvalue())
 
     # -- decisions

@@ -33,8 +33,10 @@
   // What equal labels have in common, as robell apply compares them: their number, or their letters.
   function folded(text) {
     const plain = text.trim().replace(/^'(?=[=+\-@])/, "");
-    const number = /^[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain.replace(",", ".")) : NaN;
-    return Number.isNaN(number) ? plain.toLowerCase().replace(/\s+/g, "") : String(number);
+    const point = /^[+-]?\d+,\d+$/.test(plain) ? plain.replace(",", ".") : plain; // as a spreadsheet may save it
+    const isPlain = /^-?(0|[1-9]\d*)(\.\d+)?$/.test(point) && point !== "-0"; // 007, 1e3 and +1 may be names
+    if (!isPlain) return plain.toLowerCase().replace(/\s+/g, "");
+    return (point.includes(".") ? point.replace(/\.?0+$/, "") : point).replace(/^-0$/, "0");
   }
 
   const isNumber = (text) => /^[+-]?(\d[\d.,\u00a0' ]*|[.,]\d+)(e[+-]?\d+)?\s*%?$/i.test(text);
@@ -582,7 +584,8 @@
         seen.add(row);
         if (word && !WORDS.includes(word)) throw new Error(`line ${line}: the decision ${isolated(word)} is none of keep, change and drop.`);
         const k = this.at.get(`${row}-${print}`), label = cell(final);
-        const known = this.review.classes.find((one) => folded(one.written) === folded(label));
+        const { classes } = this.review;
+        const known = classes.find((one) => one.written === label) ?? classes.find((one) => folded(one.written) === folded(label));
         if (word === "change") {
           const isLabel = this.review.classes.length ? known : isNumber(label);
           if (!isLabel) throw new Error(`line ${line}: ${isolated(label || "nothing")} is no ${this.review.classes.length ? "label of this table" : "number"} to change to.`);
