@@ -12,8 +12,7 @@ from robell.cli import main
 from robell.comparison.compare import compare
 from robell.comparison.store import StudyError
 from robell.labels.audit import audit
-from robell.tables.read import read_table
-from robell.tables.sample import Budget
+from robell.tables.read import Budget, read_table
 
 RNG = np.random.default_rng(0)
 FRAMES = {

@@ -90,7 +90,7 @@ def _judged(result, limit):
 
 
 def _values():
-    from robell.tables.sample import MAX_ROWS
+    from robell.tables.read import MAX_ROWS
     from robell.tables.target import LEAST_ROWS
 
     return {"max_rows": MAX_ROWS, "least": LEAST_ROWS}

@@ -33,7 +33,7 @@ def run(options, arguments):
 
 def _values():
     from robell.labels.certify import FEWEST_ROWS, ROWS
-    from robell.tables.sample import MAX_ROWS
+    from robell.tables.read import MAX_ROWS
 
     return {"least": FEWEST_ROWS, "rows": ROWS, "max_rows": MAX_ROWS}
 

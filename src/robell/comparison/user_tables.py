@@ -19,8 +19,7 @@ from robell.datasets._dataset import content_digest
 from robell.tables.encoder import TableEncoder
 from robell.tables.numerals import number
 from robell.tables.raw import Column, RawTable
-from robell.tables.read import read_table
-from robell.tables.sample import Budget
+from robell.tables.read import Budget, read_table
 from robell.tables.target import find_column, read_labels
 
 SUFFIXES = (".csv.gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")

@@ -18,8 +18,7 @@ from robell.scale.batches import copy_table, find_files
 from robell.tables.encoder import TableEncoder
 from robell.tables.leaks import Giveaway, find_giveaway
 from robell.tables.numerals import number, plain_number
-from robell.tables.read import read_table, read_tables, table_parts
-from robell.tables.sample import MAX_ROWS, evenly, sample_places
+from robell.tables.read import MAX_ROWS, evenly, read_table, read_tables, sample_places, table_parts
 from robell.tables.target import find_column, read_labels
 
 MOST_COLUMNS = 2_000  # of numbers, categories spread out

@@ -22,8 +22,7 @@ from robell.scale.files import prediction_file
 from robell.tables.columns import missing_texts
 from robell.tables.drift import REORDERED, DriftMeter, missing_columns
 from robell.tables.encoder import TableEncoder
-from robell.tables.read import table_parts
-from robell.tables.sample import evenly
+from robell.tables.read import evenly, table_parts
 
 METERED = 2_048  # rows of a part by which drift is measured, evenly spaced
 MOST_THREADS = 4  # that reasons are found in: a part has four blocks of rows

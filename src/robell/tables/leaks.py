@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 from robell._tools.text import percent, said
 from robell.tables.columns import NO_VALUE, ColumnNote
-from robell.tables.sample import evenly
+from robell.tables.read import evenly
 
 COPIES = 0.995  # share of the rows from which on a column counts as a copy of the target
 COPIES_A_CLASS = 0.95  # the same within each class

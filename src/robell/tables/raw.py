@@ -144,8 +144,9 @@ def cell_of(value: Any) -> tuple[str | None, str | None]:
     if isinstance(value, bool | np.bool_):
         return "text", str(bool(value))
     if isinstance(value, numbers.Number) and not isinstance(value, complex):
+        found: Any = value  # a whole one without a decimal point
         is_whole = isinstance(value, numbers.Integral)
-        return "number", str(int(value)) if is_whole else repr(float(value)).removesuffix(".0")
+        return "number", str(int(found)) if is_whole else repr(float(found)).removesuffix(".0")
     if isinstance(value, datetime.date):  # a datetime is one too
         return "date", value.isoformat()
     if isinstance(value, datetime.timedelta):

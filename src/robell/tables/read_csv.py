@@ -334,6 +334,6 @@ def find_delimiter(
             records.pop()  # its end was not read
         sizes = list(map(len, records))
         if sizes and sizes[0] > 1:
-            found = target in map(str.strip, records[0])
+            found = target in list(map(str.strip, records[0]))
             scores[delimiter] = (found, sizes.count(sizes[0]) / len(sizes), sizes[0])
     return max(scores, key=scores.__getitem__) if scores else ","
