@@ -274,10 +274,9 @@ def numbers_of(present, delimiter, kind=None):
         table, way = read_dates(dated)
         how = f"date, {way}"
     if table is None:
-        reading = read_most(counts, delimiter)
-        if reading is None:
+        table, how = read_most(counts, delimiter)
+        if not table:
             return None, "", []
-        table, how = reading.table, reading.how
     odd = Counter({cell: n for cell, n in counts.items() if cell not in table})
     unknown = sum(n for cell, n in odd.items() if cell not in _MISSING_AMONG_NUMBERS)
     if not odd or (len(table) > 1 and unknown <= FEW_ODD * len(present) and len(odd) <= len(table)):
