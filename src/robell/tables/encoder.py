@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -19,11 +20,10 @@ from sklearn.utils.validation import (
 
 from robell._tools.text import said, unique
 from robell.tables.columns import TEXT_COLUMNS, ColumnNote, Used, apply_plan, learn_column
-from robell.tables.leaks import find_leak
+from robell.tables.leaks import Leak, find_leak, find_number_leak
 from robell.tables.raw import Column
 from robell.tables.read import columns_of
-
-MOST_CLASSES = 200  # of a target that columns are compared with
+from robell.tables.target import LEAST_ROWS, MOST_CLASSES, holds_numbers
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -116,7 +116,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : data frame of pandas or polars, or array-like, of shape (n_samples, n_features)
             The table.
         y : array-like of shape (n_samples,), default=None
-            Labels: columns that repeat them are left out. They are used for nothing else.
+            Labels, classes or numbers: columns that repeat them are left out. They are used for
+            nothing else.
 
         Returns
         -------
@@ -140,26 +141,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._learn(columns, rows, y)
 
     def _learn(self, columns: list[Column], rows: NDArray[Any], y: Any) -> list[Used]:
-        """Learn from columns, and return those used; one that repeats the classes is not."""
-        n_classes = 0
-        if y is not None and self.leaks == "drop":
-            labels = np.asarray(y).ravel()
-            if len(labels) != len(rows):
-                raise ValueError(f"X has {len(rows):,} rows, y has {len(labels):,}")
-            if labels.dtype.kind == "O":
-                labels = np.array([str(label) for label in labels.tolist()])
-            classes, codes = np.unique(labels, return_inverse=True)
-            n_classes = len(classes)
+        """Learn from columns, and return those used; one that repeats the target is not."""
+        is_watched = y is not None and self.leaks == "drop"
+        leak_of = _repeats(y, len(rows)) if is_watched else lambda used: None
         self.plans_, self._notes, found = [], [], []
         for place, column in enumerate(columns):
             plan, note = learn_column(
                 column, rows, delimiter=self.delimiter, text_columns=int(self.text_columns)
             )
             if plan is not None:
-                used, leak = apply_plan(plan, column), None
-                if 2 <= n_classes <= MOST_CLASSES:
-                    leak = find_leak(used, codes.reshape(-1), n_classes)
-                if leak is not None:
+                used = apply_plan(plan, column)
+                if leak := leak_of(used):
                     note = leak.left_out(note)
                 else:
                     self.plans_.append(plan | {"place": place})
@@ -263,3 +255,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _repeats(y: Any, n_rows: int) -> Callable[[Any], Leak | None]:
+    """Return how to see that a column repeats the labels, which are classes or numbers."""
+    values = np.asarray(y).ravel()
+    if len(values) != n_rows:
+        raise ValueError(f"X has {n_rows:,} rows, y has {len(values):,}")
+    if values.dtype.kind in "iuf" and holds_numbers(list(map(str, values.tolist())), "number"):
+        enough = n_rows >= LEAST_ROWS and bool(np.isfinite(values).all())
+        return lambda used: find_number_leak(used, values.astype(float)) if enough else None
+    if values.dtype.kind == "O":
+        values = np.array([str(value) for value in values.tolist()])
+    classes, codes = np.unique(values, return_inverse=True)
+    few = 2 <= len(classes) <= MOST_CLASSES
+    return lambda used: find_leak(used, codes.reshape(-1), len(classes)) if few else None

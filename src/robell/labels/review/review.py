@@ -21,7 +21,7 @@ import numpy as np
 from robell._tools.files import FileError
 from robell._tools.names import did_you_mean
 from robell._tools.text import said, spreadsheet_safe
-from robell.labels.review.sources import SheetTable, TextTable
+from robell.labels.review.sources import SheetTable, TextTable, same_column
 from robell.report.escape import writable
 from robell.tables.excel import is_excel
 from robell.tables.numerals import plain_number
@@ -111,7 +111,7 @@ def read_reviews(paths, target):
     decided: dict[tuple[int, int, str], tuple[Decision, Path]] = {}
     for path in paths:
         review = read_review(path)
-        if review.target != target:
+        if not same_column(review.target, target):
             raise FileError(
                 f"{path}: is a review of the column {said(review.target)}, not of {said(target)}"
             )
@@ -164,7 +164,7 @@ def beside(data, target):
     One of another column says nothing about this target.
     """
     log = log_path(data)
-    is_ours = log.is_file() and is_log(log) and read_review(log).target == target
+    is_ours = log.is_file() and is_log(log) and same_column(read_review(log).target, target)
     return [log] if is_ours else []
 
 

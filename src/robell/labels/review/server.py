@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from robell._tools.files import FileError, check_output, lock_alone, write_atomically
-from robell._tools.text import counted, quoted, said, visible
+from robell._tools.text import counted, quoted, said, spreadsheet_plain, visible
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
 from robell.labels.audit.reasons import near_view
 from robell.labels.audit.result import result_paths
@@ -40,6 +40,7 @@ from robell.labels.review.review import (
     read_review,
     same_label,
 )
+from robell.labels.review.sources import same_column
 from robell.report.escape import writable
 from robell.report.page import Paragraph, Review, Section, render
 from robell.tables.numerals import spells_number
@@ -100,8 +101,8 @@ class ReviewDesk:
     def _take_file(self):
         """Go on with a review that is there; one of something else is refused."""
         review = read_review(self.path)
-        mine = self.cards["table"], self.cards["target"]["written"].strip()
-        if (review.table, review.target) != mine:
+        is_mine = same_column(review.target, self.result.target)
+        if review.table != self.cards["table"] or not is_mine:
             raise FileError(
                 f"{self.path}: is a review of another table, of another column or of another "
                 "version of the table; give another name with --out"
@@ -209,17 +210,20 @@ class ReviewDesk:
         if word not in (KEEP, CHANGE, DROP, SKIP) or not isinstance(note, str):
             raise FileError("the decision is none of keep, change, drop and skip")
         note = " ".join(writable(note).split())[:LONGEST_NOTE]
+        sequence = made.get("sequence")
+        if sequence is not None and type(sequence) is not int:
+            raise FileError("the sequence of the decision is no whole number")
         if word != CHANGE:
-            return {"word": word, "label": None, "note": note, "sequence": made.get("sequence")}
+            return {"word": word, "label": None, "note": note, "sequence": sequence}
         if not isinstance(label, str) or same_label(label, self._text("given_written", k)):
             raise FileError("a label is to be changed to another one")
         label = self._spelt(label)
-        return {"word": word, "label": label, "note": note, "sequence": made.get("sequence")}
+        return {"word": word, "label": label, "note": note, "sequence": sequence}
 
     def _spelt(self, label):
         """Return how the table spells a label; raise where it has no such label."""
         if not self.classes:
-            if not spells_number(label, self.result.evidence.table.delimiter):
+            if not spells_number(spreadsheet_plain(label), self.result.evidence.table.delimiter):
                 raise FileError(f"{label[:30]!r} is not a number")
             return label
         return Spellings(list(self.classes)).spelt(label, visible(self.result.name))
@@ -295,9 +299,11 @@ def only_writer(path):
     try:
         if not lock_alone(file):
             raise FileError(f"{path}: another robell review is writing to it; end that one first")
-        yield
-        with suppress(OSError):
-            beside.unlink()
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                beside.unlink()
     finally:
         os.close(file)
 
@@ -362,7 +368,7 @@ class _Handler(BaseHTTPRequestHandler):
             if not all(made is None or isinstance(made, dict) for _, made in sent):
                 raise ValueError
             after = int(asked["after"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             self._send(400, "these are no decisions")
             return
         try:
