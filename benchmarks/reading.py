@@ -50,7 +50,8 @@ def encoded(path):
     from robell import TableEncoder
 
     table = whole(path)
-    encoder = TableEncoder()._fit_columns(list(table.columns), table.rows, ",", None)
+    encoder = TableEncoder()
+    encoder._fit_columns(list(table.columns), table.rows, ",", None)
     return encoder._transform_columns(list(table.columns))
 
 

@@ -30,7 +30,8 @@ def area(text, target, y):
         path.write_text(text)
         table = read_table(path, target)
     columns = [column for column in table.columns if column.name != target]
-    encoder = TableEncoder()._fit_columns(columns, table.rows, table.delimiter, None)
+    encoder = TableEncoder()
+    encoder._fit_columns(columns, table.rows, table.delimiter, None)
     X = encoder._transform_columns(columns)
     model = LogisticRegression(C=0.1, max_iter=2000)
     kinds = [note.kind for note in encoder.notes_]

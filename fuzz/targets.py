@@ -551,18 +551,20 @@ def read_numerals(data):
         if exact is not None:
             require(exact == Decimal(cell) and float(exact) == slow_number(cell), "exact", cell)
     numerals.number_like(Counter(cells))
-    reading = numerals.read_most(cells, delimiter)
-    if reading is None:
+    table, how = numerals.read_most(Counter(cells), delimiter)
+    if not table:
         return
-    way = reading.how.partition(", in ")[0].replace("percentage", "number", 1)
-    require(set(reading.table) | set(reading.odd) == set(cells), "every cell once", reading)
-    for cell, value in reading.table.items():
+    way = how.partition(", in ")[0].replace("percentage", "number", 1)
+    require(set(table) <= set(cells), "cells of the column alone", table)
+    every = numerals.read_numbers(cells, delimiter)
+    require((every == (table, how)) == (set(table) == set(cells)), "all cells or none", every)
+    for cell, value in table.items():
         sign, digits, *_ = numerals.split(cell)
         expected = slow_spelling(digits, way)
         require(expected is not None, "a number in this way", cell, way)
         require(value == (-expected if sign else expected), "the number spelt", cell, value, way)
-    again = numerals.floats_written(list(reading.table), reading.how)
-    require(again.tolist() == list(reading.table.values()), "new rows alike", reading)
+    again = numerals.floats_written(list(table), how)
+    require(again.tolist() == list(table.values()), "new rows alike", table, how)
 
 
 # -- dates -----------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import robell.labels.audit.prepare as prepare_module
 import robell.tables.read as read_module
-import robell.tables.sample as sample_module
 from robell._tools.files import FileError
 from robell.cli import main
 from robell.labels.audit import audit
@@ -322,8 +321,8 @@ def test_of_a_large_file_a_sample_is_audited_and_said(tmp_path, suffix, monkeypa
 
 def test_many_columns_mean_fewer_rows(tmp_path, monkeypatch, capsys):
     frame, _ = flipped_frame(500)
-    monkeypatch.setattr(sample_module, "MAX_CELLS", 1000)
-    monkeypatch.setattr(sample_module, "LEAST_SAMPLE", 50)
+    monkeypatch.setattr(read_module, "MAX_CELLS", 1000)
+    monkeypatch.setattr(read_module, "LEAST_SAMPLE", 50)
     assert len(audit(frame, "label").row) == 200
     monkeypatch.undo()
     monkeypatch.setattr("robell.labels.audit.run.PREPARED_CELLS", 600)

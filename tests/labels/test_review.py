@@ -388,7 +388,7 @@ def test_a_result_prints_in_one_line(tmp_path):
 
 
 def test_a_sample_is_reviewed_row_by_row(tmp_path, monkeypatch):
-    import robell.tables.sample as sample
+    import robell.tables.read as sample
 
     monkeypatch.setattr(sample, "MAX_CELLS", 600)
     monkeypatch.setattr(sample, "LEAST_SAMPLE", 200)

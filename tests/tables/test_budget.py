@@ -12,8 +12,7 @@ from robell.cli import main
 from robell.comparison.compare import compare
 from robell.comparison.store import StudyError
 from robell.labels.audit import audit
-from robell.tables.read import read_table
-from robell.tables.sample import Budget
+from robell.tables.read import Budget, read_table
 
 RNG = np.random.default_rng(0)
 FRAMES = {
@@ -69,7 +68,8 @@ def test_an_audit_that_takes_too_much_is_refused(limit):
 def test_commands_refuse_it_in_one_line(tmp_path, monkeypatch, capsys, command):
     monkeypatch.chdir(tmp_path)
     labelled().to_csv("t.csv", index=False)
-    monkeypatch.setattr(f"robell.cli.{command}.memory_left", lambda limit, _: limit - (10 << 20))
+    where = {"audit": "options", "compare": "compare"}[command]
+    monkeypatch.setattr(f"robell.cli.{where}.memory_left", lambda limit, _: limit - (10 << 20))
     assert main([command, "t.csv", "--target", "y", "--memory", "10500kB"]) == 1
     err = capsys.readouterr().err
     assert "the memory limit leaves 0 MiB" in err

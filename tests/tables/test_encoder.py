@@ -57,7 +57,8 @@ def test_a_file_and_a_frame_give_the_same_numbers(tmp_path):
     frame = raw_frame()
     frame.to_csv(tmp_path / "t.csv", index=False)
     table = read_table(tmp_path / "t.csv")
-    from_file = TableEncoder()._fit_columns(list(table.columns), table.rows, ",", None)
+    from_file = TableEncoder()
+    from_file._fit_columns(list(table.columns), table.rows, ",", None)
     numbers = from_file._transform_columns(list(table.columns))
     as_read = pd.read_csv(tmp_path / "t.csv")  # numbers as numbers, NA as NaN
     assert as_read["age"].dtype == float

@@ -17,8 +17,7 @@ import robell.tables.read as read_module
 import robell.tables.read_csv as csv_module
 from robell._tools import files
 from robell._tools.files import FileError
-from robell.tables.read import read_table
-from robell.tables.sample import Sample
+from robell.tables.read import Sample, read_table
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 

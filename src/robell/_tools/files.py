@@ -52,59 +52,53 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     the earlier file stays as it was and no temporary file is left. A read-only file, a device and a
     pipe are never replaced; what goes to the null device is written there.
     """
-    with _named_in_errors(path), _half_written(path) as temporary:
+    with _named_in_errors(path), _written_together([path]) as (temporary,):
         yield temporary
-        _force_to_disk(path, temporary)
-        _give_name(path, temporary)
 
 
 def write_together(contents: Mapping[Path, str | Callable[[Path], None]]) -> None:
     """Write several files, all of them whole or none: each a text, as UTF-8, or what writes it."""
-    with ExitStack() as stack:
-        halves = {}
-        for path, content in contents.items():
+    with _written_together(contents) as temporaries:
+        for (path, content), temporary in zip(contents.items(), temporaries, strict=True):
             with _named_in_errors(path):
-                halves[path] = stack.enter_context(_half_written(path))
                 if isinstance(content, str):
-                    halves[path].write_text(content, encoding="utf-8", newline="")
+                    temporary.write_text(content, encoding="utf-8", newline="")
                 else:
-                    content(halves[path])
-                _force_to_disk(path, halves[path])
-        for path, temporary in halves.items():
-            with _named_in_errors(path):
-                _give_name(path, temporary)
+                    content(temporary)
 
 
 @contextmanager
-def _half_written(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary name beside the file, gone in the end; the null device goes by its own."""
-    check_output(path)
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        yield target
-        return
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}")
-    try:
-        yield temporary
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+def _written_together(paths: Iterable[str | os.PathLike[str]]) -> Iterator[list[Path]]:
+    """Give temporary names beside the files, which get their own names once all are on the disk.
+
+    What goes to the null device has no other name.
+    """
+    with ExitStack() as stack:
+        halves = {}
+        for path in paths:
+            with _named_in_errors(path):
+                check_output(path)
+                halves[path] = target = Path(os.path.realpath(path))
+                if target.is_file() or not target.exists():
+                    hidden = f".{target.name[:100]}.{secrets.token_hex(4)}"
+                    halves[path] = target.with_name(hidden)
+                    stack.callback(_remove, halves[path])
+        yield list(halves.values())
+        complete = [path for path, temporary in halves.items() if temporary.is_file()]
+        for path in complete:
+            with _named_in_errors(path):
+                with halves[path].open("rb+") as file:
+                    os.fsync(file.fileno())
+                with suppress(FileNotFoundError):  # the permissions of what is replaced
+                    halves[path].chmod(Path(path).stat().st_mode & 0o7777)
+        for path in complete:
+            with _named_in_errors(path):
+                os.replace(halves[path], os.path.realpath(path))
 
 
-def _force_to_disk(path: str | os.PathLike[str], temporary: Path) -> None:
-    """Make sure that the content is on the disk, with the permissions of what it replaces."""
-    if not temporary.is_file():
-        return
-    with temporary.open("rb+") as file:
-        os.fsync(file.fileno())
-    with suppress(FileNotFoundError):
-        temporary.chmod(Path(path).stat().st_mode & 0o7777)
-
-
-def _give_name(path: str | os.PathLike[str], temporary: Path) -> None:
-    """Rename a complete file; the null device has no other name."""
-    if temporary.is_file():
-        os.replace(temporary, os.path.realpath(path))
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 @contextmanager

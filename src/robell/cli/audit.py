@@ -13,6 +13,7 @@ from robell.cli.options import (
     OK,
     Command,
     OptionError,
+    how_judged,
     memory_left,
     picked,
     say,
@@ -24,7 +25,6 @@ def run(options, arguments):
     from robell._tools.files import check_output, write_together
     from robell.labels.audit import audit, audit_annotators
     from robell.labels.audit.result import as_json, is_audit_file, is_summary, output_paths
-    from robell.labels.review.review import beside
 
     if options.target is None:
         for name in ("kind", "group", "against", "reviewed", "fail_above", "all_rows"):
@@ -38,17 +38,16 @@ def run(options, arguments):
         output_paths(options.out, options.data.name, options.data, is_ours)
     if options.json not in (None, "-"):
         check_output(options.json, [options.data], None if options.force else is_summary)
-    how = picked(options, "drop max_rows encoding delimiter random_state")
-    how["memory_limit"] = memory_left(options.memory, ())
     if options.target is None:
         result: Any = audit_annotators(
-            options.data, options.annotators, long_form=options.long_form, **how
+            options.data,
+            options.annotators,
+            **picked(options, "long_form drop max_rows encoding delimiter random_state"),
+            memory_limit=memory_left(options.memory, ()),
         )
         found, status, verdict = result.summary(), OK, ""
     else:
-        if options.reviewed is None:
-            options.reviewed = beside(options.data, options.target)
-        how |= picked(options, "kind group against reviewed")
+        how = how_judged(options, "kind group against max_rows")
         result = audit(options.data, options.target, **how)
         status, verdict = _judged(result, options.fail_above)
         gate = {"fail_above": options.fail_above, "passed": status == OK, "exit_status": status}
@@ -91,7 +90,7 @@ def _judged(result, limit):
 
 
 def _values():
-    from robell.tables.sample import MAX_ROWS
+    from robell.tables.read import MAX_ROWS
     from robell.tables.target import LEAST_ROWS
 
     return {"max_rows": MAX_ROWS, "least": LEAST_ROWS}

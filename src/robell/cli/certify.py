@@ -5,23 +5,18 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from robell.cli.options import OK, Command, memory_left, picked
+from robell.cli.options import OK, Command, how_judged
 
 
 def run(options, arguments):
     """Draw the sample, or make the certificate of one that was checked, and write its files."""
     from robell.labels.certificate import certificate_paths
     from robell.labels.certify import certify, sample_paths
-    from robell.labels.review.review import beside
 
     check = sample_paths if options.checked is None else certificate_paths
     check(options.out, options.data.name, options.force)  # before any work is done
-    if options.reviewed is None:
-        options.reviewed = beside(options.data, options.target)
-    how = picked(options, "checked rows width kind group tolerance reviewed")
-    how |= picked(options, "drop max_rows encoding delimiter random_state")
-    memory = memory_left(options.memory, ())
-    result: Any = certify(options.data, options.target, **how, memory_limit=memory)
+    how = how_judged(options, "checked rows width kind group tolerance max_rows")
+    result: Any = certify(options.data, options.target, **how)
     if options.checked is None:
         result = result.write(options.out, replace=options.force)
         paths = result.csv, result.json
@@ -38,7 +33,7 @@ def run(options, arguments):
 
 def _values():
     from robell.labels.certify import FEWEST_ROWS, ROWS
-    from robell.tables.sample import MAX_ROWS
+    from robell.tables.read import MAX_ROWS
 
     return {"least": FEWEST_ROWS, "rows": ROWS, "max_rows": MAX_ROWS}
 

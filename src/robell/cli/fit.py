@@ -44,7 +44,7 @@ def run(options, arguments):
     from robell.labels.review.review import beside
     from robell.models._thresholds import rule_of
     from robell.persist.model_files import check_model_output, require_savable, written_with
-    from robell.tables.read import is_parquet, readable
+    from robell.tables.read import kind_of, readable
 
     aim = picked(options, AIMS)
     rule_of(**aim, spelled=lambda name: f"--{name.replace('_', '-')}")  # before files are read
@@ -52,7 +52,11 @@ def run(options, arguments):
     if options.model is None or options.model in models():
         estimator = _estimator(options, "NoiseRobustRVFLClassifier")
     else:
-        estimator = _made_robust(options)
+        from robell.comparison.user_models import made_robust
+
+        if options.no_scale:
+            raise OptionError(f"--no-scale is for robell's own models, not for {options.model}")
+        estimator = made_robust(options.model, options.random_state, dict(options.param))
         require_savable(estimator.estimator)
     with table_files(options.data) as files:
         check_model_output(options.out, files, options.force)
@@ -61,7 +65,7 @@ def run(options, arguments):
             paths = check_report_output(options.out, options.report, files, options.force)
         for path in files:
             with readable(path):
-                if is_parquet(path, options.encoding, options.delimiter):
+                if kind_of(path, options.encoding, options.delimiter) == "Parquet":
                     packages.add("pyarrow.parquet")
         if options.reviewed is None:
             options.reviewed = [log for file in files for log in beside(file, options.target)]
@@ -139,15 +143,6 @@ def _estimator(options, default):
     from sklearn.preprocessing import StandardScaler
 
     return make_pipeline(StandardScaler(), model)
-
-
-def _made_robust(options):
-    """Return the classifier of another package that is asked for, made robust to wrong labels."""
-    from robell.comparison.user_models import made_robust
-
-    if options.no_scale:
-        raise OptionError(f"--no-scale is for robell's own models, not for {options.model}")
-    return made_robust(options.model, options.random_state, dict(options.param))
 
 
 def _values():

@@ -143,31 +143,28 @@ def add_options(parser, described, values, wants_help):
     Where nobody asks for help its names stay: to know them, ``values`` may import a good deal.
     """
     values = cache(values)
-
-    def filled(key, value):
-        if not isinstance(value, str) or "{" not in value or (key == "help" and not wants_help):
-            return value
-        if key not in ("help", "type"):
-            return values()[value.strip("{}")]
-        texts = {k: ", ".join(v) if isinstance(v, list) else v for k, v in values().items()}
-        return value.format(**texts)
-
-    def add(group, options):
+    groups = [(parser, described["options"])]
+    if "one_of" in described:
+        groups.insert(0, (parser.add_mutually_exclusive_group(required=True), described["one_of"]))
+    for title, options in described.get("groups", {}).items():
+        groups.append((parser.add_argument_group(title), options))
+    for group, options in groups:
         for name, changed in options.items():
-            described = COMMON.get(name, {}) | changed
-            how = {key: filled(key, value) for key, value in described.items()}
+            how = COMMON.get(name, {}) | changed
+            for key, value in how.items():
+                if not isinstance(value, str) or "{" not in value:
+                    continue
+                if key not in ("help", "type"):
+                    how[key] = values()[value.strip("{}")]
+                elif wants_help or key == "type":
+                    lists = {k: ", ".join(v) for k, v in values().items() if isinstance(v, list)}
+                    how[key] = value.format(**values() | lists)
             if "type" in how:
                 kind, *limits = how["type"].split()
                 how["type"] = whole(*map(int, limits)) if kind == "whole" else KINDS[kind]
             if isinstance(how.get("metavar"), list):  # one for each of several values
                 how["metavar"] = tuple(how["metavar"])
             group.add_argument(name, **how)
-
-    if "one_of" in described:
-        add(parser.add_mutually_exclusive_group(required=True), described["one_of"])
-    add(parser, described["options"])
-    for title, options in described.get("groups", {}).items():
-        add(parser.add_argument_group(title), options)
 
 
 # -- what commands say and ask -----------------------------------------------------------
@@ -184,6 +181,16 @@ def picked(options, names):
     return {name: getattr(options, name) for name in names.split()}
 
 
+def how_judged(options, names):
+    """Return how a table is read and its labels judged: with reviews beside it, in what memory."""
+    from robell.labels.review.review import beside
+
+    if options.reviewed is None:
+        options.reviewed = beside(options.data, options.target)
+    how = picked(options, f"{names} drop reviewed encoding delimiter random_state")
+    return how | {"memory_limit": memory_left(options.memory, ())}
+
+
 def known(given, names, what):
     """Return the names given, each once; a wrong one is refused, with near names suggested."""
     for name in given:
@@ -196,9 +203,7 @@ def known(given, names, what):
 def memory_left(limit, packages=("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io")):
     """Return what the limit leaves beside the program itself and the packages that it takes."""
     # skops asks scikit-learn for all that it has, which would import these for nothing.
-    absent: Any = {
-        name: None for name in ("cupy", "dask", "jax", "torch") if name not in sys.modules
-    }
+    absent: Any = dict.fromkeys({"cupy", "dask", "jax", "torch"} - sys.modules.keys())
     sys.modules.update(absent)
     try:
         for name in packages:

@@ -13,7 +13,7 @@ def run(options, arguments):
     from robell._tools.threads import calm_blas
     from robell.decisions.data import table_files
     from robell.decisions.predict import ignored_columns, predict_raw, reads_raw_rows
-    from robell.persist.model_files import load_model
+    from robell.persist.model_files import load_model, model_info
     from robell.scale.files import is_prediction_file, predict_tables, tables_for
 
     is_ours = None if options.force else is_prediction_file
@@ -23,13 +23,20 @@ def run(options, arguments):
             check_output(options.out, [options.model, *files], is_ours)
         model = load_model(options.model, memory_left(options.memory, ("skops.io",)))
         if reads_raw_rows(model):
+            # What the model's file says about its columns, without which drift cannot be told
+            described = model_info(options.model).get("columns", ())
+            if options.fail_on_drift and not any("missing" in column for column in described):
+                raise OptionError(
+                    f"{options.model}: says nothing about the training table: --fail-on-drift "
+                    "cannot tell"
+                )
             found = predict_raw(
                 model,
                 files,
                 options.out,
                 **picked(options, "proba explain keep"),
                 text=picked(options, "encoding delimiter"),
-                described=_described(options),
+                described=described,
             )
             remarks, line = found.remarks(), found.line()
             has_drifted = found.has_drifted
@@ -53,18 +60,6 @@ def run(options, arguments):
     if not is_stream:
         print(options.out)
     return DRIFTED if options.fail_on_drift and has_drifted else OK
-
-
-def _described(options):
-    """Return what the model's file says about its columns, without which drift cannot be told."""
-    from robell.persist.model_files import model_info
-
-    columns = model_info(options.model).get("columns", ())
-    if options.fail_on_drift and not any("missing" in column for column in columns):
-        raise OptionError(
-            f"{options.model}: says nothing about the training table: --fail-on-drift cannot tell"
-        )
-    return columns
 
 
 COMMAND = Command(run)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from robell.cli.options import OK, Command, memory_left, picked, say
+from robell.cli.options import OK, Command, how_judged, say
 
 
 def run(options, arguments):
     """Audit the table, and serve the page that asks about its rows."""
     from robell._tools.text import counted
     from robell.labels.audit import audit
-    from robell.labels.review.review import beside
     from robell.labels.review.server import ReviewDesk, ReviewServer, desk_path, only_writer
 
     path = desk_path(options.out, options.data.name, options.data)
     with only_writer(path):  # before the work
-        if options.reviewed is None:
-            options.reviewed = beside(options.data, options.target)
-        how = picked(options, "kind drop reviewed encoding delimiter random_state")
-        memory = memory_left(options.memory, ())
-        result = audit(options.data, options.target, **how, memory_limit=memory)
+        result = audit(options.data, options.target, **how_judged(options, "kind"))
         desk = ReviewDesk(result, path)
         with ReviewServer(desk, options.port) as server:
             if not options.quiet:

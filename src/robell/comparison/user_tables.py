@@ -19,8 +19,7 @@ from robell.datasets._dataset import content_digest
 from robell.tables.encoder import TableEncoder
 from robell.tables.numerals import number
 from robell.tables.raw import Column, RawTable
-from robell.tables.read import read_table
-from robell.tables.sample import Budget
+from robell.tables.read import Budget, read_table
 from robell.tables.target import find_column, read_labels
 
 SUFFIXES = (".csv.gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
@@ -195,7 +194,8 @@ def _matrix(table, features, labels):
     kept = table.take(labels.kept)
     chosen = {column.name for column in features}
     columns = [column for column in kept.columns if column.name in chosen]
-    encoder = TableEncoder()._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
+    encoder = TableEncoder()
+    used = encoder._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
     if not encoder.plans_:
         raise FileError(f"{table.name}: no column is left to learn from")
     left_out = [
@@ -207,7 +207,7 @@ def _matrix(table, features, labels):
     if left_out:
         shown = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
         notes.append(f"{counted(len(left_out), 'column')} left out: {shown}")
-    return encoder._transform_columns(columns), notes
+    return np.hstack([one.matrix for one in used]), notes
 
 
 def _rows(name, X, labels, classes, source, notes):

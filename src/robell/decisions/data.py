@@ -10,16 +10,15 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from robell._tools.files import FileError, copy_pipe, file_state
+from robell._tools.files import FileError, file_state
 from robell._tools.text import counted, said
 from robell.labels.review.review import fingerprints, read_reviews
 from robell.labels.reviewed import Reviewed, reviewed_classes
-from robell.scale.batches import find_files
+from robell.scale.batches import copy_table, find_files
 from robell.tables.encoder import TableEncoder
 from robell.tables.leaks import Giveaway, find_giveaway
 from robell.tables.numerals import number, plain_number
-from robell.tables.read import read_table, read_tables, table_parts
-from robell.tables.sample import MAX_ROWS, sample_places
+from robell.tables.read import MAX_ROWS, evenly, read_table, read_tables, sample_places, table_parts
 from robell.tables.target import find_column, holds_numbers, read_labels
 
 MOST_COLUMNS = 2_000  # of numbers, categories spread out
@@ -58,7 +57,7 @@ def table_files(paths):
         for path in map(Path, given):
             if path.is_fifo():
                 folder = stack.enter_context(TemporaryDirectory(prefix="robell-"))
-                files.append(_named(copy_pipe(path, Path(folder) / path.name)))
+                files.append(copy_table(path, Path(folder) / path.name))
             elif path.is_file() or not (path.is_dir() or any(c in "*?[" for c in str(path))):
                 files.append(path)
             else:
@@ -66,14 +65,6 @@ def table_files(paths):
         if not files:
             raise FileError("no file was given")
         yield list(dict.fromkeys(files))
-
-
-def _named(copy):
-    """Give what came by a pipe a name that says what it is: a shell calls it 63."""
-    with copy.open("rb") as file:
-        magic = file.read(4)
-    suffix = ".csv.gz" if magic[:2] == b"\x1f\x8b" else ".csv"
-    return copy.rename(f"{copy}{'.parquet' if magic == b'PAR1' else suffix}")
 
 
 def read_training(data, target, *, drop=(), text=None, classes=False, keep_spelling=False,
@@ -99,9 +90,9 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
         columns = [c for k, c in enumerate(kept.columns) if k != place and c.name not in drop]
         if not columns:
             raise FileError(f"{table.name}: there is no column besides the target to learn from")
-        encoder = TableEncoder()._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
+        encoder = TableEncoder()
+        used = encoder._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
         _require_columns(table, encoder)
-        used = encoder._used(columns)
         told = (find_giveaway(one, labels.codes, labels.classes, target) for one in used)
         giveaways = tuple(filter(None, told))
         notes = [f"label {said(b, 20)} taken as {said(a, 20)}" for a, b in labels.alike[:3]]
@@ -135,8 +126,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
                     f"{table.n_rows:,} rows need more memory than was given: a random sample of "
                     f"{len(X):,} was fitted"
                 )
-    n_kept = len(kept.rows)
-    some = np.linspace(0, n_kept - 1, min(n_kept, DESCRIBED_ROWS)).astype(int)  # evenly spaced
+    some = evenly(len(kept.rows), DESCRIBED_ROWS)
     return Training(
         table.name, target, encoder, X, codes, typed_classes(labels.classes), table.n_rows,
         tuple(notes), [column.take(some) for column in columns], found, giveaways,

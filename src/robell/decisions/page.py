@@ -219,6 +219,8 @@ def write_report(result, html, data, *, command="", source=None):
 def as_json(result, command=""):
     """Return everything that the page shows as plain values."""
     names = [str(name) for name in result.classes.tolist()]
+    held_out = json.dumps(dataclasses.asdict(result.assessment))
+    held_out = json.loads(held_out, parse_constant=lambda _: None)  # JSON has no NaN
     return {
         "robell": __version__,
         "command": command,
@@ -233,7 +235,7 @@ def as_json(result, command=""):
         "in_rows": in_rows(result),
         "cautions": cautions(result),
         "notes": list(result.notes),
-        "held_out": _plain(dataclasses.asdict(result.assessment)),
+        "held_out": held_out,
         "labels": {
             "suspects": result.suspects,
             "judged": result.n_judged,
@@ -243,15 +245,6 @@ def as_json(result, command=""):
         },
         "columns": [dataclasses.asdict(note) for note in result.encoder.notes_],
     }
-
-
-def _plain(value):
-    """Return values that JSON holds: no NaN, no tuples."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 # -- the page ------------------------------------------------------------------------------
@@ -270,8 +263,20 @@ def fit_page(result, *, command="", source=None):
         "held-out rows, drawn with replacement. Then the model was fitted to all rows."
     )
     blocks = (method, Code(command)) if command else (method,)
-    sections += [_classes(result), _columns(result), _table(result)]
-    sections.append(Section("method", "How this was measured", blocks))
+    rows = tuple(
+        (in_cell(note.name), note.kind, note.missing, in_cell(note.done, 400))
+        for note in result.encoder.notes_
+    )
+    names = ("Column", "Used as", "Missing cells", "What was done")
+    read: list[Any] = [TableBlock(Table("read", "How the columns were read", names, rows))]
+    if result.notes:
+        read.insert(0, Bullets(tuple(map(literal, result.notes))))
+    sections += [
+        _classes(result),
+        _columns(result),
+        Section("table", "How the table was read", tuple(read)),
+        Section("method", "How this was measured", blocks),
+    ]
     kind = model_name(result)
     subtitle = (
         f"{kind} for {quoted(result.target)} in {quoted(result.name)}, fitted to "
@@ -437,6 +442,7 @@ def _classes(result):
 
 
 def _columns(result):
+    """Return the section with the bars of the columns: by how much each lowers the score."""
     found = result.assessment
     what = "average precision" if found.decision is not None else "mean area under the ROC curves"
     text = (
@@ -444,40 +450,22 @@ def _columns(result):
         f"much the {what}, {found.importance_score:.3f}, falls. Columns that say the same can "
         "stand in for each other, and then neither matters by itself."
     )
-    alt = "Bars of the columns that matter most"
-    figure = FigureBlock(columns_that_matter(found.importances, what), "", alt)
+    shown = found.importances[:MOST_DRAWN]
+    about = ", ".join(f"{label(one.name)}: {one.drop:.3f}" for one in shown)
+    picture = Picture("fit-columns", WIDTH, 40 * len(shown) + 28, "Columns that matter", about)
+    room = WIDTH - 90
+    scale = room / max(shown[0].drop, 1e-9)  # the first falls most
+    for place, one in enumerate(shown):
+        top, error = 40 * place, scale * one.deviation
+        width = scale * max(one.drop, 0.0)
+        picture.text(0, top + 14, label(one.name), weight="600", fill=INK)
+        picture.bar(0, top + 20, max(1.5, width), 12, CALM)
+        picture.line(max(width - error, 0), top + 26, min(width + error, room + 40), top + 26)
+        picture.text(max(width + error, width) + 7, top + 31, f"{one.drop:.3f}", fill=MUTED)
+    picture.text(0, 40 * len(shown) + 20, f"fall of the {what}", fill=MUTED)
+    figure = FigureBlock(picture.svg(), "", "Bars of the columns that matter most")
     rows = tuple((in_cell(one.name), one.drop, one.deviation) for one in found.importances)
     names = ("Column", "Fall of the score", "Standard deviation of repeats")
     table = Table("importance", "All columns", names, rows, digits=4)
     folded = Details("All columns as a table", (TableBlock(table),))
     return Section("columns", "Which columns matter", (Paragraph(text), figure, folded))
-
-
-def _table(result):
-    rows = tuple(
-        (in_cell(note.name), note.kind, note.missing, in_cell(note.done, 400))
-        for note in result.encoder.notes_
-    )
-    names = ("Column", "Used as", "Missing cells", "What was done")
-    table = TableBlock(Table("read", "How the columns were read", names, rows))
-    notes = [Bullets(tuple(literal(note) for note in result.notes))] if result.notes else []
-    return Section("table", "How the table was read", (*notes, table))
-
-
-def columns_that_matter(importances, what):
-    """Draw by how much shuffling each column lowers the score, whose name is given."""
-    shown = importances[:MOST_DRAWN]
-    most = max(max(one.drop for one in shown), 1e-9)
-    about = ", ".join(f"{label(one.name)}: {one.drop:.3f}" for one in shown)
-    picture = Picture("fit-columns", WIDTH, 40 * len(shown) + 28, "Columns that matter", about)
-    room = WIDTH - 90
-    for place, one in enumerate(shown):
-        top = 40 * place
-        width = room * max(one.drop, 0.0) / most
-        picture.text(0, top + 14, label(one.name), weight="600", fill=INK)
-        picture.bar(0, top + 20, max(1.5, width), 12, CALM)
-        error = room * one.deviation / most
-        picture.line(max(width - error, 0), top + 26, min(width + error, room + 40), top + 26)
-        picture.text(max(width + error, width) + 7, top + 31, f"{one.drop:.3f}", fill=MUTED)
-    picture.text(0, 40 * len(shown) + 20, f"fall of the {what}", fill=MUTED)
-    return picture.svg()

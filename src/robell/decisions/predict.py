@@ -22,7 +22,7 @@ from robell.scale.files import prediction_file
 from robell.tables.columns import missing_texts
 from robell.tables.drift import REORDERED, DriftMeter, missing_columns
 from robell.tables.encoder import TableEncoder
-from robell.tables.read import table_parts
+from robell.tables.read import evenly, table_parts
 
 METERED = 2_048  # rows of a part by which drift is measured, evenly spaced
 MOST_THREADS = 4  # that reasons are found in: a part has four blocks of rows
@@ -123,7 +123,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
                 if [name for name in of_name if name in set(names)] != names:
                     found.drift = [REORDERED]
             columns = [of_name[name] for name in names]
-            some = np.linspace(0, len(part.rows) - 1, min(len(part.rows), METERED)).astype(int)
+            some = evenly(len(part.rows), METERED)
             meter.add([column.take(some) for column in columns])
             used = encoder._used(columns)
             for one in used:

@@ -39,8 +39,7 @@ from robell.labels.review.review import (
 )
 from robell.tables.numerals import floats_written
 from robell.tables.raw import RawTable
-from robell.tables.read import read_table
-from robell.tables.sample import MAX_ROWS, Budget
+from robell.tables.read import MAX_ROWS, Budget, read_table
 from robell.tables.target import find_column, read_labels, read_number_target
 
 ANSWER, UNTOLD, OTHER = "true", "?", "other"

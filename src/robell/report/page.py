@@ -57,7 +57,25 @@ class FigureBlock:
     alt: str
 
     def __post_init__(self):
-        _check_svg(self.svg)
+        """Refuse a picture that could run something or fetch something."""
+        try:
+            root = ElementTree.fromstring(self.svg)
+        except ElementTree.ParseError as error:
+            raise ValueError(f"svg must be one well-formed element: {error}") from error
+        for element in root.iter():
+            tag = str(element.tag).rpartition("}")[2]
+            if tag in {"script", "foreignObject", "style"}:
+                raise ValueError(f"svg must not have the element {tag}")
+            for name, value in element.attrib.items():
+                name = name.rpartition("}")[2]
+                if name.startswith("on") or name == "style":
+                    raise ValueError(f"svg must not have the attribute {name}")
+                urls = re.findall(r"url\(['\" ]*(.*?)\)", value)
+                for target in [value] if name in {"href", "src"} else urls:
+                    if not target.startswith(("#", "data:image/png;base64,")):
+                        raise ValueError("svg must not refer to anything outside itself")
+        if not self.svg.lstrip().startswith("<svg"):
+            raise ValueError("svg must begin with its svg element")
 
 
 @dataclass(frozen=True)
@@ -137,15 +155,12 @@ def render(title, subtitle, sections, footer=""):
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         f"{connect}img-src data:; base-uri 'none'; form-action 'none'"
     )
-    contents = "".join(
-        f'<li><a href="#{section.id}" dir="auto">{escape_html(section.title)}</a></li>\n'
-        for section in sections
-    )
-    body = "".join(
-        f'<section id="{section.id}">\n<h2 dir="auto">{escape_html(section.title)}</h2>\n'
-        f"{_blocks(section.blocks, taken)}</section>\n"
-        for section in sections
-    )
+    contents = body = ""
+    for section in sections:
+        title_of = escape_html(section.title)
+        contents += f'<li><a href="#{section.id}" dir="auto">{title_of}</a></li>\n'
+        body += f'<section id="{section.id}">\n<h2 dir="auto">{title_of}</h2>\n'
+        body += f"{_blocks(section.blocks, taken)}</section>\n"
     below_title = f'<p dir="auto">{_inline(subtitle)}</p>\n' if subtitle else ""
     last = f'<footer><p dir="auto">{_inline(footer)}</p></footer>\n' if footer else ""
     return (
@@ -174,57 +189,57 @@ def _free_id(name, taken):
 
 
 def _blocks(blocks, taken):
-    return "".join(_block(block, taken) for block in blocks)
-
-
-def _block(block, taken):
-    """Write one block as HTML."""
-    match block:
-        case Paragraph(text):
-            return f'<p dir="auto">{_inline(text)}</p>\n'
-        case Bullets(items):
-            return "<ul>\n" + "".join(f"<li>{_inline(item)}</li>\n" for item in items) + "</ul>\n"
-        case TableBlock(table):
-            return to_html(table, _free_id(f"table-{table.name}", taken))
-        case FigureBlock(svg, caption, alt):
-            return _figure(svg, caption, alt, taken)
-        case Facts(items):
-            return '<dl class="facts">\n' + "".join(_fact(*item) for item in items) + "</dl>\n"
-        case Code(text):
-            return f'<pre tabindex="0"><code>{escape_html(text)}</code></pre>\n'
-        case Details(summary, inner):
-            folded = _blocks(inner, taken)
-            return f"<details>\n<summary>{_inline(summary)}</summary>\n{folded}</details>\n"
-        case Review(data, table, _):
-            name = escape_html(table)
-            return (
-                f'<div class="review" data-table="{name}"><noscript><p>The rows are shown by a '
-                f"script. {name} lists them too.</p></noscript></div>\n"
-                f'<template class="review-data">{escape_html(data)}</template>\n'
-            )
-        case Callout(kind, text):
-            label = f'<strong class="kind">{CALLOUTS[kind]}</strong>'
-            return (
-                f'<aside class="callout {kind}">{label}<p dir="auto">{_inline(text)}</p></aside>\n'
-            )
-    raise TypeError(f"not a block of a page: {block!r}")
-
-
-def _figure(svg, caption, alt, taken):
-    for name in re.findall(r'\sid="([^"]+)"', svg):
-        if _free_id(name, taken) != name:
-            raise ValueError(f"two pictures share the id {name!r}: give each its own prefix")
-    below = f"<figcaption>{_inline(caption)}</figcaption>\n" if caption else ""
-    picture = f'<div class="canvas" role="img" aria-label="{escape_html(alt)}">\n{svg}</div>\n'
-    return f'<figure class="picture">\n{picture}{below}</figure>\n'
-
-
-def _fact(label, value, hint):
-    below = f'<dd class="hint">{_inline(hint)}</dd>' if hint else ""
-    return (
-        f"<div><dt>{escape_html(label)}</dt>"
-        f'<dd class="value" dir="auto">{escape_html(value)}</dd>{below}</div>\n'
-    )
+    """Write blocks as HTML; ``taken`` are the ids given out so far."""
+    html = ""
+    for block in blocks:
+        match block:
+            case Paragraph(text):
+                html += f'<p dir="auto">{_inline(text)}</p>\n'
+            case Bullets(items):
+                listed = "".join(f"<li>{_inline(item)}</li>\n" for item in items)
+                html += f"<ul>\n{listed}</ul>\n"
+            case TableBlock(table):
+                html += to_html(table, _free_id(f"table-{table.name}", taken))
+            case FigureBlock(svg, caption, alt):
+                for name in re.findall(r'\sid="([^"]+)"', svg):
+                    if _free_id(name, taken) != name:
+                        raise ValueError(
+                            f"two pictures share the id {name!r}: give each its own prefix"
+                        )
+                below = f"<figcaption>{_inline(caption)}</figcaption>\n" if caption else ""
+                html += (
+                    '<figure class="picture">\n<div class="canvas" role="img" '
+                    f'aria-label="{escape_html(alt)}">\n{svg}</div>\n{below}</figure>\n'
+                )
+            case Facts(items):
+                html += '<dl class="facts">\n'
+                for label, value, hint in items:
+                    below = f'<dd class="hint">{_inline(hint)}</dd>' if hint else ""
+                    html += (
+                        f"<div><dt>{escape_html(label)}</dt>"
+                        f'<dd class="value" dir="auto">{escape_html(value)}</dd>{below}</div>\n'
+                    )
+                html += "</dl>\n"
+            case Code(text):
+                html += f'<pre tabindex="0"><code>{escape_html(text)}</code></pre>\n'
+            case Details(summary, inner):
+                folded = _blocks(inner, taken)
+                html += f"<details>\n<summary>{_inline(summary)}</summary>\n{folded}</details>\n"
+            case Review(data, table, _):
+                name = escape_html(table)
+                html += (
+                    f'<div class="review" data-table="{name}"><noscript><p>The rows are shown by a '
+                    f"script. {name} lists them too.</p></noscript></div>\n"
+                    f'<template class="review-data">{escape_html(data)}</template>\n'
+                )
+            case Callout(kind, text):
+                html += (
+                    f'<aside class="callout {kind}"><strong class="kind">{CALLOUTS[kind]}</strong>'
+                )
+                html += f'<p dir="auto">{_inline(text)}</p></aside>\n'
+            case _:
+                raise TypeError(f"not a block of a page: {block!r}")
+    return html
 
 
 # Possessive repeats keep the time linear, whatever the text.
@@ -241,49 +256,24 @@ _ADDRESS = re.compile(r"https?://[^\s\"'<>\\]+|#[\w-]+|(?!/)[\w./-]+(?:#[\w-]+)?
 
 def _inline(text):
     """Turn the small markup into HTML."""
-    parts, end = [], 0
-    for match in _MARKUP.finditer(text):
-        parts.append(escape_html(text[end : match.start()]))
-        parts.append(_span(match))
-        end = match.end()
-    return "".join(parts) + escape_html(text[end:])
-
-
-def _span(match):
-    kind = match.lastgroup
-    if kind == "plain":
-        return escape_html(match["plain"])
-    if kind == "code":
-        code = _ESCAPED.sub(lambda sign: sign[1], match["code"])
-        return f"<code>{escape_html(code)}</code>"
-    if kind == "bold":
-        return f"<strong>{_inline(match['bold'])}</strong>"
-    if not _ADDRESS.fullmatch(match["address"]):
-        return escape_html(match[0])
-    return f'<a href="{escape_html(match["address"])}">{_inline(match["link"])}</a>'
-
-
-def _check_svg(svg):
-    """Refuse a picture that could run something or fetch something."""
-    try:
-        root = ElementTree.fromstring(svg)
-    except ElementTree.ParseError as error:
-        raise ValueError(f"svg must be one well-formed element: {error}") from error
-    for element in root.iter():
-        tag = str(element.tag).rpartition("}")[2]
-        if tag in {"script", "foreignObject", "style"}:
-            raise ValueError(f"svg must not have the element {tag}")
-        for name, value in element.attrib.items():
-            name = name.rpartition("}")[2]
-            if name.startswith("on") or name == "style":
-                raise ValueError(f"svg must not have the attribute {name}")
-            targets = (
-                [value] if name in {"href", "src"} else re.findall(r"url\(['\" ]*(.*?)\)", value)
-            )
-            if not all(target.startswith(("#", "data:image/png;base64,")) for target in targets):
-                raise ValueError("svg must not refer to anything outside itself")
-    if not svg.lstrip().startswith("<svg"):
-        raise ValueError("svg must begin with its svg element")
+    html, end = "", 0
+    for found in _MARKUP.finditer(text):
+        html += escape_html(text[end : found.start()])
+        end = found.end()
+        match found.lastgroup:
+            case "plain":
+                html += escape_html(found["plain"])
+            case "code":
+                code = _ESCAPED.sub(lambda sign: sign[1], found["code"])
+                html += f"<code>{escape_html(code)}</code>"
+            case "bold":
+                html += f"<strong>{_inline(found['bold'])}</strong>"
+            case _ if _ADDRESS.fullmatch(found["address"]):
+                address = escape_html(found["address"])
+                html += f'<a href="{address}">{_inline(found["link"])}</a>'
+            case _:
+                html += escape_html(found[0])
+    return html + escape_html(text[end:])
 
 
 def _asset(name):

@@ -44,8 +44,11 @@ class Picture:
             element.text = content
 
     def _add(self, tag, **attributes):
-        named = {key.replace("_", "-"): _text_of(value) for key, value in attributes.items()}
-        return ElementTree.SubElement(self.root, tag, named)
+        element = ElementTree.SubElement(self.root, tag)
+        for name, value in attributes.items():
+            text = value if isinstance(value, str) else f"{value:.2f}"
+            element.set(name.replace("_", "-"), text)
+        return element
 
     def text(self, x, y, content, anchor="start", weight="400", fill=INK):
         """Write one line."""
@@ -85,10 +88,6 @@ class Picture:
     def svg(self):
         """Return the element as text."""
         return ElementTree.tostring(self.root, encoding="unicode")
-
-
-def _text_of(value):
-    return value if isinstance(value, str) else f"{value:.2f}"
 
 
 def _mark(shape, x, y, r):

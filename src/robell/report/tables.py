@@ -107,8 +107,8 @@ class Table:
 
     def is_numeric(self, column):
         """Say whether a column, by its place, holds numbers and nothing else."""
-        cells = [row[column] for row in self.rows if not is_missing(row[column])]
-        return bool(cells) and not any(isinstance(cell, str) for cell in cells)
+        known = {isinstance(row[column], str) for row in self.rows if not is_missing(row[column])}
+        return known == {False}
 
     def best_cells(self):
         """Return the places (row, column) of the cells to set bold."""
@@ -174,15 +174,17 @@ def to_csv(table):
         for cell, width in zip(row, widths, strict=True):
             found = [cell]
             if isinstance(cell, Compared):
-                found = [cell.measured, cell.printed, _rounded(cell.difference)]
+                # Without the digits that a subtraction of decimal numbers leaves at the end
+                difference = cell.difference and float(f"{cell.difference:.10g}")
+                found = [cell.measured, cell.printed, difference]
             elif isinstance(cell, Spread):
                 found = [cell.mean, cell.deviation]
             values += found + [None] * (width - len(found))
-        values = ["" if is_missing(value) else value for value in values]
         writer.writerow(
-            spreadsheet_safe(writable(value)) if isinstance(value, str) else repr(value)
+            spreadsheet_safe(writable(value)) if isinstance(value, str)
+            else "" if is_missing(value) else repr(value)
             for value in values
-        )
+        )  # fmt: skip
     return stream.getvalue()
 
 
@@ -194,93 +196,59 @@ def to_latex(table):
     that pdfLaTeX does not know become their code point.
     """
     rows = list(_text_rows(table, escape_latex, lambda text: f"\\textbf{{{text}}}", MINUS))
-    layout = _LatexLayout(table)
-    floats = [
-        _latex_float(table, rows, layout, columns, first, last)
-        for columns in layout.column_groups()
-        for first, last in layout.row_groups(columns)
-    ]
-    later = "\\addtocounter{table}{-1}\n"  # a continued table keeps its number
-    parts = [text.replace("\\caption", f"{later}\\caption", 1) for text in floats[1:]]
-    return "".join(["% Needs \\usepackage{booktabs,graphicx}\n", floats[0], *parts])
-
-
-class _LatexLayout:
-    """How a table is laid out on pages: text that wraps, groups of columns, groups of rows."""
-
-    def __init__(self, table):
-        self.table = table
-        texts = [
-            [_cell_text(row[column], table.format_of(column)) for row in table.rows]
-            for column in range(len(table.columns))
-        ]
-        self.longest = [max(map(len, column), default=0) for column in texts]
-        words = [max((len(w) for t in column for w in t.split()), default=0) for column in texts]
-        self.wraps = [
-            length > LATEX_TEXT and word < LATEX_TEXT
-            for length, word in zip(self.longest, words, strict=True)
-        ]
-        self.widths = [
-            max(min(length, LATEX_TEXT) if wraps else length, len(name)) + 2
-            for length, wraps, name in zip(self.longest, self.wraps, table.columns, strict=True)
-        ]
-        self.texts = texts
-
-    def alignment(self, column):
-        if self.wraps[column]:
-            return "p{6cm}"
-        return "r" if self.table.is_numeric(column) else "l"
-
-    def column_groups(self):
-        """Return groups of columns that can be read when scaled to a line, each with the first."""
-        groups, width = [[0]], self.widths[0]
-        for column in range(1, len(self.widths)):
-            if width + self.widths[column] > LATEX_LINE and len(groups[-1]) > 1:
-                groups.append([0])
-                width = self.widths[0]
-            groups[-1].append(column)
-            width += self.widths[column]
-        return groups
-
-    def row_groups(self, columns):
-        """Return (first, last) of groups of rows that fit a page; the footer stays together."""
-        wrapped = [column for column in columns if self.wraps[column]]
-        n_rows = len(self.table.rows)
-        groups, first, lines = [], 0, 0
-        for row in range(n_rows - self.table.footer):
-            height = max([1, *(1 + len(self.texts[c][row]) // LATEX_TEXT for c in wrapped)])
-            if lines + height > LATEX_PAGE - self.table.footer and row > first:
-                groups.append((first, row))
-                first, lines = row, 0
-            lines += height
-        return [*groups, (first, n_rows)]
-
-
-def _latex_float(table, rows, layout, columns, first, last):
-    """Write some columns of some rows as one float."""
-    whole = first == 0 and columns == layout.column_groups()[0]
-    heading = f"{table.title.rstrip('.')} (continued)."
-    if whole:
-        stop = "" if not table.title or table.title[-1] in ".!?" else "."
-        heading = " ".join(filter(None, [table.title + stop, table.caption]))
-    n_body = len(table.body_rows)
-    lines = [" & ".join(rows[row][c] for c in columns) + " \\\\" for row in range(first, last)]
-    if table.footer and first < n_body < last:
-        lines.insert(n_body - first, "\\midrule")
-    alignment = "".join(layout.alignment(column) for column in columns)
-    parts = [
-        f"\\begin{{table}}[htbp]\n\\centering\n\\caption{{{escape_latex(heading)}}}",
-        *([f"\\label{{tab:{table.name}}}"] if whole else []),
-        # Scaled down to the line where it is wider.
-        "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
-        f"\\begin{{tabular}}{{{alignment}}}\n\\toprule",
-        " & ".join(escape_latex(table.columns[c]) for c in columns) + " \\\\\n\\midrule",
-        *lines,
-        "\\bottomrule\n\\end{tabular}%\n}",
-    ]
-    if table.note and last == len(rows):
-        parts.append(f"\\par\\smallskip{{\\footnotesize {escape_latex(table.note)}\\par}}")
-    return "\n".join([*parts, "\\end{table}"]) + "\n"
+    n_rows, n_body = len(rows), len(table.body_rows)
+    texts, wraps, widths, alignment = [], [], [], []
+    for place, name in enumerate(table.columns):
+        column = [_cell_text(row[place], table.format_of(place)) for row in table.rows]
+        longest = max(map(len, column), default=0)
+        word = max((len(w) for text in column for w in text.split()), default=0)
+        is_long = longest > LATEX_TEXT and word < LATEX_TEXT
+        texts.append(column)
+        wraps.append(is_long)
+        widths.append(max(min(longest, LATEX_TEXT) if is_long else longest, len(name)) + 2)
+        alignment.append("p{6cm}" if is_long else "r" if table.is_numeric(place) else "l")
+    # Groups of columns that can be read when scaled to a line, each with the first
+    groups, width = [[0]], widths[0]
+    for place in range(1, len(widths)):
+        if width + widths[place] > LATEX_LINE and len(groups[-1]) > 1:
+            groups.append([0])
+            width = widths[0]
+        groups[-1].append(place)
+        width += widths[place]
+    floats = []  # columns, first and last of rows that fit a page; the footer stays together
+    for columns in groups:
+        first = n_lines = 0
+        for row in range(n_body):
+            height = max([1, *(1 + len(texts[c][row]) // LATEX_TEXT for c in columns if wraps[c])])
+            if n_lines + height > LATEX_PAGE - table.footer and row > first:
+                floats.append((columns, first, row))
+                first, n_lines = row, 0
+            n_lines += height
+        floats.append((columns, first, n_rows))
+    stop = "" if not table.title or table.title[-1] in ".!?" else "."
+    heading = " ".join(filter(None, [table.title + stop, table.caption]))
+    label, number = f"\\label{{tab:{table.name}}}\n", ""
+    written = ["% Needs \\usepackage{booktabs,graphicx}\n"]
+    for columns, first, last in floats:
+        lines = [" & ".join(rows[row][c] for c in columns) + " \\\\" for row in range(first, last)]
+        if table.footer and first < n_body < last:
+            lines.insert(n_body - first, "\\midrule")
+        note = ""
+        if table.note and last == n_rows:
+            note = f"\\par\\smallskip{{\\footnotesize {escape_latex(table.note)}\\par}}\n"
+        body = "".join(f"{line}\n" for line in lines)
+        written.append(
+            f"\\begin{{table}}[htbp]\n\\centering\n{number}\\caption{{{escape_latex(heading)}}}\n"
+            # Scaled down to the line where it is wider.
+            f"{label}\\resizebox{{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}}{{!}}{{%\n"
+            f"\\begin{{tabular}}{{{''.join(alignment[c] for c in columns)}}}\n\\toprule\n"
+            f"{' & '.join(escape_latex(table.columns[c]) for c in columns)} \\\\\n\\midrule\n"
+            f"{body}\\bottomrule\n\\end{{tabular}}%\n}}\n{note}\\end{{table}}\n"
+        )
+        # A continued table keeps its number.
+        heading = f"{table.title.rstrip('.')} (continued)."
+        label, number = "", "\\addtocounter{table}{-1}\n"
+    return "".join(written)
 
 
 def to_markdown(table):
@@ -330,11 +298,6 @@ def signed_text(difference, form):
     return text if re.search("[1-9n]", text) else text[1:]
 
 
-def _rounded(difference):
-    """Drop the digits that a subtraction of decimal numbers leaves at the end of a double."""
-    return None if difference is None else float(f"{difference:.10g}")
-
-
 def _text_rows(table, escape_text, embolden, minus="-"):
     """Yield the rows as escaped text for the formats that have no structure within a cell."""
     bold = table.best_cells()
@@ -371,13 +334,12 @@ def to_html(table, anchor=None):
     """Write a table as an HTML figure: full numbers in ``data-sort``, and a link to its CSV."""
     anchor = anchor or f"table-{table.name}"
     bold, columns = table.best_cells(), range(len(table.columns))
-    number = [' class="n"' if table.is_numeric(column) else "" for column in columns]
-    header = "".join(
-        f'<th scope="col"{number[column]} dir="auto">{_text(table.columns[column])}</th>'
-        for column in columns
-    )
+    number, header = [], ""
+    for column, name in enumerate(table.columns):
+        number.append(' class="n"' if table.is_numeric(column) else "")
+        header += f'<th scope="col"{number[column]} dir="auto">{_text(name)}</th>'
     rows = [
-        "".join(_cell(table, row, column, number[column], bold) for column in columns)
+        "".join(["<tr>", *(_cell(table, row, k, number[k], bold) for k in columns), "</tr>\n"])
         for row in range(len(table.rows))
     ]
     notes = [f'<p class="note" dir="auto">{escape_html(table.note)}</p>'] if table.note else []
@@ -387,7 +349,7 @@ def to_html(table, anchor=None):
             "measured less printed.</p>"
         )
     n_body = len(table.body_rows)
-    foot = f"<tfoot>\n{_lines(rows[n_body:])}</tfoot>\n" if table.footer else ""
+    foot = f"<tfoot>\n{''.join(rows[n_body:])}</tfoot>\n" if table.footer else ""
     caption = f' <span class="caption">{escape_html(table.caption)}</span>' if table.caption else ""
     link = f"data:text/csv;charset=utf-8,{quote(to_csv(table), safe=',.:;!()*/ ')}"
     return (
@@ -396,29 +358,21 @@ def to_html(table, anchor=None):
         f"{caption}</figcaption>\n"
         f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{anchor}-title">\n'
         f"<table>\n<thead>\n<tr>{header}</tr>\n</thead>\n"
-        f"<tbody>\n{_lines(rows[:n_body])}</tbody>\n{foot}</table>\n</div>\n"
+        f"<tbody>\n{''.join(rows[:n_body])}</tbody>\n{foot}</table>\n</div>\n"
         f'<div class="under">{"".join(notes)}'
         f'<a class="csv" download="{table.name}.csv" href="{escape_html(link)}">CSV</a></div>\n'
         "</figure>\n"
     )
 
 
-def _lines(rows):
-    return "".join(f"<tr>{row}</tr>\n" for row in rows)
-
-
 def _number(value, form):
-    text = EN_DASH if is_missing(value) else number_text(value, form)
-    return text.replace("-", MINUS).replace("inf", "\u221e")
+    return _cell_text(value, form).replace("-", MINUS).replace("inf", "\u221e")
 
 
 def _text(text):
     text = text.replace(" \u00b1 ", "\u00a0\u00b1\u00a0")  # a mean and its deviation stay together
-    return (
-        f'<span class="long">{escape_html(text)}</span>'
-        if len(text) > LONG_TEXT
-        else escape_html(text)
-    )
+    safe = escape_html(text)
+    return f'<span class="long">{safe}</span>' if len(text) > LONG_TEXT else safe
 
 
 def _cell(table, place, column, number, bold):

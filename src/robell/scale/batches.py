@@ -281,17 +281,25 @@ def _open_copy(path):
     """Open a copy of what comes through a pipe, since files are read more than once."""
     folder = Path(tempfile.mkdtemp(prefix="robell-"))
     try:
-        copy = copy_pipe(path, folder / "table")
-        with copy.open("rb") as file:
-            magic = file.read(4)
-        suffix = ".csv.gz" if magic[:2] == b"\x1f\x8b" else ".csv"
-        copy = copy.rename(folder / f"table{'.parquet' if magic == b'PAR1' else suffix}")
+        copy = copy_table(path, folder / "table")
         file = _open_as(path, copy, copy.name)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     weakref.finalize(file, shutil.rmtree, folder, ignore_errors=True)
     return file
+
+
+def copy_table(path, copy):
+    """Return a copy of what comes through a pipe, whose name says what it is: a shell calls it 63.
+
+    ``copy`` is where it is written to, with ".csv", ".csv.gz" or ".parquet" after it.
+    """
+    copy = copy_pipe(path, copy)
+    with copy.open("rb") as file:
+        magic = file.read(4)
+    suffix = ".csv.gz" if magic[:2] == b"\x1f\x8b" else ".csv"
+    return copy.rename(f"{copy}{'.parquet' if magic == b'PAR1' else suffix}")
 
 
 class _File:

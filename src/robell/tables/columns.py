@@ -165,7 +165,7 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
     if distinct == 1 and not missing.any():
         shown = said(present[0], 30)
         return _left_out(column, missing, f"every row has the same value, {shown}")
-    values, how, strange = (None, "", []) if is_text else numbers_of(present, delimiter)
+    values, how, strange = numbers_of(present, delimiter, column.kind)
     if values is not None:
         others, gone = set(strange), missing.copy()
         gone[~missing] = is_strange = np.array([cell in others for cell in present])
@@ -175,10 +175,7 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
         count = counted(int(is_strange.sum()), "cell")
         done = f"{note.done}; {count} taken as missing ({listed(strange, 3, 20)})"
         return plan, replace(note, done=done)
-    if distinct == len(present) > 1:
-        plan, note = learn_text(column, missing, present, text_columns)
-    else:
-        plan, note = learn_categories(column, missing, present, how, text_columns)
+    plan, note = learn_levels(column, missing, present, how, text_columns)
     if plan is not None:
         plan |= {"declared": is_text}
     if not is_text and distinct > MOST_LEVELS:
@@ -194,11 +191,33 @@ def _left_out(column, missing, why):
 def apply_plan(plan, column):
     """Turn the cells of a column into numbers in the way that was learnt from others."""
     found, unknown = read_cells(plan, column)
+    levels, parts = tuple(plan.get("levels", ())), []
     if plan["kind"] in ("number", "date"):
-        values, matrix = apply_numbers(plan, found)
+        values = np.where(np.isinf(found), np.nan, found)
+        gone = np.isnan(values)
+        filled = np.where(gone, plan["median"], values)
+        if plan["value"]:
+            parts.append(_standardised(_drawn_in(filled, plan["tails"]), plan["value"]))
+        if plan.get("missing"):
+            parts.append(_standardised(gone.astype(float), plan["missing"]))
+        if plan.get("circle"):
+            angle = 2.0 * np.pi * (filled / plan["circle"] % 1.0)
+            parts += [np.where(gone, 0.0, np.sin(angle)), np.where(gone, 0.0, np.cos(angle))]
     else:
-        values, matrix, unknown = apply_categories(plan, found)
-    levels = tuple(plan.get("levels", ()))
+        n_common = len(levels) - plan["has_other"] - plan["has_missing"]
+        places = {level: place for place, level in enumerate(levels[:n_common])}
+        other = n_common if plan["has_other"] else -1
+        places[None] = n_common + plan["has_other"] if plan["has_missing"] else -1
+        values = np.fromiter((places.get(text, other) for text in found), np.intp, len(found))
+        if len(levels) == 2:
+            # A level that the fit has not seen is between the two, as near to each as it is common.
+            parts.append(np.where(values < 0, plan["second"], values == 1))
+        elif len(levels) > 2:
+            parts.append(values[:, None] == np.arange(len(levels)))
+        if "words" in plan:
+            parts.append(apply_words(plan["words"], found))
+        unknown = sum(found[k] is not None for k in np.flatnonzero(values < 0))
+    matrix = np.column_stack(parts).astype(np.float64, copy=False)
     return Used(plan["name"], plan["kind"], column, values, levels, matrix, unknown)
 
 
@@ -237,12 +256,15 @@ def _day(cell, way):
     return read_date(cell, ISO) if day is None else day  # as typed sources write dates
 
 
-def numbers_of(present, delimiter):
+def numbers_of(present, delimiter, kind=None):
     """Read the cells of a column as numbers, times of day or dates, a few of them being none.
 
     Returns the numbers, NaN for a few odd cells, how they are written, and the odd cells, the
     commonest first; or None, words for cells of which only some are numbers, and an empty list.
+    What a source declares as text holds none.
     """
+    if kind == "text":
+        return None, "", []
     if (values := plain_floats(present)) is not None:
         return values, "number", []
     counts = Counter(present)
@@ -252,10 +274,9 @@ def numbers_of(present, delimiter):
         table, way = read_dates(dated)
         how = f"date, {way}"
     if table is None:
-        reading = read_most(counts, delimiter)
-        if reading is None:
+        table, how = read_most(counts, delimiter)
+        if not table:
             return None, "", []
-        table, how = reading.table, reading.how
     odd = Counter({cell: n for cell, n in counts.items() if cell not in table})
     unknown = sum(n for cell, n in odd.items() if cell not in _MISSING_AMONG_NUMBERS)
     if not odd or (len(table) > 1 and unknown <= FEW_ODD * len(present) and len(odd) <= len(table)):
@@ -349,21 +370,6 @@ def learn_numbers(column, missing, rows, present, how):
     return plan, ColumnNote(name, kind, n_missing, "; ".join(done))
 
 
-def apply_numbers(plan, values):
-    """Return the numbers, NaN where missing, and the matrix that a model gets."""
-    values = np.where(np.isinf(values), np.nan, values)
-    gone = np.isnan(values)
-    filled = np.where(gone, plan["median"], values)
-    drawn = _drawn_in(filled, plan["tails"])
-    parts = [_standardised(drawn, plan["value"])] if plan["value"] else []
-    if plan.get("missing"):
-        parts.append(_standardised(gone.astype(float), plan["missing"]))
-    if plan.get("circle"):
-        angle = 2.0 * np.pi * (filled / plan["circle"] % 1.0)
-        parts += [np.where(gone, 0.0, np.sin(angle)), np.where(gone, 0.0, np.cos(angle))]
-    return values, np.column_stack(parts)
-
-
 def median(known):
     """Return the median, also of numbers so large that the sum of two overflows."""
     scale = 4.0 if np.abs(known).max() > 1e300 else 1.0
@@ -417,7 +423,7 @@ def _standardised(values, scale):
     return np.clip(scaled, -LARGEST, LARGEST)
 
 
-# -- categories: common levels as columns of 0 and 1 -------------------------------------
+# -- categories and texts: common levels as columns of 0 and 1, and words ----------------
 
 MOST_LEVELS = 20
 LEAST_SHARE = 0.01  # of the rows; rarer levels of a category are taken together
@@ -426,40 +432,61 @@ POOLED_SHARE = 0.1  # of the rows with a value: where more have a rare level, wo
 OTHER, NO_VALUE = "(other)", "(missing)"
 
 
-def learn_categories(column, missing, present, odd, text_columns):
-    """Return the plan for a category, None if it says nothing, and a ColumnNote."""
-    name = column.name
-    spelt = {} if column.kind == "text" else other_spellings(Counter(present))
-    counts = Counter(spelt.get(cell, cell) for cell in present)
+def learn_levels(column, missing, present, odd, text_columns):
+    """Return the plan for a category or a text, None if it says nothing, and a ColumnNote."""
+    name, has_missing = column.name, bool(missing.any())
+    counts = Counter(present)
+    is_free = len(counts) == len(present) > 1  # a text of its own in each row
+    spelt = {} if column.kind == "text" or is_free else other_spellings(counts)
+    if spelt:
+        counts = Counter(spelt.get(cell, cell) for cell in present)
     least = max(LEAST_COUNT, LEAST_SHARE * len(missing))
     common = [level for level, count in counts.most_common(MOST_LEVELS) if count >= least]
     pooled = len(counts) - len(common)
     n_other = len(present) - sum(counts[level] for level in common)
-    words = None
-    if pooled > MOST_LEVELS and n_other > POOLED_SHARE * len(present):
-        words = learn_words(counts, len(missing), text_columns)
-    levels = [*common, *([OTHER] if n_other else []), *([NO_VALUE] if missing.any() else [])]
+    if is_free:  # codes without spaces name the rows, whatever they are made of
+        spaced = sum(any(sign.isspace() for sign in cell) for cell in present)
+        has_words = 2 * spaced > len(present)
+    else:
+        has_words = pooled > MOST_LEVELS and n_other > POOLED_SHARE * len(present)
+    words = learn_words(counts, len(missing), text_columns) if has_words else None
+    levels = [*common, *([OTHER] if n_other else []), *([NO_VALUE] if has_missing else [])]
     plan = {"kind": "category", "name": name, "levels": levels, "has_other": bool(n_other)}
-    plan |= {"has_missing": bool(missing.any()), "spelt": spelt}
-    sizes = [*(counts[level] for level in common), *([n_other] if n_other else [])]
-    plan["second"] = (len(missing) - sizes[0]) / len(missing) if len(levels) == 2 else 0.0
+    plan |= {"has_missing": has_missing, "spelt": spelt}
+    first = counts[common[0]] if common else n_other
+    plan["second"] = (len(missing) - first) / len(missing) if len(levels) == 2 else 0.0
+    # One column is enough for two levels.
+    shown = levels[1:] if len(levels) == 2 else levels if len(levels) > 2 else []
+    plan["names"] = [f"{name}={level}" for level in shown]
+    told = ""
     if words is not None:
         plan |= {"kind": "text", "words": words}
-    plan["names"] = _level_names(plan)
+        plan["names"] += [f"{name} {part}" for part in words["names"]]
+        told = f"{counted(len(words['names']), 'column')} for "
+        if len(words["tokens"]):
+            told += f"its {counted(len(words['tokens']), 'common word')}"
+            often = words["hashes"] is not None
+            told += ", how often each occurs among them" if often else ""
+        else:
+            told += "how often each occurs"
+    elif is_free:
+        why = "looks like an identifier or free text, different in each row"
+        return _left_out(column, missing, why)
     if not plan["names"]:
         values, share = counted(len(counts), "value"), percent(LEAST_SHARE)
         why = f"{odd}text of {values}, none of which is in {share} of the rows"
         return _left_out(column, missing, why)
-    done = f"{odd}read as a category of {counted(len(counts), 'level')}"
-    if pooled:
-        done += f"; the {pooled:,} rarest taken together"
-    if words is not None:
-        done += f", {_say_words(words)}"
-    if spelt:
-        shown = [f"{said(cell, 20)} as {said(level, 20)}" for cell, level in spelt.items()]
-        done += f"; {', '.join(shown[:3])}{', ...' if len(shown) > 3 else ''}"
-    if missing.any():
-        done += "; missing as a level of its own"
+    if is_free:
+        done = f"read as text, different in each row: {told}"
+        done += "; one more column says where it is missing" if has_missing else ""
+    else:
+        done = f"{odd}read as a category of {counted(len(counts), 'level')}"
+        done += f"; the {pooled:,} rarest taken together" if pooled else ""
+        done += f", {told}" if told else ""
+        if spelt:
+            cells = [f"{said(cell, 20)} as {said(level, 20)}" for cell, level in spelt.items()]
+            done += f"; {', '.join(cells[:3])}{', ...' if len(cells) > 3 else ''}"
+        done += "; missing as a level of its own" if has_missing else ""
     return plan, ColumnNote(name, plan["kind"], int(missing.sum()), done)
 
 
@@ -480,67 +507,6 @@ def other_spellings(counts):
         if len(whole) == 1 and counts[whole[0]] > counts[cell]:
             meant |= {one: whole[0] for one, of in [*meant.items(), (cell, cell)] if of == cell}
     return meant
-
-
-def learn_text(column, missing, present, text_columns):
-    """Return the plan for free text, different in each row, None if it says nothing, and a note."""
-    spaced = sum(any(sign.isspace() for sign in cell) for cell in present)
-    words = None
-    if 2 * spaced > len(present):  # codes without spaces name the rows, whatever they are made of
-        words = learn_words(Counter(present), len(missing), text_columns)
-    if words is None:
-        why = "looks like an identifier or free text, different in each row"
-        return _left_out(column, missing, why)
-    levels = [OTHER, *([NO_VALUE] if missing.any() else [])]
-    plan = {"kind": "text", "name": column.name, "levels": levels, "has_other": True}
-    plan |= {"words": words}
-    plan |= {"has_missing": bool(missing.any()), "second": float(missing.mean())}
-    plan["names"] = _level_names(plan)
-    done = f"read as text, different in each row: {_say_words(words)}"
-    if missing.any():
-        done += "; one more column says where it is missing"
-    return plan, ColumnNote(column.name, plan["kind"], int(missing.sum()), done)
-
-
-def _say_words(words):
-    columns = counted(len(words["names"]), "column")
-    if not len(words["tokens"]):
-        return f"{columns} for how often each occurs"
-    often = ", how often each occurs among them" if words["hashes"] is not None else ""
-    return f"{columns} for its {counted(len(words['tokens']), 'common word')}{often}"
-
-
-def _level_names(plan):
-    """Return the names of the columns that a model gets; one is enough for two levels."""
-    levels = plan["levels"]
-    shown = levels[1:] if len(levels) == 2 else levels if len(levels) > 2 else []
-    names = [f"{plan['name']}={level}" for level in shown]
-    if "words" in plan:
-        names += [f"{plan['name']} {name}" for name in plan["words"]["names"]]
-    return names
-
-
-def apply_categories(plan, texts):
-    """Return places among the levels, the matrix that a model gets, and how many levels are new."""
-    levels, n_common = plan["levels"], len(plan["levels"])
-    n_common -= plan["has_other"] + plan["has_missing"]
-    places = {level: place for place, level in enumerate(levels[:n_common])}
-    other = n_common if plan["has_other"] else -1
-    places[None] = n_common + plan["has_other"] if plan["has_missing"] else -1
-    values = np.fromiter((places.get(text, other) for text in texts), np.intp, len(texts))
-    n = len(levels)
-    parts = []
-    if n == 2:
-        # A level that the fit has not seen is between the two, as near to each as it is common.
-        parts.append(np.where(values < 0, plan["second"], values == 1)[:, None].astype(float))
-    elif n > 2:
-        parts.append((values[:, None] == np.arange(n)).astype(float))
-    if "words" in plan:
-        parts.append(apply_words(plan["words"], texts))
-    unknown = sum(
-        v < 0 and text is not None for v, text in zip(values.tolist(), texts, strict=True)
-    )
-    return values, np.hstack(parts), unknown
 
 
 # -- words ----------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from robell._tools.text import said, unique
-from robell.tables.columns import TEXT_COLUMNS, ColumnNote, apply_plan, learn_column
+from robell.tables.columns import TEXT_COLUMNS, ColumnNote, Used, apply_plan, learn_column
 from robell.tables.leaks import Leak, find_leak, find_number_leak
 from robell.tables.raw import Column
 from robell.tables.read import columns_of
@@ -125,40 +125,41 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         columns = self._columns(X, reset=True)
-        return self._learn(columns, np.arange(len(columns[0])) + 1, self.delimiter, y)
+        self._learn(columns, np.arange(len(columns[0])) + 1, y)
+        return self
 
     def _fit_columns(
         self, columns: list[Column], rows: NDArray[Any], delimiter: str, y: Any
-    ) -> TableEncoder:
-        """Learn from columns as they were read; ``rows`` are their rows' numbers in the file."""
+    ) -> list[Used]:
+        """Learn from columns as they were read, and return those that are used.
+
+        ``rows`` are the numbers of their rows in the file.
+        """
         self.delimiter = delimiter
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
-        return self._learn(columns, rows, delimiter, y)
+        return self._learn(columns, rows, y)
 
-    def _learn(
-        self, columns: list[Column], rows: NDArray[Any], delimiter: str, y: Any
-    ) -> TableEncoder:
+    def _learn(self, columns: list[Column], rows: NDArray[Any], y: Any) -> list[Used]:
+        """Learn from columns, and return those used; one that repeats the target is not."""
         is_watched = y is not None and self.leaks == "drop"
         leak_of = _repeats(y, len(rows)) if is_watched else lambda used: None
-        self.plans_, self._notes, centres = [], [], []
+        self.plans_, self._notes, found = [], [], []
         for place, column in enumerate(columns):
             plan, note = learn_column(
-                column, rows, delimiter=delimiter, text_columns=int(self.text_columns)
+                column, rows, delimiter=self.delimiter, text_columns=int(self.text_columns)
             )
             if plan is not None:
                 used = apply_plan(plan, column)
                 if leak := leak_of(used):
-                    share = f"{100 * leak.agreement:.4g} %"
-                    done = f"left out: repeats the target in {share} of the rows"
-                    note = ColumnNote(note.name, "left out", note.missing, done)
+                    note = leak.left_out(note)
                 else:
                     self.plans_.append(plan | {"place": place})
-                    centres.append(used.matrix.mean(axis=0))
+                    found.append(used)
             like = list(note.number_like)
             self._notes.append([note.name, note.kind, int(note.missing), note.done, like])
-        self.centre_ = np.concatenate(centres) if centres else np.zeros(0)
-        return self
+        self.centre_ = np.concatenate([np.zeros(0), *(one.matrix.mean(axis=0) for one in found)])
+        return found
 
     @property
     def notes_(self) -> tuple[ColumnNote, ...]:
@@ -188,7 +189,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         found = [part.matrix for part in self._used(columns)]
         return np.hstack([np.empty((len(columns[0]), 0)), *found])
 
-    def _used(self, columns: list[Column]) -> list[Any]:
+    def _used(self, columns: list[Column]) -> list[Used]:
         return [apply_plan(plan, columns[plan["place"]]) for plan in self.plans_]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from robell._tools.text import percent, said
-from robell.tables.columns import NO_VALUE
+from robell.tables.columns import NO_VALUE, ColumnNote
+from robell.tables.read import evenly
 
 COPIES = 0.995  # share of the rows from which on a column counts as a copy of the target
 COPIES_A_CLASS = 0.95  # the same within each class
@@ -27,6 +28,12 @@ class Leak:
     name: str
     agreement: float
     exceptions: np.ndarray
+
+    def left_out(self, note):
+        """Return the note of the column that says why it is left out."""
+        share = f"{100 * self.agreement:.4g} %"
+        done = f"left out: repeats the target in {share} of the rows"
+        return ColumnNote(note.name, "left out", note.missing, done)
 
 
 def find_leak(used, codes, n_classes):
@@ -137,12 +144,11 @@ class Giveaway:
 
 def find_giveaway(used, codes, classes, target):
     """Return a Giveaway if one column alone tells the class of nearly every row, or None."""
-    some = _evenly(len(codes))
+    some, values, missing = _looked_at(used)
     codes, n_classes, target = codes[some], len(classes), said(target)
     sizes = np.bincount(codes, minlength=n_classes)
     if (sizes < LEAST_ROWS).any() or n_classes < 2:
         return None
-    values, missing = used.values[some], _missing(used)[some]
 
     def sentence(what, c):
         return f"{what} nearly only where {target} is {said(classes[c])}"
@@ -188,9 +194,8 @@ def find_number_giveaway(used, values, target):
     Numbers count by their ranks. The error of a row is its distance from the middle of the rows of
     its cell, and the usual one is compared with that of the middle of all rows.
     """
-    some = _evenly(len(values))
+    some, cells, missing = _looked_at(used)
     rank = rankdata(values[some]) / len(some)
-    cells, missing = used.values[some], _missing(used)[some]
     n_filled, n_missing, target = int((~missing).sum()), int(missing.sum()), said(target)
     if min(n_filled, n_missing) >= LEAST_ROWS:
         ranks = rankdata(rank)
@@ -210,17 +215,14 @@ def find_number_giveaway(used, values, target):
     return Giveaway(used.name, f"alone tells {target} nearly exactly", 1.0 - share)
 
 
-def _evenly(n_rows):
-    """Return the places of evenly spaced rows, all of them where they are few."""
-    return np.linspace(0, n_rows - 1, min(n_rows, MOST_LOOKED_AT)).astype(int)
-
-
-def _missing(used):
-    """Return which cells of a column are missing."""
+def _looked_at(used):
+    """Return the places of evenly spaced rows of a column, their values, and which are missing."""
+    some = evenly(len(used.values), MOST_LOOKED_AT)
+    values, levels = used.values[some], used.levels
     if used.is_number:
-        return np.isnan(used.values)
-    has_level = bool(used.levels) and used.levels[-1] == NO_VALUE
-    return used.values == len(used.levels) - 1 if has_level else np.zeros(len(used.values), bool)
+        return some, values, np.isnan(values)
+    gone = len(levels) - 1 if levels and levels[-1] == NO_VALUE else len(levels)
+    return some, values, values == gone
 
 
 def _best_class(inside, codes, sizes):

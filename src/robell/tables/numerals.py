@@ -150,27 +150,19 @@ _ORDER_BETWEEN_SEMICOLONS = "number", DECIMAL_COMMA, COMMA_THOUSANDS, DOT_THOUSA
 # -- a column ----------------------------------------------------------------------------
 
 
-class Reading(NamedTuple):
-    """How a column is read as numbers: cell -> number, the way in words, and other cells."""
-
-    table: dict[str, float]
-    how: str
-    odd: list[str]
-
-
 def read_numbers(cells: Iterable[str], delimiter: str = ",") -> tuple[dict | None, str]:
     """Return cell -> number and the one way all cells are written in; else None and ""."""
-    reading = read_most(cells, delimiter)
-    return (None, "") if reading is None or reading.odd else (reading.table, reading.how)
+    counts = Counter(cells)
+    table, how = read_most(counts, delimiter)
+    return (table, how) if table and len(table) == len(counts) else (None, "")
 
 
-def read_most(cells: Iterable[str], delimiter: str = ",") -> Reading | None:
-    """Return how most of the cells are read as numbers, None if none of them is one.
+def read_most(counts: Counter[str], delimiter: str = ",") -> tuple[dict[str, float], str]:
+    """Return cell -> number for most of the cells, and how these are written; {} if none is one.
 
     Of all units the commonest counts; a currency may be left out in some cells, another unit not.
     Of all ways to spell, the first that suits all cells of the unit, or else most of them.
     """
-    counts = Counter(cells)
     parts = {cell: found for cell in counts if (found := split(cell)) is not None}
     units: Counter[str] = Counter()
     for cell, found in parts.items():
@@ -179,7 +171,7 @@ def read_most(cells: Iterable[str], delimiter: str = ",") -> Reading | None:
     if len(money) == 1:
         units[money[0]] += units.pop("", 0)
     if not units:
-        return None
+        return {}, ""
     unit = units.most_common(1)[0][0]
     of_unit = {unit, ""} if unit in _CURRENCIES else {unit}
     parts = {cell: found for cell, found in parts.items() if found.unit in of_unit}
@@ -197,14 +189,14 @@ def read_most(cells: Iterable[str], delimiter: str = ",") -> Reading | None:
             best, most, way = table, n_read, spelling
         if len(table) == len(parts):
             break
-    if not best:
-        return None
     written: Counter[str] = Counter()
     for cell in best:
         written[parts[cell].written] += counts[cell]
     written.pop("", None)
     shown = unit if unit in _CURRENCIES or not written else written.most_common(1)[0][0]
-    return Reading(best, _in_words(way, shown), [cell for cell in counts if cell not in best])
+    if shown == "%":
+        return best, way.replace("number", "percentage", 1)
+    return best, f"{way}, in {shown}" if shown else way
 
 
 def _values(parts: dict[str, Parts], parse: Callable[[str], float | None]) -> dict[str, float]:
@@ -215,12 +207,6 @@ def _values(parts: dict[str, Parts], parse: Callable[[str], float | None]) -> di
         if value is not None:
             table[cell] = -value if is_negative else value
     return table
-
-
-def _in_words(way: str, unit: str) -> str:
-    if unit == "%":
-        return way.replace("number", "percentage", 1)
-    return f"{way}, in {unit}" if unit else way
 
 
 def unit_of(how: str) -> str:

@@ -6,6 +6,7 @@ import datetime
 import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class Column:
         """Return the cells that are not missing."""
         if not missing.any():
             return self.cells
-        return [cell for cell, gone in zip(self.cells, missing, strict=True) if not gone]
+        return list(compress(self.cells, (~missing).tolist()))
 
     def take(self, places: NDArray[np.intp]) -> Column:
         """Return the cells at these places."""
@@ -98,15 +99,15 @@ class RawTable:
 
 def require_names(where: Any, names: Iterable[str]) -> list[str]:
     """Return the names of the columns, unnamed ones numbered; raise where a name occurs twice."""
-    names = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
     seen: dict[str, int] = {}
     for place, name in enumerate(names, 1):
+        name = name.strip() or f"column {place}"
         if name in seen:
             raise FileError(
                 f"{where}: two columns are called {said(name)} (columns {seen[name]} and {place})"
             )
         seen[name] = place
-    return names
+    return list(seen)
 
 
 def one_line(error: object) -> str:
@@ -143,7 +144,9 @@ def cell_of(value: Any) -> tuple[str | None, str | None]:
     if isinstance(value, bool | np.bool_):
         return "text", str(bool(value))
     if isinstance(value, numbers.Number) and not isinstance(value, complex):
-        return "number", number_cell(value)
+        found: Any = value  # a whole one without a decimal point
+        is_whole = isinstance(value, numbers.Integral)
+        return "number", str(int(found)) if is_whole else repr(float(found)).removesuffix(".0")
     if isinstance(value, datetime.date):  # a datetime is one too
         return "date", value.isoformat()
     if isinstance(value, datetime.timedelta):
@@ -151,13 +154,6 @@ def cell_of(value: Any) -> tuple[str | None, str | None]:
     if isinstance(value, datetime.time):
         return "cell", value.isoformat()
     return "other", str(value)[: 4 * NAME]
-
-
-def number_cell(value: Any) -> str:
-    """Return a number as text, whole ones without a decimal point."""
-    if isinstance(value, numbers.Integral):
-        return str(int(value))
-    return repr(float(value)).removesuffix(".0")
 
 
 def arrow_column(name: str, array: Any) -> Column:

@@ -1,10 +1,12 @@
-"""Tables from files and data frames: CSV, Parquet, pandas and polars, all as cells of text."""
+"""Tables from files and data frames, all as cells of text; of a large one a sample of its rows."""
 
 from __future__ import annotations
 
 import codecs
 import gzip
+import math
 import os
+import random
 import tempfile
 import zlib
 from contextlib import contextmanager
@@ -13,14 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from robell._tools.files import FileError, copy_pipe
+from robell._tools.files import FileError, copy_pipe, parse_bytes
 from robell._tools.text import said
-from robell.tables.excel import is_excel, sheet_table
+from robell.tables.excel import EXCEL, sheet_table
 from robell.tables.raw import (
     Column,
     RawTable,
     arrow_column,
+    has_many_equal,
     one_line,
     require_names,
     typed_column,
@@ -34,16 +38,10 @@ from robell.tables.read_csv import (
     records_of,
     text_batches,
 )
-from robell.tables.sample import (
-    EACH_VALUE,
-    MAX_ROWS,
-    Budget,
-    Sample,
-    memory_of_texts,
-    row_limit,
-    sample_places,
-)
 
+MAX_ROWS = 200_000
+MAX_CELLS = 10_000_000  # rows x columns kept in memory
+LEAST_SAMPLE = 1_000  # rows kept, however many columns there are
 ARROW_ROWS = 1 << 14
 PART_ROWS = 1 << 15
 MARKS = {
@@ -79,10 +77,55 @@ def read_table(
             copy = copy_pipe(path, Path(folder) / path.name)
             how = {"encoding": encoding, "delimiter": delimiter, "budget": budget}
             return read_table(copy, target, **how, max_rows=max_rows, seed=seed)
+    import pyarrow
+
     with readable(path):
-        table = _read_file(path, target, encoding, delimiter, max_rows, seed, budget)
-        is_text = table.how.startswith("text")
-        return replace(table, encoding=codec_to_write(path, encoding)) if is_text else table
+        found = _open_table(path, target, encoding, delimiter, ARROW_ROWS)
+        names, batches, (n_rows, how, delimiter) = found
+        sample = Sample(row_limit(max_rows, len(names)), seed)
+        if n_rows is not None:
+            budget.hold(path.name, EACH_VALUE * min(n_rows, sample.size) * len(names))
+        places = lines = np.empty(0, np.intp)
+        parts: list[Any] = []
+        n_bytes = 0
+
+        def merged():
+            """Return what was drawn without the rows that later ones have replaced."""
+            kept = np.isin(places, sample.places)
+            table = pyarrow.Table.from_batches(parts)
+            table = table if kept.all() else table.filter(pyarrow.array(kept))
+            return table, places[kept], lines[kept] if len(lines) else lines
+
+        for batch, batch_lines in batches:
+            if not batch.num_rows:
+                continue
+            drawn = sample.draw(batch.num_rows)
+            is_whole = len(drawn) == batch.num_rows
+            parts.append(batch if is_whole else batch.take(pyarrow.array(drawn)))
+            places = np.append(places, drawn + sample.seen - batch.num_rows)
+            if batch_lines is not None:
+                lines = np.append(lines, batch_lines[drawn])
+            if len(places) > 2 * sample.size:
+                table, places, lines = merged()
+                parts, n_bytes = table.to_batches(), table.nbytes
+            n_bytes += parts[-1].nbytes
+            if n_rows is None and n_bytes > budget.limit:
+                break
+        if not sample.seen:
+            raise _no_rows(path, how)
+        table, places, lines = merged()
+        arrays = table.columns
+        # Each column as it was read is let go once its texts are trimmed.
+        del table, batch, parts[:]
+        columns = tuple(arrow_column(name, arrays.pop(0)) for name in names)
+        if n_rows is None:
+            block = min(4 * path.stat().st_size, BLOCK)  # as it is read, decoded and watched
+            budget.hold(path.name, block + sum(memory_of_texts(one.array) for one in columns))
+        codec = codec_to_write(path, encoding) if how.startswith("text") else "utf-8"
+        has_lines = lines if n_rows is None else None
+        return RawTable(
+            path.name, columns, places + 1, has_lines, sample.seen, how, delimiter, codec
+        )
 
 
 @contextmanager
@@ -98,8 +141,8 @@ def readable(path):
         raise FileError(f"{path}: cannot be read ({error.strerror or one_line(error)})") from error
 
 
-def is_parquet(path, encoding="utf-8", delimiter=None):
-    """Say whether a file is Parquet rather than text or Excel; raise where it is none of these."""
+def kind_of(path, encoding="utf-8", delimiter=None):
+    """Return "Parquet", "Excel" or "text", what a file holds; raise where it is none of these."""
     if path.is_dir():
         raise FileError(f"{path}: is a folder; give one file")
     if path.exists() and not path.is_file():
@@ -108,24 +151,25 @@ def is_parquet(path, encoding="utf-8", delimiter=None):
         magic = file.read(4)
     if magic == b"PAR1":
         _refuse_text_options(f"{path}: Parquet", encoding, delimiter)
-        return True
-    if is_excel(path):
+        return "Parquet"
+    is_zip, name = magic == b"PK\x03\x04", path.name.lower()
+    if is_zip and name.endswith(EXCEL):
         _refuse_text_options(f"{path}: a workbook", encoding, delimiter)
-        return False
+        return "Excel"
     if not magic:
         raise FileError(f"{path}: the file is empty")
-    if magic == b"PK\x03\x04":
+    if is_zip:
         raise FileError(
             f"{path}: looks like an Excel or ZIP file; save the table as .xlsx or as CSV first"
         )
     # The mark of UTF-32 begins as that of UTF-16 does, and stands before it.
-    name = next((name for mark, name in MARKS.items() if magic.startswith(mark)), "")
-    if name[-2:] not in encoding:
-        shown = f"{path}: looks like {name.upper()} text: give"
-        raise FileError(shown, parameter="encoding", value=name)
-    if path.name.lower().endswith((".parquet", ".pq")):
+    codec = next((codec for mark, codec in MARKS.items() if magic.startswith(mark)), "")
+    if codec[-2:] not in encoding:
+        shown = f"{path}: looks like {codec.upper()} text: give"
+        raise FileError(shown, parameter="encoding", value=codec)
+    if name.endswith((".parquet", ".pq")):
         raise FileError(f"{path}: is no Parquet file, or a damaged one")
-    return False
+    return "text"
 
 
 def _refuse_text_options(what, encoding, delimiter):
@@ -136,14 +180,15 @@ def _refuse_text_options(what, encoding, delimiter):
 
 def _open_table(path, target, encoding, delimiter, n_rows):
     """Return a file's columns, its batches of rows with their lines, and (rows, how, delimiter)."""
-    if is_parquet(path, encoding, delimiter):
+    kind = kind_of(path, encoding, delimiter)
+    if kind == "Parquet":
         import pyarrow.parquet
 
         with arrow_errors(path):
             metadata = pyarrow.parquet.read_metadata(path)
             names = require_names(path, metadata.schema.to_arrow_schema().names)
         return names, _parquet_batches(path, n_rows), (metadata.num_rows, "Parquet", ",")
-    if is_excel(path):
+    if kind == "Excel":
         names, rows = sheet_table(path)
         how = "the first sheet of an Excel workbook"
         return names, batches_of(rows, range(len(names)), n_rows), (None, how, ",")
@@ -154,16 +199,10 @@ def _open_table(path, target, encoding, delimiter, n_rows):
     return names, text_batches(path, encoding, delimiter, header), (None, how, delimiter)
 
 
-def _not_empty(path, batches, how):
-    """Yield batches with rows in them; raise where there is none."""
-    is_empty = True
-    for batch, lines in batches:
-        if batch.num_rows:
-            is_empty = False
-            yield batch, lines
-    if is_empty:
-        what = "no row in it" if how == "Parquet" else "a header and no row below it"
-        raise FileError(f"{path}: there is {what}")
+def _no_rows(path, how):
+    """Return the error of a table without rows."""
+    what = "no row in it" if how == "Parquet" else "a header and no row below it"
+    return FileError(f"{path}: there is {what}")
 
 
 def _parquet_batches(path, n_rows):
@@ -186,50 +225,6 @@ def arrow_errors(path):
         yield
     except pyarrow.ArrowException as error:
         raise FileError(f"{path}: {one_line(error)}") from error
-
-
-def _read_file(path, target, encoding, delimiter, max_rows, seed, budget):
-    """Read a file; of one too large, a uniform sample of its rows."""
-    import pyarrow
-
-    names, batches, (n_rows, how, delimiter) = _open_table(
-        path, target, encoding, delimiter, ARROW_ROWS
-    )
-    sample = Sample(row_limit(max_rows, len(names)), seed)
-    if n_rows is not None:
-        budget.hold(path.name, EACH_VALUE * min(n_rows, sample.size) * len(names))
-    places = lines = np.empty(0, np.intp)
-    parts: list[Any] = []
-    n_bytes = 0
-
-    def merged():
-        """Return what was drawn without the rows that later ones have replaced."""
-        kept = np.isin(places, sample.places)
-        table = pyarrow.Table.from_batches(parts)
-        table = table if kept.all() else table.filter(pyarrow.array(kept))
-        return table, places[kept], lines[kept] if len(lines) else lines
-
-    for batch, batch_lines in _not_empty(path, batches, how):
-        drawn = sample.draw(batch.num_rows)
-        parts.append(batch if len(drawn) == batch.num_rows else batch.take(pyarrow.array(drawn)))
-        places = np.append(places, drawn + sample.seen - batch.num_rows)
-        if batch_lines is not None:
-            lines = np.append(lines, batch_lines[drawn])
-        if len(places) > 2 * sample.size:
-            table, places, lines = merged()
-            parts, n_bytes = table.to_batches(), table.nbytes
-        n_bytes += parts[-1].nbytes
-        if n_rows is None and n_bytes > budget.limit:
-            break
-    table, places, lines = merged()
-    arrays = table.columns
-    del table, batch, parts[:]  # each column as it was read is let go once its texts are trimmed
-    columns = tuple(arrow_column(name, arrays.pop(0)) for name in names)
-    if n_rows is None:
-        block = min(4 * path.stat().st_size, BLOCK)  # as it is read, decoded and watched
-        budget.hold(path.name, block + sum(memory_of_texts(one.array) for one in columns))
-    has_lines = lines if n_rows is None else None
-    return RawTable(path.name, columns, places + 1, has_lines, sample.seen, how, delimiter)
 
 
 def _read_frame(frame, max_rows, seed, budget):
@@ -332,11 +327,13 @@ def table_parts(path, target=None, *, encoding="utf-8", delimiter=None, n_rows=P
     path, start = Path(path), 1
     with readable(path):
         names, batches, (_, how, delimiter) = _open_table(path, target, encoding, delimiter, n_rows)
-        for part in _equally_large(_not_empty(path, batches, how), n_rows):
+        for part in _equally_large(batches, n_rows):
             columns = tuple(map(arrow_column, names, part.columns))
             rows = np.arange(part.num_rows) + start
             yield RawTable(path.name, columns, rows, None, part.num_rows, how, delimiter)
             start += part.num_rows
+        if start == 1:
+            raise _no_rows(path, how)
 
 
 def _equally_large(batches, n_rows):
@@ -354,3 +351,98 @@ def _equally_large(batches, n_rows):
             held, size = table.slice(whole).to_batches(), size - whole
     if size:
         yield pyarrow.Table.from_batches(held)
+
+
+# -- how much of a table is held: a uniform sample of its rows, and their memory ---------
+
+
+def row_limit(max_rows: int, n_columns: int) -> int:
+    """Return how many rows are kept of a table with so many columns."""
+    return min(max_rows, max(LEAST_SAMPLE, MAX_CELLS // max(1, n_columns)))
+
+
+def sample_places(n_rows: int, limit: int, seed: int) -> NDArray[np.intp]:
+    """Return the sorted places of the rows that a :class:`Sample` keeps of so many."""
+    sample = Sample(limit, seed)
+    sample.draw(n_rows)
+    return sample.places
+
+
+def evenly(n_rows: int, most: int) -> NDArray[np.intp]:
+    """Return the places of evenly spaced rows, of all where there are no more than ``most``."""
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
+
+
+class Sample:
+    """A uniform sample of a stream: the first rows fill it, later ones replace (algorithm L)."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.size, self.seen = size, 0
+        self._kept: list[int] = []  # the place of each row that is kept
+        self._next = size  # the place of the next row that is drawn
+        self._random = random.Random(seed)
+        self._weight = 1.0
+        self._skip()
+
+    def _skip(self) -> None:
+        """Draw how many rows are passed over before the next one is taken."""
+        self._weight *= math.exp(math.log(1.0 - self._random.random()) / self.size)
+        self._weight = min(self._weight, 1.0 - 1e-15)
+        passed = math.log(1.0 - self._random.random()) / math.log1p(-self._weight)
+        self._next += math.floor(passed)
+
+    def draw(self, n_rows: int) -> NDArray[np.intp]:
+        """Draw from the next rows of the stream; return which of them, from 0 on, are drawn."""
+        start, self.seen = self.seen, self.seen + n_rows
+        drawn = list(range(start, min(self.seen, self.size)))
+        self._kept += drawn
+        while self._next < self.seen:
+            drawn.append(self._next)
+            self._kept[self._random.randrange(self.size)] = self._next
+            self._next += 1
+            self._skip()
+        return np.array(drawn, np.intp) - start
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The sorted places, from 0 on, of the rows that are kept."""
+        return np.sort(np.array(self._kept, np.intp))
+
+
+# -- memory ----------------------------------------------------------------------------
+# Bytes, as measured; a little more rather than less.
+
+EACH_CELL = 24  # where a cell is kept
+EACH_TEXT = 60  # a distinct text of its own, and its characters
+EACH_VALUE = 180  # a cell of a Parquet file or a data frame, as a value and as text
+
+
+def memory_of_texts(array: Any) -> int:
+    """Return the memory of an Arrow array of texts and of the cells that may be made of it."""
+    n_distinct = len(array.unique()) if has_many_equal(array) else len(array)
+    share = n_distinct / max(1, len(array))
+    own = array.nbytes * (2 + share)  # once more while its parts are put together
+    return int(own + EACH_CELL * len(array) + EACH_TEXT * n_distinct)
+
+
+class Budget:
+    """Memory for one table after the other; ``held`` is what the present one takes as text."""
+
+    def __init__(self, limit: int | str | None = None) -> None:
+        self.limit = math.inf if limit is None else parse_bytes(limit)
+        self.held = 0
+
+    def hold(self, name: str, n_bytes: int) -> None:
+        """Take note of what a table takes as text; raise where that is too much."""
+        self.held = n_bytes
+        self.require(name, 0)
+
+    def require(self, name: str, more: int) -> None:
+        """Raise where a table and what is made of it take more than there is."""
+        if self.held + more > self.limit:
+            raise FileError(
+                f"{name}: needs {(self.held + more) / 2**20:,.0f} MiB at least, by estimate, and "
+                f"the memory limit leaves {self.limit / 2**20:,.0f} MiB: take fewer rows or "
+                "columns, or allow more with",
+                parameter="memory_limit",
+            )

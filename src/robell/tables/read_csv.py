@@ -56,15 +56,41 @@ def text_batches(
     as such, null where missing, up to the first row in which one is none: from there on as texts.
     """
     import pyarrow
+    from pyarrow import compute
+    from pyarrow import csv as arrow_csv
 
     wanted = range(len(header.cells)) if wanted is None else wanted
-    names, n_rows = [str(place) for place in wanted], 0
-    kinds = dict.fromkeys(names, pyarrow.string())
+    kinds = dict.fromkeys(map(str, wanted), pyarrow.string())
     kinds |= dict.fromkeys(map(str, numbers), pyarrow.float64())
+    progress, n_rows = Progress(max(1, path.stat().st_size), "reading"), 0
     try:
-        for batch, lines in _parsed(path, encoding, delimiter, header, kinds):
-            n_rows += len(lines)
-            yield batch, lines
+        if not delimiter.isascii():
+            raise pyarrow.ArrowInvalid("Arrow splits rows at one byte")
+        options = (
+            arrow_csv.ReadOptions(
+                block_size=BLOCK,
+                use_threads=False,
+                column_names=list(map(str, range(len(header.cells)))),
+                skip_rows_after_names=header.line,  # blank lines before the header count as rows
+            ),
+            arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(column_types=kinds, include_columns=list(kinds)),
+        )
+        with _open_bytes(path) as file, progress:
+            stream = _Utf8Stream(file, encoding, delimiter, progress)
+            reader = arrow_csv.open_csv(pyarrow.PythonFile(stream, "r"), *options)
+            stream.take_lines(1)  # the header's
+            for batch in reader:
+                lines = stream.take_lines(batch.num_rows)
+                texts = [one for one in batch.columns if one.type == pyarrow.string()]
+                sizes = [compute.max(compute.binary_length(one)).as_py() or 0 for one in texts]
+                is_long = max(sizes, default=0) > csv.field_size_limit()
+                if stream.is_odd or is_long or len(lines) < batch.num_rows:
+                    raise pyarrow.ArrowInvalid("odd quotation marks, a zero byte or a long cell")
+                n_rows += len(lines)
+                yield batch, lines
+            if stream.is_quoting or len(stream.take_lines(1)):
+                raise pyarrow.ArrowInvalid("a quotation mark is opened and not closed")
     except (pyarrow.ArrowInvalid, UnicodeError):
         records = islice(records_of(path, encoding, delimiter), 1 + n_rows, None)
         yield from batches_of(((row.line, row.cells) for row in records), wanted, 1 << 14)
@@ -81,47 +107,13 @@ def batches_of(rows, wanted, n_rows):
         yield pyarrow.record_batch(arrays, names), np.array([line for line, _ in part])
 
 
-def _parsed(path, encoding, delimiter, header, kinds):
-    """Yield the rows as Arrow parses them, with their lines; raise ArrowInvalid where in doubt."""
-    import pyarrow
-    from pyarrow import compute
-    from pyarrow import csv as arrow_csv
-
-    if not delimiter.isascii():
-        raise pyarrow.ArrowInvalid("Arrow splits rows at one byte")
-    options = (
-        arrow_csv.ReadOptions(
-            block_size=BLOCK,
-            use_threads=False,
-            column_names=list(map(str, range(len(header.cells)))),
-            skip_rows_after_names=header.line,  # blank lines before the header count as rows
-        ),
-        arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        arrow_csv.ConvertOptions(column_types=kinds, include_columns=list(kinds)),
-    )
-    progress = Progress(max(1, path.stat().st_size), "reading")
-    with _open_bytes(path) as file, progress:
-        stream = _Utf8Stream(file, encoding, delimiter, progress)
-        reader = arrow_csv.open_csv(pyarrow.PythonFile(stream, "r"), *options)
-        stream.take_lines(1)  # the header's
-        for batch in reader:
-            lines = stream.take_lines(batch.num_rows)
-            texts = [one for one in batch.columns if one.type == pyarrow.string()]
-            sizes = [compute.max(compute.binary_length(one)).as_py() or 0 for one in texts]
-            is_long = max(sizes, default=0) > csv.field_size_limit()
-            if stream.is_odd or is_long or len(lines) < batch.num_rows:
-                raise pyarrow.ArrowInvalid("odd quotation marks, a zero byte or a very long cell")
-            yield batch, lines
-        if stream.is_quoting or len(stream.take_lines(1)):
-            raise pyarrow.ArrowInvalid("a quotation mark is opened and not closed")
-
-
 class _Utf8Stream:
     """The bytes of a text file in UTF-8, and at which lines its rows begin.
 
     Where quotation marks are used as they should, a byte with an even number of them before it is
     outside of quotations; a first one follows, and a second one is followed by, a delimiter, the
-    end of a line or another one. `is_odd` says that this is not so, or that there is a zero byte.
+    end of a line or another one. `is_odd` says that this is not so, or that there is a zero byte;
+    `is_quoting` that the last byte is within a quotation.
     """
 
     closed = False
@@ -133,12 +125,7 @@ class _Utf8Stream:
         self._last = b"\n"  # the byte before
         self._n_quotes = self._n_breaks = 0
         self._lines = np.empty(0, np.intp)
-        self.is_odd = False
-
-    @property
-    def is_quoting(self) -> bool:
-        """Whether the last byte is within a quotation."""
-        return self._n_quotes % 2 == 1
+        self.is_odd = self.is_quoting = False
 
     def take_lines(self, n_rows: int) -> NDArray[np.intp]:
         """Return the lines of the next rows."""
@@ -159,8 +146,8 @@ class _Utf8Stream:
         signs = np.frombuffer(self._last + data, np.uint8)
         quotes = np.flatnonzero(signs[1:] == ord('"')) + 1
         if len(quotes) or self._last == b'"':
-            closing = quotes[1 - self._n_quotes % 2 :: 2]
-            opening = quotes[self._n_quotes % 2 :: 2]
+            closing = quotes[1 - self.is_quoting :: 2]
+            opening = quotes[int(self.is_quoting) :: 2]
             if self._last == b'"' and not self.is_quoting:
                 closing = np.append(0, closing)
             beside = [signs[opening - 1], signs[closing[closing < len(data)] + 1]]
@@ -175,6 +162,7 @@ class _Utf8Stream:
         self._lines = np.append(self._lines, lines[begins])
         self._n_breaks += int(is_end.sum())
         self._n_quotes += len(quotes)
+        self.is_quoting = self._n_quotes % 2 == 1
         self._last = data[-1:]
 
 
@@ -191,7 +179,7 @@ def records_of(
     """
     n_cells, end = 0, 0
     seen: list[str] = []
-    with _decodable(path, encoding), _open_text(path, encoding) as stream:
+    with _open_text(path, encoding) as stream:
         reader = csv.reader(_lines(path, stream, seen), delimiter=delimiter, strict=True)
         while True:
             try:
@@ -253,10 +241,12 @@ def _lines(path: Path, stream: IO[str], seen: list[str]) -> Iterator[str]:
 
 
 @contextmanager
-def _decodable(path, encoding):
-    """Say where a text is not in its encoding, in one line."""
+def _open_text(path, encoding):
+    """Give the text of a file; where it is not in its encoding, say so in one line."""
     try:
-        yield
+        codec = _codec(encoding)  # before the file is opened: there may be no such encoding
+        with io.TextIOWrapper(_open_bytes(path), encoding=codec, newline="") as stream:
+            yield stream
     except UnicodeDecodeError as error:
         raise _undecodable(path, encoding) from error
     except UnicodeError as error:  # a missing byte-order mark
@@ -274,11 +264,6 @@ def _open_bytes(path: Path) -> Any:
     with path.open("rb") as file:
         is_gzip = file.read(2) == b"\x1f\x8b"
     return gzip.open(path, "rb") if is_gzip else path.open("rb")
-
-
-def _open_text(path: Path, encoding: str) -> io.TextIOWrapper:
-    codec = _codec(encoding)  # before the file is opened: there may be no such encoding
-    return io.TextIOWrapper(_open_bytes(path), encoding=codec, newline="")
 
 
 def _codec(encoding: str) -> str:
@@ -333,7 +318,7 @@ def find_delimiter(
                 f"quotation, got {said(delimiter, 20)}"
             )
         return delimiter
-    with _decodable(path, encoding), _open_text(path, encoding) as stream:
+    with _open_text(path, encoding) as stream:
         head = stream.read(SNIFFED)
     if not head.strip():
         raise FileError(f"{path}: the file is empty")
@@ -342,13 +327,13 @@ def find_delimiter(
     for delimiter in DELIMITERS:
         lines = io.StringIO(head, newline="")
         try:
-            records = [record for record in csv.reader(lines, delimiter=delimiter) if record]
+            records = list(filter(None, csv.reader(lines, delimiter=delimiter)))
         except csv.Error:
             continue
         if not whole and len(records) > 1:
             records.pop()  # its end was not read
-        sizes = [len(record) for record in records]
+        sizes = list(map(len, records))
         if sizes and sizes[0] > 1:
-            found = any(name.strip() == target for name in records[0])
+            found = target in list(map(str.strip, records[0]))
             scores[delimiter] = (found, sizes.count(sizes[0]) / len(sizes), sizes[0])
     return max(scores, key=scores.__getitem__) if scores else ","

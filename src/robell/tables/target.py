@@ -69,14 +69,11 @@ def read_labels(table, place, *, keep_spelling=False):
     cells = column.without(gone)
     if not cells:
         raise FileError(f"{where} holds no label")
-    if any(isinstance(cell, str) and len(cell) > LONGEST_LABEL for cell in set(cells)):
+    if max(map(len, cells)) > LONGEST_LABEL:
         raise FileError(
             f"{where} holds texts of more than {LONGEST_LABEL:,} characters, which are no labels"
         )
-    cells = _one_spelling(cells)
-    alike = _look_alikes(Counter(cells))
-    if not keep_spelling:
-        cells = _spelt_alike(cells, alike)
+    cells, alike = one_spelling(cells, keep=keep_spelling)
     counts = Counter(cells)
     require_classes(where, counts, len(cells))
     classes = tuple(sorted((c for c in counts if counts[c] >= LEAST_OF_CLASS), key=sort_key))
@@ -110,26 +107,27 @@ def sort_key(label):
     return (value is None, value or 0.0, label)
 
 
-def read_spellings(cells):
-    """Return labels of one column or several, equal numbers and look-alikes each spelt one way."""
-    cells = _one_spelling(cells)
-    return _spelt_alike(cells, _look_alikes(Counter(cells)))
+def one_spelling(cells, *, keep=False):
+    """Return labels, equal numbers spelt as the commonest of them, and pairs of look-alikes.
 
-
-def _spelt_alike(cells, alike):
-    """Return labels in which the second of every pair of look-alikes is spelt as the first."""
-    meant = {other: first for first, other in alike}
-    return [meant.get(cell, cell) for cell in cells]
-
-
-def _one_spelling(cells):
-    """Give plain numbers that are equal one spelling, the commonest: 1 and 1.0 are one class."""
-    spelling: dict[Decimal, str] = {}
+    These differ only in capitals or spaces: the second is taken as the first, which is commoner,
+    unless spellings are to be kept.
+    """
+    spelling: dict[Decimal, str] = {}  # 1 and 1.0 are one class
     meant = {}
     for cell, _ in Counter(cells).most_common():
         value = plain_number(cell)
         meant[cell] = cell if value is None else spelling.setdefault(value, cell)
-    return [meant[cell] for cell in cells]
+    counts = Counter(map(meant.__getitem__, cells))
+    first: dict[str, str] = {}
+    alike = {}
+    for label in sorted(counts, key=lambda label: (-counts[label], label)):
+        known = first.setdefault("".join(label.casefold().split()), label)
+        if known != label:
+            alike[label] = known
+    if not keep:
+        meant = {cell: alike.get(label, label) for cell, label in meant.items()}
+    return [meant[cell] for cell in cells], tuple(zip(alike.values(), alike, strict=True))
 
 
 def require_classes(where, counts, n_rows):
@@ -152,19 +150,6 @@ def require_classes(where, counts, n_rows):
             f"{where} has {len(counts):,} distinct values in {n_rows:,} rows, most of them in "
             f"fewer than {LEAST_OF_CLASS}: these are not classes"
         )
-
-
-def _look_alikes(counts):
-    """Return pairs of labels that differ only in capitals or spaces, the commoner one first."""
-    first: dict[str, str] = {}
-    pairs = []
-    for label in sorted(counts, key=lambda label: (-counts[label], label)):
-        folded = "".join(label.casefold().split())
-        if folded in first:
-            pairs.append((first[folded], label))
-        else:
-            first[folded] = label
-    return tuple(pairs)
 
 
 # -- numbers ---------------------------------------------------------------------------
@@ -197,7 +182,7 @@ def holds_numbers(cells, kind=None, delimiter=","):
     1, 2, 3, ..., each in many rows.
     """
     column = Column("", cells, kind)
-    values, how = number_cells(column.without(missing_cells(column)), kind, delimiter)
+    values, how, _ = numbers_of(column.without(missing_cells(column)), delimiter, kind)
     if values is None or how.startswith(("date", "time")):
         return False
     values = values[np.isfinite(values)]
@@ -216,7 +201,7 @@ def read_number_target(table, place):
     column = table.columns[place]
     where = f"{table.name}: column {said(column.name)}"
     gone = missing_cells(column)
-    found, how = number_cells(column.without(gone), column.kind, table.delimiter)
+    found, how, _ = numbers_of(column.without(gone), table.delimiter, column.kind)
     if found is None:
         raise FileError(f"{where} holds texts: numbers are needed to be judged as numbers")
     if how.startswith(("date", "time")):
@@ -229,11 +214,6 @@ def read_number_target(table, place):
     if problem := problem_of(values, np.ones(len(values)), LEAST_ROWS):
         raise FileError(f"{where} {problem}")
     return NumberTarget(values, np.flatnonzero(usable), unlabelled, how)
-
-
-def number_cells(present, kind, delimiter):
-    """Return the numbers of cells, NaN for a few odd ones, and how they are written."""
-    return (None, "") if kind == "text" else numbers_of(present, delimiter)[:2]
 
 
 def problem_of(values, weight, least_rows):

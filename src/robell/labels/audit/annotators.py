@@ -38,7 +38,7 @@ from robell.tables.target import (
     LEAST_ROWS,
     MOST_CLASSES,
     find_column,
-    read_spellings,
+    one_spelling,
     require_classes,
     sort_key,
 )
@@ -591,7 +591,7 @@ def _crowd(table, keys, names, found, notes):
         raise FileError(
             f"{table.name}: {len(names):,} annotators; at most {MOST_ANNOTATORS:,} can be compared"
         )
-    cells = read_spellings(cells)
+    cells, _ = one_spelling(cells)
     counts = Counter(cells)
     where = f"{table.name}: the labels"
     require_classes(where, counts, len(cells))

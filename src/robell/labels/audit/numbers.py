@@ -23,8 +23,9 @@ from robell.labels.judge import judge_numbers
 from robell.labels.reviewed import Reviewed, judge_reviewed_numbers
 from robell.labels.trust import measure_number_trust
 from robell.report.page import Callout, FigureBlock, Paragraph, Section
+from robell.tables.columns import numbers_of
 from robell.tables.leaks import find_number_giveaway, find_number_leak
-from robell.tables.target import number_cells, read_number_target, written
+from robell.tables.target import read_number_target, written
 
 SCORES_A_ROW = 60  # numbers that are held for every row while it is judged
 
@@ -89,7 +90,7 @@ class NumberAuditResult(JudgedAudit):
     def _reviewed(settled, first, target, column, delimiter):
         """Return what a review says, from which rows are settled and their cells before it."""
         texts = [spreadsheet_plain(text) for text in first]
-        values, _ = number_cells(texts, column.kind, delimiter)
+        values, _, _ = numbers_of(texts, delimiter, column.kind)
         is_read = settled & (np.isfinite(values) if values is not None else False)
         before = np.where(is_read, values, target.values)
         return Reviewed(settled, before, settled & (before != target.values))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from robell._tools.files import FileError
 from robell._tools.text import counted
 from robell.tables.columns import prepare_column
@@ -20,8 +18,7 @@ def prepare_columns(table, features, leak_of, budget):
         leak = prepared and leak_of(prepared)
         if leak:
             leaks.append(leak)
-            why = f"left out: repeats the target in {100 * leak.agreement:.4g} % of the rows"
-            prepared, note = None, replace(note, kind="left out", done=why)
+            prepared, note = None, leak.left_out(note)
         notes.append(note)
         if prepared is not None:
             used.append(prepared)

@@ -29,8 +29,7 @@ from robell.labels.audit.result import Evidence, Groups, JudgedAudit, output_pat
 from robell.labels.review.review import fingerprints, labels_print, read_reviews
 from robell.labels.trust import estimate_wrong
 from robell.tables.columns import ColumnNote, missing_cells
-from robell.tables.read import read_table
-from robell.tables.sample import MAX_ROWS, Budget
+from robell.tables.read import MAX_ROWS, Budget, read_table
 from robell.tables.target import KINDS, LEAST_ROWS, find_column, holds_numbers
 
 SEEDS = 1 << 32  # as many as scikit-learn knows

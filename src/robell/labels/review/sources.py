@@ -12,10 +12,10 @@ import numpy as np
 from robell._tools.files import FileError
 from robell._tools.text import spreadsheet_safe
 from robell.report.escape import writable
-from robell.tables.excel import EXCEL, is_excel, open_sheet, sheet_table
+from robell.tables.excel import EXCEL, open_sheet, sheet_table
 from robell.tables.numerals import plain_number
 from robell.tables.raw import Column, RawTable, array_cells, require_names
-from robell.tables.read import ARROW_ROWS, arrow_errors, is_parquet, readable
+from robell.tables.read import ARROW_ROWS, arrow_errors, kind_of, readable
 from robell.tables.read_csv import TextRow, codec_to_write, find_delimiter, records_of
 from robell.tables.target import find_column
 
@@ -90,9 +90,10 @@ def open_source(path, target, encoding="utf-8", delimiter=None):
     """Return the table of a file; raise where it cannot be read or lacks the target."""
     with readable(path):
         source: TextSource | ParquetSource | SheetSource
-        if is_parquet(path, encoding, delimiter):
+        kind = kind_of(path, encoding, delimiter)
+        if kind == "Parquet":
             source = ParquetSource(path)
-        elif is_excel(path):
+        elif kind == "Excel":
             source = SheetSource(path)
         else:
             source = TextSource(path, target, encoding, delimiter)
