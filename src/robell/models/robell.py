@@ -28,7 +28,6 @@ from robell._tools.threads import one_blas_thread
 from robell.models._estimator import (
     BaseRVFLClassifier,
     Capabilities,
-    LeftOutInFolds,
     bypassed_in_parts,
     called_by_search,
 )
@@ -112,7 +111,61 @@ def _error_bounds(found, labels, minority):
     return found.error
 
 
-class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
+class WeighedByKernel(BaseRVFLClassifier):
+    """Adds row weights made of the statistics of all pairs of rows; not for direct use.
+
+    A model has ``kernel_width``, ``n_jobs``, and says in ``_weights_of`` what the statistics and a
+    setting of its ``_weight_parameters`` make of every row, and in ``_remember_weights`` what of it
+    is kept.
+    """
+
+    kernel_width: float | str
+    kernel_width_: float
+    n_jobs: int | None
+
+    _comparison_seed = 0  # of the rows sampled, where rows are
+
+    @called_by_search
+    def _weights_of(self, rows, statistics, width, setting):
+        """Return the row weights of a setting, and all that it makes of the rows."""
+        raise NotImplementedError
+
+    def _remember_weights(self, prepared, found):
+        """Set the fitted attributes of the training rows."""
+        raise NotImplementedError
+
+    def _fit_weights(self, prepared):
+        setting = {name: getattr(self, name) for name in self._weight_parameters}
+        ((weight, found, width),) = self._weighed(prepared.rows, [setting], {})
+        self.kernel_width_ = width
+        self._remember_weights(prepared, found)
+        cost, weight = super()._fit_weights(prepared), beside(weight, prepared.rows.X)
+        return weight if cost is None else cost * weight
+
+    def _importances(self, prepared, settings, statistics):
+        cost = super()._fit_weights(prepared)
+        for weight, *_ in self._weighed(prepared.rows, settings, statistics):
+            yield weight if cost is None else cost * weight
+
+    @called_by_search
+    @bypassed_in_parts
+    def _weighed(self, rows, settings, statistics):
+        """Yield each setting's weights, all it makes of the rows, and the width: compared once."""
+        n_classes, seed = len(self.classes_), self._comparison_seed
+        method = membership_method(getattr(self, "membership", "exact"), rows, n_classes)
+        for setting in settings:
+            width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
+            # Exact statistics depend on the rows alone, so every search over them may share them.
+            key = width if method == "exact" else (width, seed)
+            if key not in statistics:
+                statistics[key] = compare_rows(rows, n_classes, width, self.n_jobs, method, seed)
+            weights = ("weights", key, *setting.values())
+            if weights not in statistics:
+                statistics[weights] = self._weights_of(rows, statistics[key], width, setting)
+            yield *statistics[weights], width
+
+
+class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
     """RoBell-RVFL: a robust generalized-bell RVFL network for imbalanced data.
 
     An RVFL network whose ridge regression weighs row i by its class cost (the size of the
@@ -237,7 +290,6 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     """
 
     class_probability_: NDArray[Any]
-    kernel_width_: float
     membership_: NDArray[Any]
     membership_error_: NDArray[Any]
     membership_method_: str
@@ -278,7 +330,6 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         self.random_state = random_state
 
     _weight_parameters = ("kernel_width", "rho")
-    _comparison_seed = 0  # unless a layer is drawn, with its seed
     _capabilities = Capabilities(
         streams=True, passes=True, tensors=True, exact_search=True, weighs_by_membership=True
     )
@@ -287,11 +338,12 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         super()._fit_features(rows, seed)
         self._comparison_seed = seed
 
-    def _fit_weights(self, prepared):
-        rows = prepared.rows
-        setting = {"kernel_width": self.kernel_width, "rho": self.rho}
-        ((found, width, minority),) = self._memberships(rows, [setting], {})
-        self.kernel_width_ = width
+    def _weights_of(self, rows, statistics, width, setting):
+        found = pw_gbell(statistics, to_host(rows.labels), float(setting["rho"]))
+        return found.membership, (found, statistics.minority)
+
+    def _remember_weights(self, prepared, found):
+        rows, (found, minority) = prepared.rows, found
         self.membership_method_ = membership_method(self.membership, rows, len(self.classes_))
         if is_tensor(rows.X):
             self.engine_ = engine_of(rows.X)
@@ -300,73 +352,6 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         self.membership_error_ = prepared.in_order_given(error, 0.0)
         self.class_probability_ = prepared.in_order_given(found.class_probability, np.nan)
         self.radius_ = prepared.in_order_given(found.radius, np.nan)
-        cost, membership = super()._fit_weights(prepared), beside(found.membership, rows.X)
-        return membership if cost is None else cost * membership
-
-    @called_by_search
-    @bypassed_in_parts
-    def _memberships(self, rows, settings, statistics):
-        """Yield memberships, width and minority of each setting, pairs compared once a width."""
-        n_classes, seed, labels = len(self.classes_), self._comparison_seed, to_host(rows.labels)
-        method = membership_method(self.membership, rows, n_classes)
-        for setting in settings:
-            width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
-            # Exact statistics depend on the rows alone, so every search over them may share them.
-            key = width if method == "exact" else (width, seed)
-            if key not in statistics:
-                statistics[key] = compare_rows(rows, n_classes, width, self.n_jobs, method, seed)
-            found, rho = statistics[key], float(setting["rho"])
-            bell = ("bell", key, rho)
-            if bell not in statistics:
-                statistics[bell] = pw_gbell(found, labels, rho)
-            yield statistics[bell], width, found.minority
-
-    def _importances(self, prepared, settings, statistics):
-        cost = super()._fit_weights(prepared)
-        for found, *_ in self._memberships(prepared.rows, settings, statistics):
-            yield found.membership if cost is None else cost * found.membership
-
-
-class WeighedByKernel(LeftOutInFolds):
-    """Adds row weights made of the statistics of all pairs of rows; not for direct use.
-
-    A model has ``kernel_width``, ``n_jobs``, and says in ``_weights_of`` what the statistics and a
-    setting of its ``_weight_parameters`` make of every row, and in ``_remember_weights`` what of it
-    is kept.
-    """
-
-    kernel_width: float | str
-    n_jobs: int | None
-
-    @called_by_search
-    def _weights_of(self, rows, statistics, width, setting):
-        """Return what a setting makes of the rows; the row weights are ``importance`` of it."""
-        raise NotImplementedError
-
-    def _remember_weights(self, prepared, found, width):
-        """Set the fitted attributes of the training rows."""
-        raise NotImplementedError
-
-    def _fit_weights(self, prepared):
-        setting = {name: getattr(self, name) for name in self._weight_parameters}
-        ((found, width),) = self._weighed(prepared.rows, [setting], {})
-        self._remember_weights(prepared, found, width)
-        cost = super()._fit_weights(prepared)
-        return found.importance if cost is None else cost * found.importance
-
-    def _importances(self, prepared, settings, statistics):
-        cost = super()._fit_weights(prepared)
-        for found, _ in self._weighed(prepared.rows, settings, statistics):
-            yield found.importance if cost is None else cost * found.importance
-
-    @called_by_search
-    def _weighed(self, rows, settings, statistics):
-        """Yield what each setting makes of the rows, pairs compared once a width, and the width."""
-        for setting in settings:
-            width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
-            if width not in statistics:
-                statistics[width] = compare_rows(rows, len(self.classes_), width, self.n_jobs)
-            yield self._weights_of(rows, statistics[width], width, setting), width
 
 
 @validate_params(

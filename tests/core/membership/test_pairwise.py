@@ -363,7 +363,7 @@ def test_a_failing_unit_stops_the_others_and_is_raised(n_threads, no_thread_is_l
         return 0
 
     with pytest.raises(MemoryError, match="no tile left"):
-        share_out(units_of(0, 40_000), compute, lambda *_: None, Workers(n_threads))
+        list(share_out(units_of(0, 40_000), compute, Workers(n_threads)))
     assert len(done) < len(units_of(0, 40_000))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from threading import Event
 from typing import NamedTuple, TypeVar
 
@@ -90,13 +91,11 @@ def map_tiles(
     points: Array,
     width: float,
     compute: Callable[[slice, Array], Found],
-    collect: Callable[[slice, Found], None],
     workers: Workers = ONE_WORKER,
-) -> None:
-    """Compute something of D(x, z) of some rows and all points, a tile of rows at a time.
+) -> Iterator[tuple[slice, Found]]:
+    """Yield what ``compute`` makes of D(x, z) of a tile of rows and all points, tile after tile.
 
-    ``collect`` is given what ``compute`` returned for each tile, in the order of the rows. Rows
-    and points are best given less a common centre near the data.
+    Rows and points are best given less a common centre near the data.
     """
     largest = max(float(np.abs(Z).max(initial=0.0)) for Z in (X, points))
     g = representable(1.0 / (width * width), np.full((1, X.shape[1]), largest))
@@ -112,14 +111,9 @@ def map_tiles(
             found.append((place, compute(place, np.subtract(one, K, out=K))))
         return found
 
-    def collect_unit(rows: slice, all_points: slice, found: list[tuple[slice, Found]]) -> None:
-        for place, value in found:
-            collect(place, value)
-
-    all_points = slice(0, len(points))
-    units = [(rows, all_points) for rows in blocks_of(0, len(X), BLOCK * TILE)]
-    if units and len(points):
-        share_out(units, compute_unit, collect_unit, workers)
+    units = list(product(blocks_of(0, len(X), BLOCK * TILE), [slice(0, len(points))]))
+    for _, _, found in share_out(units if len(points) else [], compute_unit, workers):
+        yield from found
 
 
 def dissimilarity(X: Array, Y: Array, width: float) -> Array:
@@ -146,11 +140,8 @@ def landmark_sums(
 ) -> Array:
     """Return Σ_i weight_i D(z_l, x_i) of every landmark z_l, or of any other points."""
     sums = np.zeros(len(landmarks))
-
-    def add(rows: slice, found: Array) -> None:
-        sums[:] += found
-
-    map_tiles(X, landmarks, width, lambda rows, D: weight[rows] @ D, add, workers)
+    for _, found in map_tiles(X, landmarks, width, lambda rows, D: weight[rows] @ D, workers):
+        sums += found
     return sums
 
 
@@ -318,10 +309,8 @@ def stand(
         missed = norms - np.einsum("ij,ij->i", coordinates, coordinates)
         return squared_distance_to(mean, D), np.maximum(missed, 0.0)
 
-    def collect(rows: slice, found: tuple[Array, Array]) -> None:
+    for rows, found in map_tiles(X, basis.landmarks, basis.width, compute, workers):
         squared[rows], residual[rows] = found
-
-    map_tiles(X, basis.landmarks, basis.width, compute, collect, workers)
     return squared, residual
 
 

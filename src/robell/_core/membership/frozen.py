@@ -168,14 +168,13 @@ def radii(means: ClassMeans, X: Array, labels: Labels) -> Array:
     for c, rows in enumerate(landmarks.rows):
         mine = np.flatnonzero(labels == c)
         mean = HullPoint(means.coefficients[c], float(means.offset[c]))
-        squared = np.zeros(len(mine))
 
         def compute(place: slice, D: Array, mean: HullPoint = mean) -> Array:
             return squared_distance_to(mean, D)
 
         points = X[mine] - landmarks.center
-        map_tiles(points, rows, landmarks.width, compute, squared.__setitem__)
-        radius[mine] = np.sqrt(np.maximum(squared, 0.0))
+        for place, squared in map_tiles(points, rows, landmarks.width, compute):
+            radius[mine[place]] = np.sqrt(np.maximum(squared, 0.0))
     return radius
 
 
