@@ -251,6 +251,7 @@ class FamilyMember(BaseEstimator):
     # Parameters that only the row weights depend on, and the one that multiplies the penalty.
     _weight_parameters: Annotated[Any, called_by_search] = ()
     _penalty_parameter: Annotated[Any, called_by_search] = None
+    _checks_of_y: dict[str, Any] = {}  # what scikit-learn is asked to check of y
     score: Annotated[Any, bypassed_by_search]  # scikit-learn's
 
     # What the roots decide. Check what fit was given, and set what says what is predicted:
@@ -276,6 +277,12 @@ class FamilyMember(BaseEstimator):
         """Check the parameters."""
         super()._validate_params()
         require_floats(self.get_params(deep=False))
+
+    @called_by_search
+    @bypassed_in_parts
+    def _validate_training(self, X, y):
+        """Return X and y as arrays the mathematics may trust."""
+        return validate_data(self, X, y, **self._checks_of_y, **ARRAY_CHECKS)
 
     @called_by_search
     def _validate_new(self, X):
@@ -427,15 +434,7 @@ class FamilyMember(BaseEstimator):
     @bypassed_in_parts
     def _fit_penalty(self, design, rows):
         """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
-        if self._penalty_parameter is None:
-            return None
-        if self._penalty_parameter == "graph_weight" and self.C == "loo":
-            raise ValueError(
-                "C='loo' does not go with a graph, which has seen the label of the row left out; "
-                "choose C by cross-validation, for instance with RVFLGridSearchCV"
-            )
-        weight = float(getattr(self, self._penalty_parameter))
-        return weight * self._penalty_term(design.whole(), rows)
+        return
 
     @bypassed_by_search
     @bypassed_in_parts
@@ -496,12 +495,6 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
         given = given_classes(type(self).__name__, X, y, sample_weight)
         self.classes_ = beside(given.classes, X) if is_tensor(y) else given.classes
         return given
-
-    @called_by_search
-    @bypassed_in_parts
-    def _validate_training(self, X, y):
-        """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, **ARRAY_CHECKS)
 
     @bypassed_by_search
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
@@ -670,6 +663,7 @@ class BaseRVFLClassifier(FamilyClassifier):
     classes_: NDArray[Any]
 
     graph: str | None = None  # of a graph term in the penalty; a parameter of some models
+    graph_weight: float
 
     _parameter_constraints = {
         **FamilyMember._parameter_constraints,
@@ -710,17 +704,10 @@ class BaseRVFLClassifier(FamilyClassifier):
         if self.calibrate:
             if scores is None and self._capabilities.calibrates_left_out:
                 scores = scores_of_folds(self, prepared)
-            self.calibration_slope_, self.calibration_offsets_ = self._calibration(
-                prepared.samples, prepared.T, total, scores
-            )
-
-    @bypassed_by_search
-    @bypassed_in_parts
-    def _calibration(self, samples, T, total, loo_scores):
-        """Return slope and offsets of the probabilities."""
-        weight = even_within_classes(total, T, samples.multiplicity)
-        slope, offsets = fit_calibration(loo_scores, T, weight)
-        return slope, beside(offsets, T)
+            T = prepared.T
+            weight = even_within_classes(total, T, prepared.samples.multiplicity)
+            self.calibration_slope_, offsets = fit_calibration(scores, T, weight)
+            self.calibration_offsets_ = beside(offsets, T)
 
     def _folds(self, prepared):
         """Yield each fold's samples, and X, T, weights and penalty made of all other samples."""
@@ -766,6 +753,17 @@ class BaseRVFLClassifier(FamilyClassifier):
     @property
     def _penalty_parameter(self):
         return None if self.graph is None else "graph_weight"
+
+    def _fit_penalty(self, design, rows):
+        """Return the graph's matrix times its weight, or None (slot: penalty)."""
+        if self.graph is None:
+            return None
+        if self.C == "loo":
+            raise ValueError(
+                "C='loo' does not go with a graph, which has seen the label of the row left out; "
+                "choose C by cross-validation, for instance with RVFLGridSearchCV"
+            )
+        return float(self.graph_weight) * self._penalty_term(design.whole(), rows)
 
     @called_by_search
     def _penalty_term(self, M, rows):
@@ -845,6 +843,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
 
     output_bias = True  # the free constant, first in the design; no parameter
     _system = WithConstant
+    _checks_of_y = {"multi_output": True, "y_numeric": True}
 
     def __init__(
         self,
@@ -880,12 +879,6 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         given = given_targets(X, y, sample_weight)
         self.n_outputs_ = given.y.shape[1]
         return given
-
-    @called_by_search
-    @bypassed_in_parts
-    def _validate_training(self, X, y):
-        """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, multi_output=True, y_numeric=True, **ARRAY_CHECKS)
 
     def _targets(self, outcome):
         return outcome
@@ -1042,9 +1035,7 @@ def of_classes(model, seen):
     twin = twin_of(model)
     twin.classes_ = model.classes_[seen]
     if isinstance(model.class_weight, dict):
-        cost_from_dict(
-            model.class_weight, model.classes_
-        )  # raises for labels that are no class at all
+        cost_from_dict(model.class_weight, model.classes_)  # raises for labels of no class
         known = set(twin.classes_.tolist())
         twin.class_weight = {c: w for c, w in model.class_weight.items() if c in known}
     return twin

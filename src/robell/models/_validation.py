@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from robell._core.array import beside, is_no_value, is_tensor, namespace, to_host
 
+WHOLE_NUMBERS = ("int8", "int16", "int32", "int64", "uint8")  # of tensors
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
 JOBS = [  # what n_jobs may be
@@ -319,14 +320,8 @@ def check_targets_of_tensor(y, n_rows):
 
 def check_labels_of_tensor(y, X):
     """Return the labels of rows on a device: whole numbers stay there, others are an array."""
-    if not (is_tensor(y) and y.dtype in _whole_numbers()):
+    if not (is_tensor(y) and str(y.dtype).removeprefix("torch.") in WHOLE_NUMBERS):
         y = np.asarray(to_host(y))
     if tuple(y.shape) != (len(X),):
         raise ValueError(f"y must have shape ({len(X)},); got {tuple(y.shape)}")
     return y.to(X.device) if is_tensor(y) else y
-
-
-def _whole_numbers():
-    import torch
-
-    return torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8
