@@ -169,7 +169,7 @@ def test_doubtful_pairs_of_many_units_are_counted_once(rng, monkeypatch, reach, 
 def within_reach(rows, part, reach):
     """Which pairs of some rows are within reach, those too near to tell computed in full."""
     within, doubtful = certain_tile(rows, rows, part, part, Space())
-    decide(within, doubtful, rows, rows, part, part, reach)
+    decide(within, doubtful, rows.X[part], rows.X[part], reach)
     return within
 
 

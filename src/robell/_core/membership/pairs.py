@@ -208,7 +208,7 @@ def neighbour_weights(
             c = slice(r.start, after.stop) if rows == columns else after
             within, doubtful = certain_tile(a, b, r, c, space)
             if MANY * len(doubtful) > within.size:
-                decide(within, doubtful, a, b, r, c, max_distance2)
+                decide(within, doubtful, a.X[r], b.X[c], max_distance2)
             elif len(doubtful):
                 i, j = np.divmod(doubtful, within.shape[1])
                 j += c.start
@@ -329,7 +329,7 @@ def weights_within(X: Array, references: Array, weight: Array | None, reach: flo
         part = None if weight is None else weight[c]
         for r in blocks_of(0, len(X), 2 * TILE):
             within, doubtful = certain_tile(a, b, r, c, space)
-            decide(within, doubtful, a, b, r, c, reach)
+            decide(within, doubtful, X[r], references[c], reach)
             found[r] += weigh_rows(within, part)
     return found
 
@@ -553,10 +553,9 @@ def plain_sums(
             if k == r.start == 0 and not _few_near_one(weight.sum() - row_sums[r].max(), weight):
                 return None  # a wide kernel: all other tiles would be computed for nothing
     found = column_weight.sum() - row_parts.sum(axis=0), row_weight.sum() - column_parts.sum(axis=0)
-    kept = _few_near_one(found[0].min(), column_weight) and _few_near_one(
-        found[1].min(), row_weight
-    )
-    return found if kept else None
+    if not _few_near_one(found[0].min(), column_weight):
+        return None
+    return found if _few_near_one(found[1].min(), row_weight) else None
 
 
 def _few_near_one(smallest: float, weight: Array) -> bool:
@@ -614,18 +613,10 @@ def single_precision_serves(n_features: int, largest_norm2: float, max_distance2
     return product_rounding(n_features, eps, ratio, 1.0) <= 2e-3
 
 
-def decide(
-    within: Mask,
-    doubtful: Labels,
-    rows: ReachRows,
-    columns: ReachRows,
-    r: slice,
-    c: slice,
-    max_distance2: float,
-) -> None:
-    """Compute the doubtful pairs of a tile in full."""
+def decide(within: Mask, doubtful: Labels, X: Array, Y: Array, max_distance2: float) -> None:
+    """Compute the doubtful pairs of a tile of rows X and Y in full."""
     i, j = np.divmod(doubtful, within.shape[1])
-    within[i, j] = max_distance2 >= distances_at(rows.X[r], columns.X[c], i, j)
+    within[i, j] = max_distance2 >= distances_at(X, Y, i, j)
 
 
 @np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use
