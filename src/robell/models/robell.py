@@ -159,7 +159,7 @@ class WeighedByKernel(BaseRVFLClassifier):
             key = width if method == "exact" else (width, seed)
             if key not in statistics:
                 statistics[key] = compare_rows(rows, n_classes, width, self.n_jobs, method, seed)
-            weights = ("weights", key, *setting.values())
+            weights = ("row weights", key, *setting.values())
             if weights not in statistics:
                 statistics[weights] = self._weights_of(rows, statistics[key], width, setting)
             yield *statistics[weights], width

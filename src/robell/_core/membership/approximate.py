@@ -420,15 +420,19 @@ def approximate_radii(
 def proportion_interval(hits: Array, trials: Array, failure: float) -> Interval:
     """Return Clopper and Pearson's bounds of a proportion, each missed with chance ``failure``.
 
-    They are the quantiles of Beta(h, m - h + 1) and Beta(h + 1, m - h).
+    They are the quantiles of Beta(h, m - h + 1) and Beta(h + 1, m - h), computed once for equal h
+    and m.
     """
+    pairs = trials * (trials.max() + 2.0) + hits
+    _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
+    hits, trials = hits[first], trials[first]
     some, not_all = hits > 0, hits < trials
     low, high = np.zeros_like(hits), np.ones_like(hits)
     h, m = hits[some], trials[some]
     low[some] = betaincinv(h, m - h + 1.0, failure)
     h, m = hits[not_all], trials[not_all]
     high[not_all] = betainccinv(h + 1.0, m - h, failure)
-    return Interval(low, high)
+    return Interval(low[place], high[place])
 
 
 class _Counting(NamedTuple):
@@ -505,16 +509,7 @@ class _Counting(NamedTuple):
         failure = 0.5 * self.sampling.failure / (4.0 * len(self.X) * self.n_classes)
         bounds = (
             middle / np.maximum(trials, 1.0),
-            _of_distinct(low, trials, failure).low,
-            _of_distinct(high, trials, failure).high,
+            proportion_interval(low, trials, failure).low,
+            proportion_interval(high, trials, failure).high,
         )
         return np.asarray(own_weight + others * np.array(bounds))
-
-
-def _of_distinct(hits: Array, trials: Array, failure: float) -> Interval:
-    """Return :func:`proportion_interval`, computed once for equal arguments."""
-    pairs, place = np.unique(trials * (trials.max() + 2.0) + hits, return_inverse=True)
-    first = np.empty(len(pairs), np.intp)
-    first[place] = np.arange(len(hits))
-    interval = proportion_interval(hits[first], trials[first], failure)
-    return Interval(interval.low[place], interval.high[place])
