@@ -87,7 +87,6 @@ from robell.models._validation import (
     is_plain,
     one_line_errors,
     present_rows,
-    require_floats,
     uses_device,
     weights_of_part,
 )
@@ -274,9 +273,17 @@ class FamilyMember(BaseEstimator):
         return super()._get_param_names()
 
     def _validate_params(self):
-        """Check the parameters."""
+        """Check the parameters; a whole number may be too large to be a float, as 10**400 is."""
         super()._validate_params()
-        require_floats(self.get_params(deep=False))
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, Integral):
+                try:
+                    float(value)
+                except OverflowError:
+                    bits = int(value).bit_length()
+                    raise ValueError(
+                        f"{name} must be a number that a float can hold; got one of {bits:,} bits"
+                    ) from None
 
     @called_by_search
     @bypassed_in_parts

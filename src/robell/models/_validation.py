@@ -97,19 +97,6 @@ def given_classes(name, X, y, sample_weight):
     return Given(X, y, multiplicity, present, rows, classes)
 
 
-def require_floats(parameters):
-    """Raise for a whole number among parameters that is too large to be a float, as 10**400 is."""
-    for name, value in parameters.items():
-        if isinstance(value, Integral):
-            try:
-                float(value)
-            except OverflowError:
-                bits = int(value).bit_length()
-                raise ValueError(
-                    f"{name} must be a number that a float can hold; got one of {bits:,} bits"
-                ) from None
-
-
 def draw_seed(random_state):
     """Return the one number from random_state that seeds everything random in a fit."""
     # One number only, so that the state of random_state afterwards does not depend on n_hidden.

@@ -38,7 +38,6 @@ from robell.models._validation import (
     draw_seed,
     given_classes,
     one_line_errors,
-    require_floats,
     uses_device,
 )
 
@@ -423,7 +422,7 @@ def pw_gbell_membership(
     array([0.93, 0.95, 0.95, 0.94, 0.17, 1.  , 1.  ])
     >>> model = LogisticRegression().fit(X, y, sample_weight=pw_gbell_membership(X, y))
     """
-    require_floats({"kernel_width": kernel_width, "rho": rho, "n_jobs": n_jobs})
+    RoBellRVFLClassifier(kernel_width=kernel_width, rho=rho, n_jobs=n_jobs)._validate_params()
     if uses_device(X):
         raise TypeError(
             "pw_gbell_membership takes arrays: give X.cpu(), or fit RoBellRVFLClassifier to the "

@@ -202,6 +202,20 @@ def freeze(
     return FrozenMembership(means, r_max, sizes, minority_class(sizes), rho, settle(references))
 
 
+def freeze_rows(
+    rows: Reservoir, kernel_width: float | None, rho: float, n_landmarks: int, capacity: int
+) -> FrozenMembership:
+    """Freeze what the memberships of later rows depend on; width None is the scale of these."""
+    X, labels, weight = rows.rows, rows.labels, rows.weight
+    moments = moments_of(X, labels, weight, rows.keys, len(rows.dropped), rows.seed, capacity)
+    width = scale_width(moments) if kernel_width is None else kernel_width
+    landmarks = first_rows(moments, width, n_landmarks)
+    sums = dissimilarity_sums(landmarks, X, labels, weight)
+    means = class_means(landmarks, sums, moments.sizes)
+    r_max = largest_class_radii(means, X, labels)
+    return freeze(means, r_max, moments.sizes, rho, moments.reservoir)
+
+
 def frozen_membership(
     frozen: FrozenMembership, X: Array, labels: Labels, keys: Keys | None = None
 ) -> Membership:

@@ -376,7 +376,8 @@ def _solve_primal(
 ) -> RidgeSolution | None:
     """Solve (MᵀWM + λI) β = MᵀWT; None where that is singular to working precision."""
     G, R = system.equations(w)
-    add_to_diagonal(G[system.free :, system.free :], penalty)
+    penalised = list(range(system.free, len(G)))
+    G[penalised, penalised] += penalty
     factor = factor_spd(G, SINGULAR_BELOW if penalty > 0.0 else UNPENALISED_BELOW)
     if factor is None:
         return None
