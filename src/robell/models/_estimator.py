@@ -77,13 +77,15 @@ from robell._core.ridge.twins import deal_out, find_twins
 from robell.models._validation import (
     ARRAY_CHECKS,
     LARGEST_WEIGHT,
+    Given,
+    TargetRows,
     TrainingRows,
+    as_columns,
     check_labels_of_tensor,
+    check_multiplicity,
     check_targets_of_tensor,
     check_tensor,
     draw_seed,
-    given_classes,
-    given_targets,
     is_plain,
     one_line_errors,
     present_rows,
@@ -499,9 +501,22 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
                 y = check_labels_of_tensor(y, X)
             else:
                 X, y = self._validate_training(X, y)
-        given = given_classes(type(self).__name__, X, y, sample_weight)
-        self.classes_ = beside(given.classes, X) if is_tensor(y) else given.classes
-        return given
+            if not is_tensor(y):
+                check_classification_targets(y)
+        multiplicity = check_multiplicity(to_host(sample_weight), len(X))
+        present = np.flatnonzero(multiplicity)
+        classes = to_host(namespace(y).unique(y if len(present) == len(X) else y[present]))
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least two classes; y has one class, "
+                f"{classes[0]!r}"
+            )
+        self.classes_ = beside(classes, X) if is_tensor(y) else classes
+        labels = namespace(y).searchsorted(beside(classes, y), y)
+        rows = TrainingRows(X, beside(labels, X), beside(multiplicity, X))
+        if len(present) < len(X):
+            rows = TrainingRows(*(values[beside(present, X)] for values in rows))
+        return Given(X, y, multiplicity, present, rows, classes)
 
     @bypassed_by_search
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
@@ -883,9 +898,12 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
                 y = check_targets_of_tensor(y, len(X))
             else:
                 X, y = self._validate_training(X, y)
-        given = given_targets(X, y, sample_weight)
-        self.n_outputs_ = given.y.shape[1]
-        return given
+        multiplicity, targets = check_multiplicity(to_host(sample_weight), len(X)), as_columns(y)
+        present, self.n_outputs_ = np.flatnonzero(multiplicity), targets.shape[1]
+        rows = TargetRows(X, beside(targets, X), beside(multiplicity, X))
+        if len(present) < len(X):
+            rows = TargetRows(*(values[beside(present, X)] for values in rows))
+        return Given(X, targets, multiplicity, present, rows)
 
     def _targets(self, outcome):
         return outcome

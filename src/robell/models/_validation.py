@@ -14,9 +14,8 @@ from sklearn import get_config
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
 
-from robell._core.array import beside, is_no_value, is_tensor, namespace, to_host
+from robell._core.array import is_no_value, is_tensor, to_host
 
 WHOLE_NUMBERS = ("int8", "int16", "int32", "int64", "uint8")  # of tensors
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
@@ -55,16 +54,6 @@ class Given(NamedTuple):
     classes: np.ndarray | None = None  # their labels, sorted; of classifiers
 
 
-def given_targets(X, y, sample_weight):
-    """Return checked rows and targets, with their weights, as what fit of a regressor was given."""
-    multiplicity, targets = check_multiplicity(to_host(sample_weight), len(X)), as_columns(y)
-    present = np.flatnonzero(multiplicity)
-    rows = TargetRows(X, beside(targets, X), beside(multiplicity, X))
-    if len(present) < len(X):
-        rows = TargetRows(*(values[beside(present, X)] for values in rows))
-    return Given(X, targets, multiplicity, present, rows)
-
-
 def as_columns(y):
     """Return checked targets as columns; a single column given as a table is announced."""
     y = np.asarray(y, np.float64)
@@ -76,25 +65,6 @@ def as_columns(y):
             stacklevel=6,
         )
     return y.reshape(len(y), -1)
-
-
-def given_classes(name, X, y, sample_weight):
-    """Return checked rows and labels, with their weights, as what fit was given."""
-    if not is_tensor(y):
-        with one_line_errors(name, X):
-            check_classification_targets(y)
-    multiplicity = check_multiplicity(to_host(sample_weight), len(X))
-    present = np.flatnonzero(multiplicity)
-    classes = to_host(namespace(y).unique(y if len(present) == len(X) else y[present]))
-    if len(classes) < 2:
-        raise ValueError(
-            f"{name} needs rows of at least two classes; y has one class, {classes[0]!r}"
-        )
-    labels = namespace(y).searchsorted(beside(classes, y), y)
-    rows = TrainingRows(X, beside(labels, X), beside(multiplicity, X))
-    if len(present) < len(X):
-        rows = TrainingRows(*(values[beside(present, X)] for values in rows))
-    return Given(X, y, multiplicity, present, rows, classes)
 
 
 def draw_seed(random_state):

@@ -11,9 +11,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
-from sklearn.utils.validation import check_X_y
 
-from robell._core.array import beside, in_double_precision, is_tensor, require_labels, to_host
+from robell._core.array import beside, in_double_precision, is_tensor, to_host
 from robell._core.membership.approximate import (
     approximable,
     approximate_statistics,
@@ -33,11 +32,8 @@ from robell.models._estimator import (
 )
 from robell.models._partial_fit import StreamingMixin
 from robell.models._validation import (
-    ARRAY_CHECKS,
     JOBS,
     draw_seed,
-    given_classes,
-    one_line_errors,
     uses_device,
 )
 
@@ -422,24 +418,17 @@ def pw_gbell_membership(
     array([0.93, 0.95, 0.95, 0.94, 0.17, 1.  , 1.  ])
     >>> model = LogisticRegression().fit(X, y, sample_weight=pw_gbell_membership(X, y))
     """
-    RoBellRVFLClassifier(kernel_width=kernel_width, rho=rho, n_jobs=n_jobs)._validate_params()
     if uses_device(X):
         raise TypeError(
             "pw_gbell_membership takes arrays: give X.cpu(), or fit RoBellRVFLClassifier to the "
             "tensors and take its membership_"
         )
-    require_labels(y)
-    with one_line_errors("pw_gbell_membership", X):
-        X, y = check_X_y(X, y, **ARRAY_CHECKS)
-    given = given_classes("pw_gbell_membership", X, y, sample_weight)
-    rows, n_classes = given.rows, len(given.classes)
-    width = resolve_kernel_width(kernel_width, rows.X, rows.multiplicity)
-    # Exact memberships draw nothing, and leave a RandomState as it is.
-    seed = 0 if membership == "exact" else draw_seed(random_state)
-    method = membership_method(membership, rows, n_classes)
-    statistics = compare_rows(rows, n_classes, width, n_jobs, method, seed)
-    found = pw_gbell(statistics, rows.labels, float(rho))
-    values, error = np.zeros(len(given.X)), np.zeros(len(given.X))
-    values[given.present] = found.membership
-    error[given.present] = _error_bounds(found, rows.labels, statistics.minority)
-    return (values, error) if return_error else values
+    model = RoBellRVFLClassifier(
+        kernel_width=kernel_width, rho=rho, membership=membership, n_jobs=n_jobs
+    )
+    model._validate_params()
+    prepared = model._prepare(X, y, sample_weight)
+    if membership != "exact":  # exact memberships draw nothing, and leave a RandomState as it is
+        model._comparison_seed = draw_seed(random_state)
+    model._fit_weights(prepared)
+    return (model.membership_, model.membership_error_) if return_error else model.membership_
