@@ -93,13 +93,15 @@ def share_out(
     with (
         # One unit is too little work for BLAS's threads to be worth holding back.
         workers.limit_blas() if len(units) > 1 else nullcontext(),
-        ThreadPoolExecutor(workers.n_threads, initializer=workers.limit_blas) as pool,
+        ThreadPoolExecutor(workers.n_threads, initializer=workers.limit_blas)
+        if ahead
+        else nullcontext() as pool,
     ):
         try:
             while rest or waiting:
                 while rest and len(waiting) <= ahead:
                     job = partial(compute, *rest[0], stop)
-                    waiting.append((rest.popleft(), pool.submit(job).result if ahead else job))
+                    waiting.append((rest.popleft(), pool.submit(job).result if pool else job))
                 (rows, columns), found = waiting.popleft()
                 yield rows, columns, found()
                 n_rows, n_columns = rows.stop - rows.start, columns.stop - columns.start
@@ -107,7 +109,8 @@ def share_out(
                 workers.advance(n_pairs)
         finally:
             stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+            if pool:
+                pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _strips(n_rows: int, n_columns: int, same: bool, step: int) -> Iterator[Unit]:
