@@ -726,10 +726,17 @@ class BaseRVFLClassifier(FamilyClassifier):
         if self.calibrate:
             if scores is None and self._capabilities.calibrates_left_out:
                 scores = scores_of_folds(self, prepared)
-            T = prepared.T
-            weight = even_within_classes(total, T, prepared.samples.multiplicity)
-            self.calibration_slope_, offsets = fit_calibration(scores, T, weight)
-            self.calibration_offsets_ = beside(offsets, T)
+            self.calibration_slope_, self.calibration_offsets_ = self._calibration(
+                prepared.samples, prepared.T, total, scores
+            )
+
+    @bypassed_by_search
+    @bypassed_in_parts
+    def _calibration(self, samples, T, total, loo_scores):
+        """Return slope and offsets of the probabilities."""
+        weight = even_within_classes(total, T, samples.multiplicity)
+        slope, offsets = fit_calibration(loo_scores, T, weight)
+        return slope, beside(offsets, T)
 
     def _folds(self, prepared):
         """Yield each fold's samples, and X, T, weights and penalty made of all other samples."""

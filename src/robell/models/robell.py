@@ -121,10 +121,12 @@ class WeighedByKernel(BaseRVFLClassifier):
     _comparison_seed = 0  # of the rows sampled, where rows are
 
     @called_by_search
+    @bypassed_in_parts
     def _weights_of(self, rows, statistics, width, setting):
         """Return the row weights of a setting, and all that it makes of the rows."""
         raise NotImplementedError
 
+    @bypassed_in_parts
     def _remember_weights(self, prepared, found):
         """Set the fitted attributes of the training rows."""
         raise NotImplementedError

@@ -16,7 +16,6 @@ from sklearn.pipeline import Pipeline
 
 from robell._core.array import in_double_precision, to_host
 from robell._core.layers.features import RowBlocks, design_matrix, hidden_output, rows_per_block
-from robell._core.ridge.calibrate import even_within_classes, fit_calibration
 from robell._core.ridge.lapack import add_gram, aligned
 from robell._core.ridge.loo import decompose, keeps_digits, left_out_residuals
 from robell._core.ridge.solve import Blocks, InBlocks, mean_of_targets, normal_equations
@@ -595,13 +594,12 @@ class Calibrations:
         found = np.empty((len(settings), len(self.penalties), len(widths)), dtype=object)
         for k, total in enumerate(weights):
             T, weight = prepared.T, total
-            even = even_within_classes(total, T, prepared.samples.multiplicity)
             if self.twins is not None:
                 weight, T = self.twins.merge(total, T)
             for j, width in enumerate(widths):
                 for i, scores in self._left_out(int(width), T, weight):
                     scores = scores if self.twins is None else scores[self.twins.group]
-                    found[k, i, j] = fit_calibration(scores, prepared.T, even)
+                    found[k, i, j] = model._calibration(prepared.samples, prepared.T, total, scores)
         return found.ravel().tolist()
 
     def _left_out(self, width, T, weight):
