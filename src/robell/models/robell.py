@@ -90,22 +90,6 @@ def compare_rows(rows, n_classes, width, n_jobs, method="exact", seed=0):
         )
 
 
-def _error_bounds(found, labels, minority):
-    """Return the bounds of the memberships' errors, with a warning where they say little."""
-    if found.error is None:
-        return np.zeros(len(labels))
-    uncertain = found.error[labels != minority] > VAGUE_ERROR
-    if uncertain.mean() > VAGUE_SHARE:
-        warnings.warn(
-            f"the approximate memberships of {uncertain.mean():.0%} of the rows outside the "
-            f"smallest class are uncertain by more than {VAGUE_ERROR}: few of the sampled rows lie "
-            "within their neighbourhoods; a larger kernel_width or membership='exact' helps",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-    return found.error
-
-
 class WeighedByKernel(BaseRVFLClassifier):
     """Adds row weights made of the statistics of all pairs of rows; not for direct use.
 
@@ -344,7 +328,17 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
         self.membership_method_ = membership_method(self.membership, rows, len(self.classes_))
         if is_tensor(rows.X):
             self.engine_ = engine_of(rows.X)
-        error = _error_bounds(found, to_host(rows.labels), minority)
+        error = found.error
+        if error is None:
+            error = np.zeros(len(rows.labels))
+        elif (vague := (error[rows.labels != minority] > VAGUE_ERROR).mean()) > VAGUE_SHARE:
+            warnings.warn(
+                f"the approximate memberships of {vague:.0%} of the rows outside the smallest "
+                f"class are uncertain by more than {VAGUE_ERROR}: few of the sampled rows lie "
+                "within their neighbourhoods; a larger kernel_width or membership='exact' helps",
+                RuntimeWarning,
+                stacklevel=3,
+            )
         self.membership_ = prepared.in_order_given(found.membership, 0.0)
         self.membership_error_ = prepared.in_order_given(error, 0.0)
         self.class_probability_ = prepared.in_order_given(found.class_probability, np.nan)
