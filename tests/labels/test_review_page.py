@@ -254,6 +254,28 @@ def test_labels_that_hold_script_and_signs_stay_data(chromium, tmp_path):
     assert chromium.messages == []
 
 
+def test_names_that_look_like_numbers_are_labels_of_their_own(chromium, tmp_path):
+    path = flowers(tmp_path / "codes.csv", 400, names=("01", "1", "+1"))
+    result = audit(path, "kind", out=tmp_path)
+    n_suspects = int(result.suspect.sum())
+    assert n_suspects > 20
+    opened(chromium, result)
+    for _ in range(n_suspects):
+        chromium.press("c")
+    words = chromium.run(f"{DESK}.made.map((one) => one?.word ?? null)")
+    assert words == ["change"] * n_suspects
+    saved = save(chromium, tmp_path / "codes-decisions.csv")
+    opened(chromium, result)
+    chromium.give_file(".review input[type=file]", saved)
+    chromium.wait(f"/loaded/.test({SAID}) && {SAID}")
+    shown = result.order[result.suspect[result.order]]
+    labels = chromium.run(f"{DESK}.made.map((one) => one?.label ?? null)")
+    assert labels == result.suggested[shown].tolist()
+    again = save(chromium, tmp_path / "codes-decisions.csv")
+    done = apply_review(path, again, tmp_path / "clean.csv")
+    assert done.changed == n_suspects
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(390, 844), (1280, 900)])
 def test_everything_can_be_reached_and_read(chromium, garden, size, scheme):
@@ -318,6 +340,27 @@ def test_numbers_are_changed_to_any_number(chromium, tmp_path):
     done = apply_review(path, saved, tmp_path / "clean.csv")
     assert done.changed == 1
     assert pd.read_csv(done.out)["price"][result.order[0]] == 123456
+
+
+@pytest.mark.parametrize("written", ["{:,.2f} EUR", "${:,.2f}", "-{:.1f} kg", "−{:.2f}"])
+def test_the_suggestion_for_a_number_is_taken_in_whatever_unit(chromium, tmp_path, written):
+    rng = np.random.default_rng(3)
+    size = rng.uniform(30, 150, 300).round()
+    price = (2000 * size + rng.normal(0, 5000, 300)).round(1)
+    price[::30] *= 10
+    path = tmp_path / "flats.csv"
+    cells = [written.format(one) for one in price]
+    pd.DataFrame({"size": size, "rooms": (size / 25).round(), "price": cells}).to_csv(
+        path, index=False
+    )
+    result = audit(path, "price", out=tmp_path)
+    opened(chromium, result)
+    for _ in range(5):
+        chromium.press("c")
+    saved = save(chromium, tmp_path / "flats-decisions.csv")
+    done = apply_review(path, saved, tmp_path / "clean.csv")
+    assert done.changed == 5
+    assert audit(done.out, "price", reviewed=done.log).n_corrected == 5
 
 
 def test_what_is_packed_holds_no_markup_and_comes_back():

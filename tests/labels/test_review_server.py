@@ -21,6 +21,7 @@ from reviewer import READY
 
 from robell import apply_review, audit
 from robell._tools.files import FileError
+from robell.cli.main import main
 from robell.labels.audit.cards import unpacked
 from robell.labels.review.again import JudgedAgain
 from robell.labels.review.server import ReviewDesk, ReviewServer, only_writer
@@ -181,6 +182,35 @@ def test_a_review_goes_on_where_a_killed_process_left_it(orchard, tmp_path):
     assert [row["decision"] for row in decided(path).values()] == ["drop"]
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "utf-16"])
+def test_a_review_goes_on_where_a_spreadsheet_has_saved_it(
+    orchard, tmp_path, monkeypatch, delimiter, encoding
+):
+    _, result, _ = orchard
+    path = tmp_path / "r.csv"
+    first = ReviewDesk(result, path)
+    label = first._text("suggested_written", 1)
+    made = [{"word": "keep", "note": "schön"}, {"word": "change", "label": label, "note": "für"}]
+    some = [*zip(first.ids, made, strict=False), (first.ids[9], {"word": "drop"})]
+    some += [(first.ids[8], made[0] | {"label": None})]
+    first.take(some, 0)
+    before = decided(path)
+    rows = list(csv.reader(path.read_text("utf-8").splitlines()))
+    with path.open("w", encoding=encoding, newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows(rows)
+    monkeypatch.setattr("robell.labels.review.server.MOST_CARDS", 5)  # rows 8 and 9 not shown
+    second = ReviewDesk(result, path)
+    assert [one["note"] for one in second.made.values()] == ["schön", "für"]
+    assert second.n_decided == 4
+    second.take([(second.ids[2], {"word": "skip"})], 0)
+    after = decided(path)
+    assert after.keys() == before.keys()
+    for row, line in after.items():
+        assert {**line, "suggested": ""} == {**before[row], "suggested": ""}
+        assert line["suggested"] == before[row]["suggested"] or line["decision"] != "change"
+
+
 def test_a_file_of_something_else_is_refused_and_stays(orchard, tmp_path):
     _, result, _ = orchard
     frame = result.to_frame()
@@ -300,6 +330,34 @@ def test_only_the_page_itself_gets_in(orchard, tmp_path):
         assert "default-src 'none'" in policy
         assert "connect-src 'self'" in policy
         assert unpacked(re.search('review-data">([^<]*)<', page)[1])["cards"] == len(result.row)
+
+
+def test_a_table_that_is_refused_leaves_no_file(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("a,y\n1,b\n")
+    for name in ("t.csv", "missing.csv"):
+        options = ["--target", "y", "--out", str(tmp_path / "r")]
+        assert main(["review", str(tmp_path / name), *options]) == 1
+        assert capsys.readouterr().err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        (b'{"made": [], "after": 1e999}', (400, "these are no decisions")),
+        (b'{"made": [], "after": NaN}', (400, "these are no decisions")),
+        (b"[" * 100_000, (400, "these are no decisions")),
+        (
+            {"word": "keep", "sequence": "x"},
+            (409, "the sequence of the decision is no whole number"),
+        ),
+    ],
+)
+def test_odd_numbers_are_answered_too(orchard, tmp_path, body, answer):
+    with served(orchard[1], tmp_path / "r.csv") as (desk, server):
+        if isinstance(body, dict):
+            body = {"after": 0, "made": [[desk.ids[0], body]]}
+        assert ask(server, body=body) == answer
 
 
 def test_many_at_once_lose_nothing(orchard, tmp_path):

@@ -15,10 +15,11 @@ from typing import Any
 
 from robell import __version__
 from robell._tools.files import FileError, write_atomically
-from robell._tools.text import percent, said, spreadsheet_safe, visible
+from robell._tools.text import percent, said, spreadsheet_plain, spreadsheet_safe, visible
 from robell.labels.issues import find_label_issues
 from robell.labels.review.review import CHANGE, DROP, KEEP, LOG_START, read_review
 from robell.report.escape import writable
+from robell.tables.read import read_table
 
 QUESTION, OBJECT = "label", "row"  # names of the choice, and of what it is about
 ROW_KEYS = ("row", "target", "given", "fingerprint")
@@ -223,6 +224,11 @@ def _suspects(result):
     """Yield what finds a suspect again, its cells as text, its likeliest label and the chance."""
     if getattr(result, "_kind", "") != "classes":
         raise FileError(f"{result.name}: holds no classes, and a choice is between classes")
+    if DROP in result.classes:
+        raise FileError(
+            f"{result.name}: has a label {said(DROP)}, by which these tools leave a row out: give "
+            "it another name"
+        )
     table = result.evidence.table
     columns = [column for column in table.columns if column.name != result.target]
     for at in result.order[result.suspect[result.order]]:
@@ -281,5 +287,7 @@ def _rows_of_frame(frame):
         if name not in names:
             raise FileError(f"the frame has no column {said(name)}, which an audit's table has")
     wanted = ("row", "target", "given", "decision", final, "fingerprint")
-    cells = [["" if cell is None or cell != cell else cell for cell in frame[n]] for n in wanted]
-    return [list(row) for row in zip(*cells, strict=True)]
+    table = read_table(frame, max_rows=max(1, len(frame)))
+    cells = {column.name: column.cells for column in table.columns}
+    texts = [[spreadsheet_plain(cell or "") for cell in cells[name]] for name in wanted]
+    return [list(row) for row in zip(*texts, strict=True)]

@@ -509,7 +509,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs rows of at least two classes; y has one class, "
-                f"{classes[0]!r}"
+                f"{classes.tolist()[0]!r}"
             )
         self.classes_ = beside(classes, X) if is_tensor(y) else classes
         labels = namespace(y).searchsorted(beside(classes, y), y)
@@ -584,7 +584,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
             check_classification_targets(classes)
         classes = np.unique(classes)
         if len(classes) < 2:
-            has = f"one, {classes[0]!r}" if len(classes) else "none"
+            has = f"one, {classes.tolist()[0]!r}" if len(classes) else "none"
             raise ValueError(f"{type(self).__name__} needs at least two classes; classes has {has}")
         self.classes_ = classes
 

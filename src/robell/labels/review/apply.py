@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from robell._tools.files import FileError, check_output, copy_pipe, write_together
-from robell._tools.text import said
+from robell._tools.text import said, spreadsheet_plain, spreadsheet_safe
 from robell.labels.review.review import (
     CHANGE,
     DROP,
@@ -31,6 +31,7 @@ from robell.labels.review.review import (
     same_label,
 )
 from robell.labels.review.sources import open_source
+from robell.report.escape import writable
 from robell.tables.numerals import spells_number
 from robell.tables.target import holds_numbers
 
@@ -135,8 +136,9 @@ def apply_review(
     source = open_source(table, review.target, encoding, delimiter)
     source.check_output(out)
     matched = _match(source, review)
-    earlier = read_reviews(beside(table, review.target), review.target)
-    _write(source, review.target, _all_decisions(review, earlier, matched), matched, out, log)
+    target = source.names[source.target]
+    earlier = read_reviews(beside(table, target), target)
+    _write(source, target, _all_decisions(review, earlier, matched), matched, out, log)
     counts = {word: sum(one.word == word for one in review.made) for word in (KEEP, CHANGE, DROP)}
     return AppliedReview(
         out,
@@ -164,7 +166,7 @@ class _Matched:
 
 def _match(source, review):
     """Find the rows of a review in the table, before it was applied or after; raise if neither."""
-    place = source.names.index(review.target)
+    place = source.target
     print_row = RowPrinter(source.names, place)
     prints, given = [], []
     for cells in source.cells():
@@ -175,9 +177,10 @@ def _match(source, review):
     labels = {}
     for one in review.made:
         if one.word == CHANGE:  # a measured number may be any
-            is_new = numeric and not spellings.find(one.label) and spells_number(one.label, numeric)
+            plain = spreadsheet_plain(one.label)
+            is_new = numeric and not spellings.find(one.label) and spells_number(plain, numeric)
             where = f"{review.path}: line {one.line:,}"
-            labels[one.row] = one.label if is_new else spellings.spelt(one.label, where)
+            labels[one.row] = plain if is_new else spellings.spelt(one.label, where)
     dropped = [one for one in review.made if one.word == DROP]
     problem = _problem(source, review, prints)
     if _is_same(review.table, prints, []) and not problem:
@@ -277,7 +280,7 @@ def _write(source, target, decisions, matched, out, log):
 
     The log has all decisions as CSV; they begin with the fingerprint of the file they made.
     """
-    digest = []
+    digest, column = [], spreadsheet_safe(writable(target))
 
     def write_table(path):
         source.write(path, matched.labels, matched.dropped, out)
@@ -290,7 +293,7 @@ def _write(source, target, decisions, matched, out, log):
             for one in decisions:
                 label = "" if one.label is None else one.label
                 prints = f"{digest[0]}-{in_letters(one.print)}"
-                writer.writerow([one.row, target, one.given, one.word, label, prints])
+                writer.writerow([one.row, column, one.given, one.word, label, prints])
 
     write_together({out: write_table, log: write_log})
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from robell._tools.files import FileError, check_output, lock_alone, write_atomically
-from robell._tools.text import counted, quoted, said, visible
+from robell._tools.text import counted, quoted, said, spreadsheet_plain, visible
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
 from robell.labels.audit.reasons import near_view
 from robell.labels.audit.result import result_paths
@@ -34,10 +34,13 @@ from robell.labels.review.review import (
     DROP,
     KEEP,
     WORDS,
+    Decision,
     Spellings,
+    in_letters,
     read_review,
     same_label,
 )
+from robell.labels.review.sources import same_column
 from robell.report.escape import writable
 from robell.report.page import Paragraph, Review, Section, render
 from robell.tables.numerals import spells_number
@@ -70,7 +73,7 @@ class ReviewDesk:
         self.ids = list(self.place)
         self.classes = {one["written"]: k for k, one in enumerate(self.cards["classes"])}
         self.made: dict[int, dict[str, Any]] = {}
-        self.others: list[dict[str, str]] = []  # lines of the file whose rows are not shown
+        self.others: list[Decision] = []  # about rows that are not shown
         self.version, self.changed = 0, dict.fromkeys(self.ids, 0)
         self.lock = threading.Lock()
         self.again = None
@@ -98,19 +101,16 @@ class ReviewDesk:
     def _take_file(self):
         """Go on with a review that is there; one of something else is refused."""
         review = read_review(self.path)
-        mine = self.cards["table"], self.cards["target"]["written"].strip()
-        if (review.table, review.target) != mine:
+        is_mine = same_column(review.target, self.result.target)
+        if review.table != self.cards["table"] or not is_mine:
             raise FileError(
                 f"{self.path}: is a review of another table, of another column or of another "
                 "version of the table; give another name with --out"
             )
-        with self.path.open(encoding="utf-8", newline="") as file:
-            lines = {row["row"]: row for row in csv.DictReader(file)}
         for one in review.decisions:
-            line = lines.get(str(one.row), {})
-            k = self.place.get(f"{one.row}-{line.get('fingerprint', '').rpartition('-')[2]}")
+            k = self.place.get(f"{one.row}-{in_letters(one.print)}")
             if k is None:
-                self.others += [line] if one.word else []
+                self.others += [one] if one.word else []
                 continue
             if not same_label(one.given, self._text("given_written", k)):
                 raise FileError(
@@ -118,7 +118,7 @@ class ReviewDesk:
                 )
             if one.word:
                 label = self._spelt(one.label) if one.word == CHANGE else None
-                self._set(k, {"word": one.word, "label": label, "note": line.get("note", "")})
+                self._set(k, {"word": one.word, "label": label, "note": one.note})
 
     def _write(self):
         """Write all decisions to the file, whole."""
@@ -143,7 +143,21 @@ class ReviewDesk:
                     "fingerprint": f"{cards['table']}-{cards['print'][k]}",
                 }
             )
-        writer.writerows(self.others)
+        lines = self.result.line
+        for one in self.others:
+            at = int(np.searchsorted(self.result.row, one.row))
+            writer.writerow(
+                {
+                    "row": one.row,
+                    "line": lines[at] if has_lines and at < len(lines) else "",
+                    "given": one.given,
+                    "suggested": one.label if one.word == CHANGE else "",
+                    "decision": one.word,
+                    "note": one.note,
+                    "target": cards["target"]["written"],
+                    "fingerprint": f"{cards['table']}-{in_letters(one.print)}",
+                }
+            )
         write_atomically(self.path, stream.getvalue())
 
     # -- decisions
@@ -196,17 +210,20 @@ class ReviewDesk:
         if word not in (KEEP, CHANGE, DROP, SKIP) or not isinstance(note, str):
             raise FileError("the decision is none of keep, change, drop and skip")
         note = " ".join(writable(note).split())[:LONGEST_NOTE]
+        sequence = made.get("sequence")
+        if sequence is not None and type(sequence) is not int:
+            raise FileError("the sequence of the decision is no whole number")
         if word != CHANGE:
-            return {"word": word, "label": None, "note": note, "sequence": made.get("sequence")}
+            return {"word": word, "label": None, "note": note, "sequence": sequence}
         if not isinstance(label, str) or same_label(label, self._text("given_written", k)):
             raise FileError("a label is to be changed to another one")
         label = self._spelt(label)
-        return {"word": word, "label": label, "note": note, "sequence": made.get("sequence")}
+        return {"word": word, "label": label, "note": note, "sequence": sequence}
 
     def _spelt(self, label):
         """Return how the table spells a label; raise where it has no such label."""
         if not self.classes:
-            if not spells_number(label, self.result.evidence.table.delimiter):
+            if not spells_number(spreadsheet_plain(label), self.result.evidence.table.delimiter):
                 raise FileError(f"{label[:30]!r} is not a number")
             return label
         return Spellings(list(self.classes)).spelt(label, visible(self.result.name))
@@ -282,9 +299,11 @@ def only_writer(path):
     try:
         if not lock_alone(file):
             raise FileError(f"{path}: another robell review is writing to it; end that one first")
-        yield
-        with suppress(OSError):
-            beside.unlink()
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                beside.unlink()
     finally:
         os.close(file)
 
@@ -349,7 +368,7 @@ class _Handler(BaseHTTPRequestHandler):
             if not all(made is None or isinstance(made, dict) for _, made in sent):
                 raise ValueError
             after = int(asked["after"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             self._send(400, "these are no decisions")
             return
         try:
