@@ -30,7 +30,7 @@ def test_candidates_are_those_of_a_parameter_grid(grid):
 
 def test_rows_are_checked_and_compared_once_for_all_activations(monkeypatch, imbalanced):
     checked, compared = [], []
-    check, compare = RoBellRVFLClassifier._check_training, RoBellRVFLClassifier._memberships
+    check, compare = RoBellRVFLClassifier._check_training, RoBellRVFLClassifier._weighed
 
     def checking(self, *rows):
         checked.append(self.activation)
@@ -41,7 +41,7 @@ def test_rows_are_checked_and_compared_once_for_all_activations(monkeypatch, imb
         return compare(self, *rows)
 
     monkeypatch.setattr(RoBellRVFLClassifier, "_check_training", checking)
-    monkeypatch.setattr(RoBellRVFLClassifier, "_memberships", comparing)
+    monkeypatch.setattr(RoBellRVFLClassifier, "_weighed", comparing)
     for function in (checking, comparing):  # or the search would not trust them
         function.__module__ = "robell"
     grid = {"activation": ["sin", "relu", "sigmoid"], "rho": [0.5, 2.0], "n_hidden": [3, 5]}

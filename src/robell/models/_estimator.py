@@ -77,17 +77,18 @@ from robell._core.ridge.twins import deal_out, find_twins
 from robell.models._validation import (
     ARRAY_CHECKS,
     LARGEST_WEIGHT,
+    Given,
+    TargetRows,
     TrainingRows,
+    as_columns,
     check_labels_of_tensor,
+    check_multiplicity,
     check_targets_of_tensor,
     check_tensor,
     draw_seed,
-    given_classes,
-    given_targets,
     is_plain,
     one_line_errors,
     present_rows,
-    require_floats,
     uses_device,
     weights_of_part,
 )
@@ -251,6 +252,7 @@ class FamilyMember(BaseEstimator):
     # Parameters that only the row weights depend on, and the one that multiplies the penalty.
     _weight_parameters: Annotated[Any, called_by_search] = ()
     _penalty_parameter: Annotated[Any, called_by_search] = None
+    _checks_of_y: dict[str, Any] = {}  # what scikit-learn is asked to check of y
     score: Annotated[Any, bypassed_by_search]  # scikit-learn's
 
     # What the roots decide. Check what fit was given, and set what says what is predicted:
@@ -273,9 +275,23 @@ class FamilyMember(BaseEstimator):
         return super()._get_param_names()
 
     def _validate_params(self):
-        """Check the parameters."""
+        """Check the parameters; a whole number may be too large to be a float, as 10**400 is."""
         super()._validate_params()
-        require_floats(self.get_params(deep=False))
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, Integral):
+                try:
+                    float(value)
+                except OverflowError:
+                    bits = int(value).bit_length()
+                    raise ValueError(
+                        f"{name} must be a number that a float can hold; got one of {bits:,} bits"
+                    ) from None
+
+    @called_by_search
+    @bypassed_in_parts
+    def _validate_training(self, X, y):
+        """Return X and y as arrays the mathematics may trust."""
+        return validate_data(self, X, y, **self._checks_of_y, **ARRAY_CHECKS)
 
     @called_by_search
     def _validate_new(self, X):
@@ -427,15 +443,7 @@ class FamilyMember(BaseEstimator):
     @bypassed_in_parts
     def _fit_penalty(self, design, rows):
         """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
-        if self._penalty_parameter is None:
-            return None
-        if self._penalty_parameter == "graph_weight" and self.C == "loo":
-            raise ValueError(
-                "C='loo' does not go with a graph, which has seen the label of the row left out; "
-                "choose C by cross-validation, for instance with RVFLGridSearchCV"
-            )
-        weight = float(getattr(self, self._penalty_parameter))
-        return weight * self._penalty_term(design.whole(), rows)
+        return
 
     @bypassed_by_search
     @bypassed_in_parts
@@ -493,15 +501,22 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
                 y = check_labels_of_tensor(y, X)
             else:
                 X, y = self._validate_training(X, y)
-        given = given_classes(type(self).__name__, X, y, sample_weight)
-        self.classes_ = beside(given.classes, X) if is_tensor(y) else given.classes
-        return given
-
-    @called_by_search
-    @bypassed_in_parts
-    def _validate_training(self, X, y):
-        """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, **ARRAY_CHECKS)
+            if not is_tensor(y):
+                check_classification_targets(y)
+        multiplicity = check_multiplicity(to_host(sample_weight), len(X))
+        present = np.flatnonzero(multiplicity)
+        classes = to_host(namespace(y).unique(y if len(present) == len(X) else y[present]))
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least two classes; y has one class, "
+                f"{classes.tolist()[0]!r}"
+            )
+        self.classes_ = beside(classes, X) if is_tensor(y) else classes
+        labels = namespace(y).searchsorted(beside(classes, y), y)
+        rows = TrainingRows(X, beside(labels, X), beside(multiplicity, X))
+        if len(present) < len(X):
+            rows = TrainingRows(*(values[beside(present, X)] for values in rows))
+        return Given(X, y, multiplicity, present, rows, classes)
 
     @bypassed_by_search
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
@@ -670,6 +685,7 @@ class BaseRVFLClassifier(FamilyClassifier):
     classes_: NDArray[Any]
 
     graph: str | None = None  # of a graph term in the penalty; a parameter of some models
+    graph_weight: float
 
     _parameter_constraints = {
         **FamilyMember._parameter_constraints,
@@ -767,6 +783,17 @@ class BaseRVFLClassifier(FamilyClassifier):
     def _penalty_parameter(self):
         return None if self.graph is None else "graph_weight"
 
+    def _fit_penalty(self, design, rows):
+        """Return the graph's matrix times its weight, or None (slot: penalty)."""
+        if self.graph is None:
+            return None
+        if self.C == "loo":
+            raise ValueError(
+                "C='loo' does not go with a graph, which has seen the label of the row left out; "
+                "choose C by cross-validation, for instance with RVFLGridSearchCV"
+            )
+        return float(self.graph_weight) * self._penalty_term(design.whole(), rows)
+
     @called_by_search
     def _penalty_term(self, M, rows):
         """Return the matrix that ``_penalty_parameter`` multiplies, for a design matrix."""
@@ -845,6 +872,7 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
 
     output_bias = True  # the free constant, first in the design; no parameter
     _system = WithConstant
+    _checks_of_y = {"multi_output": True, "y_numeric": True}
 
     def __init__(
         self,
@@ -877,15 +905,12 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
                 y = check_targets_of_tensor(y, len(X))
             else:
                 X, y = self._validate_training(X, y)
-        given = given_targets(X, y, sample_weight)
-        self.n_outputs_ = given.y.shape[1]
-        return given
-
-    @called_by_search
-    @bypassed_in_parts
-    def _validate_training(self, X, y):
-        """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, multi_output=True, y_numeric=True, **ARRAY_CHECKS)
+        multiplicity, targets = check_multiplicity(to_host(sample_weight), len(X)), as_columns(y)
+        present, self.n_outputs_ = np.flatnonzero(multiplicity), targets.shape[1]
+        rows = TargetRows(X, beside(targets, X), beside(multiplicity, X))
+        if len(present) < len(X):
+            rows = TargetRows(*(values[beside(present, X)] for values in rows))
+        return Given(X, targets, multiplicity, present, rows)
 
     def _targets(self, outcome):
         return outcome
@@ -1042,9 +1067,7 @@ def of_classes(model, seen):
     twin = twin_of(model)
     twin.classes_ = model.classes_[seen]
     if isinstance(model.class_weight, dict):
-        cost_from_dict(
-            model.class_weight, model.classes_
-        )  # raises for labels that are no class at all
+        cost_from_dict(model.class_weight, model.classes_)  # raises for labels of no class
         known = set(twin.classes_.tolist())
         twin.class_weight = {c: w for c, w in model.class_weight.items() if c in known}
     return twin

@@ -1,8 +1,7 @@
 """``partial_fit`` and ``merge`` of classifiers and regressors: rows read once, in parts.
 
-They rest on the mergeable sums of :mod:`robell._core.ridge.state`, of numbers on those of
-:mod:`robell._core.ridge.state`. Fits that may read the rows several times are in
-:mod:`robell.scale.out_of_core`.
+They rest on the mergeable sums of :mod:`robell._core.ridge.state`. Fits that may read the rows
+several times are in :mod:`robell.scale.out_of_core`.
 """
 
 from __future__ import annotations
@@ -137,8 +136,7 @@ def take_part(model, X, y, classes, sample_weight):
         with one_line_errors(model, X):
             X = model._validate_new(X)
     rows = model._rows_of(X, y, sample_weight)
-    stream = model._stream
-    remember(model, replace(stream, state=model._summed(stream.state, *rows)))
+    remember(model, model._summed(model._stream.state, *rows))
     given.__dict__ = vars(model)
     tell_of_drift(given)
     return given
@@ -173,10 +171,10 @@ def number_of_targets(y):
     return 1 if len(shape) == 1 else shape[1]
 
 
-def remember(model, stream):
+def remember(model, state):
     """Store the rows seen so far, and forget what earlier ones were solved for."""
     forget_solution(model)
-    model._stream = replace(stream, solved=False)
+    model._stream = replace(model._stream, state=state, solved=False)
 
 
 def forget_solution(model):
@@ -283,10 +281,10 @@ class Streaming(FamilyMember):
     and finds them from its sums when one is first read: solving at every batch would cost more
     than the batch, since probabilities alone need the scores of thousands of rows left out.
 
-    A kind of models says what is known before any row (``_begin``) and after more (``_summed``,
-    with keys of the rows in the reservoir of a pass), what follows from the sums
-    (``_solve_from_sums``, a ``Found``, and ``_set_solution``), and from all rows where they are
-    kept (``_solve_from_rows``).
+    A kind of models says what is known after more rows (``_summed``, with keys of the rows in the
+    reservoir of a pass), what the rows kept stand for (``_sample``), which C and solution follow
+    from the sums (``_chosen``, ``_solved`` and ``_set_solution``), and what follows from all rows
+    where they are kept (``_solve_from_rows``).
     """
 
     def __getattr__(self, name):
@@ -301,6 +299,40 @@ class Streaming(FamilyMember):
     def _scores(self, X):
         ensure_solved(self)
         return super()._scores(X)
+
+    def _begin(self, seed):
+        """Draw the random layer and return the state before any row."""
+        n_features, waits = self.n_features_in_, self._capabilities.weighs_by_membership
+        nothing = TrainingRows(np.empty((0, n_features)), np.empty(0, np.intp), np.empty(0))
+        self._fit_features(nothing, seed)
+        n_classes, n_targets, n_columns = 1, 0, self._n_columns()
+        if is_classifier(self):
+            n_classes = len(self.classes_)
+        else:  # targets are columns too, and the constant is none
+            n_targets = self.n_outputs_
+            n_columns += n_targets - 1
+        reservoir = None
+        if waits or needs_sample(self):
+            kept = UNBOUNDED if waits else RESERVOIR
+            reservoir = empty_reservoir(n_classes, n_features + n_targets, seed, kept)
+        return sums.empty(n_classes, n_columns, reservoir, waits)
+
+    def _solve_from_sums(self, state):
+        """Return the solution that follows from the sums, and what it was found with."""
+        require_penalty(self)
+        cost = self._class_cost(state.sizes) if is_classifier(self) else None
+        sample, C = None, self.C
+        if needs_sample(self):
+            require_sample(self, state)
+            sample = self._sample(state, cost)
+        if C == "loo":
+            C = PAPER_C[self._chosen(state, cost, sample)]
+        return Found(self._solved(state, float(C), cost), float(C), cost, sample)
+
+    def _scores_of_sample(self, state, found):
+        """Return the scores of the merged rows kept by the model fitted without each."""
+        X, T, weight, _ = found.sample.merged
+        return sums.left_out_scores(found.solution, self._features, X, T, weight, self._blocks())
 
     # -- merge -------------------------------------------------------------------------
 
@@ -350,8 +382,7 @@ class Streaming(FamilyMember):
                 "merge needs two models of the same random layer: give both the same int as "
                 "random_state"
             )
-        state = sums.merge(mine.state, theirs.state, self._features)
-        remember(self, replace(mine, state=state))
+        remember(self, sums.merge(mine.state, theirs.state, self._features))
         tell_of_drift(self)
         return self
 
@@ -432,18 +463,6 @@ class StreamingMixin(Streaming):
         """
         return take_part(self, X, y, classes, sample_weight)
 
-    def _begin(self, seed):
-        """Draw the random layer and return the state before any row."""
-        n_features = self.n_features_in_
-        nothing = TrainingRows(np.empty((0, n_features)), np.empty(0, np.intp), np.empty(0))
-        self._fit_features(nothing, seed)
-        n_classes, reservoir = len(self.classes_), None
-        waits = self._capabilities.weighs_by_membership
-        if waits or needs_sample(self):
-            kept = UNBOUNDED if waits else RESERVOIR
-            reservoir = empty_reservoir(n_classes, n_features, seed, kept)
-        return sums.empty(n_classes, self._n_columns(), reservoir, waits)
-
     def _summed(self, state, X, labels, weight, keys=None):
         if self._capabilities.weighs_by_membership:
             require_squares(X)  # now, not when the memberships are computed
@@ -463,18 +482,28 @@ class StreamingMixin(Streaming):
 
     # -- the solution of the rows seen --------------------------------------------------
 
-    def _solve_from_sums(self, state):
-        require_penalty(self)
-        cost = self._class_cost(state.sizes)
-        sample: Any = sample_of_classes(self, state, cost)
-        C = self.C
-        if C == "loo":
-            errors = sums.left_out_errors(
-                state, cost, PAPER_C, self._features, sample.merged, self._blocks()
-            )
-            C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
-        C = float(C)
-        return Found(sums.solve(state, C, cost, self._blocks()), C, cost, sample)
+    def _sample(self, state, cost):
+        """Return the rows kept, their weights in the sums, and what they stand for."""
+        kept = settle(state.reservoir)
+        T, weight = one_hot(kept.labels, len(self.classes_)), kept.weight.copy()
+        if state.frozen is not None:
+            found = frozen_membership(state.frozen, kept.rows, kept.labels, kept.keys)
+            weight *= found.membership
+        if cost is not None:
+            weight *= cost[kept.labels]
+        known = np.bincount(kept.labels, weights=kept.weight, minlength=len(self.classes_))
+        stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
+        sample = merged_sample(kept.rows, T, weight, weight * stands_for)
+        return sample._replace(seen=kept.weight * stands_for)
+
+    def _chosen(self, state, cost, sample):
+        """Return the place of the C of smallest error on the rows kept."""
+        blocks = self._blocks()
+        errors = sums.left_out_errors(state, cost, PAPER_C, self._features, sample.merged, blocks)
+        return place_of_smallest(errors, 1.0 / PAPER_C)
+
+    def _solved(self, state, C, cost):
+        return sums.solve(state, C, cost, self._blocks())
 
     def _set_solution(self, state, found):
         self.C_ = found.C
@@ -488,11 +517,6 @@ class StreamingMixin(Streaming):
                 scores[found.sample.group], T, even_within_classes(counted, T, found.sample.seen)
             )
         self._set_output_weights(found.solution.beta)
-
-    def _scores_of_sample(self, state, found):
-        """Return the scores of the merged rows kept by the model fitted without each."""
-        X, T, weight, _ = found.sample.merged
-        return sums.left_out_scores(found.solution, self._features, X, T, weight, self._blocks())
 
     def _solve_from_rows(self, reservoir):
         """Do what ``fit`` does with the rows kept, which are all rows seen."""
@@ -580,16 +604,6 @@ class StreamingTargetsMixin(Streaming):
     def _set_outcome(self, outcome):
         self.n_outputs_ = int(outcome)
 
-    def _begin(self, seed):
-        """Draw the random layer and return the state before any row."""
-        n_features, n_targets = self.n_features_in_, self.n_outputs_
-        nothing = TargetRows(np.empty((0, n_features)), np.empty((0, n_targets)), np.empty(0))
-        self._fit_features(nothing, seed)
-        reservoir = None
-        if needs_sample(self):
-            reservoir = empty_reservoir(1, n_features + n_targets, seed, RESERVOIR)
-        return sums.empty(1, self._n_columns() - 1 + n_targets, reservoir)
-
     def _rows_of(self, X, y, sample_weight):
         """Return the rows of positive weight, their targets and their weights."""
         with one_line_errors(self, X, y=y):
@@ -604,19 +618,16 @@ class StreamingTargetsMixin(Streaming):
 
     # -- the solution of the rows seen --------------------------------------------------
 
-    def _solve_from_sums(self, state):
-        require_penalty(self)
-        C = self.C
-        sample: Any = None
-        if needs_sample(self):
-            require_sample(self, state)
-            X, T, weight = self._rows_kept(state.reservoir)
-            sample = merged_sample(X, T, weight, weight * (state.sizes[0] / weight.sum()))
-        if C == "loo":
-            errors = sums.left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
-            C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
-        C = float(C)
-        return Found(sums.solve_targets(state, self.n_outputs_, C), C, None, sample)
+    def _sample(self, state, cost):
+        X, T, weight = self._rows_kept(state.reservoir)
+        return merged_sample(X, T, weight, weight * (state.sizes[0] / weight.sum()))
+
+    def _chosen(self, state, cost, sample):
+        errors = sums.left_out_errors_of_targets(state, PAPER_C, self._features, sample.merged)
+        return place_of_smallest(errors, 1.0 / PAPER_C)
+
+    def _solved(self, state, C, cost):
+        return sums.solve_targets(state, self.n_outputs_, C)
 
     def _set_solution(self, state, found):
         beta, shift = found.solution.beta, found.solution.shift
@@ -624,8 +635,7 @@ class StreamingTargetsMixin(Streaming):
         self.intercept_ = beta[0] - shift @ beta
         self.solver_ = found.solution.method
         if self.intervals:
-            X, T, weight, _ = found.sample.merged
-            scores = sums.left_out_scores(found.solution, self._features, X, T, weight)
+            scores = self._scores_of_sample(state, found)
             self.interval_residuals_ = np.abs(found.sample.T - scores[found.sample.group])
             self.interval_weights_ = found.sample.counted
         self.coef_ = beta[1:]
@@ -645,24 +655,6 @@ def require_targets(model, n_targets):
     """Raise where rows have another number of targets than those before."""
     if n_targets != model.n_outputs_:
         raise ValueError(f"y has {n_targets} targets, and {model.n_outputs_} on the calls before")
-
-
-def sample_of_classes(model, state, cost):
-    """Return the rows kept, their weights in the sums, what they stand for; None unless needed."""
-    if not needs_sample(model):
-        return None
-    require_sample(model, state)
-    kept = settle(state.reservoir)
-    T, weight = one_hot(kept.labels, len(model.classes_)), kept.weight.copy()
-    if state.frozen is not None:
-        found = frozen_membership(state.frozen, kept.rows, kept.labels, kept.keys)
-        weight *= found.membership
-    if cost is not None:
-        weight *= cost[kept.labels]
-    known = np.bincount(kept.labels, weights=kept.weight, minlength=len(model.classes_))
-    stands_for = (state.sizes / np.where(known > 0, known, 1.0))[kept.labels]
-    sample = merged_sample(kept.rows, T, weight, weight * stands_for)
-    return sample._replace(seen=kept.weight * stands_for)
 
 
 def merged_sample(X, T, weight, counted):

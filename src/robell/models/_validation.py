@@ -14,10 +14,10 @@ from sklearn import get_config
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
 
-from robell._core.array import beside, is_no_value, is_tensor, namespace, to_host
+from robell._core.array import is_no_value, is_tensor, to_host
 
+WHOLE_NUMBERS = ("int8", "int16", "int32", "int64", "uint8")  # of tensors
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
 ARRAY_CHECKS = {"dtype": np.float64, "order": "C"}
 JOBS = [  # what n_jobs may be
@@ -54,16 +54,6 @@ class Given(NamedTuple):
     classes: np.ndarray | None = None  # their labels, sorted; of classifiers
 
 
-def given_targets(X, y, sample_weight):
-    """Return checked rows and targets, with their weights, as what fit of a regressor was given."""
-    multiplicity, targets = check_multiplicity(to_host(sample_weight), len(X)), as_columns(y)
-    present = np.flatnonzero(multiplicity)
-    rows = TargetRows(X, beside(targets, X), beside(multiplicity, X))
-    if len(present) < len(X):
-        rows = TargetRows(*(values[beside(present, X)] for values in rows))
-    return Given(X, targets, multiplicity, present, rows)
-
-
 def as_columns(y):
     """Return checked targets as columns; a single column given as a table is announced."""
     y = np.asarray(y, np.float64)
@@ -75,38 +65,6 @@ def as_columns(y):
             stacklevel=6,
         )
     return y.reshape(len(y), -1)
-
-
-def given_classes(name, X, y, sample_weight):
-    """Return checked rows and labels, with their weights, as what fit was given."""
-    if not is_tensor(y):
-        with one_line_errors(name, X):
-            check_classification_targets(y)
-    multiplicity = check_multiplicity(to_host(sample_weight), len(X))
-    present = np.flatnonzero(multiplicity)
-    classes = to_host(namespace(y).unique(y if len(present) == len(X) else y[present]))
-    if len(classes) < 2:
-        raise ValueError(
-            f"{name} needs rows of at least two classes; y has one class, {classes.tolist()[0]!r}"
-        )
-    labels = namespace(y).searchsorted(beside(classes, y), y)
-    rows = TrainingRows(X, beside(labels, X), beside(multiplicity, X))
-    if len(present) < len(X):
-        rows = TrainingRows(*(values[beside(present, X)] for values in rows))
-    return Given(X, y, multiplicity, present, rows, classes)
-
-
-def require_floats(parameters):
-    """Raise for a whole number among parameters that is too large to be a float, as 10**400 is."""
-    for name, value in parameters.items():
-        if isinstance(value, Integral):
-            try:
-                float(value)
-            except OverflowError:
-                bits = int(value).bit_length()
-                raise ValueError(
-                    f"{name} must be a number that a float can hold; got one of {bits:,} bits"
-                ) from None
 
 
 def draw_seed(random_state):
@@ -319,14 +277,8 @@ def check_targets_of_tensor(y, n_rows):
 
 def check_labels_of_tensor(y, X):
     """Return the labels of rows on a device: whole numbers stay there, others are an array."""
-    if not (is_tensor(y) and y.dtype in _whole_numbers()):
+    if not (is_tensor(y) and str(y.dtype).removeprefix("torch.") in WHOLE_NUMBERS):
         y = np.asarray(to_host(y))
     if tuple(y.shape) != (len(X),):
         raise ValueError(f"y must have shape ({len(X)},); got {tuple(y.shape)}")
     return y.to(X.device) if is_tensor(y) else y
-
-
-def _whole_numbers():
-    import torch
-
-    return torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from robell._core.layers.complex import (
     ENCODINGS,
     FULLY_COMPLEX,
-    complex_output,
+    apply_complex_activation,
     draw_circular_constants,
     draw_complex_layer,
     encode,
@@ -214,7 +214,7 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         if not self.complex_input_:
             circular = self.circular_ if self.encoding == "circular" else None
             Z = encode(X, self.encoding, self.feature_low_, self.feature_span_, circular)
-        H = complex_output(Z, self.hidden_weights_, self.hidden_bias_, self.activation)
+        H = apply_complex_activation(self.activation, Z @ self.hidden_weights_ + self.hidden_bias_)
         if self.augmented:
             return real_augmented(Z, H, self.output_bias)
         ones = [np.ones((len(Z), 1))] if self.output_bias else []

@@ -302,19 +302,17 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
         calibrate: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(
-            n_hidden,
-            activation,
-            C,
-            output_bias=output_bias,
-            bias_scale=bias_scale,
-            class_weight=class_weight,
-            calibrate=calibrate,
-            random_state=random_state,
-        )
+        self.n_hidden = n_hidden
         self.n_layers = n_layers
+        self.activation = activation
+        self.C = C
         self.combine = combine
         self.normalize = normalize
+        self.output_bias = output_bias
+        self.bias_scale = bias_scale
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.random_state = random_state
 
     def _vote(self, scores):
         """Return a layer's scores, or 1 for the class of the largest one, the first of equal."""
@@ -431,14 +429,12 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
         intervals: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(
-            n_hidden,
-            activation,
-            C,
-            bias_scale=bias_scale,
-            intervals=intervals,
-            random_state=random_state,
-        )
+        self.n_hidden = n_hidden
         self.n_layers = n_layers
+        self.activation = activation
+        self.C = C
         self.combine = combine
         self.normalize = normalize
+        self.bias_scale = bias_scale
+        self.intervals = intervals
+        self.random_state = random_state

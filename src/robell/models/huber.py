@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.membership.equations import class_medians, distances_to_medians, huber_weights
-from robell.models._estimator import BaseRVFLClassifier, Capabilities
+from robell.models._estimator import BaseRVFLClassifier, Capabilities, LeftOutInFolds
 from robell.models.robell import KERNEL_CONSTRAINTS, WeighedByKernel
 
 
-class _Weighed(NamedTuple):
-    """What Huber's weights say of every row."""
-
-    importance: np.ndarray  # Huber's weight times the class probability
-    class_probability: np.ndarray
-    distance: np.ndarray
-    threshold: np.ndarray  # of each class
-
-
-class HuberRVFLClassifier(WeighedByKernel, BaseRVFLClassifier):
+class HuberRVFLClassifier(WeighedByKernel, LeftOutInFolds):
     """R2VFL: an RVFL network whose rows count less the further they are from their class.
 
     The ridge regression weighs row i by Huber's weight of its distance d to the centre of its class
@@ -133,7 +124,6 @@ class HuberRVFLClassifier(WeighedByKernel, BaseRVFLClassifier):
 
     class_probability_: NDArray[Any]
     distance_: NDArray[Any]
-    kernel_width_: float
     membership_: NDArray[Any]
     threshold_: NDArray[Any]
 
@@ -188,10 +178,10 @@ class HuberRVFLClassifier(WeighedByKernel, BaseRVFLClassifier):
             threshold = np.full(n_classes, float(setting["threshold"]))
         probability = statistics.class_probability
         weight = huber_weights(distance, threshold[labels]) * probability
-        return _Weighed(weight, probability, distance, threshold)
+        return weight, (weight, probability, distance, threshold)
 
-    def _remember_weights(self, prepared, found, width):
-        self.kernel_width_, self.threshold_ = width, found.threshold
-        self.membership_ = prepared.in_order_given(found.importance, 0.0)
-        self.distance_ = prepared.in_order_given(found.distance, np.nan)
-        self.class_probability_ = prepared.in_order_given(found.class_probability, np.nan)
+    def _remember_weights(self, prepared, found):
+        weight, probability, distance, self.threshold_ = found
+        self.membership_ = prepared.in_order_given(weight, 0.0)
+        self.distance_ = prepared.in_order_given(distance, np.nan)
+        self.class_probability_ = prepared.in_order_given(probability, np.nan)

@@ -5,28 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from robell._core.membership.equations import intuitionistic_scores, without_empty_classes
-from robell.models._estimator import BaseRVFLClassifier, Capabilities
+from robell.models._estimator import BaseRVFLClassifier, Capabilities, LeftOutInFolds
 from robell.models.robell import KERNEL_CONSTRAINTS, WeighedByKernel
 
 
-class _Scored(NamedTuple):
-    """What the scores say of every row."""
-
-    score: np.ndarray
-    importance: np.ndarray  # a power of the score, or of 1 in a class that it would erase
-    erased: np.ndarray  # the classes it would erase
-    radius: np.ndarray
-    foreign_share: np.ndarray
-
-
-class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, BaseRVFLClassifier):
+class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, LeftOutInFolds):
     """IFRVFL, and GE-IFRVFL-CIL with a ``graph``: rows weighted by intuitionistic fuzzy scores.
 
     A row's membership μ falls with its distance to the class mean in a Gaussian kernel's space, its
@@ -145,7 +135,6 @@ class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, BaseRVFLClassifier):
     """
 
     foreign_share_: NDArray[Any]
-    kernel_width_: float
     radius_: NDArray[Any]
     score_: NDArray[Any]
 
@@ -194,16 +183,15 @@ class IntuitionisticFuzzyRVFLClassifier(WeighedByKernel, BaseRVFLClassifier):
     def _weights_of(self, rows, statistics, width, setting):
         score = intuitionistic_scores(statistics, rows.labels)
         used, erased = without_empty_classes(score, rows.labels)
-        importance = used ** float(setting["score_power"])
-        return _Scored(score, importance, erased, statistics.radius, statistics.foreign_share)
+        return used ** float(setting["score_power"]), (score, erased, statistics)
 
-    def _remember_weights(self, prepared, found, width):
-        self.kernel_width_ = width
-        self.score_ = prepared.in_order_given(found.score, 0.0)
-        self.foreign_share_ = prepared.in_order_given(found.foreign_share, np.nan)
-        self.radius_ = prepared.in_order_given(found.radius, np.nan)
-        if len(found.erased):
-            which = ", ".join(repr(label) for label in self.classes_[found.erased].tolist())
+    def _remember_weights(self, prepared, found):
+        score, erased, statistics = found
+        self.score_ = prepared.in_order_given(score, 0.0)
+        self.foreign_share_ = prepared.in_order_given(statistics.foreign_share, np.nan)
+        self.radius_ = prepared.in_order_given(statistics.radius, np.nan)
+        if len(erased):
+            which = ", ".join(map(repr, self.classes_[erased].tolist()))
             warnings.warn(
                 f"all rows of class {which} have the intuitionistic fuzzy score 0: they weigh 1 "
                 "instead, or the class would not be learnt",

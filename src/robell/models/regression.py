@@ -105,15 +105,13 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
         intervals: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(
-            n_hidden,
-            activation,
-            C,
-            bias_scale=bias_scale,
-            intervals=intervals,
-            random_state=random_state,
-        )
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.C = C
         self.direct_link = direct_link
+        self.bias_scale = bias_scale
+        self.intervals = intervals
+        self.random_state = random_state
 
     @property
     def _direct_link(self):

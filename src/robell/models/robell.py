@@ -11,9 +11,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
-from sklearn.utils.validation import check_X_y
 
-from robell._core.array import beside, in_double_precision, is_tensor, require_labels, to_host
+from robell._core.array import beside, in_double_precision, is_tensor, to_host
 from robell._core.membership.approximate import (
     approximable,
     approximate_statistics,
@@ -28,18 +27,13 @@ from robell._tools.threads import one_blas_thread
 from robell.models._estimator import (
     BaseRVFLClassifier,
     Capabilities,
-    LeftOutInFolds,
     bypassed_in_parts,
     called_by_search,
 )
 from robell.models._partial_fit import StreamingMixin
 from robell.models._validation import (
-    ARRAY_CHECKS,
     JOBS,
     draw_seed,
-    given_classes,
-    one_line_errors,
-    require_floats,
     uses_device,
 )
 
@@ -96,23 +90,63 @@ def compare_rows(rows, n_classes, width, n_jobs, method="exact", seed=0):
         )
 
 
-def _error_bounds(found, labels, minority):
-    """Return the bounds of the memberships' errors, with a warning where they say little."""
-    if found.error is None:
-        return np.zeros(len(labels))
-    uncertain = found.error[labels != minority] > VAGUE_ERROR
-    if uncertain.mean() > VAGUE_SHARE:
-        warnings.warn(
-            f"the approximate memberships of {uncertain.mean():.0%} of the rows outside the "
-            f"smallest class are uncertain by more than {VAGUE_ERROR}: few of the sampled rows lie "
-            "within their neighbourhoods; a larger kernel_width or membership='exact' helps",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-    return found.error
+class WeighedByKernel(BaseRVFLClassifier):
+    """Adds row weights made of the statistics of all pairs of rows; not for direct use.
+
+    A model has ``kernel_width``, ``n_jobs``, and says in ``_weights_of`` what the statistics and a
+    setting of its ``_weight_parameters`` make of every row, and in ``_remember_weights`` what of it
+    is kept.
+    """
+
+    kernel_width: float | str
+    kernel_width_: float
+    n_jobs: int | None
+
+    _comparison_seed = 0  # of the rows sampled, where rows are
+
+    @called_by_search
+    @bypassed_in_parts
+    def _weights_of(self, rows, statistics, width, setting):
+        """Return the row weights of a setting, and all that it makes of the rows."""
+        raise NotImplementedError
+
+    @bypassed_in_parts
+    def _remember_weights(self, prepared, found):
+        """Set the fitted attributes of the training rows."""
+        raise NotImplementedError
+
+    def _fit_weights(self, prepared):
+        setting = {name: getattr(self, name) for name in self._weight_parameters}
+        ((weight, found, width),) = self._weighed(prepared.rows, [setting], {})
+        self.kernel_width_ = width
+        self._remember_weights(prepared, found)
+        cost, weight = super()._fit_weights(prepared), beside(weight, prepared.rows.X)
+        return weight if cost is None else cost * weight
+
+    def _importances(self, prepared, settings, statistics):
+        cost = super()._fit_weights(prepared)
+        for weight, *_ in self._weighed(prepared.rows, settings, statistics):
+            yield weight if cost is None else cost * weight
+
+    @called_by_search
+    @bypassed_in_parts
+    def _weighed(self, rows, settings, statistics):
+        """Yield each setting's weights, all it makes of the rows, and the width: compared once."""
+        n_classes, seed = len(self.classes_), self._comparison_seed
+        method = membership_method(getattr(self, "membership", "exact"), rows, n_classes)
+        for setting in settings:
+            width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
+            # Exact statistics depend on the rows alone, so every search over them may share them.
+            key = width if method == "exact" else (width, seed)
+            if key not in statistics:
+                statistics[key] = compare_rows(rows, n_classes, width, self.n_jobs, method, seed)
+            weights = ("row weights", key, *setting.values())
+            if weights not in statistics:
+                statistics[weights] = self._weights_of(rows, statistics[key], width, setting)
+            yield *statistics[weights], width
 
 
-class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
+class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
     """RoBell-RVFL: a robust generalized-bell RVFL network for imbalanced data.
 
     An RVFL network whose ridge regression weighs row i by its class cost (the size of the
@@ -237,7 +271,6 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     """
 
     class_probability_: NDArray[Any]
-    kernel_width_: float
     membership_: NDArray[Any]
     membership_error_: NDArray[Any]
     membership_method_: str
@@ -278,7 +311,6 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         self.random_state = random_state
 
     _weight_parameters = ("kernel_width", "rho")
-    _comparison_seed = 0  # unless a layer is drawn, with its seed
     _capabilities = Capabilities(
         streams=True, passes=True, tensors=True, exact_search=True, weighs_by_membership=True
     )
@@ -287,86 +319,30 @@ class RoBellRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         super()._fit_features(rows, seed)
         self._comparison_seed = seed
 
-    def _fit_weights(self, prepared):
-        rows = prepared.rows
-        setting = {"kernel_width": self.kernel_width, "rho": self.rho}
-        ((found, width, minority),) = self._memberships(rows, [setting], {})
-        self.kernel_width_ = width
+    def _weights_of(self, rows, statistics, width, setting):
+        found = pw_gbell(statistics, to_host(rows.labels), float(setting["rho"]))
+        return found.membership, (found, statistics.minority)
+
+    def _remember_weights(self, prepared, found):
+        rows, (found, minority) = prepared.rows, found
         self.membership_method_ = membership_method(self.membership, rows, len(self.classes_))
         if is_tensor(rows.X):
             self.engine_ = engine_of(rows.X)
-        error = _error_bounds(found, to_host(rows.labels), minority)
+        error = found.error
+        if error is None:
+            error = np.zeros(len(rows.labels))
+        elif (vague := (error[rows.labels != minority] > VAGUE_ERROR).mean()) > VAGUE_SHARE:
+            warnings.warn(
+                f"the approximate memberships of {vague:.0%} of the rows outside the smallest "
+                f"class are uncertain by more than {VAGUE_ERROR}: few of the sampled rows lie "
+                "within their neighbourhoods; a larger kernel_width or membership='exact' helps",
+                RuntimeWarning,
+                stacklevel=3,
+            )
         self.membership_ = prepared.in_order_given(found.membership, 0.0)
         self.membership_error_ = prepared.in_order_given(error, 0.0)
         self.class_probability_ = prepared.in_order_given(found.class_probability, np.nan)
         self.radius_ = prepared.in_order_given(found.radius, np.nan)
-        cost, membership = super()._fit_weights(prepared), beside(found.membership, rows.X)
-        return membership if cost is None else cost * membership
-
-    @called_by_search
-    @bypassed_in_parts
-    def _memberships(self, rows, settings, statistics):
-        """Yield memberships, width and minority of each setting, pairs compared once a width."""
-        n_classes, seed, labels = len(self.classes_), self._comparison_seed, to_host(rows.labels)
-        method = membership_method(self.membership, rows, n_classes)
-        for setting in settings:
-            width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
-            # Exact statistics depend on the rows alone, so every search over them may share them.
-            key = width if method == "exact" else (width, seed)
-            if key not in statistics:
-                statistics[key] = compare_rows(rows, n_classes, width, self.n_jobs, method, seed)
-            found, rho = statistics[key], float(setting["rho"])
-            bell = ("bell", key, rho)
-            if bell not in statistics:
-                statistics[bell] = pw_gbell(found, labels, rho)
-            yield statistics[bell], width, found.minority
-
-    def _importances(self, prepared, settings, statistics):
-        cost = super()._fit_weights(prepared)
-        for found, *_ in self._memberships(prepared.rows, settings, statistics):
-            yield found.membership if cost is None else cost * found.membership
-
-
-class WeighedByKernel(LeftOutInFolds):
-    """Adds row weights made of the statistics of all pairs of rows; not for direct use.
-
-    A model has ``kernel_width``, ``n_jobs``, and says in ``_weights_of`` what the statistics and a
-    setting of its ``_weight_parameters`` make of every row, and in ``_remember_weights`` what of it
-    is kept.
-    """
-
-    kernel_width: float | str
-    n_jobs: int | None
-
-    @called_by_search
-    def _weights_of(self, rows, statistics, width, setting):
-        """Return what a setting makes of the rows; the row weights are ``importance`` of it."""
-        raise NotImplementedError
-
-    def _remember_weights(self, prepared, found, width):
-        """Set the fitted attributes of the training rows."""
-        raise NotImplementedError
-
-    def _fit_weights(self, prepared):
-        setting = {name: getattr(self, name) for name in self._weight_parameters}
-        ((found, width),) = self._weighed(prepared.rows, [setting], {})
-        self._remember_weights(prepared, found, width)
-        cost = super()._fit_weights(prepared)
-        return found.importance if cost is None else cost * found.importance
-
-    def _importances(self, prepared, settings, statistics):
-        cost = super()._fit_weights(prepared)
-        for found, _ in self._weighed(prepared.rows, settings, statistics):
-            yield found.importance if cost is None else cost * found.importance
-
-    @called_by_search
-    def _weighed(self, rows, settings, statistics):
-        """Yield what each setting makes of the rows, pairs compared once a width, and the width."""
-        for setting in settings:
-            width = resolve_kernel_width(setting["kernel_width"], rows.X, rows.multiplicity)
-            if width not in statistics:
-                statistics[width] = compare_rows(rows, len(self.classes_), width, self.n_jobs)
-            yield self._weights_of(rows, statistics[width], width, setting), width
 
 
 @validate_params(
@@ -438,24 +414,17 @@ def pw_gbell_membership(
     array([0.93, 0.95, 0.95, 0.94, 0.17, 1.  , 1.  ])
     >>> model = LogisticRegression().fit(X, y, sample_weight=pw_gbell_membership(X, y))
     """
-    require_floats({"kernel_width": kernel_width, "rho": rho, "n_jobs": n_jobs})
     if uses_device(X):
         raise TypeError(
             "pw_gbell_membership takes arrays: give X.cpu(), or fit RoBellRVFLClassifier to the "
             "tensors and take its membership_"
         )
-    require_labels(y)
-    with one_line_errors("pw_gbell_membership", X):
-        X, y = check_X_y(X, y, **ARRAY_CHECKS)
-    given = given_classes("pw_gbell_membership", X, y, sample_weight)
-    rows, n_classes = given.rows, len(given.classes)
-    width = resolve_kernel_width(kernel_width, rows.X, rows.multiplicity)
-    # Exact memberships draw nothing, and leave a RandomState as it is.
-    seed = 0 if membership == "exact" else draw_seed(random_state)
-    method = membership_method(membership, rows, n_classes)
-    statistics = compare_rows(rows, n_classes, width, n_jobs, method, seed)
-    found = pw_gbell(statistics, rows.labels, float(rho))
-    values, error = np.zeros(len(given.X)), np.zeros(len(given.X))
-    values[given.present] = found.membership
-    error[given.present] = _error_bounds(found, rows.labels, statistics.minority)
-    return (values, error) if return_error else values
+    model = RoBellRVFLClassifier(
+        kernel_width=kernel_width, rho=rho, membership=membership, n_jobs=n_jobs
+    )
+    model._validate_params()
+    prepared = model._prepare(X, y, sample_weight)
+    if membership != "exact":  # exact memberships draw nothing, and leave a RandomState as it is
+        model._comparison_seed = draw_seed(random_state)
+    model._fit_weights(prepared)
+    return (model.membership_, model.membership_error_) if return_error else model.membership_

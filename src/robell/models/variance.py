@@ -31,7 +31,7 @@ from robell.models._estimator import (
     Capabilities,
     called_by_search,
 )
-from robell.models._partial_fit import Found, StreamingMixin, require_penalty, sample_of_classes
+from robell.models._partial_fit import StreamingMixin
 
 
 class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
@@ -200,20 +200,16 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
 
     # -- streams and passes ----------------------------------------------------------------
 
-    def _solve_from_sums(self, state):
+    def _chosen(self, state, cost, sample):
+        left_out = self._left_out(state, cost, sample)
+        return choose_scatter_C(left_out, PAPER_C, sample.merged[3])
+
+    def _solved(self, state, C, cost):
         """Solve with the scatter that means and scatters of the classes hold."""
-        require_penalty(self)
-        cost = self._class_cost(state.sizes)
-        sample: Any = sample_of_classes(self, state, cost)
-        C = self.C
-        if C == "loo":
-            left_out = self._left_out(state, cost, sample)
-            C = float(PAPER_C[choose_scatter_C(left_out, PAPER_C, sample.merged[3])])
         penalty = self._penalty_of(state)
         further = penalty.weight * penalty.scatter.matrix
-        found = solve(state, float(C), cost, further_penalty=further)
-        matrix = found.penalty * (further + np.eye(len(further)))
-        return Found(replace(found, penalty=matrix), float(C), cost, sample)
+        found = solve(state, C, cost, further_penalty=further)
+        return replace(found, penalty=found.penalty * (further + np.eye(len(further))))
 
     def _penalty_of(self, state):
         """Return the penalty of the rows seen."""

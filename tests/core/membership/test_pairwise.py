@@ -169,7 +169,7 @@ def test_doubtful_pairs_of_many_units_are_counted_once(rng, monkeypatch, reach, 
 def within_reach(rows, part, reach):
     """Which pairs of some rows are within reach, those too near to tell computed in full."""
     within, doubtful = certain_tile(rows, rows, part, part, Space())
-    decide(within, doubtful, rows, rows, part, part, reach)
+    decide(within, doubtful, rows.X[part], rows.X[part], reach)
     return within
 
 
@@ -363,7 +363,7 @@ def test_a_failing_unit_stops_the_others_and_is_raised(n_threads, no_thread_is_l
         return 0
 
     with pytest.raises(MemoryError, match="no tile left"):
-        share_out(units_of(0, 40_000), compute, lambda *_: None, Workers(n_threads))
+        list(share_out(units_of(0, 40_000), compute, Workers(n_threads)))
     assert len(done) < len(units_of(0, 40_000))
 
 

@@ -111,8 +111,9 @@ def test_ill_conditioned_networks_are_refined_and_singular_ones_left_alone(rng, 
 def test_digits_left_fall_where_sums_over_the_classes_cancel():
     share = np.array([1.0, 0.01, 0.005, 1e-7, 0.9e-8, 0.0])
     expected = [1.0, 1.0, 0.5, 1e-5, 0.0, 0.0]
-    np.testing.assert_allclose(digits_left(6.0 * share, 4.0, 9.0), expected)
-    assert digits_left(0.0, 0.0, 0.0) == 0.0
+    diagonal, squares = np.full((6, 1), 4.0), np.full(6, 9.0)  # six settings, one column
+    np.testing.assert_allclose(digits_left(6.0 * share[:, None], diagonal, squares)[:, 0], expected)
+    assert digits_left(np.zeros(1), np.zeros(1), 0.0) == 0.0
 
 
 @pytest.mark.parametrize("n_targets", [1, 3])

@@ -66,87 +66,62 @@ def grow_balls(X: Array, labels: Labels, n_classes: int, weight: Array, purity: 
 
 
 def two_means(X: Array, weight: Array, ball: Labels) -> Mask:
-    """Cut every ball in two non-empty parts; say which rows are above. ``ball`` is sorted."""
-    parts = _Parts(X, weight, ball, _first_cut(X, weight, ball))
-    for _ in range(LLOYD_STEPS):
-        parts.move_centres()
-        if not parts.change_sides():
-            break
-    return parts.side
+    """Cut every ball in two non-empty parts; say which rows are above. ``ball`` is sorted.
 
-
-class _Parts:
-    """Lloyd's iterations for all balls at once, exactly, passing over rows that stay for certain.
-
-    A row is in the upper part when its margin x·d - t is positive, d being the difference of the
-    two centres. Since d and t moved by δd and δt, the margin moved by at most |x||δd| + |δt|; rows
+    Lloyd's iterations for all balls at once, exactly, passing over rows that stay for certain. A
+    row is in the upper part when its margin x·d - t is positive, d being the difference of the two
+    centres. Since d and t moved by δd and δt, the margin moved by at most |x||δd| + |δt|; rows
     whose last margin was larger are passed over (as in Hamerly's k-means).
     """
+    side = _first_cut(X, weight, ball)
+    total, rows_in = np.bincount(ball, weights=weight), np.bincount(ball)
+    n_balls, n_rows = len(total), len(X)
+    # Around the ball's mean: the sum over the lower part is minus that over the upper one.
+    X = X - (_sums(X, weight, ball) / total[:, None])[ball]
+    length = np.sqrt(np.einsum("ij,ij->i", X, X))
+    above, rows_above = np.bincount(ball, weights=weight * side), np.bincount(ball, weights=side)
+    sum_above = _sums(X, weight * side, ball)
 
-    def __init__(self, X: Array, weight: Array, ball: Labels, side: Mask) -> None:
-        self.weight, self.ball, self.side = weight, ball, side
-        self.total, self.rows_in = np.bincount(ball, weights=weight), np.bincount(ball)
-        # Around the ball's mean: the sum over the lower part is minus that over the upper one.
-        self.X = X - (_sums(X, weight, ball) / self.total[:, None])[ball]
-        self.length = np.sqrt(np.einsum("ij,ij->i", self.X, self.X))
-        self.above = np.bincount(ball, weights=weight * side)
-        self.rows_above = np.bincount(ball, weights=side)
-        self.sum_above = _sums(self.X, weight * side, ball)
+    direction, threshold = np.zeros_like(sum_above), np.zeros(n_balls)
+    moved_d, moved_t = np.zeros(n_balls), np.zeros(n_balls)  # path lengths of d and t
+    # Where they were when a row's margin was measured; -1: at first every row is.
+    seen_d, seen_t, margin = np.full(n_rows, -1.0), np.zeros(n_rows), np.zeros(n_rows)
+    moving, rows = np.ones(n_balls, bool), np.arange(n_rows)
+    for _ in range(LLOYD_STEPS):
+        # The mean of either part is its centre.
+        high, low = sum_above / above[:, None], -sum_above / (total - above)[:, None]
+        moved_d += np.linalg.norm(high - low - direction, axis=1)
+        direction, before = high - low, threshold
+        threshold = 0.5 * np.einsum("ij,ij->i", direction, high + low)
+        moved_t += np.abs(threshold - before)
 
-        n_balls, n_rows = len(self.total), len(X)
-        self.direction, self.threshold = np.zeros_like(self.sum_above), np.zeros(n_balls)
-        self.moved_d, self.moved_t = np.zeros(n_balls), np.zeros(n_balls)  # path lengths of d and t
-        # Where they were when a row's margin was measured; -1: at first every row is.
-        self.seen_d, self.seen_t = np.full(n_rows, -1.0), np.zeros(n_rows)
-        self.margin = np.zeros(n_rows)
-        self.moving, self.rows = np.ones(n_balls, bool), np.arange(n_rows)
+        # The margins of rows that may have changed sides; the last factor covers rounding.
+        slack = length[rows] * (moved_d[ball[rows]] - seen_d[rows])
+        slack += moved_t[ball[rows]] - seen_t[rows]
+        near = rows[(np.abs(margin[rows]) <= slack * (1 + 1e-9)) | (seen_d[rows] < 0)]
+        along = np.einsum("ij,ij->i", X[near], direction[ball[near]])
+        margin[near] = along - threshold[ball[near]]
+        seen_d[near], seen_t[near] = moved_d[ball[near]], moved_t[ball[near]]
 
-    def move_centres(self) -> None:
-        """Take the mean of either part as its centre."""
-        high = self.sum_above / self.above[:, None]
-        low = -self.sum_above / (self.total - self.above)[:, None]
-        self.moved_d += np.linalg.norm(high - low - self.direction, axis=1)
-        self.direction = high - low
-        threshold = 0.5 * np.einsum("ij,ij->i", self.direction, high + low)
-        self.moved_t += np.abs(threshold - self.threshold)
-        self.threshold = threshold
-
-    def _measure(self) -> Labels:
-        """Measure the margins of the rows that may have changed sides, and return those rows."""
-        rows, ball = self.rows, self.ball
-        slack = self.length[rows] * (self.moved_d[ball[rows]] - self.seen_d[rows])
-        slack += self.moved_t[ball[rows]] - self.seen_t[rows]
-        # The last factor covers rounding.
-        near: Labels = rows[
-            (np.abs(self.margin[rows]) <= slack * (1 + 1e-9)) | (self.seen_d[rows] < 0)
-        ]
-        along = np.einsum("ij,ij->i", self.X[near], self.direction[ball[near]])
-        self.margin[near] = along - self.threshold[ball[near]]
-        self.seen_d[near], self.seen_t[near] = self.moved_d[ball[near]], self.moved_t[ball[near]]
-        return near
-
-    def change_sides(self) -> bool:
-        """Move rows to the part of the nearer centre, and say whether there were any."""
-        near, n_balls = self._measure(), len(self.total)
-        changed = near[(self.margin[near] > 0) != self.side[near]]
-        sign = np.where(self.side[changed], -1.0, 1.0)
-        of_changed = self.ball[changed]
-        n_above = self.rows_above + np.bincount(of_changed, weights=sign, minlength=n_balls)
-        vanishing = (n_above == 0) | (n_above == self.rows_in)  # by rounding only: keep the cut
+        # Rows move to the part of the nearer centre.
+        changed = near[(margin[near] > 0) != side[near]]
+        sign, of_changed = np.where(side[changed], -1.0, 1.0), ball[changed]
+        n_above = rows_above + np.bincount(of_changed, weights=sign, minlength=n_balls)
+        vanishing = (n_above == 0) | (n_above == rows_in)  # by rounding only: keep the cut
         stay = ~vanishing[of_changed]
         changed, sign, of_changed = changed[stay], sign[stay], of_changed[stay]
-        self.side[changed] = ~self.side[changed]
-        sign *= self.weight[changed]
-        self.above += np.bincount(of_changed, weights=sign, minlength=n_balls)
-        self.rows_above = np.where(vanishing, self.rows_above, n_above)
-        self.sum_above += _sums(self.X[changed], sign, of_changed, n_balls)
-
+        if not len(changed):
+            break
+        side[changed] = ~side[changed]
+        sign *= weight[changed]
+        above += np.bincount(of_changed, weights=sign, minlength=n_balls)
+        rows_above = np.where(vanishing, rows_above, n_above)
+        sum_above += _sums(X[changed], sign, of_changed, n_balls)
         still = np.zeros(n_balls, bool)
         still[of_changed] = True
-        if still.sum() < self.moving.sum():
-            self.moving = still
-            self.rows = self.rows[still[self.ball[self.rows]]]
-        return len(changed) > 0
+        if still.sum() < moving.sum():
+            moving, rows = still, rows[still[ball[rows]]]
+    return side
 
 
 def describe_balls(X: Array, labels: Labels, n_classes: int, weight: Array, ball: Labels) -> Balls:

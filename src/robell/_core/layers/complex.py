@@ -95,13 +95,6 @@ def encode(
     return np.asarray(np.sin(u * rate + shift))
 
 
-def complex_output(
-    Z: ComplexArray, W: ComplexArray, b: ComplexArray, activation: str | Callable[..., Any]
-) -> ComplexArray:
-    """Compute H = g(ZW + 1b)."""
-    return apply_complex_activation(activation, Z @ W + b)
-
-
 def real_augmented(Z: ComplexArray, H: ComplexArray, output_bias: bool) -> Array:
     """Stack R = [1 Re Z Im Z | Re h_1 Im h_1 | Re h_2 Im h_2 ...], a node's two parts together."""
     nodes = H.view(np.float64)  # complex128 is stored as (re, im) pairs

@@ -124,20 +124,16 @@ class RowBlocks:
         self.dtype = dtype
         self.tensors = tensors
         self._step = rows_per_block(n_columns, tensors) * (2 if dtype == np.float32 else 1)
-        self._only_block: Any = None
-        self._kept: dict[int, Any] | None = {} if keep else None
+        self._keep = keep or n_rows <= self._step
+        self._kept: dict[tuple[int, int], Any] = {}
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
         for start in range(0, self.n_rows, self._step):
-            rows = slice(start, min(start + self._step, self.n_rows))
-            if self.n_rows <= self._step:
-                yield rows, self.whole()
-            elif self._kept is None:
-                yield rows, self._make_rows(rows)
-            else:
-                if start not in self._kept:
-                    self._kept[start] = self._make_rows(rows)
-                yield rows, self._kept[start]
+            ends = start, min(start + self._step, self.n_rows)
+            block = self._kept[ends] if ends in self._kept else self._make_rows(slice(*ends))
+            if self._keep:
+                self._kept[ends] = block
+            yield slice(*ends), block
 
     def map(self, function: Callable[[slice, Any], Any]) -> Iterator[Any]:
         """Yield function(rows, block) of every block, in their order."""
@@ -145,9 +141,10 @@ class RowBlocks:
 
     def whole(self) -> Any:
         """Return the whole matrix."""
-        if self._only_block is None:
-            self._only_block = self._make_rows(slice(0, self.n_rows))
-        return self._only_block
+        ends = 0, self.n_rows
+        if ends not in self._kept:
+            self._kept[ends] = self._make_rows(slice(*ends))
+        return self._kept[ends]
 
 
 def rows_per_block(n_columns: int, tensors: bool = False) -> int:

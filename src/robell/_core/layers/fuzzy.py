@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robell._core.array import Array
+from robell._core.array import Array, softmax_of_rows
 from robell._core.layers.features import random_stream
 from robell._core.membership.pairs import squared_distances
 
@@ -38,9 +38,7 @@ def firing_strengths(X: Array, centers: Array) -> Array:
     C = centers - origin
     logits = (X - origin) @ (2.0 * C.T)
     logits -= np.einsum("ij,ij->i", C, C)
-    logits -= logits.max(axis=1, keepdims=True)
-    np.exp(logits, out=logits)
-    return np.asarray(logits / logits.sum(axis=1, keepdims=True))
+    return np.asarray(softmax_of_rows(logits))
 
 
 def fuzzy_block(X: Array, centers: Array, rule_weights: Array) -> Array:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from threading import Event
 from typing import NamedTuple, TypeVar
 
@@ -90,13 +91,11 @@ def map_tiles(
     points: Array,
     width: float,
     compute: Callable[[slice, Array], Found],
-    collect: Callable[[slice, Found], None],
     workers: Workers = ONE_WORKER,
-) -> None:
-    """Compute something of D(x, z) of some rows and all points, a tile of rows at a time.
+) -> Iterator[tuple[slice, Found]]:
+    """Yield what ``compute`` makes of D(x, z) of a tile of rows and all points, tile after tile.
 
-    ``collect`` is given what ``compute`` returned for each tile, in the order of the rows. Rows
-    and points are best given less a common centre near the data.
+    Rows and points are best given less a common centre near the data.
     """
     largest = max(float(np.abs(Z).max(initial=0.0)) for Z in (X, points))
     g = representable(1.0 / (width * width), np.full((1, X.shape[1]), largest))
@@ -112,14 +111,9 @@ def map_tiles(
             found.append((place, compute(place, np.subtract(one, K, out=K))))
         return found
 
-    def collect_unit(rows: slice, all_points: slice, found: list[tuple[slice, Found]]) -> None:
-        for place, value in found:
-            collect(place, value)
-
-    all_points = slice(0, len(points))
-    units = [(rows, all_points) for rows in blocks_of(0, len(X), BLOCK * TILE)]
-    if units and len(points):
-        share_out(units, compute_unit, collect_unit, workers)
+    units = list(product(blocks_of(0, len(X), BLOCK * TILE), [slice(0, len(points))]))
+    for _, _, found in share_out(units if len(points) else [], compute_unit, workers):
+        yield from found
 
 
 def dissimilarity(X: Array, Y: Array, width: float) -> Array:
@@ -146,11 +140,8 @@ def landmark_sums(
 ) -> Array:
     """Return Σ_i weight_i D(z_l, x_i) of every landmark z_l, or of any other points."""
     sums = np.zeros(len(landmarks))
-
-    def add(rows: slice, found: Array) -> None:
-        sums[:] += found
-
-    map_tiles(X, landmarks, width, lambda rows, D: weight[rows] @ D, add, workers)
+    for _, found in map_tiles(X, landmarks, width, lambda rows, D: weight[rows] @ D, workers):
+        sums += found
     return sums
 
 
@@ -318,10 +309,8 @@ def stand(
         missed = norms - np.einsum("ij,ij->i", coordinates, coordinates)
         return squared_distance_to(mean, D), np.maximum(missed, 0.0)
 
-    def collect(rows: slice, found: tuple[Array, Array]) -> None:
+    for rows, found in map_tiles(X, basis.landmarks, basis.width, compute, workers):
         squared[rows], residual[rows] = found
-
-    map_tiles(X, basis.landmarks, basis.width, compute, collect, workers)
     return squared, residual
 
 
@@ -431,15 +420,19 @@ def approximate_radii(
 def proportion_interval(hits: Array, trials: Array, failure: float) -> Interval:
     """Return Clopper and Pearson's bounds of a proportion, each missed with chance ``failure``.
 
-    They are the quantiles of Beta(h, m - h + 1) and Beta(h + 1, m - h).
+    They are the quantiles of Beta(h, m - h + 1) and Beta(h + 1, m - h), computed once for equal h
+    and m.
     """
+    pairs = trials * (trials.max() + 2.0) + hits
+    _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
+    hits, trials = hits[first], trials[first]
     some, not_all = hits > 0, hits < trials
     low, high = np.zeros_like(hits), np.ones_like(hits)
     h, m = hits[some], trials[some]
     low[some] = betaincinv(h, m - h + 1.0, failure)
     h, m = hits[not_all], trials[not_all]
     high[not_all] = betainccinv(h + 1.0, m - h, failure)
-    return Interval(low, high)
+    return Interval(low[place], high[place])
 
 
 class _Counting(NamedTuple):
@@ -516,16 +509,7 @@ class _Counting(NamedTuple):
         failure = 0.5 * self.sampling.failure / (4.0 * len(self.X) * self.n_classes)
         bounds = (
             middle / np.maximum(trials, 1.0),
-            _of_distinct(low, trials, failure).low,
-            _of_distinct(high, trials, failure).high,
+            proportion_interval(low, trials, failure).low,
+            proportion_interval(high, trials, failure).high,
         )
         return np.asarray(own_weight + others * np.array(bounds))
-
-
-def _of_distinct(hits: Array, trials: Array, failure: float) -> Interval:
-    """Return :func:`proportion_interval`, computed once for equal arguments."""
-    pairs, place = np.unique(trials * (trials.max() + 2.0) + hits, return_inverse=True)
-    first = np.empty(len(pairs), np.intp)
-    first[place] = np.arange(len(hits))
-    interval = proportion_interval(hits[first], trials[first], failure)
-    return Interval(interval.low[place], interval.high[place])

@@ -31,11 +31,12 @@ medians take rows with their multiplicity.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from robell._core.array import Array, Labels
+from robell._core.array import Array, Labels, to_host
 from robell._core.membership.pairs import (
     ONE_WORKER,
     Workers,
@@ -206,34 +207,35 @@ def kernel_statistics(
     require_squares(X)
     order = np.argsort(classes, kind="stable")  # the pair passes want it sorted
     X, labels, weight = center(X[order]), classes[order], multiplicity[order]
-    return statistics_of_passes(
-        order,
-        labels,
-        weight,
-        n_classes,
-        usable_width(kernel_width),
-        lambda inv_width2: same_class_dissimilarity(X, labels, weight, inv_width2, workers),
-        lambda reach: neighbour_weights(X, labels, weight, reach, workers),
+    passes = (
+        partial(same_class_dissimilarity, X, labels, weight, workers=workers),
+        partial(neighbour_weights, X, labels, weight, workers=workers),
     )
+    return statistics_of_passes(order, labels, weight, n_classes, kernel_width, *passes)
 
 
 def statistics_of_passes(
-    order: Labels,
-    labels: Labels,
-    weight: Array,
+    order: Any,
+    labels: Any,
+    weight: Any,
     n_classes: int,
-    width: float,
-    dissimilarity_sums: Callable[[float], Array],
-    neighbours: Callable[[float], tuple[Array, Array]],
+    kernel_width: float,
+    dissimilarity_sums: Callable[[float], Any],
+    neighbours: Callable[[float], Any],
 ) -> KernelStatistics:
     """Return the statistics of rows sorted by class, from two passes over their pairs.
 
     ``dissimilarity_sums`` is given 1/ξ² and ``neighbours`` the reach, as in
-    :mod:`robell._core.membership.pairs`; ``order`` says where each row stood before sorting.
+    :mod:`robell._core.membership.pairs`; ``order`` says where each row stood before sorting. All
+    may be tensors.
     """
-    sorted_radius = kernel_radii(dissimilarity_sums(1.0 / (width * width)), labels, weight)
+    order, labels, weight = to_host(order), to_host(labels), to_host(weight)
+    width = usable_width(kernel_width)
+    sums = to_host(dissimilarity_sums(1.0 / (width * width)))
+    sorted_radius = kernel_radii(sums, labels, weight)
     r_max = largest_radii(sorted_radius, labels, n_classes)
-    total, own_class = neighbours(reach_squared(neighbourhood_radius(r_max), width))
+    reach = reach_squared(neighbourhood_radius(r_max), width)
+    total, own_class = map(to_host, neighbours(reach))
     radius, probability, foreign = np.empty((3, len(order)))
     radius[order] = sorted_radius
     probability[order] = class_probability(own_class, total)

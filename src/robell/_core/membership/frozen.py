@@ -168,14 +168,13 @@ def radii(means: ClassMeans, X: Array, labels: Labels) -> Array:
     for c, rows in enumerate(landmarks.rows):
         mine = np.flatnonzero(labels == c)
         mean = HullPoint(means.coefficients[c], float(means.offset[c]))
-        squared = np.zeros(len(mine))
 
         def compute(place: slice, D: Array, mean: HullPoint = mean) -> Array:
             return squared_distance_to(mean, D)
 
         points = X[mine] - landmarks.center
-        map_tiles(points, rows, landmarks.width, compute, squared.__setitem__)
-        radius[mine] = np.sqrt(np.maximum(squared, 0.0))
+        for place, squared in map_tiles(points, rows, landmarks.width, compute):
+            radius[mine[place]] = np.sqrt(np.maximum(squared, 0.0))
     return radius
 
 
@@ -201,6 +200,20 @@ def freeze(
 ) -> FrozenMembership:
     """Put together what the steps have found; a class without rows counts as the smallest."""
     return FrozenMembership(means, r_max, sizes, minority_class(sizes), rho, settle(references))
+
+
+def freeze_rows(
+    rows: Reservoir, kernel_width: float | None, rho: float, n_landmarks: int, capacity: int
+) -> FrozenMembership:
+    """Freeze what the memberships of later rows depend on; width None is the scale of these."""
+    X, labels, weight = rows.rows, rows.labels, rows.weight
+    moments = moments_of(X, labels, weight, rows.keys, len(rows.dropped), rows.seed, capacity)
+    width = scale_width(moments) if kernel_width is None else kernel_width
+    landmarks = first_rows(moments, width, n_landmarks)
+    sums = dissimilarity_sums(landmarks, X, labels, weight)
+    means = class_means(landmarks, sums, moments.sizes)
+    r_max = largest_class_radii(means, X, labels)
+    return freeze(means, r_max, moments.sizes, rho, moments.reservoir)
 
 
 def frozen_membership(

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import combinations_with_replacement, product
 from math import prod
 from threading import Event, local
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,53 +72,45 @@ def pairs_to_compare(class_counts: Labels) -> int:
 
 def blocks_of(start: int, stop: int, step: int) -> list[slice]:
     """Cut a range of rows into slices."""
-    return [slice(at, min(at + step, stop)) for at in range(start, stop, step)]
+    starts = range(start, stop, step)
+    return list(map(slice, starts, [*starts[1:], stop]))
 
 
 def units_of(start: int, stop: int) -> list[Unit]:
     """Return the pairs of blocks on and above the diagonal of a range of rows."""
-    blocks = blocks_of(start, stop, BLOCK * TILE)
-    return [(rows, columns) for k, rows in enumerate(blocks) for columns in blocks[k:]]
+    return list(combinations_with_replacement(blocks_of(start, stop, BLOCK * TILE), 2))
 
 
 def share_out(
-    units: list[Unit],
-    compute: Callable[[slice, slice, Event], Found],
-    collect: Callable[[slice, slice, Found], None],
-    workers: Workers,
-) -> None:
-    """Compute units in threads, collect in their order; an exception stops all at the next tile."""
-    stop = Event()
+    units: list[Unit], compute: Callable[[slice, slice, Event], Found], workers: Workers
+) -> Iterator[tuple[slice, slice, Found]]:
+    """Yield units and what threads compute of them, in order; an exception stops all threads.
 
-    def take(unit: Unit, found: Found) -> None:
-        rows, columns = unit
-        collect(rows, columns, found)
-        n_rows, n_columns = rows.stop - rows.start, columns.stop - columns.start
-        workers.advance(n_rows * (n_rows + 1) // 2 if rows == columns else n_rows * n_columns)
-
-    if len(units) == 1:  # too little work for BLAS's threads to be worth holding back
-        take(units[0], compute(*units[0], stop))
-        return
-    with workers.limit_blas():
-        if workers.n_threads == 1:
-            for unit in units:
-                take(unit, compute(*unit, stop))
-            return
-        waiting: deque[tuple[Unit, Future[Found]]] = deque()
-        with ThreadPoolExecutor(workers.n_threads, initializer=workers.limit_blas) as pool:
-            try:
-                for unit in units:
-                    waiting.append((unit, pool.submit(compute, *unit, stop)))
-                    if len(waiting) > 2 * workers.n_threads:
-                        first, future = waiting.popleft()
-                        take(first, future.result())
-                while waiting:
-                    first, future = waiting.popleft()
-                    take(first, future.result())
-            finally:
-                stop.set()
-                for _, future in waiting:
-                    future.cancel()
+    ``compute`` is given an event that says, from one tile to the next, that it shall stop.
+    """
+    stop, waiting, rest = Event(), deque[tuple[Unit, Callable[[], Found]]](), deque(units)
+    ahead = 2 * workers.n_threads if workers.n_threads > 1 and len(units) > 1 else 0
+    with (
+        # One unit is too little work for BLAS's threads to be worth holding back.
+        workers.limit_blas() if len(units) > 1 else nullcontext(),
+        ThreadPoolExecutor(workers.n_threads, initializer=workers.limit_blas)
+        if ahead
+        else nullcontext() as pool,
+    ):
+        try:
+            while rest or waiting:
+                while rest and len(waiting) <= ahead:
+                    job = partial(compute, *rest[0], stop)
+                    waiting.append((rest.popleft(), pool.submit(job).result if pool else job))
+                (rows, columns), found = waiting.popleft()
+                yield rows, columns, found()
+                n_rows, n_columns = rows.stop - rows.start, columns.stop - columns.start
+                n_pairs = n_rows * (n_rows + 1) // 2 if rows == columns else n_rows * n_columns
+                workers.advance(n_pairs)
+        finally:
+            stop.set()
+            if pool:
+                pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _strips(n_rows: int, n_columns: int, same: bool, step: int) -> Iterator[Unit]:
@@ -165,17 +158,14 @@ def same_class_dissimilarity(
                     column_sums[c] += one * row_weight[r].sum() - row_weight[r] @ tile
         return row_sums, column_sums
 
-    sums = np.zeros(len(X))
-
-    def collect(rows: slice, columns: slice, found: tuple[Array, Array]) -> None:
-        sums[rows] += found[0]
-        sums[columns] += found[1]
-
     starts = np.flatnonzero(np.diff(classes, prepend=classes[0] - 1))
     units = []
     for start, stop in zip(starts, [*starts[1:], len(X)], strict=True):
         units += units_of(int(start), int(stop))
-    share_out(units, compute, collect, workers)
+    sums = np.zeros(len(X))
+    for rows, columns, (row_sums, column_sums) in share_out(units, compute, workers):
+        sums[rows] += row_sums
+        sums[columns] += column_sums
     return sums
 
 
@@ -198,17 +188,16 @@ def neighbour_weights(
         return np.full(len(X), weight.sum()), np.asarray(sizes[classes], np.float64)
     ones, norms, space = bool((weight == 1.0).all()), squared_norms(X), Space()
     counts = np.zeros((2, len(X)))  # all, own class
-    # Doubtful pairs are computed in full when there are many: few long operations, between which
-    # threads seldom wait for Python's lock.
-    noted: list[Noted] = []
-    n_noted = 0
 
     @lru_cache(2 * workers.n_threads + 2)
     def prepared(start: int, stop: int, single: bool) -> ReachRows:
         return ReachRows.of(X[start:stop], max_distance2, single)
 
-    def count(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array, list[Noted]]:
-        """Return the counts of a unit's rows and columns, of shape (2, n), and doubtful pairs."""
+    def count(rows: slice, columns: slice, stop: Event) -> tuple[Array, Array, list[Any]]:
+        """Return the counts of a unit's rows and columns, of shape (2, n), and doubtful pairs.
+
+        These are places i, places j, and whether j is told of i as well, or met again before i.
+        """
         largest = float(max(norms[rows].max(), norms[columns].max()))
         single = single_precision_serves(X.shape[1], largest, max_distance2)
         a = prepared(rows.start, rows.stop, single)
@@ -222,13 +211,11 @@ def neighbour_weights(
             c = slice(r.start, after.stop) if rows == columns else after
             within, doubtful = certain_tile(a, b, r, c, space)
             if MANY * len(doubtful) > within.size:
-                decide(within, doubtful, a, b, r, c, max_distance2)
+                decide(within, doubtful, a.X[r], b.X[c], max_distance2)
             elif len(doubtful):
                 i, j = np.divmod(doubtful, within.shape[1])
                 j += c.start
-                doubts.append(
-                    Noted(i + (rows.start + r.start), j + columns.start, j >= after.start)
-                )
+                doubts.append((i + (rows.start + r.start), j + columns.start, j >= after.start))
             in_rows = slice(rows.start + r.start, rows.start + r.stop)
             in_columns = slice(columns.start + c.start, columns.start + c.stop)
             row_weight, column_weight = (
@@ -249,21 +236,9 @@ def neighbour_weights(
                     of_columns[which, after] += weigh_columns(beyond, row_weight)
         return of_rows, of_columns, doubts
 
-    def collect(rows: slice, columns: slice, found: tuple[Array, Array, list[Noted]]) -> None:
-        nonlocal n_noted
-        counts[:, rows] += found[0]
-        counts[:, columns] += found[1]
-        for some in found[2]:
-            noted.append(some)
-            n_noted += len(some.i)
-        if n_noted > NOTED:
-            count_noted()
-            n_noted = 0
-
     def count_noted() -> None:
         """Compute the pairs noted in full, and count those within reach."""
         i, j, both = map(np.concatenate, zip(*noted, strict=True))
-        noted.clear()
         near = max_distance2 >= distances_at(X, X, i, j)
         i, j, both = i[near], j[near], both[near]
         own = classes[i] == classes[j]
@@ -272,18 +247,24 @@ def neighbour_weights(
                 of_chosen = None if ones else weight[y[chosen]]
                 counts[which] += np.bincount(x[chosen], of_chosen, counts.shape[1])
 
-    share_out(units_of(0, len(X)), count, collect, workers)
+    # Doubtful pairs are computed in full when there are many: few long operations, between which
+    # threads seldom wait for Python's lock.
+    noted: list[Any] = []
+    n_noted = 0
+    for rows, columns, (of_rows, of_columns, doubts) in share_out(
+        units_of(0, len(X)), count, workers
+    ):
+        counts[:, rows] += of_rows
+        counts[:, columns] += of_columns
+        for some in doubts:
+            noted.append(some)
+            n_noted += len(some[0])
+        if n_noted > NOTED:
+            count_noted()
+            noted, n_noted = [], 0
     if noted:
         count_noted()
     return counts[0], counts[1]
-
-
-class Noted(NamedTuple):
-    """Pairs on which rounding might decide."""
-
-    i: Labels
-    j: Labels
-    both: Mask  # whether j is told of i as well, or the pair is met again with j first
 
 
 # -- passes over rows and references ---------------------------------------------------
@@ -329,12 +310,10 @@ def reference_weights(
                 found[k, r] = weigh_rows(tile >= bound, part)
         return found
 
-    def collect(rows: slice, columns: slice, found: Array) -> None:
+    parts = blocks_of(0, len(references), STRIP * TILE)
+    units = list(product(blocks_of(0, len(X), BLOCK * TILE), parts))
+    for rows, _, found in share_out(units, compute, workers):
         counts[:, rows] += found
-
-    columns = blocks_of(0, len(references), STRIP * TILE)
-    units = [(rows, c) for rows in blocks_of(0, len(X), BLOCK * TILE) for c in columns]
-    share_out(units, compute, collect, workers)
     return counts
 
 
@@ -353,7 +332,7 @@ def weights_within(X: Array, references: Array, weight: Array | None, reach: flo
         part = None if weight is None else weight[c]
         for r in blocks_of(0, len(X), 2 * TILE):
             within, doubtful = certain_tile(a, b, r, c, space)
-            decide(within, doubtful, a, b, r, c, reach)
+            decide(within, doubtful, X[r], references[c], reach)
             found[r] += weigh_rows(within, part)
     return found
 
@@ -577,10 +556,9 @@ def plain_sums(
             if k == r.start == 0 and not _few_near_one(weight.sum() - row_sums[r].max(), weight):
                 return None  # a wide kernel: all other tiles would be computed for nothing
     found = column_weight.sum() - row_parts.sum(axis=0), row_weight.sum() - column_parts.sum(axis=0)
-    kept = _few_near_one(found[0].min(), column_weight) and _few_near_one(
-        found[1].min(), row_weight
-    )
-    return found if kept else None
+    if not _few_near_one(found[0].min(), column_weight):
+        return None
+    return found if _few_near_one(found[1].min(), row_weight) else None
 
 
 def _few_near_one(smallest: float, weight: Array) -> bool:
@@ -638,18 +616,10 @@ def single_precision_serves(n_features: int, largest_norm2: float, max_distance2
     return product_rounding(n_features, eps, ratio, 1.0) <= 2e-3
 
 
-def decide(
-    within: Mask,
-    doubtful: Labels,
-    rows: ReachRows,
-    columns: ReachRows,
-    r: slice,
-    c: slice,
-    max_distance2: float,
-) -> None:
-    """Compute the doubtful pairs of a tile in full."""
+def decide(within: Mask, doubtful: Labels, X: Array, Y: Array, max_distance2: float) -> None:
+    """Compute the doubtful pairs of a tile of rows X and Y in full."""
     i, j = np.divmod(doubtful, within.shape[1])
-    within[i, j] = max_distance2 >= distances_at(rows.X[r], columns.X[c], i, j)
+    within[i, j] = max_distance2 >= distances_at(X, Y, i, j)
 
 
 @np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use

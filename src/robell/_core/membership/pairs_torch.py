@@ -16,15 +16,10 @@ in blocks of plain tensor operations. ``engine_of`` says which.
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
-from robell._core.array import to_host
-from robell._core.membership.equations import (
-    KernelStatistics,
-    statistics_of_passes,
-    usable_width,
-)
+from robell._core.membership.equations import KernelStatistics, statistics_of_passes
 from robell._core.membership.pairs import require_squares
 
 BLOCK_ELEMENTS = 1 << 25  # pairs of a block: 256 MiB of double-precision distances
@@ -65,20 +60,9 @@ def kernel_statistics(
     rows, labels, weight = X[order], classes[order], multiplicity[order]
     rows = rows - rows.mean(dim=0, dtype=torch.float64).to(rows.dtype)
     require_squares(rows)
-
-    def neighbours(reach: float) -> tuple[Any, Any]:
-        total, own_class = neighbour_weights(rows, labels, weight, reach)
-        return to_host(total), to_host(own_class)
-
-    return statistics_of_passes(
-        to_host(order),
-        to_host(labels),
-        to_host(weight),
-        n_classes,
-        usable_width(kernel_width),
-        lambda inv_width2: to_host(same_class_dissimilarity(rows, labels, weight, inv_width2)),
-        neighbours,
-    )
+    passes = same_class_dissimilarity, neighbour_weights
+    of_rows = [partial(compute, rows, labels, weight) for compute in passes]
+    return statistics_of_passes(order, labels, weight, n_classes, kernel_width, *of_rows)
 
 
 def same_class_dissimilarity(X: Any, classes: Any, weight: Any, inv_width2: float) -> Any:

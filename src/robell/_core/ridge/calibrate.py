@@ -150,10 +150,9 @@ def newton_step(
         error.sum(axis=1),
         (weighted * (S - mean_S)).sum(axis=1),
         weighted.sum(axis=1),
-        weighted @ P.T,
+        (weighted @ P.T).reshape(-1),
     )
-    # A device is waited for once.
-    on_host = to_host(xp.concatenate([some.reshape(-1) for some in sums]))
+    on_host = to_host(xp.hstack(sums))  # a device is waited for once
     K = len(theta) - 1
     slope_gradient, curvature = on_host[:2]
     of_error, cross, of_weighted = on_host[2 : 2 + 3 * K].reshape(3, K)

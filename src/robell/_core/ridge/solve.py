@@ -376,7 +376,8 @@ def _solve_primal(
 ) -> RidgeSolution | None:
     """Solve (MᵀWM + λI) β = MᵀWT; None where that is singular to working precision."""
     G, R = system.equations(w)
-    add_to_diagonal(G[system.free :, system.free :], penalty)
+    penalised = list(range(system.free, len(G)))
+    G[penalised, penalised] += penalty
     factor = factor_spd(G, SINGULAR_BELOW if penalty > 0.0 else UNPENALISED_BELOW)
     if factor is None:
         return None
@@ -416,7 +417,11 @@ def _solve_dual(
         return left if u is None else left - lift * u[:, None] * (u @ alpha)
 
     alpha = factor.solve(rows.T, rest)
-    if _digits_lost(K, alpha, rows.T) > MOST_LOST:
+    # Where a column is larger than the others by orders of magnitude, Kα is the small rest of large
+    # terms, and its rounding large beside the largest target. No refinement sees what is lost
+    # there; the singular values keep it.
+    most = float(K.diagonal().real.max()) * float(abs(alpha).max())
+    if EPS * most / (float(abs(rows.T).max()) or 1.0) > MOST_LOST:
         return None
     beta, loo = M_t @ alpha, None
     if leave_out:
@@ -439,16 +444,6 @@ def _solve_dual(
 
         loo = rows.left_out_scores(system.T, beta, missed, toward)
     return rows.solution(beta, "dual", loo)
-
-
-def _digits_lost(K: Any, alpha: Any, T: Any) -> float:
-    """Return how large the rounding of Kα is beside the largest target.
-
-    Where a column is larger than the others by orders of magnitude, Kα is the small rest of large
-    terms. No refinement sees what is lost there; the singular values keep it.
-    """
-    largest = float(abs(T).max())
-    return EPS * float(K.diagonal().real.max()) * float(abs(alpha).max()) / (largest or 1.0)
 
 
 def _solve_svd(system: System, w: Any | None, penalty: float, leave_out: bool) -> RidgeSolution:

@@ -47,15 +47,9 @@ from robell._core.membership.frozen import (
     ClassMeans,
     FrozenMembership,
     Landmarks,
-    class_means,
-    dissimilarity_sums,
-    first_rows,
-    freeze,
+    freeze_rows,
     frozen_membership,
-    largest_class_radii,
-    moments_of,
     same_frozen,
-    scale_width,
 )
 from robell._core.membership.samples import (
     Keys,
@@ -284,18 +278,11 @@ def end_warm_up(
     """Freeze what weights depend on, and weight the rows so far; width None is the data's scale."""
     assert state.reservoir is not None
     waiting = settle(state.reservoir)
-    rows = (waiting.rows, waiting.labels, waiting.weight)
-    n_classes, n_columns = state.mean.shape
-    moments = moments_of(*rows, waiting.keys, n_classes, waiting.seed, capacity)
-    width = scale_width(moments) if kernel_width is None else kernel_width
-    landmarks = first_rows(moments, width, n_landmarks)
-    means = class_means(landmarks, dissimilarity_sums(landmarks, *rows), moments.sizes)
-    r_max = largest_class_radii(means, waiting.rows, waiting.labels)
-    frozen = freeze(means, r_max, moments.sizes, rho, moments.reservoir)
-    kept = frozen.references
-    reservoir = empty_reservoir(n_classes, waiting.rows.shape[1], kept.seed, kept.capacity)
-    begun = replace(empty(n_classes, n_columns, reservoir), frozen=frozen)
-    weighted = update(begun, *rows, features)
+    frozen = freeze_rows(waiting, kernel_width, rho, n_landmarks, capacity)
+    n_classes, n_features = len(state.sizes), waiting.rows.shape[1]
+    reservoir = empty_reservoir(n_classes, n_features, waiting.seed, capacity)
+    begun = replace(empty(n_classes, state.mean.shape[1], reservoir), frozen=frozen)
+    weighted = update(begun, waiting.rows, waiting.labels, waiting.weight, features)
     # The rows of the freeze itself say nothing of drift.
     return replace(weighted, later=begun.later, beyond=begun.beyond)
 

@@ -89,7 +89,11 @@ class WeightedGram:
         n = _order(M.shape[1] + T.shape[1])
         self.base, self.found = aligned((n, n), M.dtype), aligned((n, n), M.dtype)
         self.copy = copy_lower(self.base, self.found)
-        self._add_rows(np.flatnonzero(constant), weights[0, constant])
+        rows, step = np.flatnonzero(constant), rows_per_block(n)
+        for start in range(0, len(rows), step):
+            block = self._beside(rows[start : start + step])
+            block *= np.sqrt(weights[0, rows[start : start + step]])[:, None]
+            add_gram(block, self.base)()
         self.columns = self._beside(self.varying)
         self.scaled = np.empty_like(self.columns)  # a fresh one would cost as much as the scaling
         self.add = add_gram(self.scaled, self.found)
@@ -104,14 +108,6 @@ class WeightedGram:
         np.conjugate(self.M[rows], out=found[:, :P])
         found[:, P : P + K] = self.T[rows]
         return found
-
-    def _add_rows(self, rows: Labels, w: Array) -> None:
-        """Add rows to the products of those whose weight is constant, a block at a time."""
-        step = rows_per_block(len(self.base))
-        for start in range(0, len(rows), step):
-            block = self._beside(rows[start : start + step])
-            block *= np.sqrt(w[start : start + step])[:, None]
-            add_gram(block, self.base)()
 
     def lower(self, setting: int) -> AnyArray:
         """Return the lower triangle of the products, in LAPACK's order, until the next call."""
@@ -160,21 +156,16 @@ class NestedRidge:
         for limit in {self.limit, min(self.limit, self.design.n_rows)}:
             places = np.flatnonzero(shared if limit == self.limit else ~shared)
             if len(places):
-                self._solve_within(limit, places, products, w, beta, pivot)
+                self._solve_within(limit, places, products, w, NestedSolution(beta, pivot))
         signal = np.abs(products[P : P + K, :P]).max(axis=0)
         pivot *= digits_left(signal, diagonal, w @ self.squares)[self.widths - 1]
         return NestedSolution(beta, pivot)
 
     def _solve_within(
-        self,
-        limit: int,
-        places: Labels,
-        products: AnyArray,
-        w: Array,
-        beta: AnyArray,
-        pivot: Array,
+        self, limit: int, places: Labels, products: AnyArray, w: Array, out: NestedSolution
     ) -> None:
         """Solve for some penalties: widths up to a limit from one factor, others in dual form."""
+        beta, pivot = out
         within = np.flatnonzero(self.widths <= limit)
         if len(within):
             prefixes = self._make(limit, _Prefixes, self.widths[within])
@@ -260,33 +251,22 @@ class _Prefixes:
         beta = aligned((P, len(penalties) * len(self.columns)), design.dtype)
         self.beta = beta.reshape(P, len(penalties), len(self.columns))  # a view
         self.block = aligned((P, len(self.columns)), design.dtype)  # β of one penalty
-        self.back = self._back_substitution(self.block)
-        self.forward = self._forward_substitution(self.block)
+        self.back = self._substitution(self.block, transposed=True)
+        self.forward = self._substitution(self.block, transposed=False)
 
-    def _forward_substitution(self, B: AnyArray) -> list[Call]:
-        """Return the calls that replace B by L⁻¹B, blocks of rows behind a width left out."""
+    def _substitution(self, B: AnyArray, transposed: bool) -> list[Call]:
+        """Return the calls that replace B by L⁻¹B or L⁻ᴴB, columns zero behind their widths."""
         L, calls = self.work.system, []
-        for low in range(0, self.P, BLOCK_ROWS):
-            high, some = min(low + BLOCK_ROWS, self.P), int((self.columns <= low).sum())
-            here = B[low:high, some:]
-            if low:
-                calls.append(
-                    subtract_product(L[low:high, :low], B[:low, some:], here, transposed=False)
-                )
-            calls.append(solve_lower(L[low:high, low:high], here, transposed=False))
-        return calls
-
-    def _back_substitution(self, B: AnyArray) -> list[Call]:
-        """Return the calls that replace B by L⁻ᴴB, columns zero behind their widths left out."""
-        L, calls = self.work.system, []
-        for low in range(0, self.P, BLOCK_ROWS)[::-1]:
+        for low in range(0, self.P, BLOCK_ROWS)[:: -1 if transposed else 1]:
             high = min(low + BLOCK_ROWS, self.P)
-            here = B[low:high, int((self.columns <= low).sum()) :]
-            below = int((self.columns <= high).sum())
-            if below < B.shape[1]:
+            some, below = ((self.columns <= end).sum() for end in (low, high))
+            if not transposed and low:
+                part = L[low:high, :low], B[:low, some:], B[low:high, some:]
+                calls.append(subtract_product(*part, transposed))
+            elif transposed and below < B.shape[1]:
                 part = L[high : self.P, low:high], B[high:, below:], B[low:high, below:]
-                calls.append(subtract_product(*part, transposed=True))
-            calls.append(solve_lower(L[low:high, low:high], here, transposed=True))
+                calls.append(subtract_product(*part, transposed))
+            calls.append(solve_lower(L[low:high, low:high], B[low:high, some:], transposed))
         return calls
 
     def solve(self, products: AnyArray, w: Array, places: Labels) -> tuple[AnyArray, Array]:
@@ -296,7 +276,10 @@ class _Prefixes:
         """
         pivot = np.zeros((len(self.penalties), 2))  # of the columns up to the rows, and of all
         later: list[int] = []
-        self._take(products)
+        # Without the columns that only the dual form has
+        n, mine, self.work.factored = self.design.n_columns, self.work.products, np.nan
+        mine[: self.P, : self.P] = products[: self.P, : self.P]
+        mine[self.P : self.P + self.K, : self.P] = products[n : n + self.K, : self.P]
         for i in places.tolist():
             pivots = self.work.factor(float(self.penalties[i]))
             pivot[i] = least = pivots.min()
@@ -323,15 +306,6 @@ class _Prefixes:
         if len(places) < len(self.penalties):
             beta = beta[:, places]
         return beta, pivot[places][:, self.kind]
-
-    def _take(self, products: AnyArray) -> None:
-        """Take the products over, without the columns that only the dual form has."""
-        P, K, n, mine = self.P, self.K, self.design.n_columns, self.work.products
-        self.work.factored = np.nan
-        if n == P:
-            np.copyto(mine, products)
-        else:
-            mine[:P, :P], mine[P : P + K, :P] = products[:P, :P], products[n : n + K, :P]
 
     def _refine(self, places: list[int], w: Array) -> None:
         """Correct β of some penalties by its gradient MᵀW(T - Mβ) - λβ, taken from M itself.
