@@ -213,6 +213,10 @@ def test_the_calibration_curve_is_the_frequency_in_each_bin():
     np.testing.assert_allclose(other.observed_[::-1], 1 - display.observed_)
     with pytest.raises(ValueError, match="no class is called 7"):
         plots.LeftOutCalibrationDisplay.from_predictions(y, P, pos_label=7)
+    of_second = plots.LeftOutCalibrationDisplay.from_predictions(y, P[:, 1], n_bins=5)
+    np.testing.assert_array_equal(of_second.predicted_, display.predicted_)
+    with pytest.raises(ValueError, match="n_bins must be at least 1; got 0"):
+        plots.LeftOutCalibrationDisplay.from_predictions(y, P, n_bins=0)
     with pytest.raises(ValueError, match="2 classes need as many columns; got 1"):
         plots.LeftOutCalibrationDisplay.from_predictions(y, P[:, :1])
 
