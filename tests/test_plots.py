@@ -153,6 +153,10 @@ def test_memberships_are_the_colours_of_their_rows(table):
         plots.MembershipDisplay.from_estimator(LogisticRegression(), X, y)
     with pytest.raises(ValueError, match="two columns are drawn; got 3"):
         plots.MembershipDisplay.from_estimator(model, X, y, columns=(0, 1, 2))
+    for rows, columns in [(X[:, :1], (0, 1)), (X, (0, 99)), (X, ("a", 0))]:
+        with pytest.raises(ValueError, match=r"columns .* of X cannot be drawn: ") as caught:
+            plots.MembershipDisplay.from_predictions(rows, y, np.ones(len(y)), columns=columns)
+        assert "\n" not in str(caught.value)
 
 
 def test_the_noise_curve_is_that_of_fits_by_hand(table):

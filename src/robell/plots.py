@@ -571,7 +571,11 @@ class MembershipDisplay(_Display):
         if len(columns) != 2:
             raise ValueError(f"two columns are drawn; got {len(columns)}")
         check_consistent_length(X, y, membership)
-        points = np.asarray(_safe_indexing(X, list(columns), axis=1), dtype=np.float64)
+        try:
+            points = np.asarray(_safe_indexing(X, list(columns), axis=1), dtype=np.float64)
+        except (IndexError, ValueError) as error:
+            drawn = ", ".join(map(repr, columns))
+            raise ValueError(f"columns {drawn} of X cannot be drawn: {error}") from None
         heads = getattr(X, "columns", None)
         names = [
             str(c if isinstance(c, str) else f"column {c}" if heads is None else heads[c])
