@@ -153,6 +153,10 @@ def test_memberships_are_the_colours_of_their_rows(table):
         plots.MembershipDisplay.from_estimator(LogisticRegression(), X, y)
     with pytest.raises(ValueError, match="two columns are drawn; got 3"):
         plots.MembershipDisplay.from_estimator(model, X, y, columns=(0, 1, 2))
+    for rows, columns in [(X[:, :1], (0, 1)), (X, (0, 99)), (X, ("a", 0))]:
+        with pytest.raises(ValueError, match=r"columns .* of X cannot be drawn: ") as caught:
+            plots.MembershipDisplay.from_predictions(rows, y, np.ones(len(y)), columns=columns)
+        assert "\n" not in str(caught.value)
 
 
 def test_the_noise_curve_is_that_of_fits_by_hand(table):
@@ -213,6 +217,10 @@ def test_the_calibration_curve_is_the_frequency_in_each_bin():
     np.testing.assert_allclose(other.observed_[::-1], 1 - display.observed_)
     with pytest.raises(ValueError, match="no class is called 7"):
         plots.LeftOutCalibrationDisplay.from_predictions(y, P, pos_label=7)
+    of_second = plots.LeftOutCalibrationDisplay.from_predictions(y, P[:, 1], n_bins=5)
+    np.testing.assert_array_equal(of_second.predicted_, display.predicted_)
+    with pytest.raises(ValueError, match="n_bins must be at least 1; got 0"):
+        plots.LeftOutCalibrationDisplay.from_predictions(y, P, n_bins=0)
     with pytest.raises(ValueError, match="2 classes need as many columns; got 1"):
         plots.LeftOutCalibrationDisplay.from_predictions(y, P[:, :1])
 

@@ -571,7 +571,11 @@ class MembershipDisplay(_Display):
         if len(columns) != 2:
             raise ValueError(f"two columns are drawn; got {len(columns)}")
         check_consistent_length(X, y, membership)
-        points = np.asarray(_safe_indexing(X, list(columns), axis=1), dtype=np.float64)
+        try:
+            points = np.asarray(_safe_indexing(X, list(columns), axis=1), dtype=np.float64)
+        except (IndexError, ValueError) as error:
+            drawn = ", ".join(map(repr, columns))
+            raise ValueError(f"columns {drawn} of X cannot be drawn: {error}") from None
         heads = getattr(X, "columns", None)
         names = [
             str(c if isinstance(c, str) else f"column {c}" if heads is None else heads[c])
@@ -907,8 +911,8 @@ class LeftOutCalibrationDisplay(_Display):
         ----------
         y : array-like of shape (n_samples,)
             Labels.
-        pred_proba : array-like of shape (n_samples, n_classes)
-            Out-of-fold probabilities.
+        pred_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Out-of-fold probabilities; of two classes those of the second may do.
         pos_label : label, default=None
             The class; None is the last in the order of ``pred_proba``.
         classes : array-like of shape (n_classes,), default=None
@@ -923,9 +927,15 @@ class LeftOutCalibrationDisplay(_Display):
         display : LeftOutCalibrationDisplay
             The display, drawn.
         """
-        labels, P = np.asarray(y).ravel(), check_array(pred_proba, dtype=np.float64)
-        check_consistent_length(labels, P)
+        labels = np.asarray(y).ravel()
         known = np.unique(labels) if classes is None else np.asarray(classes)
+        if np.ndim(pred_proba) == 1 and len(known) == 2:
+            second = np.asarray(pred_proba, np.float64)
+            pred_proba = np.column_stack([1.0 - second, second])
+        P = check_array(pred_proba, dtype=np.float64)
+        check_consistent_length(labels, P)
+        if n_bins < 1:
+            raise ValueError(f"n_bins must be at least 1; got {n_bins}")
         if P.shape[1] != len(known):
             raise ValueError(f"{len(known)} classes need as many columns; got {P.shape[1]}")
         place = len(known) - 1

@@ -163,7 +163,8 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
     -----
     X may be whatever the estimator takes. Where it is not a table of finite numbers, the judge sees
     it through :class:`TableEncoder`. The steps of a scikit-learn pipeline before its last are
-    fitted once to the rows and labels as given; only the last is fitted to probabilities.
+    fitted once to the rows and labels as given, without weights; only the last is fitted to
+    probabilities.
 
     Examples
     --------
