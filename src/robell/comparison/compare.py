@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from robell._tools.files import check_output, parse_bytes
 from robell._tools.text import counted
 from robell.comparison.archive import COPIES as ARCHIVED
-from robell.comparison.archive import write_archive
+from robell.comparison.archive import is_archive, write_archive
 from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs, run_own_job, split_of
 from robell.comparison.store import StudyError, check_study_folder
 from robell.comparison.study import Outcome, Study, carry_out
@@ -141,7 +142,8 @@ def compare(
     how = {"n_jobs": n_jobs, "time_limit": time_limit, "progress": progress, "command": command}
     done = run_comparison(tables, unavailable, settings, out, **how)
     if archive is not None:
-        reading = {"target": target, "drop": [drop] if isinstance(drop, str) else list(drop)}
+        dropped = [drop] if isinstance(drop, str) else list(drop)
+        reading = {"target": target, "drop": dropped, **text}
         write_archive(archive, out, tables, settings, reading, copies, time_limit)
     return done
 
@@ -180,7 +182,9 @@ def _copies(archive, copies):
     if copies and archive is None:
         raise StudyError("archive_copies says what an archive holds: give archive, its file")
     if archive is not None:
-        check_output(archive, is_ours=zipfile.is_zipfile)
+        check_output(archive)
+        if Path(archive).is_file() and os.path.getsize(archive) and not is_archive(archive):
+            raise StudyError(f"{archive}: is there already and is no archive; give another name")
     return copies
 
 

@@ -262,6 +262,10 @@ def methods(results):
     levels = ", ".join(str(level) for _, level in results.cells if level)
     if levels:
         more.append(WORDS.text("methods_noise", levels=levels))
+    failed = results.failures_by_model()
+    if named := [f"{n} of {results.labels[model]}" for model, n in failed.items() if n]:
+        jobs = counted(len(results.failed), "job")
+        more.append(WORDS.text("methods_failed", jobs=jobs, named=", ".join(named)))
     own = results.labels[results.reference]
     return methods_of(dict.fromkeys(SHOWN, cell), own, *more)
 
