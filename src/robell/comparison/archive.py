@@ -26,7 +26,7 @@ from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs
 from robell.comparison.identity import sources_of
 from robell.comparison.store import StudyError, parse_records, versions
 from robell.comparison.user_models import Spec, cloudpickle, read_models
-from robell.comparison.user_tables import OwnRows, read_all
+from robell.comparison.user_tables import OwnRows, digest_of, read_all
 
 FORMAT = 1
 COPIES = ("tables", "code")
@@ -237,7 +237,7 @@ def run_again(
     if not specs or not tables:
         raise StudyError("; ".join(remarks) or f"{path}: there is nothing in it to run")
     settings = {"specs": specs, **archive.about["settings"]}
-    how = {"n_jobs": n_jobs, "progress": progress, "command": command}
+    how = {"n_workers": n_jobs, "progress": progress, "command": command}
     how["time_limit"] = archive.about["time_limit"]
     done = run_comparison(tables, lost_tables, settings, out, **how)
     new = {record["key"]: record for record in done.results.records}
@@ -264,17 +264,13 @@ def _specs(archive, run_their_code):
             (spec,) = read_models({name: one["known"]}, protocol).values()
             if spec.identity != one["identity"]:
                 lost[name] = f"{name}: this robell has another revision of it"
-                continue
-            payload = b""
         elif code is None:
             lost[name] = f"{name}: made by code that is not in the archive"
-            continue
         elif not run_their_code:
             lost[name] = f"{name}: made by code of the archive; --run-their-code runs it"
-            continue
-        else:
-            payload = code
-        specs[name] = Spec(**{field: one[field] for field in OF_A_MODEL}, payload=payload)
+        if name not in lost:
+            described = {field: one[field] for field in OF_A_MODEL}
+            specs[name] = Spec(**described, payload=code if one["known"] is None else b"")
     return specs, lost
 
 
@@ -301,8 +297,6 @@ def _tables(archive, data_dir):
 
 def _copied(path, name, content):
     """Return a table of an archive; its fingerprint is computed, not believed."""
-    from robell.comparison.user_tables import digest_of
-
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as inner:
             if sum(info.file_size for info in inner.infolist()) > MOST:

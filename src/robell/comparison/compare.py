@@ -128,7 +128,11 @@ def compare(
     check_study_folder(out)
     copies = _copies(archive, archive_copies)
     levels = _levels(noise)
-    repeats = _repeats(protocol, repeats)
+    if protocol not in PROTOCOLS:
+        raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}")
+    if not isinstance(repeats, int) or repeats < 1:
+        raise StudyError(f"repeats must be a whole number from 1 on; got {repeats!r}")
+    repeats = repeats if protocol in ("repeated", "nested") else 1
     if time_limit is not None and not time_limit > 0:
         raise StudyError(f"time_limit must be more than 0 seconds; got {time_limit}")
     specs = read_models(models, protocol)
@@ -139,7 +143,7 @@ def compare(
         tables, lost = _whole_classes(tables)
         unavailable |= lost
     settings = {"specs": specs, "protocol": protocol, "levels": levels, "repeats": repeats}
-    how = {"n_jobs": n_jobs, "time_limit": time_limit, "progress": progress, "command": command}
+    how = {"n_workers": n_jobs, "time_limit": time_limit, "progress": progress, "command": command}
     done = run_comparison(tables, unavailable, settings, out, **how)
     if archive is not None:
         dropped = [drop] if isinstance(drop, str) else list(drop)
@@ -148,7 +152,7 @@ def compare(
     return done
 
 
-def run_comparison(tables, unavailable, settings, out, *, n_jobs, time_limit, progress, command):
+def run_comparison(tables, unavailable, settings, out, **how):
     """Carry out the jobs of a comparison that are still to do, and write its report."""
     specs = settings["specs"].values()
     # What the report must know: which of the records in the folder this run asked for.
@@ -160,18 +164,8 @@ def run_comparison(tables, unavailable, settings, out, *, n_jobs, time_limit, pr
         "models": {spec.name: spec.identity for spec in specs},
         "about": {spec.name: spec.about for spec in specs},
     }
-    return carry_out(
-        replace(STUDY, run=partial(run_own_job, specs=settings["specs"])),
-        tables,
-        unavailable,
-        settings,
-        out,
-        command=command,
-        notes=notes,
-        n_workers=n_jobs,
-        progress=progress,
-        time_limit=time_limit,
-    )
+    study = replace(STUDY, run=partial(run_own_job, specs=settings["specs"]))
+    return carry_out(study, tables, unavailable, settings, out, notes=notes, **how)
 
 
 def _copies(archive, copies):
@@ -210,14 +204,6 @@ def _levels(noise):
     if not given or any(level != int(level) or not 0 <= level <= 100 for level in given):
         raise StudyError(f"noise must be whole percents from 0 to 100; got {given}")
     return sorted({int(level) for level in given})
-
-
-def _repeats(protocol, repeats):
-    if protocol not in PROTOCOLS:
-        raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}")
-    if not isinstance(repeats, int) or repeats < 1:
-        raise StudyError(f"repeats must be a whole number from 1 on; got {repeats!r}")
-    return repeats if protocol in ("repeated", "nested") else 1
 
 
 def _whole_classes(tables):

@@ -129,13 +129,24 @@ def bold_cells(cell, metric):
     return frozenset(found)
 
 
-def tuned_row(first, means, scale=1):
-    """Return a row on a model tuned on folds and on test rows, from {set: (chosen, best)}."""
-    chosen, best = np.transpose([*means.values()]) * scale
-    gaps = best - chosen
-    place = int(gaps.argmax())
-    numbers = (chosen.mean(), best.mean(), gaps.mean(), gaps[place])
-    return (*first, len(gaps), *map(float, numbers), [*means][place])
+def tuned_rows(found, scale=1):
+    """Return a row on each model tuned on folds and on test rows, and the names of its sets.
+
+    ``found`` are (first cells of the row, set, scores of the chosen and of the best candidate).
+    """
+    models: dict = {}
+    for first, name, scores in found:
+        if scores:
+            pairs = models.setdefault(first, {}).setdefault(name, [])
+            pairs.append((scale * scores["chosen"], scale * scores["best"]))
+    rows = []
+    for first, sets in models.items():
+        chosen, best = np.array([np.mean(pairs, axis=0) for pairs in sets.values()]).T
+        gaps, names = best - chosen, list(sets)
+        most = gaps.argmax()
+        numbers = (chosen.mean(), best.mean(), gaps.mean(), gaps[most])
+        rows.append(((*first, len(gaps), *numbers, names[most]), names))
+    return rows
 
 
 def every_score(parts):
@@ -382,6 +393,11 @@ def diagrams(cell, figures, metrics, names=None):
             cell.by(metric).nemenyi,
             f"{cell.metrics[metric]}, {cell.name}, {len(cell.datasets)} sets",
         )
+
+
+def one_table(name, table, words=WORDS):
+    """Return a section of one table; None where it has no rows."""
+    return words.section(name, TableBlock(table)) if table.rows else None
 
 
 def one_by_one(cells, metrics, what):

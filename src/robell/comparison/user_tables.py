@@ -205,7 +205,7 @@ def _matrix(table, features, labels):
     ]
     notes = []
     if left_out:
-        shown = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
+        shown = ", ".join(left_out[:5]) + ", ..." * (len(left_out) > 5)
         notes.append(f"{counted(len(left_out), 'column')} left out: {shown}")
     return encoder._transform_columns(columns), notes
 

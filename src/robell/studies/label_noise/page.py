@@ -500,8 +500,7 @@ def probabilities(two, several):
 
 def tests(cells):
     """Friedman and Nemenyi in every cell."""
-    table = common.significance_table(cells, OURS, OUR_LABEL)
-    return WORDS.section("tests", TableBlock(table)) if table.rows else None
+    return common.one_table("tests", common.significance_table(cells, OURS, OUR_LABEL), WORDS)
 
 
 def _side(name):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from robell.comparison.family import MODELS, labels
@@ -18,7 +20,8 @@ from robell.comparison.study_page import (
     failed_blocks,
     last_run,
     literal,
-    tuned_row,
+    one_table,
+    tuned_rows,
     unavailable_notes,
 )
 from robell.datasets import info
@@ -252,26 +255,19 @@ def on_test_rows_table(results):
     """Return what models would seem to reach if they were tuned on the test rows."""
     rows = []
     for protocol in ("paper", "repeated"):
-        for metric in results.tuned_by("table1", protocol):
-            for model in results.models("table1", protocol):
-                found: dict = {}
-                for record in results.of("table1", protocol, model=model, noise=0):
-                    scores = record["outcome"]["selected"].get(metric, {}).get("on_test_rows")
-                    name = record["job"]["dataset"]
-                    if scores and not results.is_stand_in(name):
-                        found.setdefault(name, []).append((scores["chosen"], scores["best"]))
-                if found:
-                    means = {name: np.mean(pairs, axis=0) for name, pairs in found.items()}
-                    first = (f"{protocol}, {metric}", MODELS[model].label)
-                    printed_mean = _printed_mean(model, found) if protocol == "paper" else None
-                    rows.append((*tuned_row(first, means, scale=100), printed_mean))
+        for metric, model in product(
+            results.tuned_by("table1", protocol), results.models("table1", protocol)
+        ):
+            first = (f"{protocol}, {metric}", MODELS[model].label)
+            found = [
+                (first, name, r["outcome"]["selected"].get(metric, {}).get("on_test_rows"))
+                for r in results.of("table1", protocol, model=model, noise=0)
+                if not results.is_stand_in(name := r["job"]["dataset"])
+            ]
+            for row, names in tuned_rows(found, scale=100):
+                mean = printed_cells(names, [model]).mean() if protocol == "paper" else None
+                rows.append((*row, mean))
     return WORDS.table("on_test_rows", rows)
-
-
-def _printed_mean(model, datasets):
-    """Return the mean accuracy that Table I prints on some sets; None without."""
-    found = printed_cells([*datasets], [model])
-    return float(found.mean()) if np.isfinite(found).all() else None
 
 
 def table_s2(results, protocol="paper"):
@@ -478,9 +474,9 @@ def all_sections(results, run, figures):
         summary_section(results, paper, run),
         table_one_section(paper, figures),
         tests_section(paper, figures),
-        one_table_section("table-s4", table_s4(results)),
-        one_table_section("on-test-rows", on_test_rows_table(results)),
-        one_table_section("probe", probe_table(results)),
+        one_table("table-s4", table_s4(results), WORDS),
+        one_table("on-test-rows", on_test_rows_table(results), WORDS),
+        one_table("probe", probe_table(results), WORDS),
         noise_section(results, figures),
         sensitivity_section(results, figures),
         repeated_section(results, figures),
@@ -536,11 +532,6 @@ def tests_section(paper, figures):
     if paper.own is not None:
         blocks.append(TableBlock(sign_table(paper)))
     return WORDS.section("tests", *blocks, Paragraph(WORDS.text("not_independent")))
-
-
-def one_table_section(name, table):
-    """Return a section of one table; None where it has no rows."""
-    return WORDS.section(name, TableBlock(table)) if table.rows else None
 
 
 def noise_section(results, figures):

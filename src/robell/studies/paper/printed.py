@@ -293,23 +293,17 @@ def surfaces(results):
     found: dict = {}
     for record in results.of("sensitivity"):
         found.setdefault(record["job"]["dataset"], {})[record["job"]["repeat"]] = record["outcome"]
-    return {
-        name: _surface([outcome for _, outcome in sorted(seeds.items())])
-        for name, seeds in found.items()
-    }
+    return {name: _surface([seeds[k] for k in sorted(seeds)]) for name, seeds in found.items()}
 
 
 def _surface(outcomes):
     widths, rhos = outcomes[0]["kernel_width"], outcomes[0]["rho"]
+    chosen = [outcome["parameters"] for outcome in outcomes]
     return Surface(
         np.array(widths),
         np.array(rhos),
-        np.array([outcome["test_accuracy"] for outcome in outcomes]),
-        np.array([outcome["cv_accuracy"] for outcome in outcomes]),
-        tuple(
-            (widths.index(chosen["kernel_width"]), rhos.index(chosen["rho"]))
-            for chosen in (outcome["parameters"] for outcome in outcomes)
-        ),
+        *(np.array([of[part] for of in outcomes]) for part in ("test_accuracy", "cv_accuracy")),
+        tuple((widths.index(of["kernel_width"]), rhos.index(of["rho"])) for of in chosen),
         100 / outcomes[0]["n_test"],
     )
 
