@@ -248,9 +248,9 @@ def test_metrics_may_have_different_models(tmp_path):
     assert found.cells["rmse"].models == ("net", "tree")
     page = found.report.read_text(encoding="utf-8")
     assert "line against each other model: Accuracy" in page
-    assert "net against each other model: Rmse" in page
+    assert "net against each other model: RMSE" in page
     methods = (tmp_path / "out" / "methods.tex").read_text()
-    assert "We compared 2 to 3 models on 6 to 8 tables by Accuracy, Rmse." in methods
+    assert "We compared 2 to 3 models on 6 to 8 tables by Accuracy, RMSE." in methods
     assert "differences up to 0.01 (Accuracy) taken as practically equal" in methods
     other = go(pd.concat([two, long(scores())]), tmp_path / "other", reference="line")
     assert list(other.cells) == ["rmse", "accuracy"]

@@ -41,6 +41,7 @@ LOWER = {
     *("mse", "rmse", "mape", "medae", "calibrationerror", "expectedcalibrationerror", "ece"),
     *("time", "seconds", "fittime", "hammingloss"),
 }
+SHORT = {"ap", "auc", "auprc", "auroc", "ece", "mae", "mape", "mcc", "mse", "rmse"}
 # Rows of a paper's table that are no tables: they sum up the others.
 SUMMARIES = re.compile(
     r"(overall )?(average|avg|mean|median|std|sd|rank|total)"
@@ -296,6 +297,7 @@ def _cell(metric, found, models, rope, test_share, named):
     if not here:
         raise StudyError(f"{metric}: all cells are empty")
     title = METRICS.get(metric, f"{metric[0].upper()}{metric[1:]}".replace("_", " "))
+    title = title.upper() if metric in SHORT else title
     # The first two head columns of tables, which must all differ.
     labels = dict(zip(here, unique(["Set", "Model", *here])[2:], strict=True))
     cell = score_cell(GIVEN, 0, found, labels, [*found], metrics={metric: title}, **named)

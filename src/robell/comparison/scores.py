@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -205,6 +206,11 @@ class ScoreCell:
         """Return the mean over sets of every model."""
         return self.values[metric].mean(axis=0)
 
+    def mean_of(self, metric, model):
+        """Return the mean over sets of one model; NaN where it is not there."""
+        there = model in self.models
+        return float(self.means(metric)[self.models.index(model)]) if there else math.nan
+
     def ranks(self, metric):
         """Return the average rank over sets of every model, 1 being the best."""
         return self.by(metric).ranks
@@ -342,21 +348,16 @@ class ScoreResults(Results):
 
         Models that have finished none are left out.
         """
-        times: dict = {}
-        for record in self.done:
-            job = record["job"]
-            place = (job["dataset"], job["kind"], job["level"], job["seed"])
-            times.setdefault(place, {})[job["model"]] = record["seconds"]["fit_cpu"]
-        finished = {model for row in times.values() for model in row}
-        models = [model for model in self.models if model in finished]
-        common = [times[place] for place in sorted(times) if len(times[place]) == len(models)]
+        found = by_split(self.done, lambda r: {r["job"]["model"]: r["seconds"]["fit_cpu"]})
+        rows = [row for sets in found.values() for seeds in sets.values() for row in seeds.values()]
+        models = [model for model in self.models if any(model in row for row in rows)]
+        common = [row for row in rows if len(row) == len(models)]
         return {model: np.array([row[model] for row in common]) for model in models}
 
     def warnings(self):
         """Return how many jobs gave which warning, by model and text."""
-        counts: dict = {}
-        for record in self.records:
-            for text in record.get("outcome", {}).get("warnings", ()):
-                place = (record["job"]["model"], text)
-                counts[place] = counts.get(place, 0) + 1
-        return counts
+        return Counter(
+            (record["job"]["model"], text)
+            for record in self.records
+            for text in record.get("outcome", {}).get("warnings", ())
+        )

@@ -372,13 +372,7 @@ def curve_values(cells, names):
     """Return the means of every metric by level, {metric: {name: [one a cell]}}; NaN for gaps."""
     return {
         title: {
-            name: [
-                float(cell.means(metric)[cell.models.index(model)])
-                if model in cell.models
-                else float("nan")
-                for cell in cells
-            ]
-            for model, name in names.items()
+            name: [cell.mean_of(metric, model) for cell in cells] for model, name in names.items()
         }
         for metric, title in METRICS.items()
     }

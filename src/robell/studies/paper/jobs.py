@@ -191,7 +191,7 @@ class Cell:
 
     def tune(self):
         """Choose by every metric of the job, and count right and wrong on the test rows."""
-        results = self._search_results()
+        results = self._search().cv_results_
         selected = {}
         y = np.concatenate([self.y_train, self.rows.y[self.test]])
         # What a choice by test scores would see, of every candidate by metric.
@@ -217,7 +217,7 @@ class Cell:
 
         The cross-validated surface, which tuning sees, is the best over everything else instead.
         """
-        results = self._search_results()
+        results = self._search().cv_results_
         best = results["params"][int(np.argmin(results["rank_test_accuracy"]))]
         grid = paper_grid("robell")
         widths, rhos = grid["kernel_width"], grid["rho"]
@@ -252,12 +252,13 @@ class Cell:
                 found[model].append(_accuracy(self._test(prefixed, model, seed)))
         return {"accuracy": found, "parameters": _plain(parameters)}
 
-    def _search_results(self):
+    def _search(self):
+        """Return the search of the job, fitted to the training rows."""
         cv, start = folds(*self.names), time.perf_counter()
         search = RVFLGridSearchCV(*self.candidates, cv=cv, refit=False, **self.how)
-        results = search.fit(self.rows.X[self.train], self.y_train).cv_results_
+        search.fit(self.rows.X[self.train], self.y_train)
         self.search_seconds += time.perf_counter() - start
-        return results
+        return search
 
     def _test(self, parameters, model=None, seed=None):
         """Fit to the training rows; return the confusion counts on the test rows."""
