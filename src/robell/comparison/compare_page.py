@@ -251,10 +251,10 @@ def methods(results):
     levels = ", ".join(str(level) for _, level in results.cells if level)
     if levels:
         more.append(WORDS.text("methods_noise", levels=levels))
-    failed = results.failures_by_model()
-    if named := [f"{n} of {results.labels[model]}" for model, n in failed.items() if n]:
-        jobs = counted(len(results.failed), "job")
-        more.append(WORDS.text("methods_failed", jobs=jobs, named=", ".join(named)))
+    failed = {results.labels[model]: n for model, n in results.failures_by_model().items() if n}
+    if failed:
+        jobs, of = counted(len(results.failed), "job"), [f"{n} of {m}" for m, n in failed.items()]
+        more.append(WORDS.text("methods_failed", jobs=jobs, named=", ".join(of)))
     own = results.labels[results.reference]
     return methods_of(dict.fromkeys(SHOWN, cell), own, *more)
 

@@ -89,15 +89,15 @@ def margins(cells, among=lambda model: True):
 
 def margin_tables(found, group="", peers="the best peer"):
     """Return two tables, noises by metrics: our mean less the best peer's, and our places."""
-    shown = {"margins": str, "places": lambda margin: f"{margin.place} / {margin.rank_place}"}
-    tables = []
-    for name, show in shown.items():
-        rows: dict = {}
-        for margin in found:
-            rows.setdefault((margin.noise, margin.n_datasets), []).append(show(margin))
-        rows = [(*noise, *texts) for noise, texts in rows.items()]
-        tables.append(WORDS.table(name, rows, peers=peers, **_of_group(name, group)))
-    return tuple(tables)
+    noises: dict = {}
+    for margin in found:
+        noises.setdefault((margin.noise, margin.n_datasets), []).append(margin)
+    leads = [(*noise, *map(str, of)) for noise, of in noises.items()]
+    places = [(*n, *(f"{m.place} / {m.rank_place}" for m in of)) for n, of in noises.items()]
+    return tuple(
+        WORDS.table(name, rows, peers=peers, **_of_group(name, group))
+        for name, rows in (("margins", leads), ("places", places))
+    )
 
 
 def _of_group(name, group):

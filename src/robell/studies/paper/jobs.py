@@ -178,7 +178,7 @@ class Cell:
         }
         self.candidates = study_pipeline(job.model, self.seeds["layer"]), study_grid(job.model)
         scoring = {metric: SCORERS[metric] for metric in job.tuned_by}
-        self.how = {"scoring": scoring, "error_score": "raise", "device": self.device}
+        self.how: dict = {"scoring": scoring, "error_score": "raise", "device": self.device}
         self.y_train = rows.y[self.train]
         if job.noise:
             self.y_train, _ = flip_labels(self.y_train, job.noise / 100, self.seeds["noise"])

@@ -85,15 +85,21 @@ def table_one(comparison):
         )
     ]
     note = _note(rows) + (WORDS.text("stand_ins") if any(stand_ins) else "")
-    footer = []
-    if n := len(comparison.datasets):
-        print_, values = comparison.printed, comparison.values
-        means = _compared(values.mean(axis=0), None if print_ is None else print_.mean(axis=0))
-        footer.append((f"Average accuracy ({n} sets)", *means))
-        if len(comparison.models) > 1:
-            ranks = _compared(comparison.ranks, None if print_ is None else average_ranks(print_))
-            footer.append((f"Average rank ({n} sets)", *ranks))
+    n = len(comparison.datasets)
+    footer = [
+        (f"Average {what} ({n} sets)", *_compared(measured, there))
+        for what, measured, there in _averages(comparison)
+    ]
     return WORDS.table("table_1", rows, labels(cells.models), footer, note=note.strip())
+
+
+def _averages(comparison):
+    """Yield the rows below a table: average score and rank of every model, measured and printed."""
+    print_, values = comparison.printed, comparison.values
+    if comparison.datasets:
+        yield "accuracy", values.mean(axis=0), None if print_ is None else print_.mean(axis=0)
+        if len(comparison.models) > 1:
+            yield "rank", comparison.ranks, None if print_ is None else average_ranks(print_)
 
 
 def all_scores(results, protocol, tuned_by):
@@ -227,11 +233,11 @@ def repeated_table(comparison):
         (shown(comparison.results, name).removesuffix(" *"), *map(Spread, means, deviations))
         for name, means, deviations in zip(cells.datasets, cells.mean, cells.sd, strict=True)
     ]
-    footer = []
-    if n := len(comparison.datasets):
-        footer.append((f"Average ({n} sets)", *comparison.values.mean(axis=0)))
-        if len(comparison.models) > 1:
-            footer.append((f"Average rank ({n} sets)", *comparison.ranks))
+    n = len(comparison.datasets)
+    footer = [
+        (f"Average{' rank' * (what == 'rank')} ({n} sets)", *measured)
+        for what, measured, _ in _averages(comparison)
+    ]
     repeats = sorted({int(n) for n in cells.n.ravel() if n})
     words = {"repeats": " to ".join(map(str, dict.fromkeys(repeats[:1] + repeats[-1:]))) or "no"}
     words |= _of_comparison(comparison)
@@ -435,7 +441,14 @@ def _headline_of(comparison):
     heads = labels(cells.models)
     wide = max(13, 2 + max(map(len, heads)))
     lines = [what, " " * width + "".join(f"{name:>{wide}}" for name in heads)]
-    rows = [*zip(names, cells.mean, strict=True), *_headline_averages(comparison)]
+    rows = [*zip(names, cells.mean, strict=True)]
+    sizes = f", {len(comparison.datasets)} sets"
+    for what, measured, there in _averages(comparison):
+        if what != "rank" or comparison.testable:
+            name, more = ("average rank", "") if what == "rank" else ("average", sizes)
+            rows.append((f"{name} (measured{more})", measured))
+            if protocol == "paper" and there is not None:
+                rows.append((f"{name} (printed{more})", there))
     lines += [
         f"{label:{width}}" + "".join(f"{_number(value):>{wide}}" for value in row)
         for label, row in rows
@@ -444,20 +457,6 @@ def _headline_of(comparison):
         test = comparison.friedman
         lines.append(f"Friedman: chi2 {test.chi2:.2f} (p {test.p:.3g}), F {test.f:.2f}")
     return "\n".join(lines)
-
-
-def _headline_averages(comparison):
-    n = len(comparison.datasets)
-    if not n:
-        return
-    print_ = comparison.printed if comparison.protocol == "paper" else None
-    yield f"average (measured, {n} sets)", comparison.values.mean(axis=0)
-    if print_ is not None:
-        yield f"average (printed, {n} sets)", print_.mean(axis=0)
-    if comparison.testable:
-        yield "average rank (measured)", comparison.ranks
-        if print_ is not None:
-            yield "average rank (printed)", average_ranks(print_)
 
 
 def _number(value):

@@ -299,10 +299,14 @@ def surfaces(results):
 def _surface(outcomes):
     widths, rhos = outcomes[0]["kernel_width"], outcomes[0]["rho"]
     chosen = [outcome["parameters"] for outcome in outcomes]
+    measured, tuned = (
+        np.array([of[part] for of in outcomes]) for part in ("test_accuracy", "cv_accuracy")
+    )
     return Surface(
         np.array(widths),
         np.array(rhos),
-        *(np.array([of[part] for of in outcomes]) for part in ("test_accuracy", "cv_accuracy")),
+        measured,
+        tuned,
         tuple((widths.index(of["kernel_width"]), rhos.index(of["rho"])) for of in chosen),
         100 / outcomes[0]["n_test"],
     )
