@@ -328,15 +328,9 @@ def _cell(metric, found, models, rope, test_share, named):
 # -- the page ----------------------------------------------------------------------------
 
 
-def _sizes(cells):
-    """Return how many tables, and how many models, the metrics have."""
-    of = cells.values()
-    return [len(cell.datasets) for cell in of], [len(cell.models) for cell in of]
-
-
 def _subtitle(cells):
     names = ", ".join(cell.metrics[name] for name, cell in cells.items())
-    n_tables, n_models = _sizes(cells)
+    n_tables, n_models = common.sizes_of(cells.values())
     sizes = f"{common.span(n_models, 'model')} on {common.span(n_tables, 'table')}"
     return literal(f"{sizes}: {names}.")
 
@@ -353,7 +347,7 @@ def _headline(metric, cell):
 
 def _sections(cells, reference, remarks, figures, command):
     """Yield the sections of the page: a summary, one a metric, table by table, how it was made."""
-    n_tables, n_models = _sizes(cells)
+    n_tables, n_models = common.sizes_of(cells.values())
     facts = [
         ("Tables", common.span(n_tables), "that every model has a score of"),
         ("Models", common.span(n_models), ""),

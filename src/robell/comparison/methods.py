@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from robell._tools.files import read_resource
 from robell._tools.text import literal
-from robell.comparison.study_page import WORDS, span
+from robell.comparison.study_page import WORDS, sizes_of, span
 from robell.report.escape import escape_latex
 from robell.report.page import Code, Paragraph, Section
 
@@ -26,7 +26,7 @@ def methods_of(cells, reference, *more):
     ``more`` are sentences on what is special about it: its protocol, its grids.
     """
     found = cells.values()
-    n_sets, n_models = [len(cell.datasets) for cell in found], [len(cell.models) for cell in found]
+    n_sets, n_models = sizes_of(found)
     names = ", ".join(dict.fromkeys(cell.metrics[name] for name, cell in cells.items()))
     values = {"sets": span(n_sets, "table"), "models": span(n_models, "model")}
     ropes: dict = {}

@@ -57,6 +57,11 @@ def span(numbers, what=""):
     return f"{ends} {what}{'s' * (ends != '1')}" if what else ends
 
 
+def sizes_of(cells):
+    """Return how many sets, and how many models, each of some cells has."""
+    return [len(cell.datasets) for cell in cells], [len(cell.models) for cell in cells]
+
+
 def cell_table(cell, group=""):
     """Return mean and average rank of every model in every metric under one noise."""
     columns = [cell.means(metric) for metric in METRICS] + [cell.ranks(m) for m in METRICS]
