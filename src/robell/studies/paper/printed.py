@@ -336,11 +336,11 @@ def judge(claim, surface):
     text = "; ".join(measured for measured, _ in found)
     if surface.untellable:
         return text, f"{UNTOLD}: {surface.untellable}"
-    verdicts = [verdict for _, verdict in found]
-    for verdict in (FAILS, UNTOLD):
-        if verdict in verdicts:
-            return text, verdict
-    return text, HOLDS
+    return text, _worst(verdict for _, verdict in found)
+
+
+def _worst(verdicts):
+    return max(verdicts, key=(HOLDS, UNTOLD, FAILS).index)
 
 
 class Region:
@@ -409,9 +409,7 @@ def _falls_beyond(region, sharply=False):
 def _falls_sharply_at_every_rho(region):
     """Whether it falls by more than ``STABLE`` at each rho by itself."""
     falls = region.falls()
-    found = {region.compare(column - STABLE) for column in falls.T}
-    verdict = FAILS if FAILS in found else UNTOLD if UNTOLD in found else HOLDS
-    means = falls.mean(axis=0)
+    verdict, means = _worst(region.compare(d - STABLE) for d in falls.T), falls.mean(axis=0)
     return f"falls by {means.min():.2f} to {means.max():.2f}", verdict
 
 
