@@ -333,13 +333,12 @@ def corrected_scores(
     """
     given, pred, classes = _encode_pair(y_given, y_pred, labels)
     N = _check_noise(noise_matrix, len(classes))
-    reviewed = _check_reviewed(n_reviewed, len(classes))
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage must lie between 0 and 1; got {coverage}")
     rng, n, K = check_random_state(random_state), len(given), len(classes)
     counts = np.bincount(pred * K + given, minlength=K * K)
     drawn_C = rng.multinomial(n, counts / n, size=n_draws).reshape(n_draws, K, K) / n
-    drawn_N = _draw_noise(N, reviewed, n_draws, rng)
+    drawn_N = _draw_noise(N, n_reviewed, n_draws, rng)
     accuracy, recall = accuracy_and_recalls(true_shares(counts.reshape(K, K) / n, N))
     drawn_accuracy, drawn_recall = accuracy_and_recalls(true_shares(drawn_C, drawn_N))
     tails = [(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0]
@@ -410,19 +409,13 @@ def _check_noise(noise_matrix, n_classes):
     return N
 
 
-def _check_reviewed(n_reviewed, n_classes):
+def _draw_noise(N, n_reviewed, n_draws, rng):
+    """Draw noise matrices that counts of so many rows leave possible; or give N itself."""
     if n_reviewed is None:
-        return None
-    reviewed = np.broadcast_to(np.asarray(n_reviewed, dtype=np.float64), (n_classes,))
+        return np.broadcast_to(N, (n_draws, *N.shape))
+    reviewed = np.broadcast_to(np.asarray(n_reviewed, dtype=np.float64), (len(N),))
     if not (np.isfinite(reviewed).all() and (reviewed >= 1).all()):
         raise ValueError("n_reviewed must be at least 1 for every class")
-    return reviewed
-
-
-def _draw_noise(N, reviewed, n_draws, rng):
-    """Draw noise matrices that counts of so many rows leave possible; or give N itself."""
-    if reviewed is None:
-        return np.broadcast_to(N, (n_draws, *N.shape))
     rows = [
         rng.dirichlet(row * n + 1.0 / len(N), size=n_draws)
         for row, n in zip(N, reviewed, strict=True)

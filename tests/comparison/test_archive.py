@@ -1,5 +1,6 @@
 """Archives of comparisons: run again to the bit, read as data, refused where they are wrong."""
 
+import hashlib
 import io
 import json
 import zipfile
@@ -126,6 +127,15 @@ def changed_record(study):
     return text.replace(b'"accuracy": 0.', b'"accuracy": 0.1', 1)
 
 
+def with_a_score_of_text(study):
+    first, *others = read_archive(study).parts["records.jsonl"].splitlines()
+    record = {key: value for key, value in json.loads(first).items() if key != "check"}
+    record["outcome"]["metrics"]["accuracy"] = "high"
+    records = b"\n".join([json.dumps(record).encode(), *others]) + b"\n"
+    about = description(study, records=hashlib.sha256(records).hexdigest())
+    return {"records.jsonl": records, "archive.json": about}
+
+
 def inner(**arrays):
     stream = io.BytesIO()
     np.savez(stream, **arrays)
@@ -142,6 +152,13 @@ def inner(**arrays):
         (lambda s: {"archive.json": description(
             s, settings={"protocol": "holdout", "levels": [0], "repeats": 10**9})},
          "fewer records than its description asks for"),
+        (lambda s: {"archive.json": description(s, versions=[1])}, "not an archive of a comp"),
+        (lambda s: {"archive.json": description(s, reading={"target": 5})}, "another shape"),
+        (lambda s: {"archive.json": description(s, reading={"drop": 3})}, "not an archive of"),
+        (lambda s: {"archive.json": description(s, time_limit=-1)}, "another shape"),
+        (lambda s: {"archive.json": description(
+            s, settings={"protocol": "holdout", "levels": [200], "repeats": 1})}, "another shape"),
+        (with_a_score_of_text, "a score is no number"),
         (lambda s: {"records.jsonl": changed_record(s)}, "records have been changed"),
         (lambda s: {"../outside.txt": b"x"}, "'../outside.txt', which no archive"),
         (lambda s: {"/etc/passwd": b"x"}, "which no archive of a study holds"),
@@ -192,3 +209,28 @@ def test_what_to_archive_is_checked_before_anything_runs(tmp_path):
     compare(data, [GaussianNB()], repeats=1, archive=tmp_path / "a.zip", **options)
     with pytest.raises(StudyError, match="by code that is not in the archive"):
         run_again(tmp_path / "a.zip", out=tmp_path / "again")
+
+
+def test_tables_are_read_again_as_they_were(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    blobs("a").to_csv(data / "a.csv", index=False, sep="|", encoding="utf-16")
+    text = {"target": "label", "encoding": "utf-16", "delimiter": "|", "protocol": "holdout"}
+    compare(data, ["elm"], out=tmp_path / "out", archive=tmp_path / "a.zip", **text)
+    found = run_again(tmp_path / "a.zip", out=tmp_path / "again", data_dir=data)
+    assert set(found.agreement.values()) == {EQUAL}
+
+
+def test_no_other_file_is_replaced_by_an_archive(tmp_path):
+    with zipfile.ZipFile(tmp_path / "book.xlsx", "w") as book:
+        book.writestr("xl/workbook.xml", "<workbook/>")
+    kept = (tmp_path / "book.xlsx").read_bytes()
+    with pytest.raises(StudyError, match="is there already and is no archive; give another name"):
+        compare(
+            {"x": blobs("x")},
+            ["elm"],
+            target="label",
+            out=tmp_path / "out",
+            archive=tmp_path / "book.xlsx",
+        )
+    assert (tmp_path / "book.xlsx").read_bytes() == kept

@@ -614,6 +614,8 @@ def test_failures_are_counted_scored_as_chance_and_the_rest_goes_on(found):
     odd = clean.models.index("Odd")
     assert clean.values["balanced_accuracy"][:, odd] == pytest.approx([0.5, 0.5, 1 / 3])
     assert clean.ranks("roc_auc")[odd] == 4
+    methods = (found.report.parent / "methods.tex").read_text()
+    assert "12 jobs failed (12 of Odd) and count with the scores of a model that always" in methods
 
 
 def test_the_headline_names_models_ranks_and_failures(found):

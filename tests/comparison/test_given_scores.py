@@ -139,13 +139,17 @@ def changed(frame, place, column, value):
         (changed(wide(scores()), 1, "tree", "high"), {"metric": "auc"},
          "'tree' on 't1' is no number: 'high'"),
         (changed(wide(scores()), 1, "tree", "inf"), {"metric": "auc"}, "'t1' is infinite"),
+        (changed(wide(scores()), 1, "tree", 1e300), {"metric": "rmse"}, "'t1' is too large"),
+        (wide(scores()), {"metric": "auc", "delimiter": ";"}, "a data frame is no text"),
+        (wide(scores())[["dataset"]].assign(model="a", accuracy=0.5, rmse=1.5), {"metric": "f1"},
+         "no metric 'f1'; there are accuracy, rmse"),
         (pd.concat([wide(scores())] * 2), {"metric": "auc"}, "'net' on 't0' stands there twice"),
         (long(scores()).drop(columns="Fold"), {}, "twice; a column split tells them apart"),
         (long(scores()).drop(columns="Data set"), {}, "no column says which table"),
         (long(scores()).drop(columns="Score"), {}, "no column holds scores"),
         (long(scores()), {"metric": "f1"}, "no metric 'f1'; there are accuracy"),
         (wide(scores())[["dataset"]], {"metric": "auc"}, "it has one column"),
-        (changed(wide(scores()), 1, "dataset", None), {"metric": "auc"}, "names no table"),
+        (changed(wide(scores()), 1, "dataset", None), {"metric": "auc"}, "row 2 names no table"),
         (wide(scores()).assign(net=[0.5] + [None] * 7, tree=[None] + [0.5] * 7),
          {"metric": "auc"}, "no table has a score of all 3 models; 'net' has scores of 1 of 8"),
     ],
@@ -222,3 +226,84 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     frame.to_csv("gaps.csv", index=False)
     assert main(["compare", "gaps.csv", "--metric", "auc", "--out", "gaps", "--quiet"]) == 3
     assert "1 table of 8 left out" in capsys.readouterr().err
+
+
+def test_metrics_of_any_name_have_files_and_sections_of_their_own(tmp_path):
+    names = ["log loss", "AUC (macro)", "Gr\u00f6\u00dfe", "x@1", "x.1", "../../up", "m" * 300]
+    frame = pd.concat([long(scores(seed=k), name) for k, name in enumerate(names)])
+    found = go(frame, tmp_path, better="higher")
+    assert list(found.cells) == names
+    written = {path.stem for path in (tmp_path / "out" / "tables").iterdir()}
+    assert len([stem for stem in written if stem.startswith("sets_")]) == len(names)
+    assert {path.name for path in tmp_path.iterdir()} == {"out"}
+    page = found.report.read_text(encoding="utf-8")
+    assert page.count('id="by-') == len(names)
+    assert "Log loss, scores as given" in page
+
+
+def test_metrics_may_have_different_models(tmp_path):
+    two = long(1 - scores(seed=1)[:6], "rmse").query("Model != 'line'")
+    two["Score"] = 100 * two["Score"]
+    found = go(pd.concat([long(scores()), two]), tmp_path, reference="line")
+    assert found.cells["rmse"].models == ("net", "tree")
+    page = found.report.read_text(encoding="utf-8")
+    assert "line against each other model: Accuracy" in page
+    assert "net against each other model: RMSE" in page
+    methods = (tmp_path / "out" / "methods.tex").read_text()
+    assert "We compared 2 to 3 models on 6 to 8 tables by Accuracy, RMSE." in methods
+    assert "differences up to 0.01 (Accuracy) taken as practically equal" in methods
+    other = go(pd.concat([two, long(scores())]), tmp_path / "other", reference="line")
+    assert list(other.cells) == ["rmse", "accuracy"]
+
+
+def test_models_may_be_called_as_columns_of_our_tables_are(tmp_path):
+    frame = wide(scores()).rename(columns={"dataset": "table", "net": "Set", "line": "Mean"})
+    found = go(frame.melt("table", var_name="model"), tmp_path, metric="auc")
+    assert found.cells["auc"].models == ("Set", "tree", "Mean")
+    assert found.cells["auc"].labels == ("Set (2)", "tree", "Mean")
+
+
+@pytest.mark.parametrize("scale", [1e-14, 1e-7, 1e12, 1e90])
+def test_tests_do_not_depend_on_the_scale_of_scores(scale, tmp_path):
+    frame = long(scores(), "rmse")
+    plain = go(frame, tmp_path / "a", rope=0.01).cells["rmse"]
+    frame["Score"] = scale * frame["Score"]
+    found = go(frame, tmp_path / "b", rope=0.01 * scale)
+    cell = found.cells["rmse"]
+    np.testing.assert_array_equal(cell.ranks("rmse"), plain.ranks("rmse"))
+    np.testing.assert_array_equal(cell.by("rmse").wins, plain.by("rmse").wins)
+    for name in ("wilcoxon", "posteriors"):
+        for ours, theirs in zip(
+            getattr(cell.by("rmse"), name), getattr(plain.by("rmse"), name), strict=True
+        ):
+            np.testing.assert_allclose(ours, theirs, atol=1e-12)
+    kept = [pd.read_csv(tmp_path / x / "out/tables/by_splits_rmse_given.csv") for x in "ab"]
+    pd.testing.assert_frame_equal(*kept)
+    bold = [(tmp_path / x / "out/tables/sets_rmse_given.md").read_text() for x in "ab"]
+    assert [text.count("**") for text in bold[:1]] == [text.count("**") for text in bold[1:]]
+
+
+def test_a_run_that_was_ended_leaves_a_folder_that_can_be_written_again(tmp_path, monkeypatch):
+    def end(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("robell.comparison.study_page.pair_blocks", end)
+        with pytest.raises(KeyboardInterrupt):
+            go(long(scores()), tmp_path)
+    assert (tmp_path / "out" / "figures").is_dir()
+    assert go(long(scores()), tmp_path).report.exists()
+
+
+def test_a_verdict_is_the_side_that_the_test_speaks_for(tmp_path):
+    tables = [f"t{k}" for k in range(20)]
+    line = np.full(20, 0.5)
+    net = line - 0.01 - 0.0001 * np.arange(20)
+    net[0] = 0.99  # the mean of net is higher, and it is worse on nineteen tables of twenty
+    frame = pd.DataFrame({"set": tables, "net": net, "line": line, "low": 0.1 * line})
+    cell = go(frame, tmp_path, metric="accuracy").cells["accuracy"]
+    assert cell.means("accuracy")[0] > cell.means("accuracy")[1]
+    verdicts = pd.read_csv(tmp_path / "out/tables/verdicts_accuracy_given.csv", index_col=0)
+    assert verdicts.index.tolist() == ["1 line", "2 net", "3 low"]
+    assert verdicts["1"].fillna("").str.strip("'").tolist() == ["", "\u2212", "\u2212"]
+    assert verdicts["2"].fillna("").str.strip("'").tolist() == ["+", "", "\u2212"]

@@ -26,7 +26,7 @@ from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs
 from robell.comparison.identity import sources_of
 from robell.comparison.store import StudyError, parse_records, versions
 from robell.comparison.user_models import Spec, cloudpickle, read_models
-from robell.comparison.user_tables import OwnRows, read_all
+from robell.comparison.user_tables import OwnRows, digest_of, read_all
 
 FORMAT = 1
 COPIES = ("tables", "code")
@@ -100,6 +100,11 @@ def _self_contained(maker, modules):
             cloudpickle.unregister_pickle_by_value(module)
 
 
+def is_archive(path):
+    """Say whether a file is a zip file that has an archive's description."""
+    return zipfile.is_zipfile(path) and "archive.json" in zipfile.ZipFile(path).namelist()
+
+
 # -- reading, as data --------------------------------------------------------------------
 
 
@@ -127,7 +132,7 @@ def read_archive(path, most=MOST):
         about = json.loads(parts["archive.json"])
         _check_description(about)
         records = parts["records.jsonl"]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise StudyError(f"{path}: not an archive of a comparison ({error})") from None
     if about["format"] != FORMAT:
         raise StudyError(
@@ -137,6 +142,9 @@ def read_archive(path, most=MOST):
     if hashlib.sha256(records).hexdigest() != about["records"]:
         raise StudyError(f"{path}: its records have been changed since it was written")
     found = parse_records(path / "records.jsonl", records)
+    scores = [record.get("outcome", {}).get("metrics", {}) for record in found.values()]
+    if not all(isinstance(of, dict) and {*map(type, of.values())} <= {float} for of in scores):
+        raise StudyError(f"{path}: not an archive of a comparison (a score is no number)")
     settings = about["settings"]
     n_jobs = len(about["tables"]) * len(about["models"])
     if len(settings["levels"]) * settings["repeats"] * n_jobs > len(found):
@@ -169,15 +177,17 @@ def _parts(path, archive, most):
 
 def _check_description(about):
     """Raise where a description is not of the shape that is written here."""
-    settings, reading = about["settings"], about["reading"]
+    settings, reading, limit = about["settings"], about["reading"], about["time_limit"]
     levels, repeats = settings["levels"], settings["repeats"]
-    texts = [about["robell"], about["records"], settings["protocol"]]
+    texts = [about["robell"], about["records"], settings["protocol"], *about["versions"].values()]
     texts += [one[k] for one in about["tables"] for k in ("name", "digest")]
     texts += [one[k] for one in about["models"] for k in ("name", "label", "identity", "about")]
-    texts += [one["known"] for one in about["models"] if one["known"] is not None]
-    right = all(isinstance(text, str) for text in texts) and isinstance(reading, dict)
-    right = right and settings["protocol"] in PROTOCOLS and set(settings) == SETTINGS
-    right = right and isinstance(about["time_limit"], int | float | None)
+    optional = [one["known"] for one in about["models"]]
+    optional += [reading.get(name) for name in ("target", "encoding", "delimiter")]
+    texts += [*reading.get("drop", ()), *(text for text in optional if text is not None)]
+    right = all(isinstance(text, str) for text in texts) and set(settings) == SETTINGS
+    right = right and settings["protocol"] in PROTOCOLS and max(levels, default=0) <= 100
+    right = right and (limit is None or (isinstance(limit, int | float) and limit > 0))
     numbers = [about["format"], repeats, *levels]
     if not right or not all(type(number) is int and number >= 0 for number in numbers):
         raise ValueError("its description has another shape")
@@ -227,7 +237,7 @@ def run_again(
     if not specs or not tables:
         raise StudyError("; ".join(remarks) or f"{path}: there is nothing in it to run")
     settings = {"specs": specs, **archive.about["settings"]}
-    how = {"n_jobs": n_jobs, "progress": progress, "command": command}
+    how = {"n_workers": n_jobs, "progress": progress, "command": command}
     how["time_limit"] = archive.about["time_limit"]
     done = run_comparison(tables, lost_tables, settings, out, **how)
     new = {record["key"]: record for record in done.results.records}
@@ -254,17 +264,13 @@ def _specs(archive, run_their_code):
             (spec,) = read_models({name: one["known"]}, protocol).values()
             if spec.identity != one["identity"]:
                 lost[name] = f"{name}: this robell has another revision of it"
-                continue
-            payload = b""
         elif code is None:
             lost[name] = f"{name}: made by code that is not in the archive"
-            continue
         elif not run_their_code:
             lost[name] = f"{name}: made by code of the archive; --run-their-code runs it"
-            continue
-        else:
-            payload = code
-        specs[name] = Spec(**{field: one[field] for field in OF_A_MODEL}, payload=payload)
+        if name not in lost:
+            described = {field: one[field] for field in OF_A_MODEL}
+            specs[name] = Spec(**described, payload=code if one["known"] is None else b"")
     return specs, lost
 
 
@@ -275,7 +281,8 @@ def _tables(archive, data_dir):
     all_copied = all(f"tables/{number}.npz" in archive.parts for number, _ in wanted.values())
     if data_dir is not None and not all_copied:
         reading = archive.about["reading"]
-        found, lost = read_all(data_dir, reading.get("target"), reading.get("drop", ()))
+        text = {"encoding": reading.get("encoding", "utf-8"), "delimiter": reading.get("delimiter")}
+        found, lost = read_all(data_dir, reading.get("target"), reading.get("drop", ()), **text)
     for name, (number, digest) in wanted.items():
         copy = archive.parts.get(f"tables/{number}.npz")
         rows = found.get(name) if copy is None else _copied(archive.path, name, copy)
@@ -290,8 +297,6 @@ def _tables(archive, data_dir):
 
 def _copied(path, name, content):
     """Return a table of an archive; its fingerprint is computed, not believed."""
-    from robell.comparison.user_tables import digest_of
-
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as inner:
             if sum(info.file_size for info in inner.infolist()) > MOST:
@@ -313,7 +318,7 @@ def _verdict(old, new):
     if new is None:
         return NOT_RUN
     first, other = (
-        record["outcome"].get("metrics", {}) if record["status"] == "done" else {}
+        record.get("outcome", {}).get("metrics", {}) if record["status"] == "done" else {}
         for record in (old, new)
     )
     if first == other:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from robell._tools.files import check_output, parse_bytes
 from robell._tools.text import counted
 from robell.comparison.archive import COPIES as ARCHIVED
-from robell.comparison.archive import write_archive
+from robell.comparison.archive import is_archive, write_archive
 from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs, run_own_job, split_of
 from robell.comparison.store import StudyError, check_study_folder
 from robell.comparison.study import Outcome, Study, carry_out
@@ -127,7 +128,11 @@ def compare(
     check_study_folder(out)
     copies = _copies(archive, archive_copies)
     levels = _levels(noise)
-    repeats = _repeats(protocol, repeats)
+    if protocol not in PROTOCOLS:
+        raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}")
+    if not isinstance(repeats, int) or repeats < 1:
+        raise StudyError(f"repeats must be a whole number from 1 on; got {repeats!r}")
+    repeats = repeats if protocol in ("repeated", "nested") else 1
     if time_limit is not None and not time_limit > 0:
         raise StudyError(f"time_limit must be more than 0 seconds; got {time_limit}")
     specs = read_models(models, protocol)
@@ -138,15 +143,16 @@ def compare(
         tables, lost = _whole_classes(tables)
         unavailable |= lost
     settings = {"specs": specs, "protocol": protocol, "levels": levels, "repeats": repeats}
-    how = {"n_jobs": n_jobs, "time_limit": time_limit, "progress": progress, "command": command}
+    how = {"n_workers": n_jobs, "time_limit": time_limit, "progress": progress, "command": command}
     done = run_comparison(tables, unavailable, settings, out, **how)
     if archive is not None:
-        reading = {"target": target, "drop": [drop] if isinstance(drop, str) else list(drop)}
+        dropped = [drop] if isinstance(drop, str) else list(drop)
+        reading = {"target": target, "drop": dropped, **text}
         write_archive(archive, out, tables, settings, reading, copies, time_limit)
     return done
 
 
-def run_comparison(tables, unavailable, settings, out, *, n_jobs, time_limit, progress, command):
+def run_comparison(tables, unavailable, settings, out, **how):
     """Carry out the jobs of a comparison that are still to do, and write its report."""
     specs = settings["specs"].values()
     # What the report must know: which of the records in the folder this run asked for.
@@ -158,18 +164,8 @@ def run_comparison(tables, unavailable, settings, out, *, n_jobs, time_limit, pr
         "models": {spec.name: spec.identity for spec in specs},
         "about": {spec.name: spec.about for spec in specs},
     }
-    return carry_out(
-        replace(STUDY, run=partial(run_own_job, specs=settings["specs"])),
-        tables,
-        unavailable,
-        settings,
-        out,
-        command=command,
-        notes=notes,
-        n_workers=n_jobs,
-        progress=progress,
-        time_limit=time_limit,
-    )
+    study = replace(STUDY, run=partial(run_own_job, specs=settings["specs"]))
+    return carry_out(study, tables, unavailable, settings, out, notes=notes, **how)
 
 
 def _copies(archive, copies):
@@ -180,7 +176,9 @@ def _copies(archive, copies):
     if copies and archive is None:
         raise StudyError("archive_copies says what an archive holds: give archive, its file")
     if archive is not None:
-        check_output(archive, is_ours=zipfile.is_zipfile)
+        check_output(archive)
+        if Path(archive).is_file() and os.path.getsize(archive) and not is_archive(archive):
+            raise StudyError(f"{archive}: is there already and is no archive; give another name")
     return copies
 
 
@@ -206,14 +204,6 @@ def _levels(noise):
     if not given or any(level != int(level) or not 0 <= level <= 100 for level in given):
         raise StudyError(f"noise must be whole percents from 0 to 100; got {given}")
     return sorted({int(level) for level in given})
-
-
-def _repeats(protocol, repeats):
-    if protocol not in PROTOCOLS:
-        raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}")
-    if not isinstance(repeats, int) or repeats < 1:
-        raise StudyError(f"repeats must be a whole number from 1 on; got {repeats!r}")
-    return repeats if protocol in ("repeated", "nested") else 1
 
 
 def _whole_classes(tables):

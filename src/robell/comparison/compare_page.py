@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from robell._tools.text import counted, literal
 from robell.comparison import study_page as common
 from robell.comparison.evaluate import NOISE
@@ -194,24 +192,15 @@ def tests(results, cells):
 
 def on_test_rows(results):
     """Show what models with a grid would seem to reach if they were tuned on the test rows."""
-    found: dict = {}
-    for record in results.done:
-        job, scores = record["job"], record["outcome"].get("on_test_rows")
-        if scores:
-            place = (job["kind"], job["level"], job["model"])
-            row = found.setdefault(place, {}).setdefault(job["dataset"], [])
-            row.append((scores["chosen"], scores["best"]))
-    rows = []
-    for kind, level in results.cells:
-        for model, label in results.labels.items():
-            if sets := found.get((kind, level, model)):
-                means = {name: np.mean(pairs, axis=0) for name, pairs in sets.items()}
-                rows.append(common.tuned_row((noise_name(kind, level), label), means))
-    return (
-        WORDS.section("on-test-rows", TableBlock(WORDS.table("on_test_rows", rows)))
-        if rows
-        else None
-    )
+    found = [
+        ((noise_name(*place), label), job["dataset"], record["outcome"].get("on_test_rows"))
+        for place in results.cells
+        for model, label in results.labels.items()
+        for record in results.done
+        if (job := record["job"])["model"] == model and (job["kind"], job["level"]) == place
+    ]
+    rows = [row for row, _ in common.tuned_rows(found)]
+    return common.one_table("on-test-rows", WORDS.table("on_test_rows", rows))
 
 
 def data(results, run):
@@ -243,7 +232,7 @@ def models(results, run):
         (results.labels[model], about.get(model, ""), jobs.count(model), failed[model])
         for model in results.models
     ]
-    return WORDS.section("models", TableBlock(WORDS.table("models", rows))) if rows else None
+    return common.one_table("models", WORDS.table("models", rows))
 
 
 def methods(results):
@@ -262,6 +251,10 @@ def methods(results):
     levels = ", ".join(str(level) for _, level in results.cells if level)
     if levels:
         more.append(WORDS.text("methods_noise", levels=levels))
+    failed = {results.labels[model]: n for model, n in results.failures_by_model().items() if n}
+    if failed:
+        jobs, of = counted(len(results.failed), "job"), [f"{n} of {m}" for m, n in failed.items()]
+        more.append(WORDS.text("methods_failed", jobs=jobs, named=", ".join(of)))
     own = results.labels[results.reference]
     return methods_of(dict.fromkeys(SHOWN, cell), own, *more)
 

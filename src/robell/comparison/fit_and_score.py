@@ -111,15 +111,9 @@ def six_metrics(truth, predicted, scores):
     Of two classes, F1, ROC AUC and average precision are those of class 1; of more, means over the
     classes of the test rows, each against the others.
     """
-    several = np.ndim(scores) == 2
-    if several:
-        present = np.unique(truth)
-        areas = [roc_auc_score(truth == k, scores[:, k]) for k in present]
-        precisions = [average_precision_score(truth == k, scores[:, k]) for k in present]
-    else:
-        areas = [roc_auc_score(truth, scores)]
-        precisions = [average_precision_score(truth, scores)]
-    average = "macro" if several else "binary"
+    ranked, average = [(truth, scores)], "binary"
+    if np.ndim(scores) == 2:
+        ranked, average = [(truth == k, scores[:, k]) for k in np.unique(truth)], "macro"
     with warnings.catch_warnings():
         # A class that is predicted and not among the test rows has no recall to be averaged.
         warnings.filterwarnings("ignore", message="y_pred contains classes not in y_true")
@@ -129,6 +123,6 @@ def six_metrics(truth, predicted, scores):
         "balanced_accuracy": float(balanced),
         "g_mean": g_mean_score(truth, predicted),
         "f1": float(f1_score(truth, predicted, average=average, zero_division=0.0)),
-        "roc_auc": float(np.mean(areas)),
-        "average_precision": float(np.mean(precisions)),
+        "roc_auc": float(np.mean([roc_auc_score(*one) for one in ranked])),
+        "average_precision": float(np.mean([average_precision_score(*one) for one in ranked])),
     }

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robell._tools.files import FileError, check_output_folder
+from robell._tools.files import FileError, check_output_folder, write_atomically
 from robell._tools.optional import require
-from robell._tools.text import counted, literal, said
+from robell._tools.text import NAME, counted, listed, literal, said, unique
 from robell.comparison import study_page as common
 from robell.comparison.methods import methods_of
-from robell.comparison.scores import GIVEN, METRICS, ROPE, ScoreCell, means_over_splits
+from robell.comparison.scores import GIVEN, METRICS, ROPE, score_cell
 from robell.comparison.store import StudyError
 from robell.comparison.study_page import WORDS
 from robell.report.page import Callout, Code, Facts, Paragraph, Section, TableBlock, render
@@ -41,6 +41,7 @@ LOWER = {
     *("mse", "rmse", "mape", "medae", "calibrationerror", "expectedcalibrationerror", "ece"),
     *("time", "seconds", "fittime", "hammingloss"),
 }
+SHORT = {"ap", "auc", "auprc", "auroc", "ece", "mae", "mape", "mcc", "mse", "rmse"}
 # Rows of a paper's table that are no tables: they sum up the others.
 SUMMARIES = re.compile(
     r"(overall )?(average|avg|mean|median|std|sd|rank|total)"
@@ -48,6 +49,7 @@ SUMMARIES = re.compile(
     re.I,
 )
 GAPS = {"", "na", "n/a", "nan", "none", "null", "-", "\u2013"}
+LARGEST = 1e100  # of a score: squares of larger ones are no numbers any more
 TITLE = "Models by their scores"
 
 
@@ -130,19 +132,21 @@ def compare_scores(
     _check_options(better, rope, test_share)
     check_output_folder(out, marks=("methods.tex",))
     scores, order, remarks = _read(data, metric, encoding, delimiter)
-    lower, cells = _lower(scores, better), {}
+    lower, stems, cells = _lower(scores, better), _stems(scores), {}
     for name, found in scores.items():
-        cells[name], gaps = _cell(name, found, order, name in lower, rope, test_share)
+        named = {"lower": lower & {name}, "stems": {name: stems[name]}}
+        cells[name], gaps = _cell(name, found, order, rope, test_share, named)
         remarks += gaps
-    models = next(iter(cells.values())).models
+    models = list(dict.fromkeys(model for cell in cells.values() for model in cell.models))
     if reference is not None and reference not in models:
         raise StudyError(f"there is no model {said(reference)}; there are {', '.join(models)}")
-    folder = Path(out)
+    words, folder = methods_of(cells, reference or models[0]), Path(out)
+    for name, text in words.files.items():  # first: a folder that holds them may be written again
+        write_atomically(folder / name, text)
     figures = common.FigureFolder(folder / "figures")
     sections = [*_sections(cells, reference, remarks, figures, command)]
-    words = methods_of(cells, reference or models[0])
     tables = [common.dataset_table(cell, name) for name, cell in cells.items()]
-    files = {"summary.md": "\n".join([f"# {TITLE}\n", *map(to_markdown, tables)]), **words.files}
+    files = {"summary.md": "\n".join([f"# {TITLE}\n", *map(to_markdown, tables)])}
     sections.insert(-1, words.section)
     page = render(TITLE, _subtitle(cells), sections)
     report = common.write_page(folder, "index.html", sections, files, page)
@@ -181,38 +185,39 @@ def _lower(metrics, better):
     elif better is not None and better not in known.values():
         metric, other = next(iter(known.items()))
         raise StudyError(f"of {said(metric)} {other} is better, by its name; better says {better}")
-    return {metric for metric in metrics if known.get(metric, better) == "lower"}
+    return frozenset(metric for metric in metrics if known.get(metric, better) == "lower")
+
+
+def _stems(metrics):
+    """Return what stands for each metric in names of files: plain signs, no two alike."""
+    stems: dict = {}
+    for metric in metrics:
+        stem = re.sub(r"[^\w-]+", "_", metric, flags=re.ASCII).strip("_-")[:40] or "score"
+        while stem in stems.values():
+            stem += "_"
+        stems[metric] = stem
+    return stems
 
 
 def _read(data, metric, encoding, delimiter):
     """Return {metric: {table: {split: {model: [score]}}}}, models in their order, and remarks."""
-    how = {"encoding": encoding, "delimiter": delimiter} if _is_text(data) else {}
-    table = read_table(data, **how)
+    table = read_table(data, encoding=encoding, delimiter=delimiter)
     if len(table.rows) < table.n_rows:
         raise FileError(f"{table.name}: {table.n_rows:,} rows are too many for a table of scores")
     columns = {column.name: column.cells for column in table.columns}
-    roles: dict = {}
-    for name in columns:
-        for role, names in ROLES.items():
-            if _key(name) in names:
-                roles.setdefault(role, name)
-    if "model" in roles:
-        rows = _long_rows(table.name, columns, roles, metric)
-    else:
-        rows = _wide_rows(table.name, columns, roles, metric)
     scores: dict = {}
     models: dict = {}
     summaries: dict = {}
-    for line, (name, where, split, model, cell) in enumerate(rows):
+    for line, name, where, split, model, cell in _rows(table.name, columns, metric):
         place = f"{table.name}: the score of {said(model)} on {said(where)}"
         if not where or not model:
-            raise FileError(f"{table.name}: row {line + 1} names no table or no model")
+            raise FileError(f"{table.name}: row {line} names no table or no model")
         models[model] = None
         if SUMMARIES.fullmatch(re.sub(r"[\W_]+", " ", where).strip()):
             summaries[where] = None
             continue
         splits = scores.setdefault(name, {}).setdefault(where, {})
-        value = _number(place, cell, table.delimiter)
+        value = _number(place, cell, table.delimiter) if metric in (None, name) else None
         if value is None:
             continue
         row = splits.setdefault(split, {})
@@ -220,19 +225,48 @@ def _read(data, metric, encoding, delimiter):
             what = f", split {said(split)}" if split else ""
             raise FileError(f"{place}{what} stands there twice; a column split tells them apart")
         row[model] = [value]
-    if not scores or not models:
+    if not scores:
         raise FileError(f"{table.name}: there are no scores in it")
-    if metric is not None and "metric" in roles and metric not in scores:
+    if metric is not None and metric not in scores:
         raise StudyError(f"there is no metric {said(metric)}; there are {', '.join(scores)}")
-    shown = ", ".join(map(said, summaries))
-    remarks = [f"left out, as rows that sum up the others: {shown}"] if summaries else []
+    remarks = []
+    if summaries:
+        names = listed(summaries, len(summaries), NAME)
+        remarks.append(f"left out, as rows that sum up the others: {names}")
     scores = {name: scores[name] for name in scores if metric in (None, name)}
     return scores, tuple(models), remarks
 
 
-def _is_text(data):
-    named = isinstance(data, str | PathLike)
-    return named and not str(data).lower().endswith((".parquet", ".pq", ".xlsx"))
+def _rows(name, columns, metric):
+    """Yield (row, metric, table, split, model, cell) of every cell of a wide or a long table."""
+    roles: dict = {}
+    for one in columns:
+        for role, names in ROLES.items():
+            if _key(one) in names:
+                roles.setdefault(role, one)
+    is_long = "model" in roles
+    if not is_long:
+        roles = {"table": next(iter(columns)), **roles}
+        values = [one for one in columns if one not in (roles["table"], roles.get("split"))]
+        if not values:
+            raise FileError(f"{name}: it has one column; a table of scores names tables and models")
+    elif "table" not in roles:
+        raise FileError(f"{name}: no column says which table a score is of; name one 'table'")
+    elif "value" in roles:
+        values = [roles["value"]]
+    else:
+        free = [one for one in columns if one not in roles.values()]
+        values = [one for one in free if _key(one) in HIGHER | LOWER]
+        if not values:
+            raise FileError(f"{name}: no column holds scores; name it 'value', or as its metric")
+    for k in range(len(columns[roles["table"]])):
+        row = {role: columns[one][k] or "" for role, one in roles.items()}
+        for value in values:
+            model, what = (row["model"], row.get("metric", "")) if is_long else (value, "")
+            if is_long and "value" not in roles:
+                what = value
+            place = row["table"], row.get("split", ""), model
+            yield k + 1, what or metric or "score", *place, columns[value][k]
 
 
 def _number(place, cell, delimiter):
@@ -248,96 +282,45 @@ def _number(place, cell, delimiter):
         raise FileError(f"{place} is no number: {said(text, 20)}") from None
     if not math.isfinite(value):
         raise FileError(f"{place} is infinite; leave the cell empty, or mend it")
+    if abs(value) > LARGEST:
+        raise FileError(f"{place} is too large: {said(text, 20)}")
     return value
 
 
-def _long_rows(name, columns, roles, metric):
-    """Yield (metric, table, split, model, cell) of a table of one score a line."""
-    if "table" not in roles:
-        raise FileError(f"{name}: no column says which table a score is of; name one 'table'")
-    values = [roles["value"]] if "value" in roles else []
-    if not values:
-        taken = set(roles.values())
-        values = [one for one in columns if one not in taken and _key(one) in HIGHER | LOWER]
-    if not values:
-        raise FileError(f"{name}: no column holds scores; name it 'value', or as its metric")
-    n_rows = len(columns[roles["model"]])
-    splits = columns[roles["split"]] if "split" in roles else [""] * n_rows
-    for value in values:
-        named = [None if "value" in roles else value] * n_rows
-        if "metric" in roles and "value" in roles:
-            named = columns[roles["metric"]]
-        elif metric is not None and named[0] not in (None, metric):
-            continue
-        for what, *row in zip(
-            named, columns[roles["table"]], splits, columns[roles["model"]], columns[value],
-            strict=True,
-        ):  # fmt: skip
-            yield what or metric or "score", row[0] or "", row[1] or "", row[2] or "", row[3]
-
-
-def _wide_rows(name, columns, roles, metric):
-    """Yield the same of a table of one column a model."""
-    first = roles.get("table", next(iter(columns), ""))
-    split = columns[roles["split"]] if "split" in roles else None
-    models = [one for one in columns if one not in (first, roles.get("split"))]
-    if not models:
-        raise FileError(f"{name}: it has one column; a table of scores names tables and models")
-    for k, table in enumerate(columns[first]):
-        for model in models:
-            part = "" if split is None else split[k] or ""
-            yield metric or "score", table or "", part, model, columns[model][k]
-
-
-def _has(splits, model):
-    """Say whether a model has a score in any split of a table."""
-    return any(model in row for row in splits.values())
-
-
-def _cell(metric, found, models, is_lower, rope, test_share):
+def _cell(metric, found, models, rope, test_share, named):
     """Return the scores of one metric as arrays, and remarks on what could not be used."""
-    counts = {model: sum(_has(splits, model) for splits in found.values()) for model in models}
+    counts = {
+        model: sum(any(model in row for row in splits.values()) for splits in found.values())
+        for model in models
+    }
     here = [model for model, n in counts.items() if n]
-    named, n_seeds, means, deviations, every = means_over_splits(found, 1, here, [*found])
-    gaps = [table for table in found if table not in n_seeds]
     if not here:
         raise StudyError(f"{metric}: all cells are empty")
-    if not n_seeds:
+    title = METRICS.get(metric, f"{metric[0].upper()}{metric[1:]}".replace("_", " "))
+    title = title.upper() if metric in SHORT else title
+    # The first two head columns of tables, which must all differ.
+    labels = dict(zip(here, unique(["Set", "Model", *here])[2:], strict=True))
+    cell = score_cell(GIVEN, 0, found, labels, [*found], metrics={metric: title}, **named)
+    if not cell.datasets:
         least = min(here, key=counts.__getitem__)
         raise StudyError(
             f"{metric}: no table has a score of all {len(here)} models; {said(least)} has scores "
             f"of {counts[least]} of {counted(len(found), 'table')}: leave it out"
         )
-    values = means[:, :, 0]
-    most = max(n_seeds.values())
-    shares = np.min(values) >= 0 and np.max(values) <= 1
-    cell = ScoreCell(
-        kind=GIVEN,
-        level=0,
-        models=named,
-        labels=named,
-        datasets=tuple(n_seeds),
-        n_seeds=tuple(n_seeds.values()),
-        left_out=tuple(gaps),
-        values={metric: values},
-        deviations={metric: deviations[:, :, 0]},
-        splits={metric: [rows[:, :, 0] for rows in every]},
-        metrics={metric: METRICS.get(metric, f"{metric[0].upper()}{metric[1:]}".replace("_", " "))},
-        lower=frozenset({metric} if is_lower else ()),
-        test_share=test_share or 1 / max(2, most),
-        rope=(ROPE if shares else 0.0) if rope is None else rope,
-    )
+    values = cell.values[metric]
+    if rope is None:
+        rope = ROPE if np.min(values) >= 0 and np.max(values) <= 1 else 0.0
+    cell = replace(cell, rope=rope, test_share=test_share or 1 / max(2, *cell.n_seeds))
     remarks = []
-    if gaps:
-        shown = ", ".join(map(said, gaps[:8])) + (", ..." if len(gaps) > 8 else "")
+    if gaps := cell.left_out:
         remarks.append(
             f"{metric}: {counted(len(gaps), 'table')} of {len(found)} left out of ranks and tests, "
-            f"where a model has no score: {shown}"
+            f"where a model has no score: {listed(gaps, 8, NAME)}"
         )
-    lost = sum(len(found[table]) for table in n_seeds) - sum(n_seeds.values())
+    lost = sum(len(found[table]) for table in cell.datasets) - sum(cell.n_seeds)
     if lost:
         remarks.append(f"{metric}: {counted(lost, 'split')} left out, where a model has no score")
-    if len(named) > 1 and np.ptp(values, axis=1).max() == 0:
+    if len(here) > 1 and np.ptp(values, axis=1).max() == 0:
         remarks.append(f"{metric}: on every table all models have the same score")
     return cell, remarks
 
@@ -346,10 +329,10 @@ def _cell(metric, found, models, is_lower, rope, test_share):
 
 
 def _subtitle(cells):
-    first = next(iter(cells.values()))
     names = ", ".join(cell.metrics[name] for name, cell in cells.items())
-    n_models, n_tables = counted(len(first.models), "model"), counted(len(first.datasets), "table")
-    return literal(f"{n_models} on {n_tables}: {names}.")
+    n_tables, n_models = common.sizes_of(cells.values())
+    sizes = f"{common.span(n_models, 'model')} on {common.span(n_tables, 'table')}"
+    return literal(f"{sizes}: {names}.")
 
 
 def _headline(metric, cell):
@@ -364,30 +347,27 @@ def _headline(metric, cell):
 
 def _sections(cells, reference, remarks, figures, command):
     """Yield the sections of the page: a summary, one a metric, table by table, how it was made."""
-    facts = []
+    n_tables, n_models = common.sizes_of(cells.values())
+    facts = [
+        ("Tables", common.span(n_tables), "that every model has a score of"),
+        ("Models", common.span(n_models), ""),
+    ]
     for name, cell in cells.items():
         best = int(np.argmin(cell.ranks(name)))
         hint = literal(f"{cell.labels[best]}; {cell.metrics[name]}, 1 = best")
         facts.append(("Best average rank", f"{cell.ranks(name)[best]:.2f}", hint))
-    first = next(iter(cells.values()))
-    facts = [
-        ("Tables", str(len(first.datasets)), "that every model has a score of"),
-        ("Models", str(len(first.models)), ""),
-        *facts,
-    ]
-    notes = [Callout("note", literal(text) + ".") for text in remarks]
-    few = [*common.not_computed(len(first.datasets), len(first.models))]
-    yield WORDS.section("summary", Facts(tuple(facts)), *notes, *(Callout("note", t) for t in few))
+    notes = [literal(text) + "." for text in remarks]
+    notes += common.not_computed(max(n_tables), max(n_models))
+    yield WORDS.section("summary", Facts(tuple(facts)), *(Callout("note", t) for t in notes))
     for name, cell in cells.items():
-        own = reference or cell.models[0]
+        own = reference if reference in cell.models else cell.models[0]
+        label = cell.labels[cell.models.index(own)]
         blocks = [TableBlock(common.mean_table(cell, name))]
-        labels = dict(zip(cell.models, cell.labels, strict=True))
-        blocks += common.diagrams(cell, figures, (name,), labels)
-        tests = common.significance_table([cell], own, own)
+        blocks += common.diagrams(cell, figures, (name,))
+        tests = common.significance_table([cell], own, label)
         blocks += [TableBlock(tests)] if tests.rows else []
         blocks += common.pair_blocks(cell, name, own)
-        anchor = "by-" + (re.sub(r"[^\w-]", "-", name, flags=re.ASCII) or "score")
-        yield Section(anchor, cell.metrics[name], tuple(blocks))
+        yield Section(f"by-{cell.stems[name]}", cell.metrics[name], tuple(blocks))
     tables = [common.dataset_table(cell, name) for name, cell in cells.items()]
     yield Section("each-table", "Table by table", tuple(TableBlock(table) for table in tables))
     text = WORDS.text("scores_given")

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from robell._tools.files import read_resource
-from robell._tools.text import counted, literal
-from robell.comparison.study_page import WORDS
+from robell._tools.text import literal
+from robell.comparison.study_page import WORDS, sizes_of, span
 from robell.report.escape import escape_latex
 from robell.report.page import Code, Paragraph, Section
 
@@ -25,21 +25,27 @@ def methods_of(cells, reference, *more):
 
     ``more`` are sentences on what is special about it: its protocol, its grids.
     """
-    cell = next(iter(cells.values()))
-    n_sets, n_models = len(cell.datasets), len(cell.models)
-    names = ", ".join(dict.fromkeys(one.metrics[name] for name, one in cells.items()))
-    values = {"sets": counted(n_sets, "table"), "models": counted(n_models, "model")}
-    values |= {"rope": f"{cell.rope:g}", "share": f"{100 * cell.test_share:.0f}"}
+    found = cells.values()
+    n_sets, n_models = sizes_of(found)
+    names = ", ".join(dict.fromkeys(cell.metrics[name] for name, cell in cells.items()))
+    values = {"sets": span(n_sets, "table"), "models": span(n_models, "model")}
+    ropes: dict = {}
+    for name, cell in cells.items():
+        ropes.setdefault(cell.rope, []).append(cell.metrics[name])
+    several = len(ropes) > 1
+    limits = [f"{rope:g}" + f" ({', '.join(of)})" * several for rope, of in ropes.items() if rope]
+    values["share"] = span([round(100 * cell.test_share) for cell in found])
     parts = ["methods"]
-    if cell.testable:
+    if any(cell.testable for cell in found):
         parts.append("methods_ranks")
-    if n_sets > 1 and n_models > 1:
-        parts += ["methods_pairs", "methods_bayes" if cell.rope else "methods_no_rope"]
-    if max(cell.n_seeds) > 1 and n_models > 1:
+    if max(n_sets) > 1 and max(n_models) > 1:
+        parts += ["methods_pairs", "methods_bayes" if limits else "methods_no_rope"]
+    if max(n for cell in found for n in cell.n_seeds) > 1 and max(n_models) > 1:
         parts.append("methods_splits")
 
     def written(escape):
         known = values | {"own": escape(reference), "names": escape(names)}
+        known["rope"] = escape(" and ".join(limits))
         sentences = [WORDS.text(part, **known) for part in [*parts, "methods_assume"]]
         return " ".join([sentences[0], *map(escape, filter(None, more)), *sentences[1:]])
 

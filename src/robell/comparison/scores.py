@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -97,11 +99,17 @@ def chance_scores(counts):
 class Ranked:
     """What ranks and tests are made of: ``values``, sets by models without gaps, larger better.
 
-    Differences up to ``rope`` are of no practical importance.
+    Differences up to ``rope`` are of no practical importance. Tests round to so many decimals that
+    scores must not be tiny or huge: they are then taken in ``unit``, a power of ten.
     """
 
     def __init__(self, values, rope=0.0):
         self.values, self.rope = values, rope
+        largest = float(np.abs(values).max(initial=0.0))
+        usual = largest == 0 or 1e-3 <= largest <= 1e6
+        self.unit = 1.0 if usual else 10.0 ** math.floor(math.log10(largest))
+        self.scaled = values / self.unit
+        self.form = ".3f" if self.unit == 1 else ".3g"  # in which readers see scores
 
     @property
     def testable(self):
@@ -113,32 +121,32 @@ class Ranked:
     def ranks(self):
         """The average rank of every model over the sets, 1 being the best."""
         n_models = self.values.shape[1]
-        return average_ranks(self.values, DECIMALS) if n_models > 1 else np.ones(n_models)
+        return average_ranks(self.scaled, DECIMALS) if n_models > 1 else np.ones(n_models)
 
     @cached_property
     def friedman(self):
         """The Friedman test."""
-        return friedman(self.values, decimals=DECIMALS)
+        return friedman(self.scaled, decimals=DECIMALS)
 
     @cached_property
     def nemenyi(self):
         """The Nemenyi test at 5 %."""
-        return nemenyi(self.values, decimals=DECIMALS)
+        return nemenyi(self.scaled, decimals=DECIMALS)
 
     @cached_property
     def wilcoxon(self):
         """P-values of Wilcoxon's test of all pairs, and the same by Holm."""
-        return wilcoxon_pairs(self.values)
+        return wilcoxon_pairs(self.scaled)
 
     @cached_property
     def posteriors(self):
         """P(row better than column) and P(both equal) by the Bayesian signed-rank test."""
-        return signed_rank_posteriors(self.values, self.rope)
+        return signed_rank_posteriors(self.scaled, self.rope / self.unit)
 
     @cached_property
     def wins(self):
         """How often the row wins, ties and loses against the column."""
-        return win_tie_loss(self.values, DECIMALS)
+        return win_tie_loss(self.scaled, DECIMALS)
 
 
 def scores_of(record):
@@ -171,6 +179,9 @@ class ScoreCell:
     deviations: dict
     splits: dict = field(default_factory=dict)  # of a metric: of every set, splits by models
     metrics: dict = field(default_factory=lambda: METRICS)  # names for readers
+    stems: dict = field(
+        default_factory=lambda: dict(zip(METRICS, METRICS, strict=True))
+    )  # of files
     lower: frozenset = frozenset()  # metrics of which less is better
     test_share: float = 0.3  # of the rows of a set that a split is tested on
     rope: float = ROPE
@@ -189,11 +200,16 @@ class ScoreCell:
     @property
     def testable(self):
         """Whether there are three models on two sets, which the tests need."""
-        return len(self.models) >= 3 and len(self.datasets) >= 2
+        return self.by(next(iter(self.values))).testable
 
     def means(self, metric):
         """Return the mean over sets of every model."""
         return self.values[metric].mean(axis=0)
+
+    def mean_of(self, metric, model):
+        """Return the mean over sets of one model; NaN where it is not there."""
+        there = model in self.models
+        return float(self.means(metric)[self.models.index(model)]) if there else math.nan
 
     def ranks(self, metric):
         """Return the average rank over sets of every model, 1 being the best."""
@@ -260,9 +276,26 @@ def means_over_splits(found, n_numbers, models=(), sets=()):
     return models, n_seeds, np.reshape(means, shape), np.reshape(deviations, shape), every
 
 
-def _six_scores(record):
-    scores = scores_of(record)
-    return {record["job"]["model"]: [scores[metric] for metric in METRICS]}
+def score_cell(kind, level, found, labels, sets=(), metrics=METRICS, **more):
+    """Return the ScoreCell of ``found[set][seed][model]``, one number for each of the metrics.
+
+    ``labels`` name the models for readers, and give their order; ``sets`` is that of the sets.
+    """
+    models, n_seeds, means, deviations, every = means_over_splits(found, len(metrics), labels, sets)
+    return ScoreCell(
+        kind=kind,
+        level=level,
+        models=models,
+        labels=tuple(labels[model] for model in models),
+        datasets=tuple(n_seeds),
+        n_seeds=tuple(n_seeds.values()),
+        left_out=ordered(set(found) - set(n_seeds), sets),
+        values={metric: means[:, :, k].copy() for k, metric in enumerate(metrics)},
+        deviations={metric: deviations[:, :, k] for k, metric in enumerate(metrics)},
+        splits={m: [rows[:, :, k] for rows in every] for k, m in enumerate(metrics)},
+        metrics=metrics,
+        **more,
+    )
 
 
 class ScoreResults(Results):
@@ -293,26 +326,18 @@ class ScoreResults(Results):
         clean = (0,) if (CLEAN, 0) in self.cells else ()
         return clean + tuple(level for name, level in self.cells if name == kind)
 
+    @cached_property
+    def _found(self):
+        def numbers(record):
+            scores = scores_of(record)
+            return {record["job"]["model"]: [scores[metric] for metric in METRICS]}
+
+        return by_split(self.records, numbers)
+
     def cell(self, kind, level):
         """Return the scores under one noise."""
-        place = (kind, level)
-        records = [r for r in self.records if (r["job"]["kind"], r["job"]["level"]) == place]
-        found = by_split(records, _six_scores).get(place, {})
-        models, n_seeds, means, deviations, every = means_over_splits(
-            found, len(METRICS), self.labels, self._sets
-        )
-        return ScoreCell(
-            kind=kind,
-            level=level,
-            models=models,
-            labels=tuple(self.labels[model] for model in models),
-            datasets=tuple(n_seeds),
-            n_seeds=tuple(n_seeds.values()),
-            left_out=ordered(set(found) - set(n_seeds), self._sets),
-            values={metric: means[:, :, k].copy() for k, metric in enumerate(METRICS)},
-            deviations={metric: deviations[:, :, k] for k, metric in enumerate(METRICS)},
-            splits={m: [rows[:, :, k] for rows in every] for k, m in enumerate(METRICS)},
-        )
+        found = self._found.get((kind, level), {})
+        return score_cell(kind, level, found, self.labels, self._sets)
 
     def complete_cells(self):
         """Return the cells in which all models have run on some set."""
@@ -323,21 +348,16 @@ class ScoreResults(Results):
 
         Models that have finished none are left out.
         """
-        times: dict = {}
-        for record in self.done:
-            job = record["job"]
-            place = (job["dataset"], job["kind"], job["level"], job["seed"])
-            times.setdefault(place, {})[job["model"]] = record["seconds"]["fit_cpu"]
-        finished = {model for row in times.values() for model in row}
-        models = [model for model in self.models if model in finished]
-        common = [times[place] for place in sorted(times) if len(times[place]) == len(models)]
+        found = by_split(self.done, lambda r: {r["job"]["model"]: r["seconds"]["fit_cpu"]})
+        rows = [row for sets in found.values() for seeds in sets.values() for row in seeds.values()]
+        models = [model for model in self.models if any(model in row for row in rows)]
+        common = [row for row in rows if len(row) == len(models)]
         return {model: np.array([row[model] for row in common]) for model in models}
 
     def warnings(self):
         """Return how many jobs gave which warning, by model and text."""
-        counts: dict = {}
-        for record in self.records:
-            for text in record.get("outcome", {}).get("warnings", ()):
-                place = (record["job"]["model"], text)
-                counts[place] = counts.get(place, 0) + 1
-        return counts
+        return Counter(
+            (record["job"]["model"], text)
+            for record in self.records
+            for text in record.get("outcome", {}).get("warnings", ())
+        )

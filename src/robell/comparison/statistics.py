@@ -17,6 +17,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 SIGN_FORMULAS = ("half_root", "printed")
+_range_quantile = cache(stats.studentized_range.isf)  # it takes long
 
 
 def _checked(scores, min_datasets=1, min_models=2):
@@ -88,17 +89,12 @@ def friedman(scores, alpha=0.05, decimals=None):
     # Sums of ranks are multiples of 1/2, so these are exact, and so is a denominator of zero.
     spread = 12 * float(((ranks.sum(axis=0) - n * (k + 1) / 2) ** 2).sum())
     largest = n * n * k * (k * k - 1)
-    largest_tied = largest - n * _tie_term(ranks)
+    ties = (np.unique(row, return_counts=True)[1] for row in ranks)  # sizes of groups of ties
+    largest_tied = largest - n * int(sum((size**3 - size).sum() for size in ties))
     plain = _friedman_statistics(spread, largest, n, k)
     tied = _friedman_statistics(spread, largest_tied, n, k)
     critical = float(stats.f.isf(alpha, k - 1, (n - 1) * (k - 1)))
     return Friedman(*(n, k, ranks.mean(axis=0), *plain, *tied, critical))
-
-
-def _tie_term(ranks):
-    """Return the sum of t^3 - t over all groups of t tied models of a dataset."""
-    sizes = [np.unique(row, return_counts=True)[1] for row in ranks]
-    return int(sum((size**3 - size).sum() for size in sizes))
 
 
 def _friedman_statistics(spread, largest, n, k):
@@ -160,13 +156,8 @@ def nemenyi(scores, alpha=0.05, decimals=None):
     scores = _checked(scores, min_datasets=2)
     n, k = scores.shape
     ranks = average_ranks(scores, decimals)
-    difference = _range_quantile(_checked_alpha(alpha), k) * _range_unit(n, k)
-    return Nemenyi(ranks, n, difference, _cliques(ranks, difference))
-
-
-@cache
-def _range_quantile(alpha, k):
-    return float(stats.studentized_range.isf(alpha, k, np.inf))
+    difference = _range_quantile(_checked_alpha(alpha), k, np.inf) * _range_unit(n, k)
+    return Nemenyi(ranks, n, float(difference), _cliques(ranks, difference))
 
 
 def _range_unit(n, k):
@@ -239,12 +230,6 @@ def sign_test(wins, ties, losses):
     return SignTest(wins, losses, n, threshold, n > 0 and max(wins, losses) >= threshold, p)
 
 
-def _wilcoxon_p(differences):
-    if not differences.any():
-        return 1.0
-    return float(stats.wilcoxon(differences, zero_method="pratt").pvalue)
-
-
 def holm(p_values):
     """Adjust p-values for their number by Holm's step-down method; NaN stays NaN.
 
@@ -269,7 +254,9 @@ def wilcoxon_pairs(scores, decimals=10):
     k = scores.shape[1]
     upper = np.triu_indices(k, 1)
     differences = np.round(scores[:, upper[0]] - scores[:, upper[1]], decimals)
-    found = np.array([_wilcoxon_p(column) for column in differences.T])
+    found = np.array(
+        [stats.wilcoxon(d, zero_method="pratt").pvalue if d.any() else 1.0 for d in differences.T]
+    )
     p_values, adjusted = np.full((k, k), np.nan), np.full((k, k), np.nan)
     p_values[upper] = p_values.T[upper] = found
     adjusted[upper] = adjusted.T[upper] = holm(found)

@@ -81,21 +81,18 @@ def gather(names, data_dir=None, download=True):
                 "'robell compare' takes tables of your own"
             )
             continue
-        about = {
-            "source": found.source,
-            "note": found.note,
-            "stand_in": found.stand_in,
-            "paper_rows": found.paper_rows,
-            "n_rows": len(found.y),
-            "n_features": found.X.shape[1],
-            "n_minority": int(np.bincount(found.y).min()),
-            "class_counts": np.bincount(found.y).tolist(),
-        }
+        about = {f: getattr(found, f) for f in ("source", "note", "stand_in", "paper_rows")}
+        about |= {"n_rows": len(found.y), "n_features": found.X.shape[1], **_counts(found.y)}
         # The label the paper's sensitivity refers to; 1, the minority, in other sets.
         positive = info(name).paper_positive
         positive = 1 if positive is None else positive
         tables[name] = Rows(name, found.X, found.y, positive, found.digest, about)
     return tables, unavailable
+
+
+def _counts(y):
+    counts = np.bincount(y)
+    return {"n_minority": int(counts.min()), "class_counts": counts.tolist()}
 
 
 def sampled(rows, most):
@@ -105,14 +102,8 @@ def sampled(rows, most):
     places = np.arange(len(rows.y))
     chosen = np.sort(train_test_split(places, train_size=most, stratify=rows.y, random_state=0)[0])
     X, y = rows.X[chosen], rows.y[chosen]
-    counts = np.bincount(y)
     note = f"{rows.about.get('note', '')} {most:,} of its {len(rows.y):,} rows, stratified."
-    about = {
-        "note": note.strip(),
-        "n_rows": most,
-        "n_minority": int(counts.min()),
-        "class_counts": counts.tolist(),
-    }
+    about = {"note": note.strip(), "n_rows": most, **_counts(y)}
     return replace(rows, X=X, y=y, digest=content_digest(X, y), about=rows.about | about)
 
 

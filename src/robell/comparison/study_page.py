@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -50,10 +51,15 @@ def of_group(group):
     return f", {group} sets" if group else ""
 
 
-def span(numbers, what):
-    """Return "3 splits", or "2 to 3 splits" where they differ."""
-    low, high = min(numbers), max(numbers)
-    return f"{low} to {high} {what}s" if low < high else counted(low, what)
+def span(numbers, what=""):
+    """Return "3 splits", or "2 to 3 splits" where they differ; the numbers alone without a noun."""
+    ends = " to ".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))
+    return f"{ends} {what}{'s' * (ends != '1')}" if what else ends
+
+
+def sizes_of(cells):
+    """Return how many sets, and how many models, each of some cells has."""
+    return [len(cell.datasets) for cell in cells], [len(cell.models) for cell in cells]
 
 
 def cell_table(cell, group=""):
@@ -77,8 +83,8 @@ def cell_table(cell, group=""):
 def _of_metric(cell, metric):
     """Return the values that tables of one metric under one noise have in their words."""
     sets = counted(len(cell.datasets), "set")
-    names = {"metric": metric, "label": cell.metrics[metric], "noise": cell.name}
-    return names | {"stem": cell.stem, "sets": sets}
+    names = {"metric": cell.stems[metric], "label": cell.metrics[metric], "noise": cell.name}
+    return names | {"stem": cell.stem, "sets": sets, "form": cell.by(metric).form}
 
 
 def mean_table(cell, metric):
@@ -114,10 +120,10 @@ def bold_cells(cell, metric):
     Not surely worse by the correlated t-test: with several splits, where the probability of being
     worse than the best mean, by any amount, is below 95 %. With one split, the best alone.
     """
-    found = set()
-    for place, values in enumerate(cell.by(metric).values):
+    found, ranked = set(), cell.by(metric)
+    for place, values in enumerate(ranked.scaled):
         best = int(np.argmax(values))
-        rows = cell.sign(metric) * cell.splits[metric][place]
+        rows = cell.sign(metric) * cell.splits[metric][place] / ranked.unit
         for model, value in enumerate(values):
             near = round(values[best] - value, DECIMALS) <= 0
             if not near and len(rows) > 1:
@@ -128,13 +134,24 @@ def bold_cells(cell, metric):
     return frozenset(found)
 
 
-def tuned_row(first, means, scale=1):
-    """Return a row on a model tuned on folds and on test rows, from {set: (chosen, best)}."""
-    chosen, best = np.transpose([*means.values()]) * scale
-    gaps = best - chosen
-    place = int(gaps.argmax())
-    numbers = (chosen.mean(), best.mean(), gaps.mean(), gaps[place])
-    return (*first, len(gaps), *map(float, numbers), [*means][place])
+def tuned_rows(found, scale=1):
+    """Return a row on each model tuned on folds and on test rows, and the names of its sets.
+
+    ``found`` are (first cells of the row, set, scores of the chosen and of the best candidate).
+    """
+    models: dict = {}
+    for first, name, scores in found:
+        if scores:
+            pairs = models.setdefault(first, {}).setdefault(name, [])
+            pairs.append((scale * scores["chosen"], scale * scores["best"]))
+    rows = []
+    for first, sets in models.items():
+        chosen, best = np.array([np.mean(pairs, axis=0) for pairs in sets.values()]).T
+        gaps, names = best - chosen, list(sets)
+        most = gaps.argmax()
+        numbers = (chosen.mean(), best.mean(), gaps.mean(), gaps[most])
+        rows.append(((*first, len(gaps), *numbers, names[most]), names))
+    return rows
 
 
 def every_score(parts):
@@ -206,48 +223,40 @@ def significance_table(cells, own, label):
 # -- pairs of models: how they differ, how sure that is, what could have been seen
 
 
+def _pair(found, i, j):
+    """Return mean difference, wins-ties-losses and the three posterior probabilities of a pair."""
+    better, equal = found.posteriors
+    gap = (found.values[:, i] - found.values[:, j]).mean()
+    return gap, "-".join(map(str, found.wins[i, j])), better[i, j], equal[i, j], better[j, i]
+
+
 def against_table(cell, metric, own):
     """Return one model against each other: wins, size of the difference, tests, posterior."""
     found, place = cell.by(metric), cell.models.index(own)
     p_values = found.wilcoxon[0][place]
-    better, equal = found.posteriors
     rows = []
     for j, (other, adjusted) in enumerate(zip(cell.labels, holm(p_values), strict=True)):
         if j == place:
             continue
-        gap = found.values[:, place] - found.values[:, j]
-        size, counts = effect(gap), found.wins[place, j].tolist()
-        numbers = (float(gap.mean()), size.shift, interval_text(size), size.rank_biserial)
-        tests = (sign_test(*counts).p, float(p_values[j]), float(adjusted))
-        posterior = (better[place, j], equal[place, j], better[j, place])
-        rows.append((other, "-".join(map(str, counts)), *numbers, *tests, *posterior))
+        gap, wins, *posterior = _pair(found, place, j)
+        size = effect(found.values[:, place] - found.values[:, j])
+        ends = [format(end, found.form) for end in (size.low, size.high)]
+        interval = " to ".join(ends) if np.isfinite(size.low) else EN_DASH
+        tests = sign_test(*found.wins[place, j].tolist()).p, p_values[j], adjusted
+        rows.append(
+            (other, wins, gap, size.shift, interval, size.rank_biserial, *tests, *posterior)
+        )
     words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
     return WORDS.table("against", rows, own=cell.labels[place], rope=found.rope, **words)
 
 
-def interval_text(size):
-    """Return the interval of an effect, or a dash where the sets are too few for one."""
-    return f"{size.low:.3f} to {size.high:.3f}" if np.isfinite(size.low) else EN_DASH
-
-
 def pairs_table(cell, metric):
     """Return all pairs of models, from the best rank to the worst."""
-    found = cell.by(metric)
-    (p_values, adjusted), (better, equal) = found.wilcoxon, found.posteriors
-    order = np.argsort(found.ranks, kind="stable")
-    rows = [
-        (
-            cell.labels[i],
-            cell.labels[j],
-            float((found.values[:, i] - found.values[:, j]).mean()),
-            "-".join(map(str, found.wins[i, j])),
-            float(p_values[i, j]),
-            float(adjusted[i, j]),
-            *(float(p) for p in (better[i, j], equal[i, j], better[j, i])),
-        )
-        for place, i in enumerate(order)
-        for j in order[place + 1 :]
-    ]
+    found, rows = cell.by(metric), []
+    for i, j in combinations(np.argsort(found.ranks, kind="stable"), 2):
+        gap, wins, *posterior = _pair(found, i, j)
+        tests = (p_values[i, j] for p_values in found.wilcoxon)
+        rows.append((cell.labels[i], cell.labels[j], gap, wins, *tests, *posterior))
     words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
     return WORDS.table("pairs", rows, rope=found.rope, **words)
 
@@ -255,42 +264,38 @@ def pairs_table(cell, metric):
 def verdict_table(cell, metric):
     """Return a sign for each pair of models: a matrix that can be read with many of them."""
     found = cell.by(metric)
-    _, adjusted = found.wilcoxon
-    _, equal = found.posteriors
+    (_, adjusted), (_, equal) = found.wilcoxon, found.posteriors
     order = np.argsort(found.ranks, kind="stable")
-    gaps = found.values.mean(axis=0)
-    rows = []
-    for number, i in enumerate(order, start=1):
-        signs = []
-        for j in order:
-            sign = "" if i == j else "\u00b7"
-            if adjusted[i, j] < 0.05:
-                sign = "+" if gaps[i] > gaps[j] else MINUS
-            elif equal[i, j] >= SURE:
-                sign = "="
-            signs.append(sign)
-        rows.append((f"{number} {cell.labels[i]}", f"{found.ranks[i]:.2f}", *signs))
+
+    def sign(i, j):
+        if adjusted[i, j] < 0.05:  # the side that the test speaks for, whatever the means
+            side = effect(found.values[:, i] - found.values[:, j]).rank_biserial
+            return "+" if side > 0 else MINUS
+        return "" if i == j else "=" if equal[i, j] >= SURE else "\u00b7"
+
+    rows = [
+        (f"{number} {cell.labels[i]}", f"{found.ranks[i]:.2f}", *(sign(i, j) for j in order))
+        for number, i in enumerate(order, start=1)
+    ]
     columns = [str(number) for number in range(1, len(order) + 1)]
     return WORDS.table("verdicts", rows, columns, rope=found.rope, **_of_metric(cell, metric))
 
 
 def split_table(cell, metric, own):
     """Return on how many sets a model is surely better, equal or worse by its splits alone."""
-    place = cell.models.index(own)
-    sets = [rows * cell.sign(metric) for rows in cell.splits[metric] if len(rows) > 1]
+    place, unit = cell.models.index(own), cell.by(metric).unit
+    sets = [rows * cell.sign(metric) / unit for rows in cell.splits[metric] if len(rows) > 1]
     rows = []
     for j, other in enumerate(cell.labels):
         if j != place and sets:
-            found = np.array(
-                [
-                    correlated_t(one[:, place] - one[:, j], cell.test_share, cell.rope)
-                    for one in sets
-                ]
-            )
+            gaps = [one[:, place] - one[:, j] for one in sets]
+            found = np.array([correlated_t(d, cell.test_share, cell.rope / unit) for d in gaps])
             sure = (found >= SURE).sum(axis=0).tolist()
             rows.append((other, *sure, len(sets) - sum(sure), *found.mean(axis=0).tolist()))
-    share = f"{cell.test_share:.0%}"
-    words = _of_metric(cell, metric) | {"own": cell.labels[place], "share": share}
+    words = _of_metric(cell, metric) | {
+        "own": cell.labels[place],
+        "share": f"{cell.test_share:.0%}",
+    }
     return WORDS.table("by_splits", rows, rope=cell.rope, **words)
 
 
@@ -299,16 +304,19 @@ def power_text(cell, metric, own):
     found, place = cell.by(metric), cell.models.index(own)
     n, k = found.values.shape
     gaps = np.delete(found.values[:, [place]] - found.values, place, axis=1)
-    deviation = float(np.median(gaps.std(axis=0, ddof=1)))
-    words = {"n": counted(n, "table"), "own": literal(cell.labels[place]), "deviation": deviation}
-    half = detectable_difference(deviation, n)
-    if np.isinf(half):
+    deviation = np.median(gaps.std(axis=0, ddof=1))
+
+    def seen(power=0.5, alpha=0.05):
+        return format(detectable_difference(deviation, n, power, alpha), found.form)
+
+    words = {"n": counted(n, "table"), "own": literal(cell.labels[place])}
+    words |= {"deviation": format(deviation, found.form), "half": seen(), "most": seen(0.8)}
+    if words["half"] == "inf":
         return WORDS.text("no_power", **words)
-    words |= {"half": half, "most": detectable_difference(deviation, n, 0.8)}
     text = WORDS.text("power", **words)
     if k > 2:
-        corrected = detectable_difference(deviation, n, 0.5, 0.05 / (k - 1))
-        name = "power_holm" if np.isfinite(corrected) else "no_power_holm"
+        corrected = seen(alpha=0.05 / (k - 1))
+        name = "no_power_holm" if corrected == "inf" else "power_holm"
         text += WORDS.text(name, corrected=corrected, comparisons=counted(k - 1, "comparison"))
     return text
 
@@ -369,27 +377,26 @@ def curve_values(cells, names):
     """Return the means of every metric by level, {metric: {name: [one a cell]}}; NaN for gaps."""
     return {
         title: {
-            name: [
-                float(cell.means(metric)[cell.models.index(model)])
-                if model in cell.models
-                else float("nan")
-                for cell in cells
-            ]
-            for model, name in names.items()
+            name: [cell.mean_of(metric, model) for cell in cells] for model, name in names.items()
         }
         for metric, title in METRICS.items()
     }
 
 
-def diagrams(cell, figures, metrics, names):
+def diagrams(cell, figures, metrics, names=None):
     """Yield the critical-difference diagrams of one cell, where it can be tested."""
     for metric in metrics if cell.testable else ():
         yield figures.diagram(
-            f"critical_difference_{metric}_{cell.stem}",
-            [names[model] for model in cell.models],
+            f"critical_difference_{cell.stems[metric]}_{cell.stem}",
+            [names[model] for model in cell.models] if names else cell.labels,
             cell.by(metric).nemenyi,
             f"{cell.metrics[metric]}, {cell.name}, {len(cell.datasets)} sets",
         )
+
+
+def one_table(name, table, words=WORDS):
+    """Return a section of one table; None where it has no rows."""
+    return words.section(name, TableBlock(table)) if table.rows else None
 
 
 def one_by_one(cells, metrics, what):

@@ -151,7 +151,7 @@ def _from_table(name, source, target, drop, columns, text, budget):
     classes = np.array(whole if len(set(whole)) == len(known) else labels.classes)
     if len(table.rows) < table.n_rows:
         notes.insert(0, f"a random sample of {len(table.rows):,} of {table.n_rows:,} rows")
-    return _rows(name, matrix, labels, classes, [table.how], notes)
+    return _rows(name, matrix, labels, classes, table.how, notes)
 
 
 def _from_pair(name, X, y, drop, columns):
@@ -176,7 +176,7 @@ def _from_pair(name, X, y, drop, columns):
         matrix, notes = _numbers(name, X)[labels.kept], []
     original = dict(zip(cells, values, strict=True))
     classes = np.array([original[label] for label in labels.classes])
-    return _rows(name, matrix, labels, classes, [table.how], notes)
+    return _rows(name, matrix, labels, classes, table.how, notes)
 
 
 def _numbers(name, X):
@@ -205,7 +205,7 @@ def _matrix(table, features, labels):
     ]
     notes = []
     if left_out:
-        shown = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
+        shown = ", ".join(left_out[:5]) + ", ..." * (len(left_out) > 5)
         notes.append(f"{counted(len(left_out), 'column')} left out: {shown}")
     return np.hstack([one.matrix for one in used]), notes
 
@@ -224,7 +224,7 @@ def _rows(name, X, labels, classes, source, notes):
         notes.append(f"classes of fewer than five rows left out: {small}")
     X = np.ascontiguousarray(X)
     about = {
-        "source": ", ".join(source),
+        "source": source,
         "note": "; ".join(notes),
         "n_rows": len(codes),
         "n_features": X.shape[1],

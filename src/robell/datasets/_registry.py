@@ -63,26 +63,6 @@ STANDARD_SHAPES |= {
 }
 
 
-def find(name):
-    """Find the record of a name; an unknown one is refused with the nearest known ones."""
-    if not isinstance(name, str):
-        raise DatasetError(f"a data set is asked for by name, not by {type(name).__name__}")
-    if record := PAPER.get(name) or VARIANTS.get(name):
-        return record
-    if name in KEEL_SHAPES:
-        rows, columns, positives = KEEL_SHAPES[name]
-        return _keel_record(name, f"imbalanced set {name}", "imbalanced", rows, columns, positives)
-    if name in STANDARD_SHAPES:
-        rows, columns, classes, smallest = STANDARD_SHAPES[name]
-        what = f"standard set {name.removesuffix(SMALLEST)}"
-        if name.endswith(SMALLEST):
-            what += ", smallest class against the rest"
-        kind = "standard classification"
-        return _keel_record(name, what, kind, rows, columns, smallest, classes)
-    known = dict.fromkeys([*PAPER, *VARIANTS, *KEEL_SHAPES, *STANDARD_SHAPES])
-    raise DatasetError(f"no data set is called {name!r}{did_you_mean(name, known)}")
-
-
 def _keel_record(name, what, kind, n_rows, n_features, n_minority, n_classes=2):
     return Record(
         DatasetInfo(
@@ -97,3 +77,21 @@ def _keel_record(name, what, kind, n_rows, n_features, n_minority, n_classes=2):
             n_classes=n_classes,
         )
     )
+
+
+def find(name):
+    """Find the record of a name; an unknown one is refused with the nearest known ones."""
+    if not isinstance(name, str):
+        raise DatasetError(f"a data set is asked for by name, not by {type(name).__name__}")
+    if record := PAPER.get(name) or VARIANTS.get(name):
+        return record
+    if name in KEEL_SHAPES:
+        return _keel_record(name, f"imbalanced set {name}", "imbalanced", *KEEL_SHAPES[name])
+    if name in STANDARD_SHAPES:
+        rows, columns, classes, smallest = STANDARD_SHAPES[name]
+        what = f"standard set {name.removesuffix(SMALLEST)}"
+        what += ", smallest class against the rest" * name.endswith(SMALLEST)
+        sizes = rows, columns, smallest, classes
+        return _keel_record(name, what, "standard classification", *sizes)
+    known = dict.fromkeys([*PAPER, *VARIANTS, *KEEL_SHAPES, *STANDARD_SHAPES])
+    raise DatasetError(f"no data set is called {name!r}{did_you_mean(name, known)}")

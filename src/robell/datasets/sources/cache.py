@@ -49,7 +49,8 @@ def parse_csv(content, label, first_line=1):
         raise DatasetError(f"{label} has a header but no rows")
     table = np.array([_numbers(row, header, f"{label}, line {line}") for line, row in records[1:]])
     y = table[:, -1].astype(np.int64)
-    require_two_classes(y, label)
+    if len(np.unique(y)) < 2:
+        raise DatasetError(f"{label}: every row has target {y[0]}, two classes are needed")
     return np.ascontiguousarray(table[:, :-1]), y, tuple(header[:-1])
 
 
@@ -84,13 +85,6 @@ def _number(cell, column, where):
     if not math.isfinite(value):
         raise DatasetError(f"{where}: {cell!r} in column {column!r} is not a finite number")
     return value
-
-
-def require_two_classes(y, label):
-    """Refuse a table of one class."""
-    present = np.unique(y)
-    if len(present) < 2:
-        raise DatasetError(f"{label}: every row has target {present[0]}, two classes are needed")
 
 
 def format_csv(X, y, feature_names):

@@ -30,28 +30,25 @@ def get(url):
     """Fetch the bytes behind a web address, trying again where that may help."""
     if not url.startswith(("https://", "http://")):
         raise FetchError(f"{url!r} is not a web address")
-    cause: Exception
     request = urllib.request.Request(url, headers={"User-Agent": "robell"})
-    for attempt in range(1, TRIES + 1):
+    for attempt in range(TRIES):
+        if attempt:
+            time.sleep(PAUSE_SECONDS * 2 ** (attempt - 1))
+        cause: Exception
         try:
             return _get_once(request)
+        except FetchError:
+            raise
         except urllib.error.HTTPError as error:
             error.close()
-            reason = f"HTTP status {error.code}"
+            cause, reason = error, f"HTTP status {error.code}"
             if error.code not in _WORTH_ANOTHER_TRY:
                 raise FetchError(f"{url}: {reason}") from error
-            cause = error
         except http.client.IncompleteRead as error:
-            reason = f"cut off after {len(error.partial)} bytes"
-            cause = error
+            cause, reason = error, f"cut off after {len(error.partial)} bytes"
         except (OSError, http.client.HTTPException) as error:
-            if isinstance(error, FetchError):
-                raise
-            reason = str(getattr(error, "reason", "") or error) or type(error).__name__
-            cause = error
-        if attempt < TRIES:
-            time.sleep(PAUSE_SECONDS * 2 ** (attempt - 1))
-    raise FetchError(f"{url}: {reason} ({TRIES} tries)") from cause
+            cause, reason = error, str(getattr(error, "reason", "") or error)
+    raise FetchError(f"{url}: {reason or type(cause).__name__} ({TRIES} tries)") from cause
 
 
 def _get_once(request):

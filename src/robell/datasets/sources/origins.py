@@ -14,17 +14,12 @@ import numpy as np
 from robell.datasets._dataset import DatasetError, DatasetUnavailable, other_size
 from robell.datasets.sources.fetch import FetchError, openml_rows, uci_rows
 
-
-def _vote(cell):
-    """Code a vote as the paper's collection does: yes and no are both -1, missing is 0."""
-    return {"y": -1.0, "n": -1.0, "?": 0.0}[cell]
-
-
-def _base(cell):
-    return {"a": 1.0, "c": 2.0, "g": 3.0, "t": 4.0}[cell.lower()]
-
-
-_CODES = {"number": float, "vote": _vote, "base": _base}
+# How cells become numbers: the paper's collection has -1 for a vote of yes and for one of no.
+_CODES = {
+    "number": float,
+    "vote": {"y": -1.0, "n": -1.0, "?": 0.0}.__getitem__,
+    "base": lambda cell: {"a": 1.0, "c": 2.0, "g": 3.0, "t": 4.0}[cell.lower()],
+}
 
 
 @dataclass(frozen=True)

@@ -75,11 +75,6 @@ class Part:
     only: tuple | None = None  # of the reporting tables these alone
     peers: str = "usual"
 
-    def cells(self, kinds=None, levels=None):
-        """Return (kind, level) of every noise, the clean one once; by default the part's own."""
-        kinds = [kind for kind in self.kinds if kinds is None or kind in kinds]
-        return noise_cells(kinds, self.levels if levels is None else levels)
-
 
 _SEVERAL = tuple(name for name in USUAL if MODELS[name].several)
 # What matters most comes first: a study that is stopped has it.
@@ -129,8 +124,9 @@ def plan_noise_jobs(
             if peers not in (part.peers, "all") or (n_seeds is None and place >= part.n_seeds):
                 continue
             chosen = [m for m in part.models if models is None or m in models]
-            cells, seed = part.cells(kinds, levels), first_seed + place
-            for job in _jobs_of(part, tables, chosen, cells, seed, revisions):
+            here = [kind for kind in part.kinds if kinds is None or kind in kinds]
+            cells = noise_cells(here, part.levels if levels is None else levels)
+            for job in _jobs_of(part, tables, chosen, cells, first_seed + place, revisions):
                 jobs.setdefault(job.key, job)
     return list(jobs.values())
 

@@ -29,23 +29,23 @@ OUR_LABEL = EVERY_MODEL[OURS].label
 FAR_BELOW = 0.05
 
 
-@dataclass(frozen=True)
 class Margin:
     """Our model beside the best of some peers, by one metric under one noise; place 1 is first."""
 
-    kind: str
-    level: int
-    metric: str
-    mean: float
-    rank: float
-    place: int  # by the mean
-    rank_place: int  # by the average rank
-    peer: str  # of the highest mean
-    peer_mean: float
-    best_peer_rank: float
-    n_datasets: int
-    error: float  # standard error over tables of the difference to that peer; NaN of one table
-    n_below: int  # tables on which ours is more than .05 below that peer
+    def __init__(self, cell, metric, peers):
+        own, values = cell.models.index(OURS), cell.values[metric]
+        means, ranks = cell.means(metric), cell.ranks(metric)
+        best = max(peers, key=lambda place: means[place])
+        gap = values[:, own] - values[:, best]
+        self.kind, self.level, self.noise, self.metric = cell.kind, cell.level, cell.name, metric
+        self.mean, self.rank = float(means[own]), float(ranks[own])
+        self.place, self.rank_place = (  # by the mean, and by the average rank
+            1 + int((by[peers] < by[own]).sum()) for by in np.round([-means, ranks], DECIMALS)
+        )
+        self.peer, self.peer_mean = cell.models[best], float(means[best])  # of the highest mean
+        self.best_peer_rank, self.n_datasets = float(ranks[peers].min()), len(gap)
+        self.error = error_of(gap)  # of the difference to that peer, over tables; NaN of one table
+        self.n_below = int((gap < -FAR_BELOW).sum())  # tables on which ours is far below that peer
 
     @property
     def difference(self):
@@ -74,90 +74,52 @@ def error_of(gap):
     return gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
 
 
-def margins(cells, among=None):
+def margins(cells, among=lambda model: True):
     """Compare our model with the best peer in every metric of the cells that have both.
 
-    ``among`` says of a model whether it is one of the peers to compare with; by default all are.
+    ``among`` says of a model whether it is one of the peers to compare with.
     """
     found = []
     for cell in cells:
-        peers = [
-            place
-            for place, model in enumerate(cell.models)
-            if model != OURS and (among is None or among(model))
-        ]
+        peers = [k for k, model in enumerate(cell.models) if model != OURS and among(model)]
         if OURS in cell.models and peers:
-            found += [_margin(cell, metric, peers) for metric in METRICS]
+            found += [Margin(cell, metric, peers) for metric in METRICS]
     return found
-
-
-def _margin(cell, metric, peers):
-    own = cell.models.index(OURS)
-    means, ranks, values = cell.means(metric), cell.ranks(metric), cell.values[metric]
-    best = max(peers, key=lambda place: means[place])
-    gap = values[:, own] - values[:, best]
-    return Margin(
-        cell.kind,
-        cell.level,
-        metric,
-        float(means[own]),
-        float(ranks[own]),
-        _place(-means, own, peers),
-        _place(ranks, own, peers),
-        cell.models[best],
-        float(means[best]),
-        float(ranks[peers].min()),
-        len(cell.datasets),
-        float(error_of(gap)),
-        int((gap < -FAR_BELOW).sum()),
-    )
-
-
-def _place(values, own, peers):
-    values = np.round(values, DECIMALS)
-    return 1 + int((values[peers] < values[own]).sum())
 
 
 def margin_tables(found, group="", peers="the best peer"):
     """Return two tables, noises by metrics: our mean less the best peer's, and our places."""
-    words = {"own": OUR_LABEL, "group": common.of_group(group)}
-    shown = {"margins": str, "places": lambda margin: f"{margin.place} / {margin.rank_place}"}
+    noises: dict = {}
+    for margin in found:
+        noises.setdefault((margin.noise, margin.n_datasets), []).append(margin)
+    leads = [(*noise, *map(str, of)) for noise, of in noises.items()]
+    places = [(*n, *(f"{m.place} / {m.rank_place}" for m in of)) for n, of in noises.items()]
     return tuple(
-        WORDS.table(key, _wide(found, show), name=common.stem_of(group, key), peers=peers, **words)
-        for key, show in shown.items()
+        WORDS.table(name, rows, peers=peers, **_of_group(name, group))
+        for name, rows in (("margins", leads), ("places", places))
     )
 
 
-def _wide(found, show):
-    rows: dict = {}
-    for margin in found:
-        noise = (noise_name(margin.kind, margin.level), margin.n_datasets)
-        rows.setdefault(noise, {})[margin.metric] = show(margin)
-    return tuple((*noise, *(row[metric] for metric in METRICS)) for noise, row in rows.items())
+def _of_group(name, group):
+    """Return the values that tables of a group of sets have in their words."""
+    return {
+        "name": common.stem_of(group, name),
+        "group": common.of_group(group),
+        "own": OUR_LABEL,
+    }
 
 
 def margin_details(found, group=""):
     """Return everything about our model beside the best peer, one row a noise and metric."""
     rows = [
         (
-            noise_name(margin.kind, margin.level),
-            METRICS[margin.metric],
-            margin.mean,
-            EVERY_MODEL[margin.peer].label,
-            margin.peer_mean,
-            margin.difference,
-            margin.error,
-            margin.verdict,
-            f"{margin.n_below} of {margin.n_datasets}",
-            margin.place,
-            margin.rank,
-            margin.best_peer_rank,
-            margin.rank_place,
+            *(m.noise, METRICS[m.metric], m.mean, EVERY_MODEL[m.peer].label, m.peer_mean),
+            *(m.difference, m.error, m.verdict, f"{m.n_below} of {m.n_datasets}"),
+            *(m.place, m.rank, m.best_peer_rank, m.rank_place),
         )
-        for margin in found
+        for m in found
     ]
-    name, words = "margins_in_full", {"own": OUR_LABEL, "group": common.of_group(group)}
-    return WORDS.table(name, rows, name=common.stem_of(group, name), **words)
+    return WORDS.table("margins_in_full", rows, **_of_group("margins_in_full", group))
 
 
 # -- probabilities -------------------------------------------------------------------------
@@ -174,29 +136,15 @@ def probability_table(results, score, group=""):
     found = results.probabilities(score)
     if not found:
         return None
-    models = list(dict.fromkeys(model for here, _ in found.values() for model in here))
-    rows = []
-    for model in [m for m in EVERY_MODEL if m in models]:
-        means = [
-            float(values.mean(axis=0)[here.index(model)]) if model in here else None
-            for here, values in found.values()
-        ]
-        rows.append((EVERY_MODEL[model].label, *means))
-    words = {"name": common.stem_of(group, score), "score": PROBABILITY_SCORES[score]}
-    return WORDS.table(
-        "probabilities",
-        rows,
-        [noise_name(*place) for place in found],
-        group=common.of_group(group),
-        n_tables=_sizes(len(values) for _, values in found.values()),
-        **words,
-    )
-
-
-def _sizes(numbers):
-    """Return "3", or "3 to 5" where numbers differ."""
-    ends = dict.fromkeys((min(numbers := list(numbers)), max(numbers)))
-    return " to ".join(map(str, ends))
+    means = [dict(zip(here, v.mean(axis=0), strict=True)) for here, v in found.values()]
+    rows = [
+        (EVERY_MODEL[model].label, *(of.get(model) for of in means))
+        for model in EVERY_MODEL
+        if any(model in of for of in means)
+    ]
+    words = _of_group(score, group) | {"score": PROBABILITY_SCORES[score]}
+    words["n_tables"] = common.span([len(values) for _, values in found.values()])
+    return WORDS.table("probabilities", rows, [noise_name(*place) for place in found], **words)
 
 
 # -- how well wrong labels are found: our model beside peers that look for nothing else
@@ -287,25 +235,17 @@ def detection_tables(found):
     if not found:
         return []
     judges = list(dict.fromkeys(judge for one in found for judge in one.judges))
+    sizes = common.span([len(one.precision) for one in found])
     tables = []
-    for name, measured, chance in (
-        ("found_precision", [o.precision for o in found], [o.share for o in found]),
-        ("found_missed", [o.missed for o in found], [1 - o.share for o in found]),
+    for name, field, chance in (
+        ("found_precision", "precision", [one.share for one in found]),
+        ("found_missed", "missed", [1 - one.share for one in found]),
     ):
-        rows = [
-            (
-                judge_label(judge),
-                *(
-                    float(values[:, one.judges.index(judge)].mean())
-                    if judge in one.judges
-                    else None
-                    for one, values in zip(found, measured, strict=True)
-                ),
-            )
-            for judge in judges
+        means = [
+            dict(zip(one.judges, getattr(one, field).mean(axis=0), strict=True)) for one in found
         ]
+        rows = [(judge_label(judge), *(of.get(judge) for of in means)) for judge in judges]
         rows.append(("(a random order)", *chance))
-        sizes = _sizes(len(one.precision) for one in found)
         tables.append(WORDS.table(name, rows, [one.name for one in found], n_tables=sizes))
     leads = [
         (one.name, rivals, *lead)
@@ -326,16 +266,6 @@ HEADLINE = "balanced_accuracy"
 def read(records, run):
     """Return the results that a run has asked for."""
     return NoiseResults(records, run.get("seeds"), run.get("revisions"))
-
-
-def cells_on(cells, names):
-    """Return the cells over some of the tables alone, where they have any."""
-    return [cell for cell in (cell.on(names) for cell in cells) if cell.datasets]
-
-
-def reporting_names(results):
-    """Return the tables that report; none where all tables do."""
-    return REPORTING if set(results.datasets) - set(REPORTING) else ()
 
 
 def subtitle(results):
@@ -411,6 +341,9 @@ def all_sections(results, run, figures):
     two = results.two_classes()
     cells = two.complete_cells()
     times = common.time_table(two, TIME_REFERENCE)
+    # The tables that report by themselves, where there are others.
+    reporting = REPORTING if set(two.datasets) - set(REPORTING) else ()
+    shown = [cell for cell in cells if cell.level in DIAGRAM_LEVELS]
     return [
         summary(results, cells, run),
         *clean_and_kinds(two, cells, figures),
@@ -419,10 +352,10 @@ def all_sections(results, run, figures):
         several_classes(results.several_classes(), figures),
         detection(results),
         probabilities(two, results.several_classes()),
-        some_sets(two, cells, reporting_names(two), "reporting"),
+        some_sets(two, cells, reporting, "reporting"),
         tests(cells),
         WORDS.section("times", TableBlock(times)) if times else None,
-        each_set(cells),
+        common.one_by_one(shown, DIAGRAM_METRICS, "set") if shown else None,
         data(results, run),
         common.failures(results),
         how(results, run),
@@ -511,7 +444,7 @@ def _curves(cells, kind, figures, group=""):
 
 def some_sets(results, cells, names, group):
     """Show some of the tables by themselves; None where there are none of them."""
-    cells = cells_on(cells, names)
+    cells = [part for cell in cells if (part := cell.on(names)).datasets]
     if not cells:
         return None
     tables = tuple(TableBlock(common.cell_table(cell, group)) for cell in cells)
@@ -567,14 +500,7 @@ def probabilities(two, several):
 
 def tests(cells):
     """Friedman and Nemenyi in every cell."""
-    table = common.significance_table(cells, OURS, OUR_LABEL)
-    return WORDS.section("tests", TableBlock(table)) if table.rows else None
-
-
-def each_set(cells):
-    """Every set by itself, in the metrics that have diagrams."""
-    shown = [cell for cell in cells if cell.level in DIAGRAM_LEVELS]
-    return common.one_by_one(shown, DIAGRAM_METRICS, "set") if shown else None
+    return common.one_table("tests", common.significance_table(cells, OURS, OUR_LABEL), WORDS)
 
 
 def _side(name):

@@ -171,11 +171,14 @@ class Cell:
             self.train, self.test = paper_split(len(rows.y))
         else:
             self.train, self.test = repeated_split(rows.y, job.dataset, job.repeat)
-        names = (job.protocol, job.dataset, job.repeat)
+        self.names = (job.protocol, job.dataset, job.repeat)
         self.seeds = {
-            "layer": seed_of(*names, job.model, "layer"),
-            "noise": seed_of(*names, job.noise),
+            "layer": seed_of(*self.names, job.model, "layer"),
+            "noise": seed_of(*self.names, job.noise),
         }
+        self.candidates = study_pipeline(job.model, self.seeds["layer"]), study_grid(job.model)
+        scoring = {metric: SCORERS[metric] for metric in job.tuned_by}
+        self.how: dict = {"scoring": scoring, "error_score": "raise", "device": self.device}
         self.y_train = rows.y[self.train]
         if job.noise:
             self.y_train, _ = flip_labels(self.y_train, job.noise / 100, self.seeds["noise"])
@@ -188,10 +191,13 @@ class Cell:
 
     def tune(self):
         """Choose by every metric of the job, and count right and wrong on the test rows."""
-        search = self._search(self.job.tuned_by)
-        results = search.cv_results_
+        results = self._search().cv_results_
         selected = {}
-        on_test = self._on_test_rows()
+        y = np.concatenate([self.y_train, self.rows.y[self.test]])
+        # What a choice by test scores would see, of every candidate by metric.
+        on_test = scores_on_test_rows(
+            *self.candidates, self.rows.X, y, self.train, self.test, **self.how
+        )
         for metric in self.job.tuned_by:
             best = int(np.argmin(results[f"rank_test_{metric}"]))
             parameters = results["params"][best]
@@ -206,27 +212,12 @@ class Cell:
             }
         return {"selected": selected, "n_candidates": len(results["params"])}
 
-    def _on_test_rows(self):
-        """Return what a choice by test scores would see, of every candidate by metric."""
-        return scores_on_test_rows(
-            study_pipeline(self.job.model, self.seeds["layer"]),
-            study_grid(self.job.model),
-            self.rows.X,
-            np.concatenate([self.y_train, self.rows.y[self.test]]),
-            self.train,
-            self.test,
-            scoring={metric: SCORERS[metric] for metric in self.job.tuned_by},
-            error_score="raise",
-            device=self.device,
-        )
-
     def sensitivity(self):
         """Vary ξ and ρ around the chosen candidate, everything else fixed (Figs. S.3 and S.4).
 
         The cross-validated surface, which tuning sees, is the best over everything else instead.
         """
-        search = self._search(("accuracy",))
-        results = search.cv_results_
+        results = self._search().cv_results_
         best = results["params"][int(np.argmin(results["rank_test_accuracy"]))]
         grid = paper_grid("robell")
         widths, rhos = grid["kernel_width"], grid["rho"]
@@ -261,18 +252,10 @@ class Cell:
                 found[model].append(_accuracy(self._test(prefixed, model, seed)))
         return {"accuracy": found, "parameters": _plain(parameters)}
 
-    def _search(self, metrics):
-        job = self.job
-        search = RVFLGridSearchCV(
-            study_pipeline(job.model, self.seeds["layer"]),
-            study_grid(job.model),
-            scoring={metric: SCORERS[metric] for metric in metrics},
-            cv=folds(job.protocol, job.dataset, job.repeat),
-            refit=False,
-            error_score="raise",
-            device=self.device,
-        )
-        start = time.perf_counter()
+    def _search(self):
+        """Return the search of the job, fitted to the training rows."""
+        cv, start = folds(*self.names), time.perf_counter()
+        search = RVFLGridSearchCV(*self.candidates, cv=cv, refit=False, **self.how)
         search.fit(self.rows.X[self.train], self.y_train)
         self.search_seconds += time.perf_counter() - start
         return search

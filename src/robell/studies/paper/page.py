@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from robell.comparison.family import MODELS, labels
@@ -18,7 +20,8 @@ from robell.comparison.study_page import (
     failed_blocks,
     last_run,
     literal,
-    tuned_row,
+    one_table,
+    tuned_rows,
     unavailable_notes,
 )
 from robell.datasets import info
@@ -82,15 +85,21 @@ def table_one(comparison):
         )
     ]
     note = _note(rows) + (WORDS.text("stand_ins") if any(stand_ins) else "")
-    footer = []
-    if n := len(comparison.datasets):
-        print_, values = comparison.printed, comparison.values
-        means = _compared(values.mean(axis=0), None if print_ is None else print_.mean(axis=0))
-        footer.append((f"Average accuracy ({n} sets)", *means))
-        if len(comparison.models) > 1:
-            ranks = _compared(comparison.ranks, None if print_ is None else average_ranks(print_))
-            footer.append((f"Average rank ({n} sets)", *ranks))
+    n = len(comparison.datasets)
+    footer = [
+        (f"Average {what} ({n} sets)", *_compared(measured, there))
+        for what, measured, there in _averages(comparison)
+    ]
     return WORDS.table("table_1", rows, labels(cells.models), footer, note=note.strip())
+
+
+def _averages(comparison):
+    """Yield the rows below a table: average score and rank of every model, measured and printed."""
+    print_, values = comparison.printed, comparison.values
+    if comparison.datasets:
+        yield "accuracy", values.mean(axis=0), None if print_ is None else print_.mean(axis=0)
+        if len(comparison.models) > 1:
+            yield "rank", comparison.ranks, None if print_ is None else average_ranks(print_)
 
 
 def all_scores(results, protocol, tuned_by):
@@ -224,11 +233,11 @@ def repeated_table(comparison):
         (shown(comparison.results, name).removesuffix(" *"), *map(Spread, means, deviations))
         for name, means, deviations in zip(cells.datasets, cells.mean, cells.sd, strict=True)
     ]
-    footer = []
-    if n := len(comparison.datasets):
-        footer.append((f"Average ({n} sets)", *comparison.values.mean(axis=0)))
-        if len(comparison.models) > 1:
-            footer.append((f"Average rank ({n} sets)", *comparison.ranks))
+    n = len(comparison.datasets)
+    footer = [
+        (f"Average{' rank' * (what == 'rank')} ({n} sets)", *measured)
+        for what, measured, _ in _averages(comparison)
+    ]
     repeats = sorted({int(n) for n in cells.n.ravel() if n})
     words = {"repeats": " to ".join(map(str, dict.fromkeys(repeats[:1] + repeats[-1:]))) or "no"}
     words |= _of_comparison(comparison)
@@ -252,26 +261,19 @@ def on_test_rows_table(results):
     """Return what models would seem to reach if they were tuned on the test rows."""
     rows = []
     for protocol in ("paper", "repeated"):
-        for metric in results.tuned_by("table1", protocol):
-            for model in results.models("table1", protocol):
-                found: dict = {}
-                for record in results.of("table1", protocol, model=model, noise=0):
-                    scores = record["outcome"]["selected"].get(metric, {}).get("on_test_rows")
-                    name = record["job"]["dataset"]
-                    if scores and not results.is_stand_in(name):
-                        found.setdefault(name, []).append((scores["chosen"], scores["best"]))
-                if found:
-                    means = {name: np.mean(pairs, axis=0) for name, pairs in found.items()}
-                    first = (f"{protocol}, {metric}", MODELS[model].label)
-                    printed_mean = _printed_mean(model, found) if protocol == "paper" else None
-                    rows.append((*tuned_row(first, means, scale=100), printed_mean))
+        for metric, model in product(
+            results.tuned_by("table1", protocol), results.models("table1", protocol)
+        ):
+            first = (f"{protocol}, {metric}", MODELS[model].label)
+            found = [
+                (first, name, r["outcome"]["selected"].get(metric, {}).get("on_test_rows"))
+                for r in results.of("table1", protocol, model=model, noise=0)
+                if not results.is_stand_in(name := r["job"]["dataset"])
+            ]
+            for row, names in tuned_rows(found, scale=100):
+                mean = printed_cells(names, [model]).mean() if protocol == "paper" else None
+                rows.append((*row, mean))
     return WORDS.table("on_test_rows", rows)
-
-
-def _printed_mean(model, datasets):
-    """Return the mean accuracy that Table I prints on some sets; None without."""
-    found = printed_cells([*datasets], [model])
-    return float(found.mean()) if np.isfinite(found).all() else None
 
 
 def table_s2(results, protocol="paper"):
@@ -439,7 +441,14 @@ def _headline_of(comparison):
     heads = labels(cells.models)
     wide = max(13, 2 + max(map(len, heads)))
     lines = [what, " " * width + "".join(f"{name:>{wide}}" for name in heads)]
-    rows = [*zip(names, cells.mean, strict=True), *_headline_averages(comparison)]
+    rows = [*zip(names, cells.mean, strict=True)]
+    sizes = f", {len(comparison.datasets)} sets"
+    for what, measured, there in _averages(comparison):
+        if what != "rank" or comparison.testable:
+            name, more = ("average rank", "") if what == "rank" else ("average", sizes)
+            rows.append((f"{name} (measured{more})", measured))
+            if protocol == "paper" and there is not None:
+                rows.append((f"{name} (printed{more})", there))
     lines += [
         f"{label:{width}}" + "".join(f"{_number(value):>{wide}}" for value in row)
         for label, row in rows
@@ -448,20 +457,6 @@ def _headline_of(comparison):
         test = comparison.friedman
         lines.append(f"Friedman: chi2 {test.chi2:.2f} (p {test.p:.3g}), F {test.f:.2f}")
     return "\n".join(lines)
-
-
-def _headline_averages(comparison):
-    n = len(comparison.datasets)
-    if not n:
-        return
-    print_ = comparison.printed if comparison.protocol == "paper" else None
-    yield f"average (measured, {n} sets)", comparison.values.mean(axis=0)
-    if print_ is not None:
-        yield f"average (printed, {n} sets)", print_.mean(axis=0)
-    if comparison.testable:
-        yield "average rank (measured)", comparison.ranks
-        if print_ is not None:
-            yield "average rank (printed)", average_ranks(print_)
 
 
 def _number(value):
@@ -478,9 +473,9 @@ def all_sections(results, run, figures):
         summary_section(results, paper, run),
         table_one_section(paper, figures),
         tests_section(paper, figures),
-        one_table_section("table-s4", table_s4(results)),
-        one_table_section("on-test-rows", on_test_rows_table(results)),
-        one_table_section("probe", probe_table(results)),
+        one_table("table-s4", table_s4(results), WORDS),
+        one_table("on-test-rows", on_test_rows_table(results), WORDS),
+        one_table("probe", probe_table(results), WORDS),
         noise_section(results, figures),
         sensitivity_section(results, figures),
         repeated_section(results, figures),
@@ -536,11 +531,6 @@ def tests_section(paper, figures):
     if paper.own is not None:
         blocks.append(TableBlock(sign_table(paper)))
     return WORDS.section("tests", *blocks, Paragraph(WORDS.text("not_independent")))
-
-
-def one_table_section(name, table):
-    """Return a section of one table; None where it has no rows."""
-    return WORDS.section(name, TableBlock(table)) if table.rows else None
 
 
 def noise_section(results, figures):

@@ -293,23 +293,21 @@ def surfaces(results):
     found: dict = {}
     for record in results.of("sensitivity"):
         found.setdefault(record["job"]["dataset"], {})[record["job"]["repeat"]] = record["outcome"]
-    return {
-        name: _surface([outcome for _, outcome in sorted(seeds.items())])
-        for name, seeds in found.items()
-    }
+    return {name: _surface([seeds[k] for k in sorted(seeds)]) for name, seeds in found.items()}
 
 
 def _surface(outcomes):
     widths, rhos = outcomes[0]["kernel_width"], outcomes[0]["rho"]
+    chosen = [outcome["parameters"] for outcome in outcomes]
+    measured, tuned = (
+        np.array([of[part] for of in outcomes]) for part in ("test_accuracy", "cv_accuracy")
+    )
     return Surface(
         np.array(widths),
         np.array(rhos),
-        np.array([outcome["test_accuracy"] for outcome in outcomes]),
-        np.array([outcome["cv_accuracy"] for outcome in outcomes]),
-        tuple(
-            (widths.index(chosen["kernel_width"]), rhos.index(chosen["rho"]))
-            for chosen in (outcome["parameters"] for outcome in outcomes)
-        ),
+        measured,
+        tuned,
+        tuple((widths.index(of["kernel_width"]), rhos.index(of["rho"])) for of in chosen),
         100 / outcomes[0]["n_test"],
     )
 
@@ -338,11 +336,11 @@ def judge(claim, surface):
     text = "; ".join(measured for measured, _ in found)
     if surface.untellable:
         return text, f"{UNTOLD}: {surface.untellable}"
-    verdicts = [verdict for _, verdict in found]
-    for verdict in (FAILS, UNTOLD):
-        if verdict in verdicts:
-            return text, verdict
-    return text, HOLDS
+    return text, _worst(verdict for _, verdict in found)
+
+
+def _worst(verdicts):
+    return max(verdicts, key=(HOLDS, UNTOLD, FAILS).index)
 
 
 class Region:
@@ -411,9 +409,7 @@ def _falls_beyond(region, sharply=False):
 def _falls_sharply_at_every_rho(region):
     """Whether it falls by more than ``STABLE`` at each rho by itself."""
     falls = region.falls()
-    found = {region.compare(column - STABLE) for column in falls.T}
-    verdict = FAILS if FAILS in found else UNTOLD if UNTOLD in found else HOLDS
-    means = falls.mean(axis=0)
+    verdict, means = _worst(region.compare(d - STABLE) for d in falls.T), falls.mean(axis=0)
     return f"falls by {means.min():.2f} to {means.max():.2f}", verdict
 
 

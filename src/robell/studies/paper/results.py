@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from itertools import compress, product
 from math import sqrt
 
 import numpy as np
@@ -80,23 +82,21 @@ class Results(engine.Results):
         """Return one of ``SCORES`` of every set and model over repeats, in percent."""
         datasets = self.datasets(study, protocol) if datasets is None else tuple(datasets)
         models = self.models(study, protocol)
-        values: dict = {(d, m): [] for d in datasets for m in models}
+        values: dict = {}
         for record in self.of(study, protocol, noise=noise):
             job, selected = record["job"], record["outcome"]["selected"]
-            cell = (job["dataset"], job["model"])
-            if cell in values and tuned_by in selected:
-                values[cell].append(scores_of(selected[tuned_by]["confusion"])[score])
-        mean, sd = (np.full((len(datasets), len(models)), np.nan) for _ in range(2))
-        n = np.zeros(mean.shape, int)
-        for i, dataset in enumerate(datasets):
-            for j, model in enumerate(models):
-                found = np.sort(values[dataset, model])  # the order they finished in is chance
-                n[i, j] = len(found)
-                if len(found):
-                    mean[i, j] = found.mean()
-                if len(found) > 1:
-                    sd[i, j] = found.std(ddof=1)
-        return Scores(datasets, models, mean, sd, n)
+            if tuned_by in selected:
+                found = values.setdefault((job["dataset"], job["model"]), [])
+                found.append(scores_of(selected[tuned_by]["confusion"])[score])
+
+        def each(number, fewest=0):
+            # Repeats sorted: the order they finished in is chance.
+            found = (np.sort(values.get((d, m), ())) for d in datasets for m in models)
+            numbers = [number(of) if len(of) >= fewest else np.nan for of in found]
+            return np.reshape(numbers, (len(datasets), len(models)))
+
+        deviations = each(partial(np.std, ddof=1), 2)
+        return Scores(datasets, models, each(np.mean, 1), deviations, each(len).astype(int))
 
     def is_stand_in(self, dataset):
         """Return whether a set is generated in place of one that nobody has."""
@@ -122,11 +122,10 @@ class Comparison(engine.Ranked):
         self.cells = results.scores("table1", protocol, tuned_by, score)
         self.models = self.cells.models
         kept = [
-            place
-            for place, name in enumerate(self.cells.datasets)
-            if not results.is_stand_in(name) and np.isfinite(self.cells.mean[place]).all()
+            not results.is_stand_in(name) and bool(np.isfinite(means).all())
+            for name, means in zip(self.cells.datasets, self.cells.mean, strict=True)
         ]
-        self.datasets = tuple(self.cells.datasets[place] for place in kept)
+        self.datasets = tuple(compress(self.cells.datasets, kept))
         super().__init__(self.cells.mean[kept])
         print_ = printed.printed_cells(self.datasets, self.models)
         self.printed = print_ if np.isfinite(print_).all() else None
@@ -148,19 +147,11 @@ def noise_curves(results, protocol):
     names = results.datasets("noise", protocol)
     models = results.models("noise", protocol)
     levels = (0, *printed.NOISE_LEVELS)
-    by_level = [
-        results.scores(
-            "noise" if level else "table1", protocol, "accuracy", "accuracy", level, names
-        )
-        for level in levels
-    ]
-    return levels, {
-        name: {model: [_cell(scores, name, model) for scores in by_level] for model in models}
-        for name in names
-    }
-
-
-def _cell(scores, dataset, model):
-    if model not in scores.models:
-        return float("nan")
-    return float(scores.mean[scores.datasets.index(dataset), scores.models.index(model)])
+    curves: dict = {name: {model: [] for model in models} for name in names}
+    for level in levels:
+        study = "noise" if level else "table1"
+        scores = results.scores(study, protocol, "accuracy", "accuracy", level, names)
+        found = dict(zip(product(scores.datasets, scores.models), scores.mean.ravel(), strict=True))
+        for name, model in product(names, models):
+            curves[name][model].append(float(found.get((name, model), np.nan)))
+    return levels, curves
