@@ -11,6 +11,7 @@ import dataclasses
 import datetime
 import json
 import os
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,7 +25,14 @@ from robell._tools.files import FileError, write_together
 from robell._tools.optional import require
 from robell._tools.text import counted, said
 from robell.labels.audit.compared import read_group_column
-from robell.labels.audit.result import as_csv, as_json, own_cells, require_whole, result_paths
+from robell.labels.audit.result import (
+    as_csv,
+    as_json,
+    numbered,
+    own_cells,
+    require_whole,
+    result_paths,
+)
 from robell.labels.audit.run import audit
 from robell.labels.certificate import Answers, Certificate
 from robell.labels.review.review import (
@@ -143,9 +151,7 @@ class CheckSample:
     def _sheet(self):
         """Return the columns of the sheet, the answers empty."""
         table, places = self.table, self.row - 1
-        columns = {"row": self.row}
-        if table.lines is not None:
-            columns["line"] = table.lines[places]
+        columns = numbered(table.rows, table.lines, places)
         columns[ANSWER] = np.full(len(self.row), "", object)
         taken = {*columns, "sample", "fingerprint"}
         columns |= dict(own for _, own in own_cells(table, places, self.hidden, taken))
@@ -370,12 +376,7 @@ def _draw(found, table, rows, width, group, tolerance, random_state):
         return _expected(doubt, calm, found.suspect, n, evenness)
 
     if width is not None:
-        low, high = FEWEST_ROWS, n_covered
-        while low < high:
-            middle = (low + high) // 2
-            one = expect(middle)
-            low, high = (low, middle) if one.high - one.low <= width else (middle + 1, high)
-        rows = low
+        rows = _fewest(expect, width, FEWEST_ROWS, n_covered)
     rows = min(rows, n_covered)
     stratum, counts = cut_strata(doubt, found.suspect, rows, evenness)
     blocks = [found.evidence.codes] if found._kind == "classes" else []
@@ -420,14 +421,22 @@ def _expected(doubt, calm, listed, n_rows, evenness):
         sizes, counts.astype(float), counts * np.bincount(stratum, calm) / sizes
     )
     n, share = len(doubt), float(calm.mean())
-    goal, low, high = found.high - found.low, n_rows // 8, n
-    while low < high:  # the simple random sample whose interval is not wider
-        middle = (low + high) // 2
-        one = interval_of_total(
-            np.array([float(n)]), np.array([float(middle)]), np.array([middle * share])
-        )
-        low, high = (low, middle) if one.high - one.low <= goal else (middle + 1, high)
-    return Expected(int(counts.sum()), found.low / n, found.high / n, low)
+
+    def at_random(rows):
+        return interval_of_total(*np.array([[n], [rows], [rows * share]], np.float64))
+
+    simple = _fewest(at_random, found.high - found.low, n_rows // 8, n)
+    return Expected(int(counts.sum()), found.low / n, found.high / n, simple)
+
+
+def _fewest(interval_of, width, least, most):
+    """Return the fewest rows, within bounds, whose interval is not wider than a width."""
+
+    def is_enough(rows):
+        found = interval_of(rows)
+        return found.high - found.low <= width
+
+    return least + bisect_left(range(least, most), True, key=is_enough)
 
 
 # -- reading back ----------------------------------------------------------------------
@@ -516,10 +525,10 @@ def _certificate(plan, table, checked, target=None):
     answers = Answers(stratum, listed, at, told, wrong, right_one, given)
     everywhere, directions = np.ones(len(covered), bool), _directions(answers, plan.kind)
     total = answers.total(everywhere, wrong)
+    as_planned = ("target", "kind", "group", "tolerance", "random_state", "drawn")
     return Certificate(
+        **{name: getattr(plan, name) for name in as_planned},
         name=table.name,
-        target=plan.target,
-        kind=plan.kind,
         n_rows=table.n_rows,
         n_covered=len(covered),
         n_checked=len(at),
@@ -536,10 +545,6 @@ def _certificate(plan, table, checked, target=None):
         ),
         fingerprint=f"{plan.table}-{plan.labels}",
         sample=plan.id,
-        group=plan.group,
-        tolerance=plan.tolerance,
-        random_state=plan.random_state,
-        drawn=plan.drawn,
         dated=_today(),
     )
 

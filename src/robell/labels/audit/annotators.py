@@ -24,9 +24,9 @@ from robell._tools.text import (
 )
 from robell.labels.annotators import Consensus, ReadVotes, consensus_of
 from robell.labels.audit.figures import annotator_bars, class_bars
-from robell.labels.audit.page import piece, where_is
+from robell.labels.audit.page import first_of, piece, where_is
 from robell.labels.audit.prepare import prepare_columns
-from robell.labels.audit.result import Audit
+from robell.labels.audit.result import Audit, numbered
 from robell.report.escape import writable
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
@@ -129,9 +129,7 @@ class AnnotatorAudit(Audit):
         ask, gain = np.full(len(order), "", dtype=object), np.full(len(order), np.nan)
         row, annotator, worth = found.next_labels(len(order))
         ask[row], gain[row] = annotator, worth
-        columns = {"row": self.row[order]}
-        if self.line is not None:
-            columns["line"] = self.line[order]
+        columns = numbered(self.row, self.line, order)
         if self.key is not None:
             columns["key"] = np.array(self.key, dtype=object)[order]
         columns["consensus"] = np.where(known, found.label, "").astype(object)[order]
@@ -200,8 +198,8 @@ class AnnotatorAudit(Audit):
             names = [
                 said(str(n), 30) for n, s in zip(found.annotator, shares, strict=True) if s == share
             ]
-            some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            ends.append((" and ".join(names) if len(names) == 2 else some, len(names)))
+            both = " and ".join(names) if len(names) == 2 else first_of(names, 3)
+            ends.append((both, len(names)))
         (first, n_best), (last, _) = ends
         are = "is" if n_best == 1 else "are"
         return f"{start} {first} {are} right most often ({best}), {last} least often ({worst})."
@@ -226,17 +224,12 @@ class AnnotatorAudit(Audit):
             if n < FEW_LABELS
         ]
         if few:
-            names = ", ".join(quoted(name, 20) for name in few[:5])
-            more = f" and {len(few) - 5} more" if len(few) > 5 else ""
-            yield self._say("few_labels", few=FEW_LABELS, names=f"{names}{more}")
+            names = first_of([quoted(name, 20) for name in few])
+            yield self._say("few_labels", few=FEW_LABELS, names=names)
         for name in self.leaks[:3]:
             yield f"Column {quoted(name)} repeats the labels and was left out."
         if self.n_read < self.n_rows:
             yield f"A random sample of {self.n_read:,} of {self.n_rows:,} rows was read."
-
-    @property
-    def _made_of(self):
-        return len(self.used), self.random_state
 
     def _subtitle(self):
         found = self.consensus

@@ -61,13 +61,12 @@ def review_of(result, shown, certificate):
     wrong = 1.0 - result.quality[shown]
     promised = float((1.0 - result.quality[result.suspect]).sum())
     factor = result.expected_wrong / promised if promised else 1.0
-    number = result.row if result.line is None else result.line
     prints = [str(text).rpartition("-")[::2] for text in result.fingerprint[shown]]
     return {
         "kind": result._kind,
         "name": _shown(result.name),
         "target": {"shown": _shown(result.target), "written": _written(result.target)},
-        "where": "row" if result.line is None else "line",
+        "where": result._where,
         "table": prints[0][0],
         "classes": [{"shown": _shown(c), "written": _written(c)} for c in parts.classes],
         "groups": [_shown(name) for name in parts.names],
@@ -75,7 +74,7 @@ def review_of(result, shown, certificate):
         "left_out": n_left_out,
         "certified": _certified(result, certificate),
         "cards": len(shown),
-        "number": number[rows].tolist(),
+        "number": result._number[rows].tolist(),
         "row": result.row[shown].tolist(),
         "given": _coded([_shown(parts.given[row]) for row in rows]),
         "given_written": _coded([_written(parts.given[row]) for row in shown]),
@@ -128,13 +127,12 @@ def _columns(result, rows, parts):
     for reasons in result.reasons.values():
         for one in reasons:
             named[one.column] = named.get(one.column, 0.0) + one.weight
-    left_out = {note.name for note in result.columns if note.kind == "left out"}
+    keys = result._keys()
     ranked: list[tuple[int, float, Column]] = []
     for column in evidence.table.columns:
         if column.name == result.target:
             continue
-        is_key = column.name in left_out and len(set(column.cells)) == len(column)
-        rank = 0 if is_key else 1 if column.name in used else 2
+        rank = 0 if column.name in keys else 1 if column.name in used else 2
         ranked.append((rank, -named.get(column.name, 0.0), column))
     found: list[dict[str, Any]] = []
     characters = 0

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial import KDTree
-from scipy.stats import rankdata
 
+from robell._core.labels.noise import areas
 from robell._tools.text import (
     counted,
     in_cell,
@@ -30,7 +30,7 @@ from robell.labels.audit.compared import (
     groups_summary,
 )
 from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
-from robell.labels.audit.page import drawn_words, piece, places
+from robell.labels.audit.page import drawn_words, first_of, piece, places
 from robell.labels.audit.reasons import (
     near_view,
     reasons_of_classes,
@@ -356,12 +356,10 @@ class AuditResult(JudgedAudit):
         evidence = self.evidence
         for first, second in evidence.target.alike[:3]:
             yield self._say("alike", first=quoted(first), second=quoted(second))
-        areas = evidence.trust.separations
-        weak = [k for k in range(len(areas)) if areas[k] < LEAST_SEPARATION]
-        if weak and self.trust != "none":
-            names = ", ".join(quoted(self.classes[k]) for k in weak[:5])
-            more = f" and {len(weak) - 5} more classes" if len(weak) > 5 else ""
-            yield self._say("guesswork", names=f"{names}{more}")
+        weak = np.flatnonzero(evidence.trust.separations < LEAST_SEPARATION)
+        if len(weak) and self.trust != "none":
+            names = first_of([quoted(self.classes[k]) for k in weak], more="more classes")
+            yield self._say("guesswork", names=names)
 
     def _left_out(self):
         """Yield how labels were taken, and which rows were not judged, or not again."""
@@ -370,10 +368,7 @@ class AuditResult(JudgedAudit):
             yield self._say("taken_as_classes", n=n_classes, target=quoted(self.target))
         yield from super()._left_out()
         if self.set_aside:
-            some = list(self.set_aside.items())[:8]
-            names = ", ".join(f"{quoted(label)} ({n})" for label, n in some)
-            more = len(self.set_aside) - 8
-            names += f" and {more:,} more" if more > 0 else ""
+            names = first_of([f"{quoted(label)} ({n})" for label, n in self.set_aside.items()], 8)
             n_rows = sum(self.set_aside.values())
             rows = f"{counted(n_rows, 'row')} {'was' if n_rows == 1 else 'were'}"
             yield self._say("set_aside", least=LEAST_OF_CLASS, rows=rows, names=names)
@@ -589,11 +584,10 @@ def contradictions_section(result):
             for column in evidence.used[:3]
         )
         rows.append((place, labels, places(result, group), first))
-    where = "Rows" if result.line is None else "Lines"
     table = Table(
         "contradictions",
         "Rows with the same values and different labels",
-        ("Group", "Labels", where, "Their first values"),
+        ("Group", "Labels", f"{result._where.capitalize()}s", "Their first values"),
         tuple(rows),
         caption=f"The {len(rows)} largest groups." if len(groups) > len(rows) else "",
     )
@@ -622,12 +616,8 @@ def told_apart(plane, codes, seed):
     n_near = min(NEAR, len(chosen) - 1)
     _, near = KDTree(plane[chosen]).query(plane[chosen], k=n_near + 1)
     near = near[:, 1:]
-    areas = []
-    for k in np.unique(codes):
-        share, is_k = (codes[near] == k).mean(axis=1), codes == k
-        ranks = rankdata(share)
-        n_k = int(is_k.sum())
-        if n_k < len(codes):
-            above = ranks[is_k].sum() - n_k * (n_k + 1) / 2
-            areas.append(above / (n_k * (len(codes) - n_k)))
-    return float(np.mean(areas)) if areas else 0.5
+    names = np.unique(codes)
+    if len(names) < 2:
+        return 0.5
+    shares = ((codes[near] == k).mean(axis=1) for k in names)
+    return float(np.mean([areas(one, codes == k)[1] for one, k in zip(shares, names, strict=True)]))

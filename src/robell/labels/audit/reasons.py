@@ -97,43 +97,31 @@ def reasons_of_numbers(evidence, places):
     """Return the reasons of suspect numbers at some places, a tuple for each."""
     judgement, name = evidence.judgement, shortened(evidence.name, SHOWN)
     found = {}
+    known = judgement.given[trusted_numbers(judgement)]
     for place in places:
-        alike, end = rows_alike(evidence, place), end_passed(judgement, place)
+        alike, given = rows_alike(evidence, place), judgement.given[place]
+        beyond: tuple[Reason, ...] = ()
+        end = "highest" if given > known.max() else "lowest" if given < known.min() else ""
+        if end:  # no trusted number is as high, or as low
+            last = known.max() if end == "highest" else known.min()
+            shown = f"{name} {shortened(evidence.given[place], SHOWN)}"
+            side, most = ("above", "most") if end == "highest" else ("below", "least")
+            text = f"{shown} is {side} every trusted number (at {most} {number_text(last)})"
+            weight = float(np.abs(np.subtract(*judgement.measure.forth(np.array([given, last])))))
+            beyond = (Reason(evidence.name, str(evidence.given[place]), weight, text),)
         own = f"the {end} trusted {name}" if end else f"this {name}", alike
         predicted = float(judgement.predicted[place])
         other = (
             f"about {number_text(float(f'{predicted:.4g}'))}",
             rows_alike(evidence, place, predicted),
         )
-        way = np.sign(predicted - judgement.given[place])
+        way = np.sign(predicted - given)
         typical = evidence.matrix[alike].mean(axis=0)[None]
         (of_row,) = _weights(
             evidence, lambda X, way=way: way * judgement.model(X)[0], [place], typical
         )
-        beyond = _beyond(evidence, place)
         found[int(place)] = (*beyond, *_named(evidence.used, place, of_row, own, other))
     return found
-
-
-def end_passed(judgement, place):
-    """Return "highest" or "lowest" where no trusted number is as high or as low, otherwise ""."""
-    known, given = judgement.given[trusted_numbers(judgement)], judgement.given[place]
-    return "highest" if given > known.max() else "lowest" if given < known.min() else ""
-
-
-def _beyond(evidence, place):
-    """Return the reason that no trusted number is as large, or as small, if that is so."""
-    judgement, passed = evidence.judgement, end_passed(evidence.judgement, place)
-    if not passed:
-        return ()
-    known, is_above = judgement.given[trusted_numbers(judgement)], passed == "highest"
-    given, low, high = judgement.given[place], known.min(), known.max()
-    end = f"at most {number_text(high)}" if is_above else f"at least {number_text(low)}"
-    label = f"{shortened(evidence.name, SHOWN)} {shortened(evidence.given[place], SHOWN)}"
-    text = f"{label} is {'above' if is_above else 'below'} every trusted number ({end})"
-    ends = judgement.measure.forth(np.array([given, high if is_above else low]))
-    weight = float(np.abs(ends[0] - ends[1]))
-    return (Reason(evidence.name, str(evidence.given[place]), weight, text),)
 
 
 def trusted_numbers(judgement):

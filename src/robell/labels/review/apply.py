@@ -30,7 +30,7 @@ from robell.labels.review.review import (
     read_reviews,
     same_label,
 )
-from robell.labels.review.sources import open_source
+from robell.labels.review.sources import open_source, require_same_kind
 from robell.tables.numerals import spells_number
 from robell.tables.target import holds_numbers
 
@@ -133,7 +133,7 @@ def apply_review(
             f"{reviewed}: holds no decision; write keep, change or drop into the column 'decision'"
         )
     source = open_source(table, review.target, encoding, delimiter)
-    source.check_output(out)
+    require_same_kind(source, out)
     matched = _match(source, review)
     earlier = read_reviews(beside(table, review.target), review.target)
     _write(source, review.target, _all_decisions(review, earlier, matched), matched, out, log)

@@ -196,11 +196,11 @@ class ReviewDesk:
         if word not in (KEEP, CHANGE, DROP, SKIP) or not isinstance(note, str):
             raise FileError("the decision is none of keep, change, drop and skip")
         note = " ".join(writable(note).split())[:LONGEST_NOTE]
-        if word != CHANGE:
-            return {"word": word, "label": None, "note": note, "sequence": made.get("sequence")}
-        if not isinstance(label, str) or same_label(label, self._text("given_written", k)):
-            raise FileError("a label is to be changed to another one")
-        label = self._spelt(label)
+        if word == CHANGE:
+            if not isinstance(label, str) or same_label(label, self._text("given_written", k)):
+                raise FileError("a label is to be changed to another one")
+            label = self._spelt(label)
+        label = label if word == CHANGE else None
         return {"word": word, "label": label, "note": note, "sequence": made.get("sequence")}
 
     def _spelt(self, label):
@@ -223,12 +223,10 @@ class ReviewDesk:
             return
         row = int(np.searchsorted(self.judged, self.shown[k]))
         word = made and made["word"]
-        if word == KEEP:
-            self.again.decide(row, int(self.again.codes[row]))
-        elif word == CHANGE:
-            self.again.decide(row, self.classes[made["label"]])
-        elif word == DROP:
-            self.again.decide(row, None)
+        if word in WORDS:
+            own = int(self.again.codes[row])
+            right = own if word == KEEP else self.classes.get(made["label"])  # none if dropped
+            self.again.decide(row, right)
         else:
             self.again.forget(row)
 
