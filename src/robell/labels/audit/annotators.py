@@ -27,6 +27,7 @@ from robell.labels.audit.figures import annotator_bars, class_bars
 from robell.labels.audit.page import first_of, piece, where_is
 from robell.labels.audit.prepare import prepare_columns
 from robell.labels.audit.result import Audit, numbered
+from robell.labels.issues import ranked
 from robell.report.escape import writable
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
@@ -195,9 +196,8 @@ class AnnotatorAudit(Audit):
             return f"{start} All are right equally often ({best})."
         ends = []
         for share in (best, worst):
-            names = [
-                said(str(n), 30) for n, s in zip(found.annotator, shares, strict=True) if s == share
-            ]
+            of_share = (n for n, s in zip(found.annotator, shares, strict=True) if s == share)
+            names = [said(str(name), 30) for name in of_share]
             both = " and ".join(names) if len(names) == 2 else first_of(names, 3)
             ends.append((both, len(names)))
         (first, n_best), (last, _) = ends
@@ -218,13 +218,9 @@ class AnnotatorAudit(Audit):
         if share < LITTLE_OVERLAP:
             key = "little_overlap" if self.used else "cannot_compare"
             yield self._say(key, overlap=percent(share))
-        few = [
-            str(name)
-            for name, n in zip(found.annotator, found.n_labels, strict=True)
-            if n < FEW_LABELS
-        ]
-        if few:
-            names = first_of([quoted(name, 20) for name in few])
+        few = found.annotator[found.n_labels < FEW_LABELS]
+        if len(few):
+            names = first_of([quoted(str(name), 20) for name in few])
             yield self._say("few_labels", few=FEW_LABELS, names=names)
         for name in self.leaks[:3]:
             yield f"Column {quoted(name)} repeats the labels and was left out."
@@ -291,7 +287,7 @@ class AnnotatorAudit(Audit):
 
 def judge_annotators(table, crowd, drop, random_state, budget):
     """Find the consensus of a crowd's labels, by what the columns but those dropped say too."""
-    votes, n_classes = crowd.votes, len(crowd.classes)
+    votes, n_classes = crowd.read.votes, crowd.read.votes.n_classes
     # No column may repeat what most annotators say, or, where they know every class, one of those
     # with most labels. Rows without a label count as the commonest class.
     counts = count_votes(votes)
@@ -314,11 +310,9 @@ def judge_annotators(table, crowd, drop, random_state, budget):
     notes += crowd.notes
     notes += tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in drop)
     X = np.column_stack([column.matrix for column in used]) if used else None
-    classes, names = np.array(crowd.classes, object), np.array(crowd.annotators, object)
-    read = ReadVotes(votes, classes, np.arange(votes.n_rows), names, X)
     return AnnotatorAudit(
         name=table.name,
-        consensus=consensus_of(read, random_state),
+        consensus=consensus_of(crowd.read._replace(X=X), random_state),
         row=crowd.table.rows,
         line=crowd.table.lines,
         key=crowd.keys,
@@ -407,13 +401,6 @@ def confusion_words(found, j):
     )
 
 
-def place(result, r):
-    """Say what a row is called, or where it stands."""
-    if result.key is not None:
-        return in_cell(result.key[r], 30)
-    return where_is(result, r)
-
-
 def next_section(result, top):
     """Show which rows to label next, and by whom."""
     found = result.consensus
@@ -422,7 +409,7 @@ def next_section(result, top):
         return None
     rows = tuple(
         (
-            place(result, r),
+            where_is(result, r),
             in_cell(str(who)),
             piece(found.label[r]),
             100 * float(found.quality[r]),
@@ -442,13 +429,12 @@ def next_section(result, top):
 def doubtful_section(result, top):
     """Show the labels that are more likely wrong than right."""
     found = result.consensus
-    order = np.argsort(found.given_quality, kind="stable")
-    order = order[found.given_quality[order] < 0.5]
+    order = ranked(found.given_quality < 0.5, found.given_quality)
     if not len(order):
         return None
     rows = tuple(
         (
-            place(result, int(found.given_row[k])),
+            where_is(result, found.given_row[k]),
             in_cell(str(found.annotator[found.given_annotator[k]])),
             piece(found.given_label[k]),
             piece(found.label[found.given_row[k]]),
@@ -484,9 +470,7 @@ class Crowd(NamedTuple):
 
     table: RawTable
     keys: tuple[str, ...] | None
-    annotators: tuple[str, ...]
-    classes: tuple[str, ...]
-    votes: Votes
+    read: ReadVotes
     set_aside: dict[str, int]
     notes: tuple[ColumnNote, ...]
 
@@ -497,17 +481,16 @@ def read_side_by_side(table, names):
     if len(names) < 2:
         raise FileError("labels of at least two annotators are needed: name their columns")
     columns = [table.columns[find_column(table, name)] for name in names]
-    rows, who, cells = [], [], []
-    for j, column in enumerate(columns):
-        present = np.flatnonzero(~missing_cells(column))
-        if not len(present):
+    present = [np.flatnonzero(~missing_cells(column)) for column in columns]
+    for column, rows in zip(columns, present, strict=True):
+        if not len(rows):
             raise FileError(f"{table.name}: column {said(column.name)} holds no label")
-        rows.append(present)
-        who.append(np.full(len(present), j))
-        cells += [column.cells[place] for place in present]
+    each = zip(columns, present, strict=True)
+    cells = [column.cells[row] for column, rows in each for row in rows]
+    who = np.repeat(np.arange(len(names)), [len(rows) for rows in present])
     others = tuple(column for column in table.columns if column.name not in set(names))
-    found = np.concatenate(rows), np.concatenate(who), cells
-    return _crowd(replace(table, columns=others), None, names, found, ())
+    rest = replace(table, columns=others)
+    return _crowd(rest, None, names, (np.concatenate(present), who, cells), ())
 
 
 def read_one_a_line(table, row, annotator, label):
@@ -526,11 +509,11 @@ def read_one_a_line(table, row, annotator, label):
     kept = _once(table, lines, of_row, of_annotator, cells, keys, names)
     cells = [cells[k] for k in kept]
     own, notes = [], []
-    for place, column in enumerate(table.columns):
-        if place in places:
-            continue
-        why = _contradiction(column, lines, first, of_row, keys)
-        if why:
+    for column in (column for k, column in enumerate(table.columns) if k not in places):
+        of_line = [column.cells[k] for k in lines]
+        differs = (keys[row] for k, row in enumerate(of_row) if of_line[k] != of_line[first[row]])
+        if (row := next(differs, None)) is not None:
+            why = f"left out: differs between lines of the same row, such as {said(row, 30)}"
             notes.append(ColumnNote(column.name, "left out", 0, why))
         else:
             own.append(column)
@@ -541,14 +524,9 @@ def read_one_a_line(table, row, annotator, label):
 
 def _codes(cells):
     """Return the different cells in the order in which they come, where first, and all places."""
-    place: dict[str, int] = {}
-    first, codes = [], np.empty(len(cells), np.intp)
-    for k, cell in enumerate(cells):
-        if cell not in place:
-            place[cell] = len(place)
-            first.append(k)
-        codes[k] = place[cell]
-    return tuple(place), np.array(first), codes
+    place = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
+    codes = np.array([place[cell] for cell in cells])
+    return tuple(place), np.unique(codes, return_index=True)[1], codes
 
 
 def _once(table, lines, of_row, of_annotator, cells, keys, names):
@@ -568,15 +546,6 @@ def _once(table, lines, of_row, of_annotator, cells, keys, names):
     return np.array(kept)
 
 
-def _contradiction(column, lines, first, of_row, keys):
-    """Say where a column differs between lines of one row; "" where it nowhere does."""
-    cells = [column.cells[k] for k in lines]
-    for k, row in enumerate(of_row.tolist()):
-        if cells[k] != cells[first[row]]:
-            return f"left out: differs between lines of the same row, such as {said(keys[row], 30)}"
-    return ""
-
-
 def _crowd(table, keys, names, found, notes):
     """Turn cells into classes, and check that there are enough of everything."""
     row, who, cells = found
@@ -585,8 +554,7 @@ def _crowd(table, keys, names, found, notes):
             f"{table.name}: {len(names):,} annotators; at most {MOST_ANNOTATORS:,} can be compared"
         )
     cells = read_spellings(cells)
-    counts = Counter(cells)
-    where = f"{table.name}: the labels"
+    counts, where = Counter(cells), f"{table.name}: the labels"
     require_classes(where, counts, len(cells))
     small = {label: n for label, n in counts.items() if n < LEAST_OF_CLASS}
     classes = tuple(sorted(set(counts) - set(small), key=sort_key))
@@ -599,10 +567,9 @@ def _crowd(table, keys, names, found, notes):
     place = {label: k for k, label in enumerate(classes)}
     usable = np.array([cell in place for cell in cells])
     codes = np.array([place[cell] for cell in cells if cell in place])
-    row, who = row[usable], who[usable]
-    if len(np.unique(row)) < LEAST_ROWS:
-        raise FileError(
-            f"{where}: only {len(np.unique(row)):,} rows have one; at least {LEAST_ROWS} are needed"
-        )
-    votes = Votes(row, who, codes, len(table.rows), len(names), len(classes))
-    return Crowd(table, keys, names, classes, votes, small, notes)
+    row, who, n_rows = row[usable], who[usable], len(table.rows)
+    if (n := len(np.unique(row))) < LEAST_ROWS:
+        raise FileError(f"{where}: only {n:,} rows have one; at least {LEAST_ROWS} are needed")
+    votes = Votes(row, who, codes, n_rows, len(names), len(classes))
+    texts = np.array(classes, object), np.arange(n_rows), np.array(names, object)
+    return Crowd(table, keys, ReadVotes(votes, *texts, None), small, notes)

@@ -15,7 +15,7 @@ from robell.labels.audit.reasons import (
     ALIKE,
     LEAST_ALIKE,
     reasons_of_numbers,
-    trusted_numbers,
+    trusted,
 )
 from robell.labels.audit.result import JudgedAudit
 from robell.labels.issues import COVERAGE
@@ -193,28 +193,22 @@ class NumberAuditResult(JudgedAudit):
     def _card_parts(self):
         """Return what a suspect is compared by: trusted rows of about the same number."""
         evidence = self.evidence
-        examples = trusted_numbers(evidence.judgement)
+        examples = trusted(evidence.judgement)
         ordered = np.flatnonzero(examples)
         ordered = ordered[np.argsort(self.given[ordered], kind="stable")]
         n_groups = max(1, min(round(1 / ALIKE), len(ordered) // LEAST_ALIKE))
         members = np.array_split(ordered, n_groups)
         lows, highs = (self.given[[group[end] for group in members]] for end in (0, -1))
-        names = [
-            f"{shown_number(a)} to {shown_number(b)}" for a, b in zip(lows, highs, strict=True)
-        ]
         of_given, of_suggested = (
             np.clip(np.searchsorted(lows, values, side="right") - 1, 0, None)
             for values in (self.given, self.suggested)
         )
-        likely = [
-            f"{shown_number(a)} to {shown_number(b)}"
-            for a, b in zip(self.lower, self.upper, strict=True)
-        ]
-        suggested = self._written(self.suggested)
-        given = evidence.given
-        return CardParts(
-            (), names, members, of_given, of_suggested, examples, given, suggested, likely
+        names, likely = (
+            [f"{shown_number(a)} to {shown_number(b)}" for a, b in zip(*ends, strict=True)]
+            for ends in ((lows, highs), (self.lower, self.upper))
         )
+        texts = evidence.given, self._written(self.suggested)
+        return CardParts((), names, members, of_given, of_suggested, examples, *texts, likely)
 
     def _how(self):
         """Say how the numbers were computed."""

@@ -95,8 +95,9 @@ def audit_page(result, *, top, csv_path, command=""):
 
 
 def where_is(result, place):
-    """Say where a row stands: a number to look for in a file, so without commas."""
-    return f"{result._where} {result._number[place]}"
+    """Say what a row is called, or where it stands: a number to look for, so without commas."""
+    key = getattr(result, "key", None)
+    return f"{result._where} {result._number[place]}" if key is None else in_cell(key[place], 30)
 
 
 def first_of(names, most=5, more="more"):

@@ -97,7 +97,7 @@ def reasons_of_numbers(evidence, places):
     """Return the reasons of suspect numbers at some places, a tuple for each."""
     judgement, name = evidence.judgement, shortened(evidence.name, SHOWN)
     found = {}
-    known = judgement.given[trusted_numbers(judgement)]
+    known = judgement.given[trusted(judgement)]
     for place in places:
         alike, given = rows_alike(evidence, place), judgement.given[place]
         beyond: tuple[Reason, ...] = ()
@@ -124,17 +124,12 @@ def reasons_of_numbers(evidence, places):
     return found
 
 
-def trusted_numbers(judgement):
-    """Return which rows may serve as examples: not suspect, the better half."""
-    return ~judgement.suspect & (judgement.quality >= np.median(judgement.quality))
-
-
 def rows_alike(evidence, place, number=None):
     """Return the places of trusted rows with about the number of this row, or about another."""
     judgement = evidence.judgement
     z = judgement.measure.forth(judgement.given)
     at = z[place] if number is None else judgement.measure.forth(np.array([number]))[0]
-    examples = np.flatnonzero(trusted_numbers(judgement))
+    examples = np.flatnonzero(trusted(judgement))
     examples = examples[examples != place]
     count = max(LEAST_ALIKE, round(ALIKE * len(examples)))
     return examples[np.argsort(np.abs(z[examples] - at), kind="stable")[:count]]
@@ -253,9 +248,14 @@ def near_view(X):
     return np.clip(X, -FAR, FAR)
 
 
-def trusted(judgement, codes):
-    """Return which rows may serve as examples: not suspect, in the better half of their class."""
+def trusted(judgement, codes=None):
+    """Return which rows may serve as examples: not suspect, in the better half of their class.
+
+    Of numbers, which have no classes, in the better half of all.
+    """
     quality = judgement.quality
+    if codes is None:
+        return ~judgement.suspect & (quality >= np.median(quality))
     middle = np.array([np.median(quality[codes == k]) for k in range(len(judgement.classes))])
     return ~judgement.suspect & (quality >= middle[codes])
 
