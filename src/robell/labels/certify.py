@@ -456,7 +456,7 @@ def _find_plan(sheets):
             "checked: give the path of the sheet, or ask the CheckSample that was drawn"
         )
     sheet = _read_sheet(paths[0])
-    name = next(iter(sheet.columns[find_column(sheet, "sample")].cells), None) or ""
+    name = next(iter(sheet.columns[find_column(sheet, "sample")].cells), None)
     for path in sorted(paths[0].parent.glob("*-sample.json")):
         plan = read_plan(path)
         if plan.id == name:
@@ -508,8 +508,7 @@ def _certificate(plan, table, checked, target=None):
             f"{table.name}: the sample was drawn for the column {said(plan.target)}, not for "
             f"{said(target)}"
         )
-    place = find_column(table, plan.target)
-    prints = fingerprints(table, place)
+    prints = fingerprints(table, find_column(table, plan.target))
     texts = _answers(plan, table, prints, _each(checked))
     _require_same(plan, table, prints)
     letters = np.array(list(plan.strata))
@@ -518,9 +517,9 @@ def _certificate(plan, table, checked, target=None):
     at = np.searchsorted(covered, np.array(plan.rows) - 1)
     audited = table.take(covered)
     told, wrong, right_one, given, classes = _compared(plan, audited, at, texts)
-    groups: Any = ((), np.array([]))
+    groups: tuple[str, ...] = ()
     if plan.group is not None:
-        groups = read_group_column(audited, find_column(audited, plan.group))[:2]
+        groups, group = read_group_column(audited, find_column(audited, plan.group))[:2]
     listed = np.isin(letters[covered], list(plan.listed))
     answers = Answers(stratum, listed, at, told, wrong, right_one, given)
     everywhere, directions = np.ones(len(covered), bool), _directions(answers, plan.kind)
@@ -540,9 +539,7 @@ def _certificate(plan, table, checked, target=None):
         recall=answers.recall(),
         by_class=tuple(answers.part(str(name), given == name, wrong) for name in classes),
         by_direction=directions,
-        by_group=tuple(
-            answers.part(str(name), groups[1] == g, wrong) for g, name in enumerate(groups[0])
-        ),
+        by_group=tuple(answers.part(str(name), group == g, wrong) for g, name in enumerate(groups)),
         fingerprint=f"{plan.table}-{plan.labels}",
         sample=plan.id,
         dated=_today(),

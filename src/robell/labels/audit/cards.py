@@ -47,12 +47,8 @@ class CardParts(NamedTuple):
     likely: Sequence[str] = ()
 
 
-def review_of(result, shown, certificate):
-    """Return what the page of a review shows of some rows of an audit, ready to pack.
-
-    A kind of audit has its :class:`CardParts` in ``_card_parts``. A ``certificate`` of this very
-    table, as JSON, says how many labels were wrong before the review.
-    """
+def review_of(result, shown, path):
+    """Return what the page of a review, kept at ``path``, shows of some rows, ready to pack."""
     evidence, parts = result.evidence, result._card_parts()
     near = nearest(near_view(evidence.matrix), shown, parts.examples)
     pool, places = np.unique(near.ravel(), return_inverse=True)
@@ -72,7 +68,7 @@ def review_of(result, shown, certificate):
         "groups": [_shown(name) for name in parts.names],
         "columns": columns,
         "left_out": n_left_out,
-        "certified": _certified(result, certificate),
+        "certified": _certified(result, path),
         "cards": len(shown),
         "number": result._number[rows].tolist(),
         "row": result.row[shown].tolist(),
@@ -96,9 +92,14 @@ def review_of(result, shown, certificate):
 
 
 def _certified(result, path):
-    """Return the fewest and the most wrong labels by a certificate; None of another table."""
+    """Return the fewest and the most wrong labels by a certificate of this very table, or None.
+
+    It stands beside the review, and counts labels as they were before it.
+    """
+    stem = path.stem.removesuffix("-audit").removesuffix("-decisions")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        text = path.with_name(f"{stem}-certificate.json").read_text(encoding="utf-8")
+        found = json.loads(text)
         whole = result.fingerprint[0].partition("-")[0]
         if found["fingerprint"] != f"{whole}-{result.evidence.labels}":
             return None

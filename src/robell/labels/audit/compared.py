@@ -172,9 +172,9 @@ def groups_summary(result):
     groups = result.groups
     if result.trust == "none":
         return None
+    names = "noise_rate", "low", "high", "at_most", "p_value", "differs"
     values = {"rows": groups.n_rows, "suspects": groups.n_suspects}
-    for name in ("noise_rate", "low", "high", "at_most", "p_value", "differs"):
-        values[name] = getattr(groups, name)
+    values |= {name: getattr(groups, name) for name in names}
     of_group = {
         str(group): {name: each[g].item() for name, each in values.items()}
         for g, group in enumerate(groups.group)
@@ -205,11 +205,11 @@ def compare_with(old, new, target, left_out, random_state, budget):
     pooled = _pooled(old, new, shared)
     labels = read_labels(pooled, shared.index(target))
     is_new = np.repeat([False, True], [len(old.rows), len(new.rows)])[labels.kept]
-    for flag, table in ((False, old), (True, new)):
-        if (is_new == flag).sum() < of_drift.LEAST_ROWS:
+    for n, table in (((~is_new).sum(), old), (is_new.sum(), new)):
+        if n < of_drift.LEAST_ROWS:
             raise FileError(
-                f"{table.name}: only {counted(int((is_new == flag).sum()), 'labelled row')} can be "
-                f"compared; {of_drift.LEAST_ROWS} are needed"
+                f"{table.name}: only {counted(int(n), 'labelled row')} can be compared; "
+                f"{of_drift.LEAST_ROWS} are needed"
             )
     table = pooled.take(labels.kept)
     features = [c for c in table.columns if c.name not in {*left_out, target}]
@@ -226,9 +226,11 @@ def compare_with(old, new, target, left_out, random_state, budget):
     classes = np.array(labels.classes, dtype=object)
     regions = [region for column in used for region in _regions(column)]
     drift = compare_labels(matrix, labels.codes, classes, is_new, regions, random_state)
-    seen = [set(labels.codes[is_new == flag].tolist()) for flag in (False, True)]
-    sides = (seen[0] - seen[1], seen[1] - seen[0])
-    only = [tuple(labels.classes[k] for k in sorted(side)) for side in sides]
+    sides = labels.codes[~is_new], labels.codes[is_new]
+    only = [
+        tuple(labels.classes[k] for k in np.setdiff1d(one, other))
+        for one, other in (sides, sides[::-1])
+    ]
     one_sided = tuple(sorted((names_old ^ names_new) - set(left_out)))
     return Against(old.name, drift, telling, one_sided, *only)
 

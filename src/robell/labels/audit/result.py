@@ -583,8 +583,7 @@ class JudgedAudit(Audit):
         if not self.suspect.any() or not top:
             return None
         shown = self.order[self.suspect[self.order]][:top]
-        stem = csv_path.name.rpartition("-audit.")[0]
-        review = review_of(self, shown, csv_path.with_name(f"{stem}-certificate.json"))
+        review = review_of(self, shown, csv_path)
         words, first = self._words, shown[:LISTED]
         n_shown, n_suspects = review["cards"], int(self.suspect.sum())
         some = f"The {n_shown:,} least likely {words['thing']}s"

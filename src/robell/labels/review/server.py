@@ -62,9 +62,7 @@ class ReviewDesk:
                 f"{said(result.target)} to know which rows to ask about"
             )
         self.shown = result.order[:MOST_CARDS]
-        stem = self.path.name.removesuffix(".csv").removesuffix("-decisions")
-        certificate = self.path.with_name(f"{stem}-certificate.json")
-        self.cards = review_of(result, self.shown, certificate)
+        self.cards = review_of(result, self.shown, self.path)
         rows, prints = self.cards["row"], self.cards["print"]
         self.place = {f"{row}-{p}": k for k, (row, p) in enumerate(zip(rows, prints, strict=True))}
         self.ids = list(self.place)
@@ -249,18 +247,16 @@ class ReviewDesk:
     def page(self):
         """Return the page that asks."""
         words = self.result._words
+        again = "; after each decision the others are judged again" if self.again else ""
         text = (
             f"{counted(len(self.shown), 'row')}, the {words['thing']}s to ask about first at the "
-            f"top; after each decision the others are judged again. {words['suspects']}"
+            f"top{again}. {words['suspects']}"
         )
-        if self.again is None:
-            text = text.replace("; after each decision the others are judged again", "")
         review = Review(packed(self.state()), visible(self.path.name), is_served=True)
         section = Section("suspects", "Rows to check", (Paragraph(text), review))
         title = f"Review of {visible(self.result.name)[:60]}"
-        return render(
-            title, f"Are the labels in column {quoted(self.result.target)} right?", [section]
-        )
+        asked = f"Are the labels in column {quoted(self.result.target)} right?"
+        return render(title, asked, [section])
 
 
 def desk_path(out, name, source):
