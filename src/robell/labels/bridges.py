@@ -225,7 +225,7 @@ def _suspects(result):
         raise FileError(f"{result.name}: holds no classes, and a choice is between classes")
     table = result.evidence.table
     columns = [column for column in table.columns if column.name != result.target]
-    for at in result.order[result.suspect[result.order]]:
+    for at in result._suspects:
         cells = ((column.name, column.cells[at]) for column in columns)
         text = "\n".join(f"{visible(name)}: {visible(cell or '')}" for name, cell in cells)
         keys = {

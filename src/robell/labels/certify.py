@@ -28,6 +28,7 @@ from robell.labels.audit.compared import read_group_column
 from robell.labels.audit.result import (
     as_csv,
     as_json,
+    in_encoding,
     numbered,
     own_cells,
     require_whole,
@@ -57,7 +58,6 @@ ROWS, FEWEST_ROWS = 200, 20
 # How much of the rows is shared out evenly, whatever the audit says of each, by its trust
 EVENNESS = {"good": 0.1, "fair": 0.1, "weak": 0.3, "none": 1.0}
 NOT_COVERED, STRATA = "-", "abcdefghijklmnopqrstuvwxyz"
-PLAN_START = '{\n  "sample": '
 
 
 @dataclass(frozen=True)
@@ -187,12 +187,7 @@ class CheckSample:
         """
         sheet, plan = sample_paths(out, self.name, replace)
         text = as_csv(self._sheet(), self.table.delimiter)
-        encoding = self.table.encoding
-
-        def write_sheet(path: Path) -> None:
-            path.write_text(text, encoding=encoding, errors="replace", newline="")
-
-        write_together({sheet: write_sheet, plan: self.plan.as_json()})
+        write_together({sheet: in_encoding(text, self.table.encoding), plan: self.plan.as_json()})
         return dataclasses.replace(self, csv=sheet, json=plan)
 
     def lines(self) -> list[str]:

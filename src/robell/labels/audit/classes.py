@@ -224,9 +224,7 @@ class AuditResult(JudgedAudit):
             classes=labels.classes,
             given=evidence.given,
             suggested=np.array(labels.classes, dtype=object)[judgement.suggested],
-            quality=judgement.quality,
             probability=judgement.probability,
-            suspect=judgement.suspect,
             noise_matrix=trust.scaled(judgement.noise_matrix),
             separation=trust.separation,
             contradictions=tuple(evidence.table.rows[group] for group in conflicts),
@@ -304,13 +302,6 @@ class AuditResult(JudgedAudit):
         """Return a line on the groups, and one on the earlier table, if there are any."""
         lines = [] if self.groups is None else [group_line(self)]
         return lines if self.against is None else [*lines, against_verdict(self.against)]
-
-    def _subtitle(self):
-        return (
-            f"Are the labels in column {quoted(self.target)} right? "
-            f"{counted(len(self.row), 'row')}, {counted(len(self.classes), 'class', 'classes')}. "
-            f"{self._signal(quoted)}"
-        )
 
     def _findings(self):
         """Yield which labels are mixed up, how far to trust that, and what was compared."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from robell._tools.text import counted, number_text, percent, quoted, said
+from robell._tools.text import number_text, percent, quoted, said
 from robell.labels.audit.cards import CardParts
 from robell.labels.audit.figures import MOST_DOTS, predicted_beside_given
 from robell.labels.audit.page import drawn_words
@@ -113,8 +113,6 @@ class NumberAuditResult(JudgedAudit):
             suggested=judgement.predicted,
             lower=bounds[:, 0],
             upper=bounds[:, 1],
-            quality=judgement.quality,
-            suspect=judgement.suspect,
             explained=evidence.trust.explained,
         )
 
@@ -150,7 +148,7 @@ class NumberAuditResult(JudgedAudit):
                 "quality": float(self.quality[place]),
                 "reasons": [one.text for one in self.reasons.get(int(self.row[place]), ())],
             }
-            for place in self.order[self.suspect[self.order]]
+            for place in self._suspects
         ]
         return {}, {}, measured, {"suspect_numbers": suspects}
 
@@ -171,12 +169,6 @@ class NumberAuditResult(JudgedAudit):
         return (
             f"{quote(self.target)} holds {n_distinct:,} different numbers, taken as measured; if "
             f"they are codes of classes, say so with {option}"
-        )
-
-    def _subtitle(self):
-        return (
-            f"Are the numbers in column {quoted(self.target)} right? "
-            f"{counted(len(self.row), 'row')}. {self._signal(quoted)}"
         )
 
     def _findings(self):

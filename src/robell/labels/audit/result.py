@@ -11,7 +11,7 @@ import shlex
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -35,7 +35,7 @@ from robell.labels.audit.cards import MOST_CARDS, packed, review_of
 from robell.labels.audit.page import audit_page, places, suspects_table
 from robell.labels.audit.reasons import Reason, reasons_text
 from robell.labels.groups import GroupNoise
-from robell.labels.review.review import KEEP, stem_of
+from robell.labels.review.review import KEEP, begins_with, stem_of
 from robell.labels.reviewed import Reviewed
 from robell.labels.trust import MOST_COLUMNS_A_ROW
 from robell.report.escape import writable
@@ -181,15 +181,11 @@ class Audit:
         delimiter, encoding = self._text
         columns = self._file_columns(all_rows)
 
-        def write_table(path: Path) -> None:
-            if csv_path.name.endswith(EXCEL):
-                write_sheet(path, "audit", sheet_of(columns))
-                return
-            text = as_csv(columns, delimiter)
-            # A sign of ours that the encoding lacks becomes "?": those of the table are in it.
-            path.write_text(text, encoding=encoding, errors="replace", newline="")
-
-        write_together({csv_path: write_table, html: page, **(also or {})})
+        if csv_path.name.endswith(EXCEL):
+            table = partial(write_sheet, name="audit", rows=sheet_of(columns))
+        else:
+            table = in_encoding(as_csv(columns, delimiter), encoding)
+        write_together({csv_path: table, html: page, **(also or {})})
         return replace(self, html=html, csv=csv_path)
 
     def _file_columns(self, all_rows: bool) -> dict[str, np.ndarray]:
@@ -262,6 +258,11 @@ class JudgedAudit(Audit):
             return np.arange(len(self.row))
         return np.lexsort((self.row, self.quality))
 
+    @property
+    def _suspects(self) -> np.ndarray:
+        """Places of the suspect rows, the least probable ones first."""
+        return self.order[self.suspect[self.order]]
+
     def summary(self) -> dict[str, Any]:
         """Return what was found in few numbers: a dictionary that can be written as JSON.
 
@@ -297,7 +298,7 @@ class JudgedAudit(Audit):
             **measured,
             "columns_that_repeat_the_target": list(self.leaks),
             "columns_that_tell_the_target": list(self.leak_suspects),
-            "suspect_rows": self.row[self.order[self.suspect[self.order]]].tolist(),
+            "suspect_rows": self.row[self._suspects].tolist(),
             **suspects,
             "random_state": self.evidence.random_state,
             "robell": __version__,
@@ -503,6 +504,16 @@ class JudgedAudit(Audit):
             "still wrong by estimate, suspect or not"
         )
 
+    def _subtitle(self):
+        """Ask the question that the page answers, and say what was looked at."""
+        classes = getattr(self, "classes", ())
+        sizes = [counted(len(self.row), "row")]
+        sizes += [counted(len(classes), "class", "classes")] if classes else []
+        return (
+            f"Are the {self._words['thing']}s in column {quoted(self.target)} right? "
+            f"{', '.join(sizes)}. {self._signal(quoted)}"
+        )
+
     def _findings(self):
         """Yield what gives the target away, what reviews have found, and how far to trust this."""
         for one in self.evidence.giveaways:
@@ -582,7 +593,7 @@ class JudgedAudit(Audit):
         """Show the suspects one after the other, each to decide upon beside similar rows."""
         if not self.suspect.any() or not top:
             return None
-        shown = self.order[self.suspect[self.order]][:top]
+        shown = self._suspects[:top]
         review = review_of(self, shown, csv_path)
         words, first = self._words, shown[:LISTED]
         n_shown, n_suspects = review["cards"], int(self.suspect.sum())
@@ -702,6 +713,11 @@ def as_csv(columns, delimiter=","):
     return stream.getvalue()
 
 
+def in_encoding(text: str, encoding: str) -> Callable[[Path], Any]:
+    """Return what writes a text; a sign of ours that the encoding lacks becomes "?"."""
+    return lambda path: path.write_text(text, encoding=encoding, errors="replace", newline="")
+
+
 def sheet_of(columns):
     """Yield the header and the rows of columns by name, numbers as numbers."""
     yield list(columns)
@@ -750,5 +766,4 @@ def is_audit_file(path):
 
 def is_summary(path):
     """Say whether a file looks like the summary of an earlier audit."""
-    with open(path, "rb") as file:
-        return file.read(12) == b'{\n  "audit": '[:12]
+    return begins_with(path, '{\n  "audit"')

@@ -171,6 +171,8 @@ def audit(
             "columns": notes,
             "p_value": evidence.trust.p_value,
             "trust": evidence.trust.word,
+            "quality": evidence.judgement.quality,
+            "suspect": evidence.judgement.suspect,
             "expected_wrong": among_suspects.about,
             "expected_wrong_range": among_suspects[1:],
             "noise_rate": everywhere.about / len(audited.rows),
@@ -181,7 +183,7 @@ def audit(
             "evidence": evidence,
         },
     )
-    suspects = result.order[result.suspect[result.order]][:MOST_SUSPECTS]
+    suspects = result._suspects[:MOST_SUSPECTS]
     found = result._reasons_of(evidence, suspects) if len(suspects) else {}
     by_row = {int(result.row[at]): reasons for at, reasons in found.items()}
     result = replace(result, reasons=by_row)

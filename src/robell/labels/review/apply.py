@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
+from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-
-import numpy as np
 
 from robell._tools.files import FileError, check_output, copy_pipe, write_together
 from robell._tools.text import said
@@ -179,31 +178,30 @@ def _match(source, review):
             where = f"{review.path}: line {one.line:,}"
             labels[one.row] = one.label if is_new else spellings.spelt(one.label, where)
     dropped = [one for one in review.made if one.word == DROP]
-    problem = _problem(source, review, prints)
+    problem = _problem(source, review.decisions, prints, [])
     if _is_same(review.table, prints, []) and not problem:
         row_of = {print_: row for row, print_ in enumerate(prints, 1)}
         return _before(source, review, given, labels, row_of)
     if dropped and _is_same(review.table, prints, dropped):
-        shifts = np.searchsorted(
-            [one.row for one in dropped], range(1, 1 + len(prints) + len(dropped))
-        )
-        problem = _problem(source, review, prints, shifts)
-        problem = problem or _undone(source, review, given, labels, shifts)
+        gone = [one.row for one in dropped]
+        stay = [one for one in review.decisions if one.word != DROP]
+        problem = _problem(source, stay, prints, gone)
+        for one in [] if problem else stay:
+            at = _place(one.row, gone)
+            label = labels.get(one.row, one.given)
+            if not same_label(label, given[at]):
+                is_not = f"labelled {said(given[at], 30)}, not {said(label, 30)}"
+                problem = problem or f"{source.where(at)} is {is_not}"
         if not problem:
-            left = sorted(set(range(1, len(shifts) + 1)) - {one.row for one in dropped})
+            left = sorted(set(range(1, len(prints) + len(gone) + 1)) - set(gone))
             return _Matched({}, frozenset(), True, dict(zip(prints, left, strict=True)))
     rest = "rows that are not in the review were changed, added or removed"
     raise FileError(f"{source.path}: has changed since the audit: {problem or rest}")
 
 
-def _undone(source, review, given, labels, shifts):
-    """Return which row has not the label decided upon, though others were dropped, or ""."""
-    for one in review.decisions:
-        at = one.row - 1 - int(shifts[one.row - 1])
-        label = labels.get(one.row, one.given)
-        if one.word != DROP and not same_label(label, given[at]):
-            return f"{source.where(at)} is labelled {said(given[at], 30)}, not {said(label, 30)}"
-    return ""
+def _place(row, gone):
+    """Return the place from 0 on of a row of the audited table, rows of these numbers dropped."""
+    return row - 1 - bisect_left(gone, row)
 
 
 def _is_same(whole, prints, dropped):
@@ -213,14 +211,10 @@ def _is_same(whole, prints, dropped):
     return in_letters(sum(prints) + sum(one.print for one in dropped)) == whole
 
 
-def _problem(source, review, prints, shifts=None):
+def _problem(source, decisions, prints, gone):
     """Return what is wrong with the first row that is not where the review has it, or ""."""
-    for one in review.decisions:
-        if shifts is not None and one.word == DROP:
-            continue
-        if shifts is not None and one.row > len(shifts):
-            return f"there is no row {one.row:,} any more"
-        at = one.row - 1 - (0 if shifts is None else int(shifts[one.row - 1]))
+    for one in decisions:
+        at = _place(one.row, gone)
         if at >= len(prints):
             return f"there is no row {one.row:,} any more"
         if prints[at] != one.print:

@@ -88,7 +88,7 @@ class Review:
         are equal in every other column are one in this.
         """
         settled, first = np.zeros(len(given), bool), np.array(given, dtype=object)
-        if not self.labels:
+        if not self.decisions:
             return settled, first
         used: Counter[tuple[int, str]] = Counter()
         for at, (text, cell) in enumerate(zip(prints, given, strict=True)):
@@ -149,8 +149,13 @@ def log_path(out):
 
 def is_log(path):
     """Say whether a file looks like the log of a review."""
-    with Path(path).open("rb") as file:
-        return file.read(len(LOG_START)) == LOG_START.encode()
+    return begins_with(path, LOG_START)
+
+
+def begins_with(path, text):
+    """Say whether a file begins with a text of plain letters and signs."""
+    with open(path, "rb") as file:
+        return file.read(len(text)) == text.encode()
 
 
 def beside(data, target):
