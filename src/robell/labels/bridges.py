@@ -21,6 +21,7 @@ from robell.labels.review.review import CHANGE, DROP, KEEP, LOG_START, read_revi
 from robell.report.escape import writable
 
 QUESTION, OBJECT = "label", "row"  # names of the choice, and of what it is about
+CHOICE = {"from_name": QUESTION, "to_name": OBJECT, "type": "choices"}
 ROW_KEYS = ("row", "target", "given", "fingerprint")
 MOST_SHARE = 0.01  # of suspect labels, above which `check_labels` has something to say
 
@@ -62,14 +63,7 @@ def to_label_studio(result: Any) -> list[dict[str, Any]]:
                 {
                     "model_version": f"robell {__version__}",
                     "score": score,
-                    "result": [
-                        {
-                            "from_name": QUESTION,
-                            "to_name": OBJECT,
-                            "type": "choices",
-                            "value": {"choices": [suggested]},
-                        }
-                    ],
+                    "result": [CHOICE | {"value": {"choices": [suggested]}}],
                 }
             ],
         }
@@ -157,8 +151,9 @@ def write_review(decisions: Any, out: str | os.PathLike[str], *, replace: bool =
     path = Path(out)
     if path.exists() and not replace:
         raise FileError(f"{path}: is there already; give another name, or replace=True")
-    name = str(decisions) if isinstance(decisions, str | os.PathLike) else "decisions"
+    name = "decisions"
     if isinstance(decisions, str | os.PathLike):
+        name = str(decisions)
         try:
             decisions = json.loads(Path(decisions).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:

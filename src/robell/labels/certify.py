@@ -623,11 +623,7 @@ def _require_same(plan, table, prints):
 
 
 def _compared(plan, audited, at, texts):
-    """Compare the answers with the labels of the table.
-
-    Return which rows were told, which of those are wrong, the right label of each, the label of
-    every row covered, and the classes, none of numbers.
-    """
+    """Return which rows were told, which are wrong, their right labels, all labels, the classes."""
     told = np.array([folded(text) != UNTOLD for text, _ in texts])
     place = find_column(audited, plan.target)
     if plan.kind == "numbers":

@@ -110,10 +110,7 @@ def judgement_of(model, y, sample_weight=None):
 
 
 def judge_probabilities(y, pred_proba, classes=None, *, from_outside=True):
-    """Judge each label by probabilities of a classifier that has not seen the row.
-
-    Their logarithms take the place of left-out scores, mended by a slope and offsets.
-    """
+    """Judge each label by the recalibrated probabilities of a model that has not seen the row."""
     y, classes, labels = check_labels(y, classes)
     given = _check_probabilities(pred_proba, len(y), classes)
     P, N = recalibrated(given, labels)

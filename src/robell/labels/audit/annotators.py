@@ -114,6 +114,11 @@ class AnnotatorAudit(Audit):
         return np.bincount(self.consensus.given_row, minlength=len(self.row))
 
     @property
+    def _n_labelled(self):
+        """How many rows were given a label."""
+        return int((self.votes > 0).sum())
+
+    @property
     def known(self):
         """Rows with a consensus: those with a label, or all where columns have a say."""
         return (self.votes > 0) | bool(self.used)
@@ -155,7 +160,7 @@ class AnnotatorAudit(Audit):
         return {
             "audit": self.name,
             "rows": self.n_rows,
-            "rows_with_labels": int((self.votes > 0).sum()),
+            "rows_with_labels": self._n_labelled,
             "labels": len(found.given_label),
             "labels_set_aside": self.set_aside,
             "classes": {str(name): int((label == name).sum()) for name in found.classes},
@@ -181,10 +186,8 @@ class AnnotatorAudit(Audit):
     def _headline(self):
         """Return the result in one or two sentences of plain text."""
         found = self.consensus
-        rows = int((self.votes > 0).sum())
-        labels = (
-            f"{counted(len(found.annotator), 'annotator')} gave {len(found.given_label):,} labels"
-        )
+        rows, who = self._n_labelled, counted(len(found.annotator), "annotator")
+        labels = f"{who} gave {len(found.given_label):,} labels"
         if overlap(self) < LITTLE_OVERLAP and not self.used:
             return f"{labels} to {rows:,} rows, too few of them twice to tell who is right."
         sure = percent(sureness(self))
@@ -207,10 +210,8 @@ class AnnotatorAudit(Audit):
     def _terminal_lines(self):
         """Return what was found in a few lines."""
         unsure = counted(int(self.unsure.sum()), "row")
-        return [
-            self._headline(),
-            f"{unsure} less than 80 % sure; the table says whom to ask next",
-        ]
+        ask = f"{unsure} less than 80 % sure; the table says whom to ask next"
+        return [self._headline(), ask]
 
     def _remarks(self):
         """Yield what a reader must know before trusting the consensus."""
@@ -236,7 +237,7 @@ class AnnotatorAudit(Audit):
 
     def _facts(self):
         """Yield the numbers of the first screen."""
-        labelled, n_given = int((self.votes > 0).sum()), len(self.consensus.given_label)
+        labelled, n_given = self._n_labelled, len(self.consensus.given_label)
         lines = f"in {self.n_rows:,} lines"
         where = f"of {self.n_rows:,} in the file" if self.key is None else lines
         yield "rows with labels", f"{labelled:,}", where
@@ -258,7 +259,7 @@ class AnnotatorAudit(Audit):
 
     def _left_out(self):
         """Yield which rows and labels could not be used."""
-        n_without = len(self.row) - int((self.votes > 0).sum())
+        n_without = len(self.row) - self._n_labelled
         if n_without:
             what = "their consensus comes from the columns alone" if self.used else "they have none"
             yield f"{counted(n_without, 'row')} without a label: {what}."
@@ -334,7 +335,7 @@ def sureness(result):
 
 def overlap(result):
     """Return the share of labelled rows that two annotators or more have labelled."""
-    return float((result.votes > 1).sum() / max((result.votes > 0).sum(), 1))
+    return float((result.votes > 1).sum() / max(result._n_labelled, 1))
 
 
 def annotators_section(result):

@@ -47,10 +47,9 @@ class CardParts(NamedTuple):
     likely: Sequence[str] = ()
 
 
-def review_of(result, shown, path):
+def review_of(result, parts, shown, path):
     """Return what the page of a review, kept at ``path``, shows of some rows, ready to pack."""
-    evidence, parts = result.evidence, result._card_parts()
-    near = nearest(near_view(evidence.matrix), shown, parts.examples)
+    near = nearest(near_view(result.evidence.matrix), shown, parts.examples)
     pool, places = np.unique(near.ravel(), return_inverse=True)
     rows = np.concatenate([shown, pool])
     columns, n_left_out = _columns(result, rows, parts)
@@ -92,10 +91,7 @@ def review_of(result, shown, path):
 
 
 def _certified(result, path):
-    """Return the fewest and the most wrong labels by a certificate of this very table, or None.
-
-    It stands beside the review, and counts labels as they were before it.
-    """
+    """Return the fewest and most wrong labels by a certificate of this table beside the review."""
     stem = path.stem.removesuffix("-audit").removesuffix("-decisions")
     try:
         text = path.with_name(f"{stem}-certificate.json").read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -174,19 +175,12 @@ class AuditResult(JudgedAudit):
 
     @staticmethod
     def _read(table, place):
-        """Read the labels; also return how to see that a column repeats them, and their scores."""
-        labels = read_labels(table, place)
-        names = np.array(labels.classes, dtype=object)
-
-        def leak_of(prepared):
-            return find_leak(prepared, labels.codes, len(labels.classes))
-
-        return labels, names[labels.codes], leak_of, SCORES_A_CLASS * len(labels.classes)
-
-    @staticmethod
-    def _giveaway(column, labels, name):
-        """Return how a column tells the labels by itself, None where it does not."""
-        return find_giveaway(column, labels.codes, labels.classes, name)
+        """Read the labels; return what sees that a column repeats or tells them; their scores."""
+        labels, name = read_labels(table, place), table.columns[place].name
+        names, n_classes = np.array(labels.classes, dtype=object), len(labels.classes)
+        leak_of = partial(find_leak, codes=labels.codes, n_classes=n_classes)
+        tells = partial(find_giveaway, codes=labels.codes, classes=labels.classes, target=name)
+        return labels, names[labels.codes], leak_of, tells, SCORES_A_CLASS * n_classes
 
     @staticmethod
     def _reviewed(settled, first, labels, column, delimiter):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -213,10 +214,7 @@ def compare_with(old, new, target, left_out, random_state, budget):
             )
     table = pooled.take(labels.kept)
     features = [c for c in table.columns if c.name not in {*left_out, target}]
-
-    def leak_of(prepared):
-        return find_leak(prepared, labels.codes, len(labels.classes))
-
+    leak_of = partial(find_leak, codes=labels.codes, n_classes=len(labels.classes))
     used = prepare_columns(table, features, leak_of, budget)[0] if features else ()
     telling = tuple(column.name for column in used if _gives_away(column, is_new))
     used = [column for column in used if column.name not in telling]
@@ -236,9 +234,9 @@ def compare_with(old, new, target, left_out, random_state, budget):
 
 
 def _sampled(table, rng):
-    if len(table.rows) <= MOST_COMPARED:
-        return table
-    return table.take(np.sort(rng.choice(len(table.rows), MOST_COMPARED, replace=False)))
+    n_rows = len(table.rows)
+    few = n_rows <= MOST_COMPARED
+    return table if few else table.take(np.sort(rng.choice(n_rows, MOST_COMPARED, replace=False)))
 
 
 def _pooled(old, new, names):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -71,19 +72,12 @@ class NumberAuditResult(JudgedAudit):
 
     @staticmethod
     def _read(table, place):
-        """Read the numbers; also return how to see that a column repeats them, and their scores."""
-        target = read_number_target(table, place)
-        cells = np.array(table.columns[place].cells, dtype=object)[target.kept]
-
-        def leak_of(prepared):
-            return find_number_leak(prepared, target.values)
-
-        return target, cells, leak_of, SCORES_A_ROW
-
-    @staticmethod
-    def _giveaway(column, target, name):
-        """Return how a column tells the numbers by itself, None where it does not."""
-        return find_number_giveaway(column, target.values, name)
+        """Read the numbers; return what sees that a column repeats or tells them; their scores."""
+        target, column = read_number_target(table, place), table.columns[place]
+        cells = np.array(column.cells, dtype=object)[target.kept]
+        leak_of = partial(find_number_leak, values=target.values)
+        tells = partial(find_number_giveaway, values=target.values, target=column.name)
+        return target, cells, leak_of, tells, SCORES_A_ROW
 
     @staticmethod
     def _reviewed(settled, first, target, column, delimiter):
@@ -138,16 +132,11 @@ class NumberAuditResult(JudgedAudit):
             "usual_error": self.evidence.trust.usual_error,
             "interval_coverage": COVERAGE,
         }
+        names = "given", "suggested", "lower", "upper", "quality"
         suspects = [
-            {
-                "row": int(self.row[place]),
-                "given": float(self.given[place]),
-                "suggested": float(self.suggested[place]),
-                "lower": float(self.lower[place]),
-                "upper": float(self.upper[place]),
-                "quality": float(self.quality[place]),
-                "reasons": [one.text for one in self.reasons.get(int(self.row[place]), ())],
-            }
+            {"row": int(self.row[place])}
+            | {name: float(getattr(self, name)[place]) for name in names}
+            | {"reasons": [one.text for one in self.reasons.get(int(self.row[place]), ())]}
             for place in self._suspects
         ]
         return {}, {}, measured, {"suspect_numbers": suspects}

@@ -116,11 +116,10 @@ def places(result, group):
     return first_of([str(number) for number in result._number[group]], SHOWN_LINES)
 
 
-def suspects_table(result, shown, likely):
+def suspects_table(result, parts, shown):
     """Return the first suspects as a plain table, for paper and for browsers without scripts."""
-    parts = result._card_parts()
-    heads = [result._where.capitalize(), "Given", "Suggested"]
-    heads += ["Likely range"] if likely else []
+    likely = ["Likely range"] if len(parts.likely) else []
+    heads = [result._where.capitalize(), "Given", "Suggested", *likely]
     rows = tuple(
         (
             int(result._number[place]),

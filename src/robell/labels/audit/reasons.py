@@ -249,10 +249,7 @@ def near_view(X):
 
 
 def trusted(judgement, codes=None):
-    """Return which rows may serve as examples: not suspect, in the better half of their class.
-
-    Of numbers, which have no classes, in the better half of all.
-    """
+    """Return which rows may be examples: not suspect, in the better half of a class, or of all."""
     quality = judgement.quality
     if codes is None:
         return ~judgement.suspect & (quality >= np.median(quality))
@@ -261,11 +258,8 @@ def trusted(judgement, codes=None):
 
 
 def nearest(view, places, among):
-    """Return the places of the trusted rows nearest to each of some rows, the nearest first.
-
-    Among more than 20,000 trusted rows, every k-th is compared, so that all of them are drawn on.
-    """
-    candidates = np.flatnonzero(among)
+    """Return the places of the trusted rows nearest to each of some rows, the nearest first."""
+    candidates = np.flatnonzero(among)  # of very many every k-th, so that all are drawn on
     candidates = candidates[:: -(-len(candidates) // MOST_NEAR) or 1]
     count = min(NEIGHBOURS, len(candidates) - 1)
     found = np.empty((len(places), count), np.intp)

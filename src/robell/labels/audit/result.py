@@ -181,6 +181,7 @@ class Audit:
         delimiter, encoding = self._text
         columns = self._file_columns(all_rows)
 
+        table: Callable[[Path], Any]
         if csv_path.name.endswith(EXCEL):
             table = partial(write_sheet, name="audit", rows=sheet_of(columns))
         else:
@@ -226,7 +227,6 @@ class JudgedAudit(Audit):
     _how_good: ClassVar[Callable[..., Any]]
     _kind_words: ClassVar[Callable[..., Any]]
     _of: ClassVar[Callable[..., Any]]
-    _reviewed: ClassVar[Callable[..., Any]]
     _summary_parts: ClassVar[Callable[..., Any]]
     _card_parts: ClassVar[Callable[..., Any]]
     target: str
@@ -330,10 +330,7 @@ class JudgedAudit(Audit):
         return self.evidence.table.delimiter, self.evidence.table.encoding
 
     def _file_columns(self, all_rows):
-        """Return what a reviewer sees: the suspects, and beside each the row's own cells.
-
-        Identifiers come before the label, the other columns behind the reasons.
-        """
+        """Return the suspects with their cells: identifiers first, others behind the reasons."""
         columns, order = self._table(as_text=True), self.order
         listed = self.suspect[order]
         if all_rows or not listed.any():
@@ -594,14 +591,15 @@ class JudgedAudit(Audit):
         if not self.suspect.any() or not top:
             return None
         shown = self._suspects[:top]
-        review = review_of(self, shown, csv_path)
+        parts = self._card_parts()
+        review = review_of(self, parts, shown, csv_path)
         words, first = self._words, shown[:LISTED]
         n_shown, n_suspects = review["cards"], int(self.suspect.sum())
         some = f"The {n_shown:,} least likely {words['thing']}s"
         some = f"All {n_shown:,} suspects" if n_shown == n_suspects > 1 else some
         some = "The one suspect" if n_suspects == 1 else some
         listed = f"The first {len(first)} as a table" if len(first) < n_shown else "As a table"
-        table = suspects_table(self, first, review["range"] is not None)
+        table = suspects_table(self, parts, first)
         blocks = (
             Paragraph(f"{some}, the least likely first. {words['suspects']}"),
             Review(packed(review), visible(csv_path.name)),
@@ -688,10 +686,7 @@ def numbered(rows, lines, places):
 
 
 def own_cells(table, places, hidden, taken):
-    """Yield the columns of a table that are not hidden, their names and cells in some rows.
-
-    A name that is taken by a column of ours gets an addition.
-    """
+    """Yield the columns of a table that are not hidden, their free names and cells in some rows."""
     taken = set(taken)
     for column in table.columns:
         if column.name in hidden:

@@ -308,7 +308,7 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
     ``group`` is the place of the column that names groups, or None; ``settles(rows, labels)`` says
     which rows a review has settled, and what they were labelled before.
     """
-    target, given, leak_of, scores = kind._read(table, place)
+    target, given, leak_of, tells, scores = kind._read(table, place)
     audited, name = table.take(target.kept), table.columns[place].name
     left_out, grouping = {*drop, name}, None
     notes = tuple(ColumnNote(one, "left out", 0, "left out, as asked") for one in drop)
@@ -342,7 +342,7 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
     decided = settles(audited.rows, given)
     reviewed = kind._reviewed(*decided, target, audited.columns[place], table.delimiter)
     judgement, trust, noise = kind._judge(matrix, target, random_state, grouping, reviewed)
-    giveaways = tuple(filter(None, (kind._giveaway(column, target, name) for column in used)))
+    giveaways = tuple(filter(None, map(tells, used)))
     evidence = Evidence(
         name=name,
         labels=labels_print(table.columns[place]),

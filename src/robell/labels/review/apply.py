@@ -267,10 +267,7 @@ def _all_decisions(review, earlier, matched):
 
 
 def _write(source, target, decisions, matched, out, log):
-    """Write the table and its log, both whole or neither.
-
-    The log has all decisions as CSV; they begin with the fingerprint of the file they made.
-    """
+    """Write the table, and its log: all decisions as CSV, with a fingerprint of what they made."""
     digest = []
 
     def write_table(path):

@@ -159,10 +159,7 @@ def begins_with(path, text):
 
 
 def beside(data, target):
-    """Return the log of the review that a table came from, if it stands beside it.
-
-    One of another column says nothing about this target.
-    """
+    """Return the log of the review of this target that a table came from, if it is beside it."""
     log = log_path(data)
     is_ours = log.is_file() and is_log(log) and read_review(log).target == target
     return [log] if is_ours else []
@@ -309,10 +306,7 @@ class RowPrinter:
 
 
 def fingerprints(table, target):
-    """Return the fingerprint of every row that was read, as text, with that of its table before it.
-
-    Of a table of which only a sample was read, the number of rows stands for the table.
-    """
+    """Return the fingerprint of every row, that of its table (of a sample, its size) before it."""
     print_row = RowPrinter([column.name for column in table.columns], target)
     rows = [print_row(cells) for cells in zip(*(c.cells for c in table.columns), strict=True)]
     whole = in_letters(sum(rows)) if len(rows) == table.n_rows else f"n{table.n_rows}"

@@ -62,7 +62,7 @@ class ReviewDesk:
                 f"{said(result.target)} to know which rows to ask about"
             )
         self.shown = result.order[:MOST_CARDS]
-        self.cards = review_of(result, self.shown, self.path)
+        self.cards = review_of(result, result._card_parts(), self.shown, self.path)
         rows, prints = self.cards["row"], self.cards["print"]
         self.place = {f"{row}-{p}": k for k, (row, p) in enumerate(zip(rows, prints, strict=True))}
         self.ids = list(self.place)

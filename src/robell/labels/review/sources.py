@@ -81,7 +81,8 @@ class TextSource:
 
     def write(self, path, labels, dropped, out):
         """Write the rows that stay, with their new labels; gzipped to the same bytes every time."""
-        codec, tail = codec_to_write(self.path, self.encoding), []
+        tail: list[str] = []
+        codec = codec_to_write(self.path, self.encoding)
         is_packed = out.name.lower().endswith(".gz")
         with (
             open(path, "wb") as file,
