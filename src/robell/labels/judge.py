@@ -312,11 +312,8 @@ def _likeliest_measure(y, weight, fit):
 
     ``fit(measure, z)`` returns the predictions of the rows, and a model of any rows.
     """
-    size = np.abs(y)
-    order = np.argsort(size, kind="stable")
-    reached = np.cumsum(weight[order]) / weight.sum()
-    places = np.searchsorted(reached, [SMALL_SHARE, 1.0 - SMALL_SHARE])
-    small, large = size[order[np.minimum(places, len(y) - 1)]]
+    ends = [SMALL_SHARE, 1.0 - SMALL_SHARE]
+    small, large = np.quantile(np.abs(y), ends, weights=weight, method="inverted_cdf")
     candidates = []
     for start in [np.inf, small] if 0.0 < FACTOR * small < large else [np.inf]:
         measure = Measure.of(y, weight, start)

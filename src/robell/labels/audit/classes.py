@@ -301,7 +301,12 @@ class AuditResult(JudgedAudit):
         """Yield which labels are mixed up, how far to trust that, and what was compared."""
         if self.suspect.any():
             ways = [way for way in directions(self) if way.suspects]
-            found = [found_in(self, way) for way in ways[:SHOWN_WAYS]]
+            found = []
+            for way in ways[:SHOWN_WAYS]:
+                given, true = (quoted(self.classes[k], 30) for k in (way.given, way.true))
+                are = "is probably" if way.suspects == 1 else "are probably"
+                are = "may be" if self.trust == "weak" else are
+                found.append(f"{counted(way.suspects, 'row')} labelled {given} {are} {true}")
             if len(ways) > SHOWN_WAYS:
                 left = sum(way.suspects for way in ways[SHOWN_WAYS:])
                 found.append(f"{counted(left, 'row')} of {len(ways) - SHOWN_WAYS:,} further kinds")
@@ -446,35 +451,23 @@ def noise_words(result, way, quote):
     )
 
 
-def found_in(result, way):
-    """Say how many suspects there are of one kind of mistake."""
-    are = "is probably" if way.suspects == 1 else "are probably"
-    are = "may be" if result.trust == "weak" else are
-    return (
-        f"{counted(way.suspects, 'row')} labelled {quoted(result.classes[way.given], 30)} "
-        f"{are} {quoted(result.classes[way.true], 30)}"
-    )
-
-
 def classes_section(result):
     """Show how many rows each class has."""
     codes = result.evidence.codes
     given = np.bincount(codes, minlength=len(result.classes))
     estimated = result.probability.sum(axis=0) if result._has_estimates else None
     chosen = sorted(np.argsort(-given, kind="stable")[:MOST_BARS].tolist())
-    svg = class_bars(
-        [result.classes[k] for k in chosen],
-        given[chosen],
-        None if estimated is None else estimated[chosen],
+    names, really = [result.classes[k] for k in chosen], estimated
+    svg = class_bars(names, given[chosen], None if really is None else really[chosen])
+    (small, fewest), (large, most) = (
+        (quoted(result.classes[k]), given[k]) for k in (given.argmin(), given.argmax())
     )
-    small, large = int(given.argmin()), int(given.argmax())
-    text = (
-        f"{counted(len(given), 'class', 'classes')}; the largest, "
-        f"{quoted(result.classes[large])}, has {given[large] / given[small]:.3g} times as many "
-        f"rows as the smallest, {quoted(result.classes[small])}."
+    how = (
+        f"; the largest, {large}, has {most / fewest:.3g} times as many rows as the smallest, "
+        f"{small}."
     )
-    if given[large] == given[small]:
-        text = f"{counted(len(given), 'class', 'classes')} of equally many rows."
+    how = " of equally many rows." if most == fewest else how
+    text = f"{counted(len(given), 'class', 'classes')}{how}"
     caption = "Filled: rows with the label."
     if estimated is not None:
         caption += " Outlined: rows that really belong to the class, as estimated."

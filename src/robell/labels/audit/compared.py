@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -66,12 +65,11 @@ def _periods(cells):
     table = read_dates(distinct)[0] if len(distinct) > MOST_DATES else None
     if table is None:
         return {}, "names the groups of rows: labels are not judged by it"
-    start = datetime.date(1970, 1, 1)
-    dates = {cell: start + datetime.timedelta(days=int(day // 1)) for cell, day in table.items()}
-    months = {cell: f"{day:%Y-%m}" for cell, day in dates.items()}
-    is_long = len(set(months.values())) > MOST_MONTHS
-    found = {cell: f"{day:%Y}" for cell, day in dates.items()} if is_long else months
-    unit = "years" if is_long else "months"
+    days = np.array([int(day // 1) for day in table.values()]).astype("datetime64[D]")
+    months = days.astype("datetime64[M]")
+    unit = "years" if len(np.unique(months)) > MOST_MONTHS else "months"
+    periods = days.astype("datetime64[Y]") if unit == "years" else months
+    found = dict(zip(table, periods.astype(str).tolist(), strict=True))
     return found, f"names the groups of rows, taken together as {unit}: labels are not judged by it"
 
 

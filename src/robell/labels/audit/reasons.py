@@ -8,6 +8,7 @@ what that does to the model's score says how much the column speaks against the 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -218,20 +219,19 @@ def same_value(column, place):
 
 def telling_word(column, place, alike, others):
     """Return the word of a text that another label has most in excess, and its two shares."""
-    words = set(re.findall(r"\w+", (column.cells[place] or "").casefold()))
-    counts = [dict.fromkeys(words, 0), dict.fromkeys(words, 0)]
-    sizes = []
-    for count, rows in zip(counts, (alike, others), strict=True):
-        read = rows[:: -(-len(rows) // MOST_READ)] if len(rows) else rows
-        sizes.append(max(len(read), 1))
-        for row in read:
-            for word in words & set(re.findall(r"\w+", (column.cells[row] or "").casefold())):
-                count[word] += 1
-    found = [
-        (word, [count[word] / n for count, n in zip(counts, sizes, strict=True)])
-        for word in sorted(words)
-    ]
-    return max(found, key=lambda one: one[1][1] - one[1][0], default=("", [0.0, 0.0]))
+
+    def tokens(row):
+        return set(re.findall(r"\w+", (column.cells[row] or "").casefold()))
+
+    def shares(rows):
+        read = rows[:: -(-len(rows) // MOST_READ) or 1]
+        counts = Counter(word for row in read for word in words & tokens(row))
+        return {word: counts[word] / max(len(read), 1) for word in words}
+
+    words = tokens(place)
+    own, other = shares(alike), shares(others)
+    word = max(sorted(words), key=lambda word: other[word] - own[word], default="")
+    return word, [own.get(word, 0.0), other.get(word, 0.0)]
 
 
 def reasons_text(result, place):
