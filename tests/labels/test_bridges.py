@@ -87,6 +87,16 @@ def test_a_frame_is_a_review(audited, tmp_path, library):
     assert done.changed == result.suspect.sum()
 
 
+def test_cells_of_a_frame_that_hold_no_decision_may_be_missing_in_any_way(audited, tmp_path):
+    path, result = audited
+    for nothing in (None, float("nan"), pd.NA):
+        frame = result.to_frame()
+        frame["decision"] = pd.Series([nothing] * len(frame), dtype=object)
+        frame.loc[0, "decision"] = "keep"
+        review = write_review(frame, tmp_path / "r.csv", replace=True)
+        assert apply_review(path, review, tmp_path / "c.csv").kept == 1
+
+
 @pytest.mark.parametrize(
     ("decisions", "problem"),
     [

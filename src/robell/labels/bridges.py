@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from robell import __version__
+from robell._core.array import is_no_value
 from robell._tools.files import FileError, write_atomically
 from robell._tools.text import percent, said, spreadsheet_safe, visible
 from robell.labels.issues import find_label_issues
@@ -276,5 +277,5 @@ def _rows_of_frame(frame):
         if name not in names:
             raise FileError(f"the frame has no column {said(name)}, which an audit's table has")
     wanted = ("row", "target", "given", "decision", final, "fingerprint")
-    cells = [["" if cell is None or cell != cell else cell for cell in frame[n]] for n in wanted]
+    cells = [["" if is_no_value(cell) else cell for cell in frame[n]] for n in wanted]
     return [list(row) for row in zip(*cells, strict=True)]

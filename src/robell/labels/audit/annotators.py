@@ -22,7 +22,7 @@ from robell._tools.text import (
     said,
     unique,
 )
-from robell.labels.annotators import Consensus, ReadVotes, consensus_of
+from robell.labels.annotators import LITTLE_OVERLAP, Consensus, ReadVotes, consensus_of, overlap
 from robell.labels.audit.figures import annotator_bars, class_bars
 from robell.labels.audit.page import first_of, piece, where_is
 from robell.labels.audit.prepare import prepare_columns
@@ -46,7 +46,6 @@ from robell.tables.target import (
 
 UNSURE = 0.8  # quality of a consensus below which its row is called unsure
 FEW_LABELS = 20  # of an annotator, below which little is known about them
-LITTLE_OVERLAP = 0.05  # share of labelled rows with two labels or more
 NEAR_CHANCE = 0.1  # above 1 / K; whoever is below may as well guess
 OFTEN = 0.05  # share of a class that is taken for another, from which on it is worth saying
 MOST_BARS = 20
@@ -188,7 +187,7 @@ class AnnotatorAudit(Audit):
         found = self.consensus
         rows, who = self._n_labelled, counted(len(found.annotator), "annotator")
         labels = f"{who} gave {len(found.given_label):,} labels"
-        if overlap(self) < LITTLE_OVERLAP and not self.used:
+        if overlap(self.consensus.given_row) < LITTLE_OVERLAP and not self.used:
             return f"{labels} to {rows:,} rows, too few of them twice to tell who is right."
         sure = percent(sureness(self))
         start = f"{labels} to {rows:,} rows; the consensus is {sure} sure in the mean."
@@ -215,7 +214,7 @@ class AnnotatorAudit(Audit):
 
     def _remarks(self):
         """Yield what a reader must know before trusting the consensus."""
-        found, share = self.consensus, overlap(self)
+        found, share = self.consensus, overlap(self.consensus.given_row)
         if share < LITTLE_OVERLAP:
             key = "little_overlap" if self.used else "cannot_compare"
             yield self._say(key, overlap=percent(share))
@@ -331,11 +330,6 @@ def judge_annotators(table, crowd, drop, random_state, budget):
 def sureness(result):
     """Return the mean quality of the consensus, over the rows that have one."""
     return float(result.consensus.quality[result.known].mean())
-
-
-def overlap(result):
-    """Return the share of labelled rows that two annotators or more have labelled."""
-    return float((result.votes > 1).sum() / max(result._n_labelled, 1))
 
 
 def annotators_section(result):

@@ -501,15 +501,17 @@ class JudgedAudit(Audit):
             "still wrong by estimate, suspect or not"
         )
 
+    @property
+    def _question(self):
+        """The question that a page answers."""
+        return f"Are the {self._words['thing']}s in column {quoted(self.target)} right?"
+
     def _subtitle(self):
-        """Ask the question that the page answers, and say what was looked at."""
+        """Ask the question, and say what was looked at."""
         classes = getattr(self, "classes", ())
         sizes = [counted(len(self.row), "row")]
         sizes += [counted(len(classes), "class", "classes")] if classes else []
-        return (
-            f"Are the {self._words['thing']}s in column {quoted(self.target)} right? "
-            f"{', '.join(sizes)}. {self._signal(quoted)}"
-        )
+        return f"{self._question} {', '.join(sizes)}. {self._signal(quoted)}"
 
     def _findings(self):
         """Yield what gives the target away, what reviews have found, and how far to trust this."""

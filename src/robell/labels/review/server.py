@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from robell._tools.files import FileError, check_output, lock_alone, write_atomically
-from robell._tools.text import counted, quoted, said, visible
+from robell._tools.text import counted, said, visible
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
 from robell.labels.audit.reasons import near_view
 from robell.labels.audit.result import result_paths
@@ -255,8 +255,7 @@ class ReviewDesk:
         review = Review(packed(self.state()), visible(self.path.name), is_served=True)
         section = Section("suspects", "Rows to check", (Paragraph(text), review))
         title = f"Review of {visible(self.result.name)[:60]}"
-        asked = f"Are the labels in column {quoted(self.result.target)} right?"
-        return render(title, asked, [section])
+        return render(title, self.result._question, [section])
 
 
 def desk_path(out, name, source):
