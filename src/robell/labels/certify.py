@@ -486,7 +486,7 @@ def _read_sheet(source):
         sheet = read_table(path, "fingerprint", encoding=encoding)
     else:
         sheet = read_table(source)
-    names = [column.name for column in sheet.columns]
+    names = {column.name for column in sheet.columns}
     for name in NEEDED:
         if name not in names:
             raise FileError(

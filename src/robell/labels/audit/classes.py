@@ -194,11 +194,11 @@ class AuditResult(JudgedAudit):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoSignalWarning)  # the result says it
             judgement = judge_labels(matrix, codes, random_state=random_state)
-        if reviewed.settled.any():
+        is_reviewed = bool(reviewed.settled.any())
+        if is_reviewed:
             judgement = judge_reviewed(judgement, codes, reviewed)
         if grouping is not None:
             judgement, noise = judge_by_group(judgement, codes, reviewed.first, *grouping[:2])
-        is_reviewed = bool(reviewed.settled.any())
         trust = measure_trust(judgement, matrix, codes, random_state, is_reviewed)
         return trust.suspects_of(judgement, suggested=codes), trust, noise
 
@@ -457,16 +457,14 @@ def classes_section(result):
     given = np.bincount(codes, minlength=len(result.classes))
     estimated = result.probability.sum(axis=0) if result._has_estimates else None
     chosen = sorted(np.argsort(-given, kind="stable")[:MOST_BARS].tolist())
-    names, really = [result.classes[k] for k in chosen], estimated
-    svg = class_bars(names, given[chosen], None if really is None else really[chosen])
-    (small, fewest), (large, most) = (
-        (quoted(result.classes[k]), given[k]) for k in (given.argmin(), given.argmax())
-    )
+    names = [result.classes[k] for k in chosen]
+    svg = class_bars(names, given[chosen], None if estimated is None else estimated[chosen])
+    small, large = int(given.argmin()), int(given.argmax())
     how = (
-        f"; the largest, {large}, has {most / fewest:.3g} times as many rows as the smallest, "
-        f"{small}."
+        f"; the largest, {quoted(result.classes[large])}, has {given[large] / given[small]:.3g} "
+        f"times as many rows as the smallest, {quoted(result.classes[small])}."
     )
-    how = " of equally many rows." if most == fewest else how
+    how = " of equally many rows." if given[large] == given[small] else how
     text = f"{counted(len(given), 'class', 'classes')}{how}"
     caption = "Filled: rows with the label."
     if estimated is not None:
@@ -597,5 +595,5 @@ def told_apart(plane, codes, seed):
     names = np.unique(codes)
     if len(names) < 2:
         return 0.5
-    shares = ((codes[near] == k).mean(axis=1) for k in names)
-    return float(np.mean([areas(one, codes == k)[1] for one, k in zip(shares, names, strict=True)]))
+    found = [areas((codes[near] == k).mean(axis=1), codes == k)[1] for k in names]
+    return float(np.mean(found))

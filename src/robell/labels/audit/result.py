@@ -378,7 +378,7 @@ class JudgedAudit(Audit):
         """Return how many labels are wrong by estimate, and their range in words."""
         n = len(self.row)
         n_wrong = round(self.noise_rate * n)
-        return n_wrong, range_words(n_wrong, [end * n for end in self.noise_rate_range])
+        return n_wrong, range_words(n_wrong, np.multiply(self.noise_rate_range, n))
 
     def _signal(self, quote=said):
         """Say whether the columns say anything about the target, by a test."""
@@ -643,7 +643,7 @@ class JudgedAudit(Audit):
 
 def range_words(about, ends):
     """Return an interval of whole numbers in words, an estimate in it."""
-    low, high = (round(end) for end in ends)
+    low, high = map(round, ends)
     return f"{min(low, about):,} to {max(high, about):,}"
 
 
@@ -712,7 +712,7 @@ def as_csv(columns, delimiter=","):
 
 def in_encoding(text: str, encoding: str) -> Callable[[Path], Any]:
     """Return what writes a text; a sign of ours that the encoding lacks becomes "?"."""
-    return lambda path: path.write_text(text, encoding=encoding, errors="replace", newline="")
+    return partial(Path.write_text, data=text, encoding=encoding, errors="replace", newline="")
 
 
 def sheet_of(columns):

@@ -149,9 +149,8 @@ class ReviewDesk:
     def take(self, sent, after):
         """Take decisions over, all of them or none, and return what is new since a version."""
         with self.lock:
-            checked = [
-                (self._place(id_), self._checked(self._place(id_), made)) for id_, made in sent
-            ]
+            places = [(self._place(id_), made) for id_, made in sent]
+            checked = [(k, self._checked(k, made)) for k, made in places]
             before = dict(self.made)
             for k, made in checked:
                 self._set(k, made)
