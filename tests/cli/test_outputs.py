@@ -388,6 +388,27 @@ def test_a_signal_after_the_work_changes_no_status(which, when, status):
     assert (found.returncode, found.stderr) == (status, b"")
 
 
+def test_a_signal_within_code_made_from_text_ends_as_any_other(here):
+    # As the imports of named tuples and of SciPy's distributions make it; Python remembers such an
+    # interrupt, and ends a module by the signal.
+    (here / "stopped.py").write_text("""
+import dataclasses, importlib, sys
+
+module = importlib.import_module("robell.cli.main")
+
+def stop(*_):
+    exec("import os, signal; os.kill(os.getpid(), signal.SIGTERM); all(range(1, 1000))")
+
+module.COMMANDS["datasets"] = dataclasses.replace(module.COMMANDS["datasets"], run=stop)
+sys.argv[1:] = ["datasets", "monk1"]
+sys.exit(module.main())
+""")
+    env = os.environ | {"PYTHONPATH": str(Path(robell.__file__).parents[1])}
+    line = [sys.executable, "-m", "stopped"]
+    found = subprocess.run(line, env=env, cwd=here, capture_output=True, check=False)
+    assert (found.returncode, found.stderr) == (130, b"robell: stopped; nothing was written\n")
+
+
 @pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-", "2>/dev/full"])
 def test_closed_streams_do_no_harm(here, closed):
     (here / "t.csv").write_text(table([f"kind {k}" for k in range(60)]), encoding="utf-8")

@@ -303,6 +303,33 @@ def test_numbers_are_classes_where_that_is_said():
     assert found.classes.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize(
+    "names", [("10+", "9"), ("0,5", "2"), ("10.5", "9.5"), ("0,5", "1,5", "2"), ("10", "9", "none")]
+)
+def test_how_labels_are_spelt_changes_no_number(names):
+    # Sorted as numbers, these would stand in another order than the classifier has them.
+    rng = np.random.default_rng(3)
+    y = rng.choice(len(names), 400, p=[0.7, *[0.3 / (len(names) - 1)] * (len(names) - 1)])
+    table = pd.DataFrame({"a": rng.normal(2.0 * y), "b": rng.normal(size=400)})
+    plain, spelt = (
+        fit_table(
+            table.assign(y=np.array(list(labels), object)[y]), "y", estimator=SMALL, classes=True
+        )
+        for labels in ("klm"[: len(names)], names)
+    )
+    assert spelt.class_sizes == plain.class_sizes == tuple(np.bincount(y))
+    assert spelt.classes.tolist() == list(names)
+    assert (spelt.suspects, spelt.trust) == (plain.suspects, plain.trust)
+    assert spelt.assessment.confusion == plain.assessment.confusion
+    np.testing.assert_array_equal(spelt.noise_matrix, plain.noise_matrix)
+    np.testing.assert_allclose(
+        spelt.model.predict_proba(table), plain.model.predict_proba(table), rtol=0, atol=1e-12
+    )
+    meant = dict(zip("klm", names, strict=False))
+    said = [meant[label] for label in plain.model.predict(table).tolist()]
+    assert spelt.model.predict(table).tolist() == said
+
+
 def test_odd_columns_and_labels():
     table = frauds().assign(
         lists=[[k] for k in range(900)],

@@ -87,14 +87,26 @@ def test_a_frame_is_a_review(audited, tmp_path, library):
     assert done.changed == result.suspect.sum()
 
 
-def test_cells_of_a_frame_that_hold_no_decision_may_be_missing_in_any_way(audited, tmp_path):
-    path, result = audited
-    for nothing in (None, float("nan"), pd.NA):
-        frame = result.to_frame()
-        frame["decision"] = pd.Series([nothing] * len(frame), dtype=object)
-        frame.loc[0, "decision"] = "keep"
-        review = write_review(frame, tmp_path / "r.csv", replace=True)
-        assert apply_review(path, review, tmp_path / "c.csv").kept == 1
+def test_a_frame_of_any_types_is_a_review_and_one_read_from_the_audit_s_file_too(tmp_path):
+    path = tmp_path / "mails.csv"
+    FRAME.assign(label=FRAME["label"].map({"ham": "=1+1", "spam": "-"})).to_csv(path, index=False)
+    result = audit(path, "label", out=tmp_path)
+    frame = result.to_frame()
+    frame["decision"] = np.where(frame["suspect"], "change", None)
+    read = pd.read_csv(result.csv, dtype_backend="pyarrow").assign(decision="change")
+    n_suspects = int(result.suspect.sum())
+    for one in (frame, frame.convert_dtypes(), read, pl.from_pandas(frame), pl.from_pandas(read)):
+        review = write_review(one, tmp_path / "reviewed.csv", replace=True)
+        done = apply_review(path, review, tmp_path / "clean.csv")
+        assert (done.changed, done.kept, done.dropped) == (n_suspects, 0, 0)
+        assert set(pd.read_csv(done.out)["label"]) == {"=1+1", "-"}
+
+
+@pytest.mark.parametrize("export", [to_label_studio, to_argilla])
+def test_a_label_that_would_drop_rows_is_refused(export):
+    frame = FRAME.assign(label=FRAME["label"].replace("spam", "drop"))
+    with pytest.raises(FileError, match="has a label 'drop', by which these tools leave a row out"):
+        export(audit(frame, "label"))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from robell import apply_review, audit
 from robell._tools.files import FileError
 from robell.cli.main import main
 from robell.labels.audit.result import is_audit_file
+from robell.labels.review.server import ReviewDesk
 
 COLUMNS = ["claim_no", "amount", "clerk", "decision", "fraud"]
 
@@ -108,6 +109,31 @@ def test_a_review_that_a_spreadsheet_has_saved_otherwise_is_read(
     assert sorted(np.flatnonzero(changed) + 1) == sorted(result.row[result.suspect])
     again = audit(applied.out, "fraud", reviewed=applied.log)
     assert again.reviewed.sum() == len(rows)
+
+
+@pytest.mark.parametrize("name", ["=fraud", "@fraud", "fraud\n(yes or no)"])
+def test_a_target_whose_name_a_file_cannot_hold_as_it_is(claims, tmp_path, name):
+    frame, _ = claims
+    path, saved = tmp_path / "claims.csv", tmp_path / "claims-decisions.csv"
+    frame.rename(columns={"fraud": name}).to_csv(path, index=False)
+    result = audit(path, name, out=tmp_path)
+    header, *rows = read(result.csv)
+    for row in rows:
+        row[header.index("decision")] = "change"
+        row[header.index("target")] = " ".join(row[header.index("target")].split())  # as the page
+    with saved.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    assert audit(path, name, reviewed=saved).n_corrected == 0
+    applied = apply_review(path, saved, tmp_path / "clean.csv")
+    assert applied.changed == len(rows) > 0
+    again = audit(applied.out, name, reviewed=applied.log)
+    assert (again.reviewed.sum(), again.n_corrected) == (len(rows), len(rows))
+    assert "\n=" not in applied.log.read_text()
+    assert ",=" not in applied.log.read_text()
+    desk = ReviewDesk(result, saved)
+    assert desk.n_decided == len(rows)
+    with pytest.raises(FileError, match="is a review of the column"):
+        audit(path, "decision", reviewed=saved, kind="classes")
 
 
 def test_two_reviews_that_disagree_are_refused_and_later_ones_are_not(claims, tmp_path):

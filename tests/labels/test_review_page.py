@@ -254,6 +254,28 @@ def test_labels_that_hold_script_and_signs_stay_data(chromium, tmp_path):
     assert chromium.messages == []
 
 
+def test_names_that_look_like_numbers_are_labels_of_their_own(chromium, tmp_path):
+    path = flowers(tmp_path / "codes.csv", 400, names=("01", "1", "+1"))
+    result = audit(path, "kind", out=tmp_path)
+    n_suspects = int(result.suspect.sum())
+    assert n_suspects > 20
+    opened(chromium, result)
+    for _ in range(n_suspects):
+        chromium.press("c")
+    words = chromium.run(f"{DESK}.made.map((one) => one?.word ?? null)")
+    assert words == ["change"] * n_suspects
+    saved = save(chromium, tmp_path / "codes-decisions.csv")
+    opened(chromium, result)
+    chromium.give_file(".review input[type=file]", saved)
+    chromium.wait(f"/loaded/.test({SAID}) && {SAID}")
+    shown = result.order[result.suspect[result.order]]
+    labels = chromium.run(f"{DESK}.made.map((one) => one?.label ?? null)")
+    assert labels == result.suggested[shown].tolist()
+    again = save(chromium, tmp_path / "codes-decisions.csv")
+    done = apply_review(path, again, tmp_path / "clean.csv")
+    assert done.changed == n_suspects
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(390, 844), (1280, 900)])
 def test_everything_can_be_reached_and_read(chromium, garden, size, scheme):

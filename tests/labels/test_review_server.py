@@ -181,6 +181,35 @@ def test_a_review_goes_on_where_a_killed_process_left_it(orchard, tmp_path):
     assert [row["decision"] for row in decided(path).values()] == ["drop"]
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "utf-16"])
+def test_a_review_goes_on_where_a_spreadsheet_has_saved_it(
+    orchard, tmp_path, monkeypatch, delimiter, encoding
+):
+    _, result, _ = orchard
+    path = tmp_path / "r.csv"
+    first = ReviewDesk(result, path)
+    label = first._text("suggested_written", 1)
+    made = [{"word": "keep", "note": "schön"}, {"word": "change", "label": label, "note": "für"}]
+    some = [*zip(first.ids, made, strict=False), (first.ids[9], {"word": "drop"})]
+    some += [(first.ids[8], made[0] | {"label": None})]
+    first.take(some, 0)
+    before = decided(path)
+    rows = list(csv.reader(path.read_text("utf-8").splitlines()))
+    with path.open("w", encoding=encoding, newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows(rows)
+    monkeypatch.setattr("robell.labels.review.server.MOST_CARDS", 5)  # rows 8 and 9 not shown
+    second = ReviewDesk(result, path)
+    assert [one["note"] for one in second.made.values()] == ["schön", "für"]
+    assert second.n_decided == 4
+    second.take([(second.ids[2], {"word": "skip"})], 0)
+    after = decided(path)
+    assert after.keys() == before.keys()
+    for row, line in after.items():
+        assert {**line, "suggested": ""} == {**before[row], "suggested": ""}
+        assert line["suggested"] == before[row]["suggested"] or line["decision"] != "change"
+
+
 def test_a_file_of_something_else_is_refused_and_stays(orchard, tmp_path):
     _, result, _ = orchard
     frame = result.to_frame()

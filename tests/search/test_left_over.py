@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from joblib import Parallel, parallel_config
+from joblib import parallel_config
 from searches import assert_same, both, table
+from sklearn import config_context
 from sklearn.model_selection import GridSearchCV, ParameterGrid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.parallel import Parallel
 
 from robell import RoBellRVFLClassifier, RVFLClassifier, RVFLGridSearchCV
 from robell.search import grid_search
@@ -103,3 +107,16 @@ def test_many_scores_left_over_are_given_to_workers(monkeypatch):
     with parallel_config(backend="threading"):
         assert_same(*_search_with_some_left_over(n_jobs=2))
     assert started == ["threads", None]
+
+
+def test_workers_get_the_settings_of_scikit_learn():
+    """Metadata is routed where candidates are fitted one by one in other processes too."""
+    X, y = table()
+    weight = np.arange(len(y)) % 3
+    with config_context(enable_metadata_routing=True):
+        model = RVFLClassifier(n_hidden=3, random_state=0).set_fit_request(sample_weight=True)
+        model = make_pipeline(MinMaxScaler(), model.set_score_request(sample_weight=True))
+        settings = {"cv": 2, "n_jobs": 2, "params": {"sample_weight": weight}}
+        theirs, ours = both(model, {"rvflclassifier__C": ["loo"]}, X, y, **settings)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 0

@@ -61,6 +61,23 @@ def test_ties_of_rows_with_both_classes_are_left_to_single_fits():
     assert set(ours.not_shared_) == {"a score within rounding of another one decides"}
 
 
+@pytest.mark.parametrize("seed", [17, 19, 24, 25])
+def test_a_small_network_that_says_nothing_beside_a_large_one_that_does(seed):
+    """Either sign of the first node has as many rows of both classes: its weight is rounding."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(40, 3)), rng.permutation(np.arange(40) % 2)
+    theirs, ours = both(
+        ELMClassifier(activation="sign", random_state=0, calibrate=False),
+        {"C": [1e-3, 0.37, 10.0], "n_hidden": [1, 2, 40]},
+        X,
+        y,
+        cv=2,
+        scoring="roc_auc",
+    )
+    assert_same(theirs, ours)
+    assert ours.n_shared_ > 0
+
+
 @pytest.mark.parametrize("estimator", [RVFLClassifier, ELMClassifier, RoBellRVFLClassifier])
 def test_rows_that_are_not_scaled(rng, estimator):
     X, y = table(n_rows=70)

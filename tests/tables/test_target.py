@@ -23,6 +23,14 @@ def test_equal_numbers_are_one_class_and_small_classes_are_set_aside():
     assert labels.kept.tolist() == [*range(40), *range(43, 47)]
 
 
+def test_equal_numbers_are_one_class_beside_texts_too():
+    # As a review knows labels again: 1 and 1.0 are equal, 01 is a name.
+    cells = ["1", "1.0", "1", "unknown", "01", "0,5"] * 8
+    labels = read_labels(read_table(pd.DataFrame({"y": cells})), 0)
+    assert labels.classes == ("01", "1", "0,5", "unknown")
+    assert labels.codes.tolist() == [1, 1, 1, 3, 0, 2] * 8
+
+
 @pytest.mark.parametrize(
     ("cells", "message"),
     [

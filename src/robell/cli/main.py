@@ -84,6 +84,9 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stdout.flush()  # what cannot be written is noticed here, not when Python ends
             return status
     except KeyboardInterrupt:
+        # Python notes an interrupt of code made from text (imports make some), and would end
+        # ``python -m`` by the signal although it is caught here; other such code clears the note.
+        exec("")
         is_kept = command is not None and command.is_study
         kept = "what had finished is kept, the same command goes on from there"
         say(f"stopped; {kept if is_kept else 'nothing was written'}")

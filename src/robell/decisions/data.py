@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -92,7 +92,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
         drop = {drop} if isinstance(drop, str) else set(drop)
         if place in {find_column(table, name) for name in drop}:
             raise FileError(f"{said(target)} is the target: it cannot be left out")
-        labels = read_labels(table, place, keep_spelling=keep_spelling)
+        labels = _as_predicted(read_labels(table, place, keep_spelling=keep_spelling))
         if not classes:
             _require_classes(table, target, labels)
         kept = table.take(labels.kept)
@@ -141,6 +141,16 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
         table.name, target, encoder, X, codes, typed_classes(labels.classes), table.n_rows,
         tuple(notes), [column.take(some) for column in columns], found, giveaways,
     )  # fmt: skip
+
+
+def _as_predicted(labels):
+    """Return labels whose classes stand in the order that a fitted classifier gives them."""
+    order = np.argsort(typed_classes(labels.classes))
+    return replace(
+        labels,
+        classes=tuple(labels.classes[place] for place in order),
+        codes=np.argsort(order)[labels.codes],
+    )
 
 
 def _require_classes(table, target, labels):

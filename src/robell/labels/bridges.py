@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from robell import __version__
-from robell._core.array import is_no_value
 from robell._tools.files import FileError, write_atomically
 from robell._tools.text import percent, said, spreadsheet_safe, visible
 from robell.labels.issues import find_label_issues
 from robell.labels.review.review import CHANGE, DROP, KEEP, LOG_START, read_review
 from robell.report.escape import writable
+from robell.tables.read import read_table
 
 QUESTION, OBJECT = "label", "row"  # names of the choice, and of what it is about
 CHOICE = {"from_name": QUESTION, "to_name": OBJECT, "type": "choices"}
@@ -219,6 +219,11 @@ def _suspects(result):
     """Yield what finds a suspect again, its cells as text, its likeliest label and the chance."""
     if getattr(result, "_kind", "") != "classes":
         raise FileError(f"{result.name}: holds no classes, and a choice is between classes")
+    if DROP in result.classes:
+        raise FileError(
+            f"{result.name}: has a label {said(DROP)}, by which these tools leave a row out: give "
+            "it another name"
+        )
     table = result.evidence.table
     columns = [column for column in table.columns if column.name != result.target]
     for at in result._suspects:
@@ -277,5 +282,12 @@ def _rows_of_frame(frame):
         if name not in names:
             raise FileError(f"the frame has no column {said(name)}, which an audit's table has")
     wanted = ("row", "target", "given", "decision", final, "fingerprint")
-    cells = [["" if is_no_value(cell) else cell for cell in frame[n]] for n in wanted]
-    return [list(row) for row in zip(*cells, strict=True)]
+    table = read_table(frame, max_rows=max(1, len(frame)))
+    cells = {column.name: column.cells for column in table.columns}
+    texts = [[_as_the_table_has_it(cell or "") for cell in cells[name]] for name in wanted]
+    return [list(row) for row in zip(*texts, strict=True)]
+
+
+def _as_the_table_has_it(text):
+    """Take away the apostrophe that a CSV file has before what a spreadsheet would compute."""
+    return text[1:] if text.startswith("'") and spreadsheet_safe(text) != text else text

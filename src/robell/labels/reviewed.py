@@ -63,8 +63,9 @@ def reviewed_classes(settled, first, classes, codes):
     before, corrected = np.array(codes), np.zeros(len(codes), bool)
     for at in np.flatnonzero(settled):
         text = folded(first[at])
-        before[at] = code_of.get(text, codes[at])
         corrected[at] = text != folded(classes[codes[at]])
+        if corrected[at]:
+            before[at] = code_of.get(text, codes[at])
     return Reviewed(settled, before, corrected)
 
 

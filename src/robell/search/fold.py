@@ -12,7 +12,6 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
@@ -106,10 +105,9 @@ def _until_waiting(steps):
         yield found
 
 
-def run_fold(task, index, split, groups, config):
-    """Run some groups of one fold under scikit-learn's settings, which threads do not inherit."""
-    with config_context(**config):
-        return index, list(task.run(split, groups))
+def run_fold(task, index, split, groups):
+    """Run some groups of one fold."""
+    return index, list(task.run(split, groups))
 
 
 class _Fold:

@@ -19,14 +19,14 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn import __version__ as sklearn_version
-from sklearn import get_config
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import indexable
+from sklearn.utils.parallel import Parallel, delayed  # workers get scikit-learn's settings
 
 from robell._core.ridge.sweep_torch import require_device
 from robell._tools.pipelines import last_step
@@ -326,10 +326,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             pre_dispatch=self.pre_dispatch,
             return_as="generator_unordered",
         )
-        config = get_config()
         with limit_blas(1):
             for split, all_found in parallel(
-                delayed(run_fold)(task, split, rows, groups[part::parts], config)
+                delayed(run_fold)(task, split, rows, groups[part::parts])
                 for split, rows in enumerate(splits)
                 for part in range(parts)
             ):
@@ -354,8 +353,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         }
         if "caller" in inspect.signature(private._fit_and_score).parameters:
             settings["caller"] = self
-        tasks = (
-            delayed(private._fit_and_score)(
+        fits = (
+            partial(
+                private._fit_and_score,
                 clone(task.base),
                 task.X,
                 task.y,
@@ -372,12 +372,11 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         start = time.perf_counter()
         alone = ALONE_SECONDS if len(missing) < len(candidates) * len(splits) else 0.0
         while len(records) < len(missing) and time.perf_counter() - start < alone:
-            function, arguments, named = next(tasks)
-            records.append(function(*arguments, **named))
+            records.append(next(fits)())
             progress.advance()
         if len(records) < len(missing):
             parallel = Parallel(self.n_jobs, pre_dispatch=self.pre_dispatch, return_as="generator")
-            for record in parallel(tasks):
+            for record in parallel(delayed(fit)() for fit in fits):
                 records.append(record)
                 progress.advance()
         return records

@@ -282,7 +282,8 @@ def _solve_side_by_side(systems, design, ends, equations, n_scored=None):
             found, trust = solve_prefixes(
                 G[np.ix_(order, order)], R[order], 1.0 / systems.group.C, widths, missed
             )
-            trust = trust * digits_left(np.abs(R).max(), np.diagonal(G).max(), squares)
+            signal, diagonal = np.abs(R).max(axis=1)[order], np.diagonal(G)[order]
+            trust = trust * digits_left(signal, diagonal, squares)[widths - 1]
             theta = np.empty_like(found)
             theta[order] = found
             # How far these may be off is known beside the size of all output weights.

@@ -124,14 +124,12 @@ def _spelt_alike(cells, alike):
 
 def _one_spelling(cells):
     """Give plain numbers that are equal one spelling, the commonest: 1 and 1.0 are one class."""
-    counts = Counter(cells)
-    values = {cell: plain_number(cell) for cell in counts}
-    if None in values.values() or len(set(values.values())) == len(values):
-        return cells
-    spelling: dict[Decimal | None, str] = {}
-    for cell, _ in counts.most_common():
-        spelling.setdefault(values[cell], cell)
-    return [spelling[values[cell]] for cell in cells]
+    spelling: dict[Decimal, str] = {}
+    meant = {}
+    for cell, _ in Counter(cells).most_common():
+        value = plain_number(cell)
+        meant[cell] = cell if value is None else spelling.setdefault(value, cell)
+    return [meant[cell] for cell in cells]
 
 
 def require_classes(where, counts, n_rows):

@@ -65,10 +65,13 @@ def digits_left(R: Any, diagonal: Any, squares: Any) -> Any:
     |Σ_i w_i m_ij t_i| is at most (Σ_i w_i m_ij² · Σ_i w_i t_i²)^½. Where it is far smaller in every
     column, as for equal rows of both classes, R is the difference of larger sums. The output
     weights are then differences of larger numbers too, for a single fit takes a column of 0 and 1
-    for each class. Given are the largest |R| and diagonal entry and Σ_i w_i t_i², each a number or
-    one for each setting.
+    for each class. Given are the largest |R| and the diagonal entry of every column, (..., P), and
+    Σ_i w_i t_i², (...). Returned is the factor of the networks that have the first 1, ..., P
+    columns, (..., P).
     """
-    share = R / np.maximum(np.sqrt(diagonal * squares), np.finfo(np.float64).tiny)
+    signal, size = np.maximum.accumulate(R, -1), np.maximum.accumulate(diagonal, -1)
+    bound = np.sqrt(size * np.asarray(squares)[..., None])
+    share = signal / np.maximum(bound, np.finfo(np.float64).tiny)
     return np.where(share < LEAST_SIGNAL, 0.0, np.minimum(1.0, ENOUGH_SIGNAL * share))
 
 
@@ -151,14 +154,15 @@ class NestedRidge:
         pivot = np.zeros(self.shape[1:3])
         shared = np.ones(len(self.penalties), bool)
         P, K = self.shape[0], self.shape[-1]
-        largest = np.diagonal(products)[:P].real.max()
+        diagonal = np.diagonal(products)[:P].real
         if self.limit > self.design.n_rows:
-            shared = self.penalties >= WIDE_PIVOT * largest
+            shared = self.penalties >= WIDE_PIVOT * diagonal.max()
         for limit in {self.limit, min(self.limit, self.design.n_rows)}:
             places = np.flatnonzero(shared if limit == self.limit else ~shared)
             if len(places):
                 self._solve_within(limit, places, products, w, beta, pivot)
-        pivot *= digits_left(np.abs(products[P : P + K, :P]).max(), largest, w @ self.squares)
+        signal = np.abs(products[P : P + K, :P]).max(axis=0)
+        pivot *= digits_left(signal, diagonal, w @ self.squares)[self.widths - 1]
         return NestedSolution(beta, pivot)
 
     def _solve_within(
@@ -440,7 +444,8 @@ def graph_ridge(
             solution += getrs(factor, pivots, error * R - system @ solution)[0]
             beta[a, :, c] = solution
             rcond[a, c] = found
-    return beta, rcond * digits_left(np.abs(R).max(), np.diagonal(G).max(), w @ np.square(T).sum(1))
+    left = digits_left(np.abs(R).max(axis=1), np.diagonal(G), w @ np.square(T).sum(axis=1))
+    return beta, rcond * left[-1]
 
 
 def solve_prefixes(

@@ -80,14 +80,14 @@ class TorchSweep:
         else:
             penalty = torch.as_tensor(penalties, device=device)
             finish = self._start_tall(weights, penalty, widths)
-        R = (self.M.mH @ (weights[:, :, None] * self.T)).abs().amax(dim=(1, 2))
-        diagonal = (weights @ self.M.abs().square()).amax(dim=1)
+        R = (self.M.mH @ (weights[:, :, None] * self.T)).abs().amax(dim=2)
+        diagonal = weights @ self.M.abs().square()
         squares = weights @ self.T.abs().square().sum(dim=1)
 
         def trusted() -> tuple[Any, Array]:
             beta, pivot = finish()
             left = digits_left(*(value.cpu().numpy() for value in (R, diagonal, squares)))
-            return beta, pivot * left[:, None, None]
+            return beta, pivot * left[:, None, widths - 1]
 
         return trusted
 
@@ -150,7 +150,8 @@ class TorchSweep:
             beta[start : start + step] = solution.transpose(1, 2).cpu().numpy()
             rcond[start : start + step] = found.nan_to_num(0.0).cpu().numpy()
         squares = w @ np.square(self.T.cpu().numpy()).sum(axis=1)
-        return beta, rcond * digits_left(float(R.abs().max()), float(G.diagonal().max()), squares)
+        signal, diagonal = R.abs().amax(dim=1).cpu().numpy(), G.diagonal().cpu().numpy()
+        return beta, rcond * digits_left(signal, diagonal, squares)[-1]
 
     def _factor(self, products: Any, penalty: Any) -> tuple[Any, Any, Any]:
         """Return L and z of every setting and penalty, and squared pivots over the diagonal.

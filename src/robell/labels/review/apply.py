@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from robell._tools.files import FileError, check_output, copy_pipe, write_together
-from robell._tools.text import said
+from robell._tools.text import said, spreadsheet_safe
 from robell.labels.review.review import (
     CHANGE,
     DROP,
@@ -30,6 +30,7 @@ from robell.labels.review.review import (
     same_label,
 )
 from robell.labels.review.sources import open_source, require_same_kind
+from robell.report.escape import writable
 from robell.tables.numerals import spells_number
 from robell.tables.target import holds_numbers
 
@@ -134,8 +135,9 @@ def apply_review(
     source = open_source(table, review.target, encoding, delimiter)
     require_same_kind(source, out)
     matched = _match(source, review)
-    earlier = read_reviews(beside(table, review.target), review.target)
-    _write(source, review.target, _all_decisions(review, earlier, matched), matched, out, log)
+    target = source.names[source.target]
+    earlier = read_reviews(beside(table, target), target)
+    _write(source, target, _all_decisions(review, earlier, matched), matched, out, log)
     counts = {word: sum(one.word == word for one in review.made) for word in (KEEP, CHANGE, DROP)}
     return AppliedReview(
         out,
@@ -163,7 +165,7 @@ class _Matched:
 
 def _match(source, review):
     """Find the rows of a review in the table, before it was applied or after; raise if neither."""
-    place = source.names.index(review.target)
+    place = source.target
     print_row = RowPrinter(source.names, place)
     prints, given = [], []
     for cells in source.cells():
@@ -268,7 +270,7 @@ def _all_decisions(review, earlier, matched):
 
 def _write(source, target, decisions, matched, out, log):
     """Write the table, and its log: all decisions as CSV, with a fingerprint of what they made."""
-    digest = []
+    digest, column = [], spreadsheet_safe(writable(target))
 
     def write_table(path):
         source.write(path, matched.labels, matched.dropped, out)
@@ -281,7 +283,7 @@ def _write(source, target, decisions, matched, out, log):
             for one in decisions:
                 label = "" if one.label is None else one.label
                 prints = f"{digest[0]}-{in_letters(one.print)}"
-                writer.writerow([one.row, target, one.given, one.word, label, prints])
+                writer.writerow([one.row, column, one.given, one.word, label, prints])
 
     write_together({out: write_table, log: write_log})
 

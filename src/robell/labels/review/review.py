@@ -21,7 +21,7 @@ import numpy as np
 from robell._tools.files import FileError
 from robell._tools.names import did_you_mean
 from robell._tools.text import said, spreadsheet_safe
-from robell.labels.review.sources import PARQUET, SheetSource, TextSource
+from robell.labels.review.sources import PARQUET, SheetSource, TextSource, same_column
 from robell.report.escape import writable
 from robell.tables.excel import EXCEL, is_excel
 from robell.tables.numerals import plain_number
@@ -43,7 +43,7 @@ class Decision:
     """What was decided about one row, or that nothing was: then `word` is empty.
 
     `label` is the one the row shall have, None where it is to be dropped; `print` the fingerprint
-    of the row, and `line` where the decision stands in the review.
+    of the row, `line` where the decision stands in the review, and `note` what stands beside it.
     """
 
     row: int
@@ -52,6 +52,7 @@ class Decision:
     word: str
     label: str | None
     print: int
+    note: str
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def read_reviews(paths, target):
     decided: dict[tuple[int, int, str], tuple[Decision, Path]] = {}
     for path in map(Path, paths):
         review = read_review(path)
-        if review.target != target:
+        if not same_column(review.target, target):
             raise FileError(
                 f"{path}: is a review of the column {said(review.target)}, not of {said(target)}"
             )
@@ -161,7 +162,7 @@ def begins_with(path, text):
 def beside(data, target):
     """Return the log of the review of this target that a table came from, if it is beside it."""
     log = log_path(data)
-    is_ours = log.is_file() and is_log(log) and read_review(log).target == target
+    is_ours = log.is_file() and is_log(log) and same_column(read_review(log).target, target)
     return [log] if is_ours else []
 
 
@@ -245,7 +246,8 @@ def _decision(cells, places, final, print_, line, where):
                 f"{where}: the label is to be changed, and no other one is suggested; write it "
                 "into the column 'suggested', or keep the row"
             )
-    return Decision(row, line, given, word, label, print_)
+    note = cells[places["note"]] if "note" in places else ""
+    return Decision(row, line, given, word, label, print_, note)
 
 
 class Spellings:

@@ -34,10 +34,13 @@ from robell.labels.review.review import (
     DROP,
     KEEP,
     WORDS,
+    Decision,
     Spellings,
+    in_letters,
     read_review,
     same_label,
 )
+from robell.labels.review.sources import same_column
 from robell.report.escape import writable
 from robell.report.page import Paragraph, Review, Section, render
 from robell.tables.numerals import spells_number
@@ -68,7 +71,7 @@ class ReviewDesk:
         self.ids = list(self.place)
         self.classes = {one["written"]: k for k, one in enumerate(self.cards["classes"])}
         self.made: dict[int, dict[str, Any]] = {}
-        self.others: list[dict[str, str]] = []  # lines of the file whose rows are not shown
+        self.others: list[Decision] = []  # about rows that are not shown
         self.version, self.changed = 0, dict.fromkeys(self.ids, 0)
         self.lock = threading.Lock()
         self.again = None
@@ -96,19 +99,16 @@ class ReviewDesk:
     def _take_file(self):
         """Go on with a review that is there; one of something else is refused."""
         review = read_review(self.path)
-        mine = self.cards["table"], self.cards["target"]["written"].strip()
-        if (review.table, review.target) != mine:
+        is_mine = same_column(review.target, self.result.target)
+        if review.table != self.cards["table"] or not is_mine:
             raise FileError(
                 f"{self.path}: is a review of another table, of another column or of another "
                 "version of the table; give another name with --out"
             )
-        with self.path.open(encoding="utf-8", newline="") as file:
-            lines = {row["row"]: row for row in csv.DictReader(file)}
         for one in review.decisions:
-            line = lines.get(str(one.row), {})
-            k = self.place.get(f"{one.row}-{line.get('fingerprint', '').rpartition('-')[2]}")
+            k = self.place.get(f"{one.row}-{in_letters(one.print)}")
             if k is None:
-                self.others += [line] if one.word else []
+                self.others += [one] if one.word else []
                 continue
             if not same_label(one.given, self._text("given_written", k)):
                 raise FileError(
@@ -116,32 +116,32 @@ class ReviewDesk:
                 )
             if one.word:
                 label = self._spelt(one.label) if one.word == CHANGE else None
-                self._set(k, {"word": one.word, "label": label, "note": line.get("note", "")})
+                self._set(k, {"word": one.word, "label": label, "note": one.note})
 
     def _write(self):
         """Write all decisions to the file, whole."""
-        cards, has_lines = self.cards, self.result.line is not None
-        header = [name for name in HEADER if has_lines or name != "line"]
-        stream = io.StringIO()
-        writer = csv.DictWriter(stream, header, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
+        cards, numbers = self.cards, self.result._number
+        rows = []
         for k in range(len(self.ids)):
             made = self.made.get(k, {})
-            word = made.get("word")
-            suggested = self._text("suggested_written", k)
-            writer.writerow(
-                {
-                    "row": cards["row"][k],
-                    "line": cards["number"][k],
-                    "given": self._text("given_written", k),
-                    "suggested": made["label"] if word == CHANGE else suggested,
-                    "decision": word if word in WORDS else "",
-                    "note": made.get("note", ""),
-                    "target": cards["target"]["written"],
-                    "fingerprint": f"{cards['table']}-{cards['print'][k]}",
-                }
-            )
-        writer.writerows(self.others)
+            word, given = made.get("word"), self._text("given_written", k)
+            label = made["label"] if word == CHANGE else self._text("suggested_written", k)
+            word = word if word in WORDS else ""
+            of_row = cards["row"][k], cards["number"][k], given, label, word, made.get("note", "")
+            rows.append((*of_row, cards["print"][k]))
+        for one in self.others:
+            at = int(np.searchsorted(self.result.row, one.row))
+            line, label = numbers[at] if at < len(numbers) else "", one.label
+            label = label if one.word == CHANGE else ""
+            of_row = one.row, line, one.given, label, one.word, one.note
+            rows.append((*of_row, in_letters(one.print)))
+        header = [name for name in HEADER if self.result.line is not None or name != "line"]
+        stream, target = io.StringIO(), cards["target"]["written"]
+        writer = csv.DictWriter(stream, header, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        for *of_row, print_ in rows:
+            cells = *of_row, target, f"{cards['table']}-{print_}"
+            writer.writerow(dict(zip(HEADER, cells, strict=True)))
         write_atomically(self.path, stream.getvalue())
 
     # -- decisions

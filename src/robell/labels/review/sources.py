@@ -9,6 +9,8 @@ import io
 import numpy as np
 
 from robell._tools.files import FileError
+from robell._tools.text import spreadsheet_safe
+from robell.report.escape import writable
 from robell.tables.excel import EXCEL, is_excel, open_sheet, sheet_table
 from robell.tables.numerals import plain_number
 from robell.tables.raw import Column, RawTable, array_cells, require_names
@@ -17,6 +19,12 @@ from robell.tables.read_csv import TextRow, codec_to_write, find_delimiter, reco
 from robell.tables.target import find_column
 
 PARQUET = (".parquet", ".pq")
+
+
+def same_column(text, name):
+    """Say whether a review means a column of this name, which it has as text of a CSV file."""
+    written = (name, spreadsheet_safe(writable(name)))
+    return " ".join(text.split()) in (" ".join(one.split()) for one in written)
 
 
 def open_source(path, target, encoding="utf-8", delimiter=None):
@@ -30,6 +38,7 @@ def open_source(path, target, encoding="utf-8", delimiter=None):
         else:
             source = TextSource(path, target, encoding, delimiter)
     columns = tuple(Column(name) for name in source.names)
+    target = next((name for name in source.names if same_column(target, name)), target)
     source.target = find_column(RawTable(path.name, columns, np.empty(0, int), None, 0, ""), target)
     return source
 

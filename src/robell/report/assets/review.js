@@ -33,10 +33,13 @@
   // What equal labels have in common, as robell apply compares them: their number, or their letters.
   function folded(text) {
     const plain = text.trim().replace(/^'(?=[=+\-@])/, "");
-    const number = /^[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain.replace(",", ".")) : NaN;
-    return Number.isNaN(number) ? plain.toLowerCase().replace(/\s+/g, "") : String(number);
+    const point = /^[+-]?\d+,\d+$/.test(plain) ? plain.replace(",", ".") : plain; // as a spreadsheet may save it
+    const isPlain = /^-?(0|[1-9]\d*)(\.\d+)?$/.test(point) && point !== "-0"; // 007, 1e3 and +1 may be names
+    if (!isPlain) return plain.toLowerCase().replace(/\s+/g, "");
+    return (point.includes(".") ? point.replace(/\.?0+$/, "") : point).replace(/^-0$/, "0");
   }
 
+  const spaced = (text) => text.replace(/\s+/g, " ").trim();
   const isNumber = (text) => /^[+-]?(\d[\d.,\u00a0' ]*|[.,]\d+)(e[+-]?\d+)?\s*%?$/i.test(text);
 
   // -- decisions: kept by the browser, one entry a row, so that two tabs lose nothing ------------
@@ -575,14 +578,15 @@
       for (const { line, cells } of rows) {
         const cell = (column) => cells[place.get(column)] ?? "";
         const [table, print] = cell("fingerprint").split("-"), word = cell("decision").toLowerCase(), row = cell("row").replaceAll(",", "");
-        if (cell("target") !== this.review.target.written.trim()) throw new Error(`line ${line}: this is a review of another column, ${isolated(cell("target"))}.`);
+        if (spaced(cell("target")) !== spaced(this.review.target.written)) throw new Error(`line ${line}: this is a review of another column, ${isolated(cell("target"))}.`);
         if (table !== this.review.table) throw new Error(`line ${line}: this is a review of another table, or of another version of it.`);
         if (!/^[1-9]\d*$/.test(row)) throw new Error(`line ${line}: ${isolated(row)} is not the number of a row.`);
         if (seen.has(row)) throw new Error(`line ${line}: row ${row} stands there twice.`);
         seen.add(row);
         if (word && !WORDS.includes(word)) throw new Error(`line ${line}: the decision ${isolated(word)} is none of keep, change and drop.`);
         const k = this.at.get(`${row}-${print}`), label = cell(final);
-        const known = this.review.classes.find((one) => folded(one.written) === folded(label));
+        const { classes } = this.review;
+        const known = classes.find((one) => one.written === label) ?? classes.find((one) => folded(one.written) === folded(label));
         if (word === "change") {
           const isLabel = this.review.classes.length ? known : isNumber(label);
           if (!isLabel) throw new Error(`line ${line}: ${isolated(label || "nothing")} is no ${this.review.classes.length ? "label of this table" : "number"} to change to.`);
