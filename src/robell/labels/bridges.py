@@ -6,19 +6,19 @@ Whatever a row needs to be found again, its number, label and fingerprint, trave
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from robell import __version__
 from robell._tools.files import FileError, write_atomically
 from robell._tools.text import percent, said, spreadsheet_safe, visible
+from robell.labels.audit.result import as_csv
 from robell.labels.issues import find_label_issues
 from robell.labels.review.review import CHANGE, DROP, KEEP, LOG_START, read_review
-from robell.report.escape import writable
 from robell.tables.read import read_table
 
 QUESTION, OBJECT = "label", "row"  # names of the choice, and of what it is about
@@ -160,19 +160,16 @@ def write_review(decisions: Any, out: str | os.PathLike[str], *, replace: bool =
         except (OSError, ValueError) as error:
             raise FileError(f"{name}: cannot be read as JSON") from error
     rows = _rows_of_frame(decisions) if hasattr(decisions, "columns") else _rows(decisions, name)
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(LOG_START.split(","))
-    for row in rows:
-        writer.writerow([spreadsheet_safe(writable(str(cell))) for cell in row])
+    texts = np.array([[str(cell) for cell in row] for row in rows], object).reshape(-1, 6)
+    text = as_csv(dict(zip(LOG_START.split(","), texts.T, strict=True)))
     temporary = path.with_name(f".{path.name}.csv")  # read as a review is, before it has its name
     try:
-        read_review(write_atomically(temporary, stream.getvalue()))
+        read_review(write_atomically(temporary, text))
     except FileError as error:
         raise FileError(str(error).replace(str(temporary), name)) from error
     finally:
         temporary.unlink(missing_ok=True)
-    return write_atomically(path, stream.getvalue())
+    return write_atomically(path, text)
 
 
 def check_labels(report: Any) -> str | None:

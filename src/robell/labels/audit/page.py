@@ -137,6 +137,5 @@ def suspects_table(result, parts, shown):
 
 def drawn_words(drawn, n_rows, most):
     """Say that a picture shows only some of the rows, "" where it shows all."""
-    if drawn == n_rows:
-        return ""
-    return f" {drawn:,} of {n_rows:,} rows, chosen at random, are shown (at most {most:,})."
+    few = f" {drawn:,} of {n_rows:,} rows, chosen at random, are shown (at most {most:,})."
+    return "" if drawn == n_rows else few
