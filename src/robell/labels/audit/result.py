@@ -712,7 +712,7 @@ def as_csv(columns, delimiter=","):
 
 def in_encoding(text: str, encoding: str) -> Callable[[Path], Any]:
     """Return what writes a text; a sign of ours that the encoding lacks becomes "?"."""
-    return partial(Path.write_text, data=text, encoding=encoding, errors="replace", newline="")
+    return lambda path: path.write_text(text, encoding=encoding, errors="replace", newline="")
 
 
 def sheet_of(columns):
