@@ -269,3 +269,26 @@ def test_a_target_with_a_currency_is_read_corrected_and_read_again(tmp_path):
     assert done.changed == 1
     again = audit(done.out, "price")
     assert len(again.row) == 300  # the number that was changed is read as the others are
+
+
+@pytest.mark.parametrize("written", ["{:.2f}", "{:.2f} EUR", "{:.2f} kg"])
+def test_amounts_below_zero_with_a_decimal_comma_stay_numbers_in_a_review(tmp_path, written):
+    frame = flats()
+    price = frame["price"] - frame["price"].median()
+    frame["price"] = [written.format(one).replace(".", ",") for one in price]
+    path = tmp_path / "flats.csv"
+    frame.to_csv(path, index=False, sep=";")
+    result = audit(path, "price", out=tmp_path)
+    with result.csv.open(newline="") as file:
+        header, *rows = csv.reader(file, delimiter=";")
+    given, decision = (header.index(name) for name in ("given", "decision"))
+    assert any(row[given].startswith("'-") for row in rows)
+    for row in rows:
+        row[decision] = "change"
+    with (tmp_path / "reviewed.csv").open("w", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([header, *rows])
+    applied = apply_review(path, tmp_path / "reviewed.csv", tmp_path / "clean.csv")
+    assert applied.changed == len(rows)
+    assert "'" not in applied.out.read_text()
+    again = audit(applied.out, "price", reviewed=applied.log)
+    assert again.n_corrected == len(rows)

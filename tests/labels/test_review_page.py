@@ -342,6 +342,27 @@ def test_numbers_are_changed_to_any_number(chromium, tmp_path):
     assert pd.read_csv(done.out)["price"][result.order[0]] == 123456
 
 
+@pytest.mark.parametrize("written", ["{:,.2f} EUR", "${:,.2f}", "-{:.1f} kg", "−{:.2f}"])
+def test_the_suggestion_for_a_number_is_taken_in_whatever_unit(chromium, tmp_path, written):
+    rng = np.random.default_rng(3)
+    size = rng.uniform(30, 150, 300).round()
+    price = (2000 * size + rng.normal(0, 5000, 300)).round(1)
+    price[::30] *= 10
+    path = tmp_path / "flats.csv"
+    cells = [written.format(one) for one in price]
+    pd.DataFrame({"size": size, "rooms": (size / 25).round(), "price": cells}).to_csv(
+        path, index=False
+    )
+    result = audit(path, "price", out=tmp_path)
+    opened(chromium, result)
+    for _ in range(5):
+        chromium.press("c")
+    saved = save(chromium, tmp_path / "flats-decisions.csv")
+    done = apply_review(path, saved, tmp_path / "clean.csv")
+    assert done.changed == 5
+    assert audit(done.out, "price", reviewed=done.log).n_corrected == 5
+
+
 def test_what_is_packed_holds_no_markup_and_comes_back():
     review = {"a": HOSTILE, "b": [1, 2.5, None], "c": "\ud800"}
     text = packed(review)

@@ -21,6 +21,7 @@ from reviewer import READY
 
 from robell import apply_review, audit
 from robell._tools.files import FileError
+from robell.cli.main import main
 from robell.labels.audit.cards import unpacked
 from robell.labels.review.again import JudgedAgain
 from robell.labels.review.server import ReviewDesk, ReviewServer, only_writer
@@ -330,6 +331,34 @@ def test_only_the_page_itself_gets_in(orchard, tmp_path):
         assert "default-src 'none'" in policy
         assert "connect-src 'self'" in policy
         assert unpacked(re.search('review-data">([^<]*)<', page)[1])["cards"] == len(result.row)
+
+
+def test_a_table_that_is_refused_leaves_no_file(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("a,y\n1,b\n")
+    for name in ("t.csv", "missing.csv"):
+        options = ["--target", "y", "--out", str(tmp_path / "r")]
+        assert main(["review", str(tmp_path / name), *options]) == 1
+        assert capsys.readouterr().err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        (b'{"made": [], "after": 1e999}', (400, "these are no decisions")),
+        (b'{"made": [], "after": NaN}', (400, "these are no decisions")),
+        (b"[" * 100_000, (400, "these are no decisions")),
+        (
+            {"word": "keep", "sequence": "x"},
+            (409, "the sequence of the decision is no whole number"),
+        ),
+    ],
+)
+def test_odd_numbers_are_answered_too(orchard, tmp_path, body, answer):
+    with served(orchard[1], tmp_path / "r.csv") as (desk, server):
+        if isinstance(body, dict):
+            body = {"after": 0, "made": [[desk.ids[0], body]]}
+        assert ask(server, body=body) == answer
 
 
 def test_many_at_once_lose_nothing(orchard, tmp_path):

@@ -1,14 +1,17 @@
 """Any classifier made robust: fitted to probabilities of the classes instead of labels."""
 
+from functools import partial
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, StackingClassifier
 from sklearn.feature_selection import SelectKBest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.naive_bayes import GaussianNB
@@ -19,7 +22,13 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from robell import NoiseRobustClassifier, NoiseRobustRVFLClassifier, RVFLClassifier, TableEncoder
+from robell import (
+    NoiseRobustClassifier,
+    NoiseRobustRVFLClassifier,
+    RVFLClassifier,
+    TableEncoder,
+    ThresholdClassifier,
+)
 from robell.noise import flip_uniformly
 
 NAMES = np.array(["benign", "sick"])
@@ -132,6 +141,31 @@ def test_several_classes_of_words_and_thresholds():
         model.choose_threshold(recall=0.9)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_votes_that_tie_are_predicted_alike(n_classes):
+    """Neighbours tie in many rows: probabilities and their calibration must not decide there."""
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(40 * n_classes) % n_classes
+    X = np.round(rng.normal(size=(n_classes, 2))[y] + rng.normal(size=(len(y), 2)), 1)
+    y[: 10 * n_classes] = 0
+    new = rng.normal(size=(2000, 2))
+    predicted = []
+    for probability, calibrate in product(["frequency", "balanced"], [True, False]):
+        model = NoiseRobustClassifier(
+            KNeighborsClassifier(4),
+            probability=probability,
+            calibrate=calibrate,
+            random_state=0,
+        ).fit(X, y)
+        predicted.append(model.predict(new))
+        votes = model.estimator_.predict_proba(new)
+        tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
+        assert tied.sum() > 10
+        first = votes.argmax(axis=1) if n_classes > 2 else np.where(tied, 1, votes.argmax(axis=1))
+        np.testing.assert_array_equal(predicted[-1], first)
+    assert all(np.array_equal(other, predicted[0]) for other in predicted)
+
+
 def test_thresholds_are_chosen_as_the_flagship_does(table):
     X, noisy, _, X_test, _ = table
     model = NoiseRobustClassifier(logistic(), random_state=0).fit(X, noisy)
@@ -217,6 +251,24 @@ def test_refusals_are_one_line(table):
     with pytest.raises(ValueError, match="estimator") as caught:
         NoiseRobustClassifier(StandardScaler()).fit(X, noisy)
     assert "\n" not in str(caught.value)
+    for make in NoiseRobustClassifier, partial(ThresholdClassifier, slope=1.0):
+        with pytest.raises(ValueError, match=r"with predict_proba or .*; Ridge has neither"):
+            make(Ridge()).fit(X, noisy == "sick")
+    with pytest.raises(ValueError, match="a classifier; it is 'passthrough'"):
+        NoiseRobustClassifier(make_pipeline(StandardScaler(), "passthrough")).fit(X, noisy)
+    with pytest.raises(ValueError, match=r"LinearSVC has no predict_proba: .* slope="):
+        ThresholdClassifier(LinearSVC()).fit(X, noisy)
+    with pytest.raises(ValueError, match=r"y has one class, 1$"):
+        NoiseRobustClassifier(GaussianNB()).fit(X, np.ones(len(X), int))
+
+
+def test_a_stack_of_classifiers_is_one_before_it_is_fitted(table):
+    """It has no method predict then."""
+    X, noisy, _, X_test, _ = table
+    stack = StackingClassifier([("bayes", GaussianNB()), ("tree", DecisionTreeClassifier())], cv=2)
+    robust = NoiseRobustClassifier(stack, random_state=0).fit(X, noisy)
+    assert robust.predict(X_test).shape == (len(X_test),)
+    assert ThresholdClassifier(stack).fit(X, noisy).predict(X_test).shape == (len(X_test),)
 
 
 def test_a_pipeline_of_imbalanced_learn_works_unless_it_changes_the_rows(table):

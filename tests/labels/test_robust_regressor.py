@@ -105,6 +105,20 @@ def test_raw_frames_with_gaps_and_words_are_judged(table):
     assert np.isfinite(model.predict(frame)).all()
 
 
+@pytest.mark.parametrize("n", [80, 200])
+def test_a_column_of_words_does_not_blind_the_judge(n):
+    """In a frame with words, different numbers in every row were taken for copies of the target."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=n)
+    wrong = np.arange(0, n, 10)
+    y[wrong] += 4.0
+    frame = pd.DataFrame(X, columns=list("abc")).assign(word=np.where(X[:, 0] > 0, "high", "low"))
+    model = make_pipeline(TableEncoder(), Ridge())
+    model = NoiseRobustRegressor(model, random_state=0).fit(frame, y)
+    assert model.sample_quality_[wrong].mean() < 0.3 < np.median(model.sample_quality_)
+
+
 def test_targets_that_cannot_be_judged_are_fitted_to_as_they_are(table):
     X, y, *_ = table
     for rows, targets, reason in [

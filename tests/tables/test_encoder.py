@@ -129,6 +129,19 @@ def test_new_levels_are_other_and_odd_numbers_missing():
     assert [used.unknown for used in encoder._used(encoder._columns(new, reset=False))] == [1, 0, 1]
 
 
+@pytest.mark.parametrize("n", [20, 60, 150, 400])
+def test_of_columns_beside_numbers_only_the_target_itself_is_left_out(n):
+    """Cells that stand in one row each were taken for a copy of any target of that kind."""
+    rng = np.random.default_rng(n)
+    y = rng.normal(size=n)
+    frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "in pence": 100 * y})
+    left_out = {note.name for note in TableEncoder().fit(frame, y).notes_ if "repeats" in note.done}
+    assert left_out == ({"in pence"} if n >= 30 else set())
+    names = np.array([f"name {k}" for k in rng.permutation(n)])
+    assert TableEncoder().fit(frame, names).transform(frame).shape[1] == 3
+    assert TableEncoder(leaks="keep").fit(frame, y).transform(frame).shape[1] == 3
+
+
 def test_a_copy_of_the_target_is_left_out_and_said():
     rng = np.random.default_rng(0)
     y = rng.choice(["no", "yes"], 200)

@@ -107,6 +107,11 @@ def spreadsheet_safe(text):
     return f"'{text}" if looks_like_formula(text.lstrip("'")) else text
 
 
+def spreadsheet_plain(text):
+    """Take away the apostrophe that :func:`spreadsheet_safe` has put before a text."""
+    return text[1:] if text.startswith("'") and spreadsheet_safe(text) != text else text
+
+
 def unique(names):
     """Return the names, equal ones numbered so that all differ."""
     taken, result = set(), []

@@ -321,7 +321,9 @@ def read_votes(labels, X, row, annotator):
         row, annotator, given, rows, annotators = _from_list(labels, row, annotator, X)
     classes, codes = _encode(given)
     if len(classes) < 2:
-        raise ValueError(f"labels of at least two classes are needed; all are {classes[0]!r}")
+        raise ValueError(
+            f"labels of at least two classes are needed; all are {classes.tolist()[0]!r}"
+        )
     votes = Votes(row, annotator, codes, len(rows), len(annotators), len(classes))
     return ReadVotes(votes, classes, rows, annotators, X)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from robell import __version__
 from robell._tools.files import FileError, write_atomically
-from robell._tools.text import percent, said, spreadsheet_safe, visible
+from robell._tools.text import percent, said, spreadsheet_plain, visible
 from robell.labels.audit.result import as_csv
 from robell.labels.issues import find_label_issues
 from robell.labels.review.review import CHANGE, DROP, KEEP, LOG_START, read_review
@@ -281,10 +281,5 @@ def _rows_of_frame(frame):
     wanted = ("row", "target", "given", "decision", final, "fingerprint")
     table = read_table(frame, max_rows=max(1, len(frame)))
     cells = {column.name: column.cells for column in table.columns}
-    texts = [[_as_the_table_has_it(cell or "") for cell in cells[name]] for name in wanted]
+    texts = [[spreadsheet_plain(cell or "") for cell in cells[name]] for name in wanted]
     return [list(row) for row in zip(*texts, strict=True)]
-
-
-def _as_the_table_has_it(text):
-    """Take away the apostrophe that a CSV file has before what a spreadsheet would compute."""
-    return text[1:] if text.startswith("'") and spreadsheet_safe(text) != text else text

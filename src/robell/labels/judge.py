@@ -134,7 +134,9 @@ def check_labels(y, classes):
         raise ValueError(f"labels of at least two rows are needed; got {len(y)}")
     found = np.unique(y)
     if len(found) < 2:
-        raise ValueError(f"labels of at least two classes are needed; all are {found[0]!r}")
+        raise ValueError(
+            f"labels of at least two classes are needed; all are {found.tolist()[0]!r}"
+        )
     if classes is None:
         return y, found, np.searchsorted(found, y)
     classes = np.asarray(classes)

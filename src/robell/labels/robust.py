@@ -35,7 +35,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from robell._core.array import require_labels
+from robell._core.array import require_labels, softmax_of_rows
 from robell._core.membership.samples import row_keys
 from robell._tools.pipelines import last_step
 from robell._tools.threads import calm_blas
@@ -44,7 +44,7 @@ from robell.labels.judge import judge_labels, judge_numbers
 from robell.labels.unseen import rows_of
 from robell.models._thresholds import ThresholdChoice
 from robell.models._validation import check_multiplicity, draw_seed
-from robell.models.thresholded import ADDED, calibrated, class_scores
+from robell.models.thresholded import ADDED, calibrated, class_scores, require_scores
 from robell.tables.encoder import TableEncoder
 from robell.tables.target import problem_of
 
@@ -184,7 +184,7 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
     """
 
     _parameter_constraints = {
-        "estimator": [HasMethods(["fit", "predict"])],
+        "estimator": [HasMethods(["fit"])],  # some have ``predict`` only when they are fitted
         "probability": [StrOptions({"frequency", "balanced"})],
         "calibrate": ["boolean"],
         "random_state": ["random_state"],
@@ -257,7 +257,7 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
             P = calibrated(scores, self.slope_, self.offsets_)
             judged = P[:, 1], Z[unseen, 1], weight
         # The estimator has seen classes of equal weight: it predicts the one of largest score.
-        self._set_thresholds(softmax(self.offsets_), judged)
+        self._set_thresholds(softmax_of_rows(self.offsets_[None])[0], judged)
         return self
 
     def _fitted(self, X, y, Z, multiplicity, rows, params, rng):
@@ -275,6 +275,8 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
         params = _check_method_params(y, params, rows)
         model, X, y = clone(self.estimator), rows_of(X, rows), y[rows]
         last = last_step(model)
+        if not hasattr(last, "fit"):
+            raise ValueError(f"the last step of estimator must be a classifier; it is {last!r}")
         if isinstance(model, Pipeline) and len(model.steps) > 1:
             _require_rows_kept(model)
             head = model[:-1]
@@ -367,7 +369,7 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
     """
 
     _parameter_constraints = {
-        "estimator": [HasMethods(["fit", "predict"])],
+        "estimator": [HasMethods(["fit"])],  # some have ``predict`` only when they are fitted
         "random_state": ["random_state"],
     }
 
@@ -424,6 +426,9 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
             of_step = f"{model.steps[-1][0]}__" if last is not model else ""
             params = params | {f"{of_step}sample_weight": multiplicity[present]}
         self.estimator_ = model.fit(rows_of(X, present), self.targets_[present], **params)
+        if not hasattr(self.estimator_, "predict"):
+            name = type(self.estimator_).__name__
+            raise ValueError(f"estimator must be a regressor; {name} has no predict")
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -479,10 +484,17 @@ def _best_slope(scores, offsets, likelihood, weight):
 
 
 def _scores(model, X):
-    """Return one score a class: logarithms of the probabilities, or else the decision function."""
+    """Return one score a class: logarithms of the probabilities, or else the decision function.
+
+    The largest of a row is 0, so that classes that share it are equal under every slope, to the
+    last bit: votes of trees and neighbours often tie.
+    """
+    require_scores(model)
     if hasattr(model, "predict_proba"):
-        return np.log(np.asarray(model.predict_proba(X), np.float64) + ADDED)
-    return class_scores(model, X)
+        scores = np.log(np.asarray(model.predict_proba(X), np.float64) + ADDED)
+    else:
+        scores = class_scores(model, X)
+    return scores - scores.max(axis=1, keepdims=True)
 
 
 def _halves(columns, codes, present, n_classes, seed):

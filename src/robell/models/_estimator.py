@@ -569,7 +569,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
             check_classification_targets(classes)
         classes = np.unique(classes)
         if len(classes) < 2:
-            has = f"one, {classes[0]!r}" if len(classes) else "none"
+            has = f"one, {classes.tolist()[0]!r}" if len(classes) else "none"
             raise ValueError(f"{type(self).__name__} needs at least two classes; classes has {has}")
         self.classes_ = classes
 

@@ -15,6 +15,7 @@ from robell._core.array import beside, is_tensor, namespace, softmax_of_rows, to
 from robell._core.labels.cuts import MOST_POINTS, operating_points
 
 SAME = 1e-12  # by how much of themselves equal values may differ by rounding
+TOP_DIGITS = 1e-13  # by which log-odds that are equal may differ by rounding, beside their size
 LARGEST_THRESHOLD = 1.0 - 1e-15  # whose odds are known
 NO_ODDS = 700.0  # at a threshold that every row reaches, or none
 
@@ -126,6 +127,17 @@ def on_its_side(differences, is_second):
     return xp.where(is_second, above, below)
 
 
+def _equal_at_the_top(scores):
+    """Return scores (n, K) of which those that reach the row's largest but for rounding equal it.
+
+    The class predicted is then the first of equal ones, not the one that rounding has preferred.
+    """
+    xp = namespace(scores)
+    largest = xp.amax(scores, 1)[:, None]
+    rounding = TOP_DIGITS * xp.clip(abs(largest), 1.0, 1e300)
+    return xp.where(scores >= largest - rounding, largest, scores)
+
+
 class ThresholdChoice:
     """A classifier that predicts by ``threshold_``, of more than two classes ``thresholds_``.
 
@@ -173,7 +185,7 @@ class ThresholdChoice:
         """
         logits = self._log_probability(X)
         if len(self.classes_) > 2:
-            return logits - beside(np.log(to_host(self.thresholds_)), logits)
+            return _equal_at_the_top(logits - beside(np.log(to_host(self.thresholds_)), logits))
         reached = softmax_of_rows(logits)[:, 1] >= self.threshold_
         return on_its_side(logits[:, 1] - logits[:, 0] - odds_at(self.threshold_), reached)
 

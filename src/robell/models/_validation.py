@@ -87,7 +87,7 @@ def given_classes(name, X, y, sample_weight):
     classes = to_host(namespace(y).unique(y if len(present) == len(X) else y[present]))
     if len(classes) < 2:
         raise ValueError(
-            f"{name} needs rows of at least two classes; y has one class, {classes[0]!r}"
+            f"{name} needs rows of at least two classes; y has one class, {classes.tolist()[0]!r}"
         )
     labels = namespace(y).searchsorted(beside(classes, y), y)
     rows = TrainingRows(X, beside(labels, X), beside(multiplicity, X))

@@ -75,7 +75,7 @@ class ThresholdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     threshold_: float
 
     _parameter_constraints: dict[str, Any] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
+        "estimator": [HasMethods(["fit"]), None],  # some have ``predict`` only when they are fitted
         "threshold": [Interval(Real, 0, 1, closed="both")],
         "positive": "no_validation",
         "slope": [Interval(Real, 0, None, closed="neither"), None],
@@ -122,11 +122,15 @@ class ThresholdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _keep(self, fitted: Any) -> ThresholdClassifier:
         """Take a fitted estimator as one's own."""
+        require_scores(fitted)
+        if self.slope is None and not hasattr(fitted, "predict_proba"):
+            name = type(fitted).__name__
+            raise ValueError(f"{name} has no predict_proba: its scores need slope= and offsets=")
         self.estimator_ = fitted
         self.classes_ = fitted.classes_
-        self.n_features_in_ = fitted.n_features_in_
-        if hasattr(fitted, "feature_names_in_"):
-            self.feature_names_in_ = fitted.feature_names_in_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
         self.threshold_ = float(self.threshold)
         self.positive_ = self.classes_[-1]
         if self.positive is not None:
@@ -223,6 +227,15 @@ class ThresholdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         return tags
+
+
+def require_scores(model: Any) -> None:
+    """Raise where a fitted model has neither probabilities nor scores of classes."""
+    if not hasattr(model, "predict_proba") and not hasattr(model, "decision_function"):
+        raise ValueError(
+            f"estimator must be a classifier with predict_proba or decision_function; "
+            f"{type(model).__name__} has neither"
+        )
 
 
 def class_scores(model: Any, X: Any) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -19,11 +20,10 @@ from sklearn.utils.validation import (
 
 from robell._tools.text import said, unique
 from robell.tables.columns import TEXT_COLUMNS, ColumnNote, apply_plan, learn_column
-from robell.tables.leaks import find_leak
+from robell.tables.leaks import Leak, find_leak, find_number_leak
 from robell.tables.raw import Column
 from robell.tables.read import columns_of
-
-MOST_CLASSES = 200  # of a target that columns are compared with
+from robell.tables.target import LEAST_ROWS, MOST_CLASSES, holds_numbers
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -116,7 +116,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : data frame of pandas or polars, or array-like, of shape (n_samples, n_features)
             The table.
         y : array-like of shape (n_samples,), default=None
-            Labels: columns that repeat them are left out. They are used for nothing else.
+            Labels, classes or numbers: columns that repeat them are left out. They are used for
+            nothing else.
 
         Returns
         -------
@@ -138,7 +139,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _learn(
         self, columns: list[Column], rows: NDArray[Any], delimiter: str, y: Any
     ) -> TableEncoder:
-        codes = _codes(y, len(rows)) if self.leaks == "drop" else None
+        is_watched = y is not None and self.leaks == "drop"
+        leak_of = _repeats(y, len(rows)) if is_watched else lambda used: None
         self.plans_, self._notes, centres = [], [], []
         for place, column in enumerate(columns):
             plan, note = learn_column(
@@ -146,8 +148,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
             if plan is not None:
                 used = apply_plan(plan, column)
-                leak = codes is not None and find_leak(used, codes, int(codes.max()) + 1)
-                if leak:
+                if leak := leak_of(used):
                     share = f"{100 * leak.agreement:.4g} %"
                     done = f"left out: repeats the target in {share} of the rows"
                     note = ColumnNote(note.name, "left out", note.missing, done)
@@ -255,14 +256,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _codes(y: Any, n_rows: int) -> NDArray[np.intp] | None:
-    """Return the labels as whole numbers; None where they are no classes."""
-    if y is None:
-        return None
+def _repeats(y: Any, n_rows: int) -> Callable[[Any], Leak | None]:
+    """Return how to see that a column repeats the labels, which are classes or numbers."""
     values = np.asarray(y).ravel()
     if len(values) != n_rows:
         raise ValueError(f"X has {n_rows:,} rows, y has {len(values):,}")
+    if values.dtype.kind in "iuf" and holds_numbers(list(map(str, values.tolist())), "number"):
+        enough = n_rows >= LEAST_ROWS and bool(np.isfinite(values).all())
+        return lambda used: find_number_leak(used, values.astype(float)) if enough else None
     if values.dtype.kind == "O":
         values = np.array([str(value) for value in values.tolist()])
     classes, codes = np.unique(values, return_inverse=True)
-    return codes.reshape(-1) if 2 <= len(classes) <= MOST_CLASSES else None
+    few = 2 <= len(classes) <= MOST_CLASSES
+    return lambda used: find_leak(used, codes.reshape(-1), len(classes)) if few else None

@@ -30,13 +30,16 @@ class Leak:
 
 
 def find_leak(used, codes, n_classes):
-    """Return a Leak if the column has one level for each class and repeats the target, or None."""
+    """Return a Leak if the column has one level for each class and repeats the target, or None.
+
+    Levels that stand in one row each have nothing to repeat: there are two rows a level at least.
+    """
     if used.is_number:
         levels, values = np.unique(used.values, return_inverse=True)  # NaN counts as one level
         values, n_levels = values.reshape(-1), len(levels)
     else:
         values, n_levels = used.values, len(used.levels)
-    if n_levels > n_classes + 1:
+    if n_levels > min(n_classes + 1, len(codes) // 2):
         return None
     table = np.zeros((n_levels, n_classes), int)
     np.add.at(table, (values, codes), 1)

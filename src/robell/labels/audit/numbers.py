@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from robell._tools.text import number_text, percent, quoted, said
+from robell._tools.text import number_text, percent, quoted, said, spreadsheet_plain
 from robell.labels.audit.cards import CardParts
 from robell.labels.audit.figures import MOST_DOTS, predicted_beside_given
 from robell.labels.audit.page import drawn_words
@@ -82,7 +82,8 @@ class NumberAuditResult(JudgedAudit):
     @staticmethod
     def _reviewed(settled, first, target, column, delimiter):
         """Return what a review says, from which rows are settled and their cells before it."""
-        values, _ = number_cells(list(first), column.kind, delimiter)
+        texts = [spreadsheet_plain(text) for text in first]
+        values, _ = number_cells(texts, column.kind, delimiter)
         is_read = settled & (np.isfinite(values) if values is not None else False)
         before = np.where(is_read, values, target.values)
         return Reviewed(settled, before, settled & (before != target.values))

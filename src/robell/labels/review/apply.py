@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from robell._tools.files import FileError, check_output, copy_pipe, write_together
-from robell._tools.text import said, spreadsheet_safe
+from robell._tools.text import said, spreadsheet_plain, spreadsheet_safe
 from robell.labels.review.review import (
     CHANGE,
     DROP,
@@ -176,9 +176,10 @@ def _match(source, review):
     labels = {}
     for one in review.made:
         if one.word == CHANGE:  # a measured number may be any
-            is_new = numeric and not spellings.find(one.label) and spells_number(one.label, numeric)
+            plain = spreadsheet_plain(one.label)
+            is_new = numeric and not spellings.find(one.label) and spells_number(plain, numeric)
             where = f"{review.path}: line {one.line:,}"
-            labels[one.row] = one.label if is_new else spellings.spelt(one.label, where)
+            labels[one.row] = plain if is_new else spellings.spelt(one.label, where)
     dropped = [one for one in review.made if one.word == DROP]
     problem = _problem(source, review.decisions, prints, [])
     if _is_same(review.table, prints, []) and not problem:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from robell._tools.files import FileError, check_output, lock_alone, write_atomically
-from robell._tools.text import counted, said, visible
+from robell._tools.text import counted, said, spreadsheet_plain, visible
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
 from robell.labels.audit.reasons import near_view
 from robell.labels.audit.result import result_paths
@@ -193,17 +193,20 @@ class ReviewDesk:
         if word not in (KEEP, CHANGE, DROP, SKIP) or not isinstance(note, str):
             raise FileError("the decision is none of keep, change, drop and skip")
         note = " ".join(writable(note).split())[:LONGEST_NOTE]
+        sequence = made.get("sequence")
+        if sequence is not None and type(sequence) is not int:
+            raise FileError("the sequence of the decision is no whole number")
         if word == CHANGE:
             if not isinstance(label, str) or same_label(label, self._text("given_written", k)):
                 raise FileError("a label is to be changed to another one")
             label = self._spelt(label)
         label = label if word == CHANGE else None
-        return {"word": word, "label": label, "note": note, "sequence": made.get("sequence")}
+        return {"word": word, "label": label, "note": note, "sequence": sequence}
 
     def _spelt(self, label):
         """Return how the table spells a label; raise where it has no such label."""
         if not self.classes:
-            if not spells_number(label, self.result.evidence.table.delimiter):
+            if not spells_number(spreadsheet_plain(label), self.result.evidence.table.delimiter):
                 raise FileError(f"{label[:30]!r} is not a number")
             return label
         return Spellings(list(self.classes)).spelt(label, visible(self.result.name))
@@ -274,9 +277,11 @@ def only_writer(path):
     try:
         if not lock_alone(file):
             raise FileError(f"{path}: another robell review is writing to it; end that one first")
-        yield
-        with suppress(OSError):
-            beside.unlink()
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                beside.unlink()
     finally:
         os.close(file)
 
@@ -341,7 +346,7 @@ class _Handler(BaseHTTPRequestHandler):
             if not all(made is None or isinstance(made, dict) for _, made in sent):
                 raise ValueError
             after = int(asked["after"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             self._send(400, "these are no decisions")
             return
         try:

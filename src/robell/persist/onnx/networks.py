@@ -16,7 +16,7 @@ from robell._core.ensemble.members import ACTIVATIONS as MEMBERS
 from robell._core.ridge.calibrate import BEFORE_TIE
 from robell._tools.pipelines import last_step
 from robell.models._estimator import BaseRVFLClassifier, FamilyMember, first_foreign
-from robell.models._thresholds import odds_at
+from robell.models._thresholds import TOP_DIGITS, odds_at
 from robell.models.thresholded import ADDED
 from robell.persist.onnx.nodes import NotConvertible
 from robell.persist.other_classifiers import type_name
@@ -253,6 +253,7 @@ def around_parts(graph, model, X):
         )
     probability = graph.probabilities_of(model.estimator_, X)
     logs = graph.node("Log", probability + ADDED)
+    logs -= graph.node("ReduceMax", logs, np.array([1]), keepdims=1)  # as labels/robust.py does
     return thresholded_parts(graph, model, logs * model.slope_ + model.offsets_[None, :])
 
 
@@ -261,6 +262,9 @@ def thresholded_parts(graph, model, logits):
     probability = graph.node("Softmax", logits, axis=1)
     if len(model.classes_) > 2:
         odds = logits - np.log(model.thresholds_)[None, :]
+        largest = graph.node("ReduceMax", odds, np.array([1]), keepdims=1)
+        size = graph.node("Clip", graph.node("Abs", largest), np.array(1.0))
+        odds = graph.node("Where", odds >= largest - size * TOP_DIGITS, largest, odds)
         return odds, graph.best(odds), probability
     cut = odds_at(model.threshold_)
     odds = logits @ np.array([[0.0, -1.0], [0.0, 1.0]]) + np.array([[0.0, -cut]])

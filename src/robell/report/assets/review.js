@@ -40,7 +40,9 @@
   }
 
   const spaced = (text) => text.replace(/\s+/g, " ").trim();
-  const isNumber = (text) => /^[+-]?(\d[\d.,\u00a0' ]*|[.,]\d+)(e[+-]?\d+)?\s*%?$/i.test(text);
+  // A number with a sign, a currency before it or a unit behind it; robell apply reads it strictly.
+  const AMOUNT = /^\(?[+\u2212\u2013-]?\s?([A-Z]{0,3}\p{Sc}?|S?Fr\.?|Rs\.?|[Kk]r\.?)\s?[+\u2212\u2013-]?(\d[\d.,'\u2019\s]*|[.,]\d+)([eE][+-]?\d+)?\s?([^\d\s,;:()]{1,12}(\s[^\d\s,;:()]{1,12})?)?\)?$/u;
+  const isNumber = (text) => AMOUNT.test(text.replace(/^'(?=[+-])/, ""));
 
   // -- decisions: kept by the browser, one entry a row, so that two tabs lose nothing ------------
 
