@@ -143,3 +143,9 @@ def test_the_long_form_is_checked():
 def test_annotators_that_share_no_row_are_said_to_be_incomparable():
     with pytest.warns(UserWarning, match="0% of the rows"):
         find_consensus([["a", None], [None, "b"], ["b", None]])
+
+
+def test_rows_without_a_label_do_not_make_annotators_incomparable():
+    labels = np.full((1000, 2), None, dtype=object)
+    labels[:40] = np.array(["a", "b"])[np.arange(40) % 2][:, None]  # each labelled twice
+    assert find_consensus(labels).label[:2].tolist() == ["a", "b"]  # a warning is an error here

@@ -243,6 +243,7 @@ def test_numbers_are_asked_about_in_the_order_of_the_audit(tmp_path, rng):
     frame.to_csv(tmp_path / "flats.csv", index=False)
     result = audit(tmp_path / "flats.csv", "price")
     desk = ReviewDesk(result, tmp_path / "r.csv")
+    assert "Are the numbers in column &#x27;price&#x27; right?" in desk.page()
     assert "order" not in desk.take([[desk.ids[0], {"word": "change", "label": "98765"}]], 0)
     with pytest.raises(FileError, match="'many' is not a number"):
         desk.take([[desk.ids[1], {"word": "change", "label": "many"}]], 0)

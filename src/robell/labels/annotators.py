@@ -14,7 +14,6 @@ from robell._core.labels.annotators import (
     Votes,
     best_to_ask,
     confusion_matrices,
-    count_votes,
     fit_annotators,
     label_quality,
     log_likelihood,
@@ -32,6 +31,7 @@ from robell.models.noise_robust import LeftOutScores
 ROUNDS = 4  # fits of the classifier, each to the classes found so far
 STEPS_A_ROUND = 10
 TOLERANCE = 1e-3
+LITTLE_OVERLAP = 0.05  # share of labelled rows with two labels or more
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,10 +281,15 @@ def fit_link_to(scores, log_likelihood, weight):
     return fit_full(scores, Z, weight, float(link.matrix[0, 0]))
 
 
+def overlap(given_row):
+    """Return the share of labelled rows that two annotators or more have labelled."""
+    counts = np.bincount(given_row)
+    return float((counts > 1).sum() / max((counts > 0).sum(), 1))
+
+
 def _warn_without_overlap(votes):
     """Warn where annotators cannot be compared: hardly any row has two labels."""
-    several = (count_votes(votes).sum(axis=1) > 1).mean()
-    if several < 0.05:
+    if (several := overlap(votes.row)) < LITTLE_OVERLAP:
         warnings.warn(
             f"{several:.0%} of the rows have labels of two annotators or more: without X, who is "
             "right where cannot be told; the labels are given back nearly as they are",

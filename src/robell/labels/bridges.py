@@ -6,22 +6,23 @@ Whatever a row needs to be found again, its number, label and fingerprint, trave
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from robell import __version__
 from robell._tools.files import FileError, write_atomically
-from robell._tools.text import percent, said, spreadsheet_plain, spreadsheet_safe, visible
+from robell._tools.text import percent, said, spreadsheet_plain, visible
+from robell.labels.audit.result import as_csv
 from robell.labels.issues import find_label_issues
 from robell.labels.review.review import CHANGE, DROP, KEEP, LOG_START, read_review
-from robell.report.escape import writable
 from robell.tables.read import read_table
 
 QUESTION, OBJECT = "label", "row"  # names of the choice, and of what it is about
+CHOICE = {"from_name": QUESTION, "to_name": OBJECT, "type": "choices"}
 ROW_KEYS = ("row", "target", "given", "fingerprint")
 MOST_SHARE = 0.01  # of suspect labels, above which `check_labels` has something to say
 
@@ -63,14 +64,7 @@ def to_label_studio(result: Any) -> list[dict[str, Any]]:
                 {
                     "model_version": f"robell {__version__}",
                     "score": score,
-                    "result": [
-                        {
-                            "from_name": QUESTION,
-                            "to_name": OBJECT,
-                            "type": "choices",
-                            "value": {"choices": [suggested]},
-                        }
-                    ],
+                    "result": [CHOICE | {"value": {"choices": [suggested]}}],
                 }
             ],
         }
@@ -158,26 +152,24 @@ def write_review(decisions: Any, out: str | os.PathLike[str], *, replace: bool =
     path = Path(out)
     if path.exists() and not replace:
         raise FileError(f"{path}: is there already; give another name, or replace=True")
-    name = str(decisions) if isinstance(decisions, str | os.PathLike) else "decisions"
+    name = "decisions"
     if isinstance(decisions, str | os.PathLike):
+        name = str(decisions)
         try:
             decisions = json.loads(Path(decisions).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise FileError(f"{name}: cannot be read as JSON") from error
     rows = _rows_of_frame(decisions) if hasattr(decisions, "columns") else _rows(decisions, name)
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(LOG_START.split(","))
-    for row in rows:
-        writer.writerow([spreadsheet_safe(writable(str(cell))) for cell in row])
+    texts = np.array([[str(cell) for cell in row] for row in rows], object).reshape(-1, 6)
+    text = as_csv(dict(zip(LOG_START.split(","), texts.T, strict=True)))
     temporary = path.with_name(f".{path.name}.csv")  # read as a review is, before it has its name
     try:
-        read_review(write_atomically(temporary, stream.getvalue()))
+        read_review(write_atomically(temporary, text))
     except FileError as error:
         raise FileError(str(error).replace(str(temporary), name)) from error
     finally:
         temporary.unlink(missing_ok=True)
-    return write_atomically(path, stream.getvalue())
+    return write_atomically(path, text)
 
 
 def check_labels(report: Any) -> str | None:
@@ -231,7 +223,7 @@ def _suspects(result):
         )
     table = result.evidence.table
     columns = [column for column in table.columns if column.name != result.target]
-    for at in result.order[result.suspect[result.order]]:
+    for at in result._suspects:
         cells = ((column.name, column.cells[at]) for column in columns)
         text = "\n".join(f"{visible(name)}: {visible(cell or '')}" for name, cell in cells)
         keys = {

@@ -69,14 +69,12 @@ class Answers:
 
         Rows that could not be told count as right for the lower end and as wrong for the upper.
         """
-        lower = interval_of_total(*domain_strata(self.stratum, self.checked, wrong, inside))
-        upper = lower
-        if not self.told.all():
-            most = wrong | ~self.told
-            upper = interval_of_total(*domain_strata(self.stratum, self.checked, most, inside))
-        n = float(inside.sum())
-        about = min(0.5 * (lower.about + upper.about), n)
-        return Interval(about, min(lower.low, n), min(upper.high, n))
+        ends = [wrong] if self.told.all() else [wrong, wrong | ~self.told]
+        found = [
+            interval_of_total(*domain_strata(self.stratum, self.checked, one, inside))
+            for one in ends
+        ]
+        return _between(found[0], found[-1], float(inside.sum()))
 
     def part(self, name: str, inside: np.ndarray, wrong: np.ndarray) -> Part:
         """Return a part of the table, with the share of its labels that is wrong."""
@@ -99,7 +97,13 @@ class Answers:
             interval_of_share(*domain_strata(self.stratum, self.checked, one, everywhere), on_list)
             for one in (self.wrong | (untold & ~is_listed), self.wrong | (untold & is_listed))
         ]
-        return Interval(0.5 * (found[0].about + found[1].about), found[0].low, found[1].high)
+        return _between(*found)
+
+
+def _between(lower, upper, most=math.inf):
+    """Return the interval from the lower end of one to the upper end of another, at the most."""
+    about = 0.5 * (lower.about + upper.about)
+    return Interval(*(min(value, most) for value in (about, lower.low, upper.high)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,15 +194,18 @@ class Certificate:
         text : str
             The upper end of the share of wrong labels, and what the list of suspects held.
         """
-        things = "numbers" if self.kind == "numbers" else "labels"
         text = (
-            f"At most {_upper(self.share.high)} of the {self.n_covered:,} {things} are wrong, with "
-            f"{SURE} confidence"
+            f"At most {_upper(self.share.high)} of the {self.n_covered:,} {self._things} are "
+            f"wrong, with {SURE} confidence"
         )
         if self.recall is None:
             return f"{text}."
-        held = f"{100 * self.recall.about:.0f} % of them ({_range(self.recall, digits=0)})"
+        held = f"{_about(self.recall, 0)} of them ({_range(self.recall, 0)})"
         return f"{text}; the list of suspects held {held}."
+
+    @property
+    def _things(self) -> str:
+        return "numbers" if self.kind == "numbers" else "labels"
 
     def lines(self) -> list[str]:
         """Return the certificate in a few lines of text.
@@ -208,7 +215,7 @@ class Certificate:
         lines : list of str
             The headline, the estimate, the kinds of mistakes that were found, and remarks.
         """
-        estimate = f"{100 * self.share.about:.1f} % by estimate, {_range(self.share)}"
+        estimate = f"{_about(self.share)} by estimate, {_range(self.share)}"
         found = f"{self.n_found:,} of {counted(self.n_checked, 'row')} checked were wrong"
         ways = [
             f"{visible(one.name)}: {_range(one.share)} of {one.rows:,} rows"
@@ -278,31 +285,33 @@ class Certificate:
 
     def _page(self, command: str) -> str:
         """Return the page."""
-        things = "numbers" if self.kind == "numbers" else "labels"
         facts = [
             ("wrong at most", _upper(self.share.high), f"with {SURE} confidence"),
-            ("by estimate", f"{100 * self.share.about:.1f} %", _range(self.share)),
+            ("by estimate", _about(self.share), _range(self.share)),
             ("rows checked", f"{self.n_checked:,}", f"of {self.n_covered:,}"),
         ]
         if self.recall is not None:
-            held = f"{100 * self.recall.about:.0f} %"
-            facts.append(("held by the list of suspects", held, _range(self.recall, digits=0)))
+            held = _about(self.recall, 0), _range(self.recall, 0)
+            facts.append(("held by the list of suspects", *held))
         first: list[Any] = [Paragraph(f"**{literal(self.headline())}**"), Facts(tuple(facts))]
         first += [Callout("note", text) for text in self._notes()]
-        tables = [
-            _parts_table("class", "Label as given", "wrong", self.by_class),
-            _parts_table("direction", "Kind of mistake", "such a mistake", self.by_direction),
-            _parts_table("group", in_cell(self.group or ""), "wrong", self.by_group),
-        ]
         sections = [
             Section("found", "What was found", tuple(first)),
-            *(one for one in tables if one is not None),
+            *_parts("class", "By class", "Label as given", "wrong", self.by_class),
+            *_parts(
+                "direction",
+                "By kind of mistake",
+                "Kind of mistake",
+                "with such a mistake",
+                self.by_direction,
+            ),
+            *_parts("group", "By group", in_cell(self.group or ""), "wrong", self.by_group),
             Section("how", "How it was found", (Paragraph(METHOD), TableBlock(self._proof()))),
         ]
         made = f"Made by robell {__version__} on {self.dated}"
         return render(
-            f"Certificate of {things}: {in_cell(self.name)}",
-            f"How many {things} in column {quoted(self.target)} are wrong?",
+            f"Certificate of {self._things}: {in_cell(self.name)}",
+            f"How many {self._things} in column {quoted(self.target)} are wrong?",
             sections,
             f"{made} by `{literal(command)}`." if command else f"{made}.",
         )
@@ -362,19 +371,20 @@ def _plain(value):
     return [_plain(part) for part in value] if isinstance(value, tuple) else value
 
 
-def _parts_table(name, first, what, parts):
-    """Return a section with the shares of some parts, None where there are none."""
-    if not parts:
-        return None
-    heads = (first, "Rows", "Checked", "Found", f"Share with {what}" if name == "direction" else
-             f"Share {what}", f"{SURE} interval")  # fmt: skip
+def _parts(name, title, first, what, parts):
+    """Yield a section with the shares of some parts, if there are any."""
     rows = tuple(
-        (in_cell(one.name), one.rows, one.checked, one.found, f"{100 * one.share.about:.1f} %",
-         _range(one.share))
+        (in_cell(one.name), one.rows, one.checked, one.found, _about(one.share), _range(one.share))
         for one in parts
-    )  # fmt: skip
-    title = {"class": "By class", "direction": "By kind of mistake", "group": "By group"}[name]
-    return Section(f"by-{name}", title, (TableBlock(Table(name, title, heads, rows)),))
+    )
+    if rows:
+        heads = first, "Rows", "Checked", "Found", f"Share {what}", f"{SURE} interval"
+        yield Section(f"by-{name}", title, (TableBlock(Table(name, title, heads, rows)),))
+
+
+def _about(interval, digits=1):
+    """Return the estimate of a share as a percentage."""
+    return f"{100 * interval.about:.{digits}f} %"
 
 
 def _upper(share):

@@ -11,6 +11,7 @@ import dataclasses
 import datetime
 import json
 import os
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,7 +25,15 @@ from robell._tools.files import FileError, write_together
 from robell._tools.optional import require
 from robell._tools.text import counted, said
 from robell.labels.audit.compared import read_group_column
-from robell.labels.audit.result import as_csv, as_json, own_cells, require_whole, result_paths
+from robell.labels.audit.result import (
+    as_csv,
+    as_json,
+    in_encoding,
+    numbered,
+    own_cells,
+    require_whole,
+    result_paths,
+)
 from robell.labels.audit.run import audit
 from robell.labels.certificate import Answers, Certificate
 from robell.labels.review.review import (
@@ -48,7 +57,6 @@ ROWS, FEWEST_ROWS = 200, 20
 # How much of the rows is shared out evenly, whatever the audit says of each, by its trust
 EVENNESS = {"good": 0.1, "fair": 0.1, "weak": 0.3, "none": 1.0}
 NOT_COVERED, STRATA = "-", "abcdefghijklmnopqrstuvwxyz"
-PLAN_START = '{\n  "sample": '
 
 
 @dataclass(frozen=True)
@@ -142,9 +150,7 @@ class CheckSample:
     def _sheet(self):
         """Return the columns of the sheet, the answers empty."""
         table, places = self.table, self.row - 1
-        columns = {"row": self.row}
-        if table.lines is not None:
-            columns["line"] = table.lines[places]
+        columns = numbered(table.rows, table.lines, places)
         columns[ANSWER] = np.full(len(self.row), "", object)
         taken = {*columns, "sample", "fingerprint"}
         columns |= dict(own for _, own in own_cells(table, places, self.hidden, taken))
@@ -180,12 +186,7 @@ class CheckSample:
         """
         sheet, plan = sample_paths(out, self.name, replace)
         text = as_csv(self._sheet(), self.table.delimiter)
-        encoding = self.table.encoding
-
-        def write_sheet(path: Path) -> None:
-            path.write_text(text, encoding=encoding, errors="replace", newline="")
-
-        write_together({sheet: write_sheet, plan: self.plan.as_json()})
+        write_together({sheet: in_encoding(text, self.table.encoding), plan: self.plan.as_json()})
         return dataclasses.replace(self, csv=sheet, json=plan)
 
     def lines(self) -> list[str]:
@@ -369,12 +370,7 @@ def _draw(found, table, rows, width, group, tolerance, random_state):
         return _expected(doubt, calm, found.suspect, n, evenness)
 
     if width is not None:
-        low, high = FEWEST_ROWS, n_covered
-        while low < high:
-            middle = (low + high) // 2
-            one = expect(middle)
-            low, high = (low, middle) if one.high - one.low <= width else (middle + 1, high)
-        rows = low
+        rows = _fewest(expect, width, FEWEST_ROWS, n_covered)
     rows = min(rows, n_covered)
     stratum, counts = cut_strata(doubt, found.suspect, rows, evenness)
     blocks = [found.evidence.codes] if found._kind == "classes" else []
@@ -419,14 +415,22 @@ def _expected(doubt, calm, listed, n_rows, evenness):
         sizes, counts.astype(float), counts * np.bincount(stratum, calm) / sizes
     )
     n, share = len(doubt), float(calm.mean())
-    goal, low, high = found.high - found.low, n_rows // 8, n
-    while low < high:  # the simple random sample whose interval is not wider
-        middle = (low + high) // 2
-        one = interval_of_total(
-            np.array([float(n)]), np.array([float(middle)]), np.array([middle * share])
-        )
-        low, high = (low, middle) if one.high - one.low <= goal else (middle + 1, high)
-    return Expected(int(counts.sum()), found.low / n, found.high / n, low)
+
+    def at_random(rows):
+        return interval_of_total(*np.array([[n], [rows], [rows * share]], np.float64))
+
+    simple = _fewest(at_random, found.high - found.low, n_rows // 8, n)
+    return Expected(int(counts.sum()), found.low / n, found.high / n, simple)
+
+
+def _fewest(interval_of, width, least, most):
+    """Return the fewest rows, within bounds, whose interval is not wider than a width."""
+
+    def is_enough(rows):
+        found = interval_of(rows)
+        return found.high - found.low <= width
+
+    return least + bisect_left(range(least, most), True, key=is_enough)
 
 
 # -- reading back ----------------------------------------------------------------------
@@ -488,7 +492,7 @@ def _read_sheet(source):
         sheet = read_table(path, "fingerprint", encoding=encoding)
     else:
         sheet = read_table(source)
-    names = [column.name for column in sheet.columns]
+    names = {column.name for column in sheet.columns}
     for name in NEEDED:
         if name not in names:
             raise FileError(
@@ -505,8 +509,7 @@ def _certificate(plan, table, checked, target=None):
             f"{table.name}: the sample was drawn for the column {said(plan.target)}, not for "
             f"{said(target)}"
         )
-    place = find_column(table, plan.target)
-    prints = fingerprints(table, place)
+    prints = fingerprints(table, find_column(table, plan.target))
     texts = _answers(plan, table, prints, _each(checked))
     _require_same(plan, table, prints)
     letters = np.array(list(plan.strata))
@@ -515,17 +518,17 @@ def _certificate(plan, table, checked, target=None):
     at = np.searchsorted(covered, np.array(plan.rows) - 1)
     audited = table.take(covered)
     told, wrong, right_one, given, classes = _compared(plan, audited, at, texts)
-    groups: Any = ((), np.array([]))
+    groups: tuple[str, ...] = ()
     if plan.group is not None:
-        groups = read_group_column(audited, find_column(audited, plan.group))[:2]
+        groups, group = read_group_column(audited, find_column(audited, plan.group))[:2]
     listed = np.isin(letters[covered], list(plan.listed))
     answers = Answers(stratum, listed, at, told, wrong, right_one, given)
     everywhere, directions = np.ones(len(covered), bool), _directions(answers, plan.kind)
     total = answers.total(everywhere, wrong)
+    as_planned = ("target", "kind", "group", "tolerance", "random_state", "drawn")
     return Certificate(
+        **{name: getattr(plan, name) for name in as_planned},
         name=table.name,
-        target=plan.target,
-        kind=plan.kind,
         n_rows=table.n_rows,
         n_covered=len(covered),
         n_checked=len(at),
@@ -537,15 +540,9 @@ def _certificate(plan, table, checked, target=None):
         recall=answers.recall(),
         by_class=tuple(answers.part(str(name), given == name, wrong) for name in classes),
         by_direction=directions,
-        by_group=tuple(
-            answers.part(str(name), groups[1] == g, wrong) for g, name in enumerate(groups[0])
-        ),
+        by_group=tuple(answers.part(str(name), group == g, wrong) for g, name in enumerate(groups)),
         fingerprint=f"{plan.table}-{plan.labels}",
         sample=plan.id,
-        group=plan.group,
-        tolerance=plan.tolerance,
-        random_state=plan.random_state,
-        drawn=plan.drawn,
         dated=_today(),
     )
 
@@ -632,11 +629,7 @@ def _require_same(plan, table, prints):
 
 
 def _compared(plan, audited, at, texts):
-    """Compare the answers with the labels of the table.
-
-    Return which rows were told, which of those are wrong, the right label of each, the label of
-    every row covered, and the classes, none of numbers.
-    """
+    """Return which rows were told, which are wrong, their right labels, all labels, the classes."""
     told = np.array([folded(text) != UNTOLD for text, _ in texts])
     place = find_column(audited, plan.target)
     if plan.kind == "numbers":

@@ -22,12 +22,11 @@ from robell.labels.judge import (
     judge_predictions,
     judge_probabilities,
 )
-from robell.labels.unseen import fitted_to_other_folds, random_folds
+from robell.labels.unseen import fitted_on_folds
 from robell.models._validation import check_multiplicity, one_line_errors
 from robell.tables.target import problem_of, written
 
 SHOWN = 10  # rows of a printed list
-N_FOLDS = 5
 LEAST_TARGETS = 20
 FEW_VALUES = 10  # whole numbers that may well be codes of classes, each in so many rows:
 ROWS_A_VALUE = 5
@@ -201,14 +200,11 @@ def find_label_issues(
     """
     if y is None:
         raise ValueError("find_label_issues needs the labels y")
-    if sample_weight is not None:
-        for name, given in (
-            ("pred_proba or estimator", pred_proba is not None or estimator is not None),
-            ("groups", groups is not None),
-        ):
-            if given:
-                raise ValueError(f"sample_weight cannot be used with {name}")
-    if pred_proba is not None or estimator is not None:
+    is_other = pred_proba is not None or estimator is not None
+    if sample_weight is not None and (is_other or groups is not None):
+        name = "pred_proba or estimator" if is_other else "groups"
+        raise ValueError(f"sample_weight cannot be used with {name}")
+    if is_other:
         require_labels(y)
         if estimator is not None:
             if pred_proba is not None:
@@ -231,10 +227,15 @@ def find_label_issues(
     return ranked_issues(judgement, labels, noise)
 
 
+def ranked(suspect, quality):
+    """Return the places of the suspect rows, the most suspect first."""
+    index = np.flatnonzero(suspect)
+    return index[np.argsort(quality[index], kind="stable")]
+
+
 def ranked_issues(judgement, labels, noise=None):
     """Return a judgement of these labels as the list of suspect rows."""
-    index = np.flatnonzero(judgement.suspect)
-    index = index[np.argsort(judgement.quality[index], kind="stable")]
+    index = ranked(judgement.suspect, judgement.quality)
     return LabelIssues(
         index,
         labels[index],
@@ -258,11 +259,9 @@ def unseen_probabilities(estimator, X, y, random_state):
             f"folds need two rows of every class; {classes[counts.argmin()]!r} has one"
         )
     P = np.zeros((len(y), len(classes)))
-    folds = random_folds(X, labels, N_FOLDS, np.random.default_rng(random_state))
-    for hidden, rows, model in fitted_to_other_folds(estimator, X, y, folds, N_FOLDS):
-        if model is not None:
-            place = np.searchsorted(classes, model.classes_)
-            P[np.ix_(hidden, place)] = model.predict_proba(rows)
+    for hidden, rows, model in fitted_on_folds(estimator, X, y, labels, random_state):
+        place = np.searchsorted(classes, model.classes_)
+        P[np.ix_(hidden, place)] = model.predict_proba(rows)
     return P, classes
 
 
@@ -439,8 +438,7 @@ def find_target_issues(
         predicted[absent] = judgement.measure.back(of_absent[0])
         interval[absent] = judgement.intervals(coverage, *of_absent)
     _warn_of_odd(targets, predicted, from_outside=predictions is not None)
-    index = np.flatnonzero(suspect)
-    index = index[np.argsort(quality[index], kind="stable")]
+    index = ranked(suspect, quality)
     return TargetIssues(
         index,
         targets[index],
@@ -498,10 +496,8 @@ def _judge_by_regressor(X, y, predictions, estimator, random_state):
             raise ValueError("an estimator needs the rows X")
         strata = np.argsort(np.argsort(y, kind="stable"), kind="stable") * STRATA // len(y)
         predictions = np.zeros(len(y))
-        folds = random_folds(X, strata, N_FOLDS, np.random.default_rng(random_state))
-        for hidden, rows, model in fitted_to_other_folds(estimator, X, y, folds, N_FOLDS):
-            if model is not None:
-                predictions[hidden] = np.ravel(model.predict(rows))
+        for hidden, rows, model in fitted_on_folds(estimator, X, y, strata, random_state):
+            predictions[hidden] = np.ravel(model.predict(rows))
     predictions = np.asarray(predictions, dtype=np.float64)
     if predictions.ndim == 2 and predictions.shape[1] == 1:
         predictions = predictions[:, 0]

@@ -110,10 +110,7 @@ def judgement_of(model, y, sample_weight=None):
 
 
 def judge_probabilities(y, pred_proba, classes=None, *, from_outside=True):
-    """Judge each label by probabilities of a classifier that has not seen the row.
-
-    Their logarithms take the place of left-out scores, mended by a slope and offsets.
-    """
+    """Judge each label by the recalibrated probabilities of a model that has not seen the row."""
     y, classes, labels = check_labels(y, classes)
     given = _check_probabilities(pred_proba, len(y), classes)
     P, N = recalibrated(given, labels)
@@ -317,11 +314,8 @@ def _likeliest_measure(y, weight, fit):
 
     ``fit(measure, z)`` returns the predictions of the rows, and a model of any rows.
     """
-    size = np.abs(y)
-    order = np.argsort(size, kind="stable")
-    reached = np.cumsum(weight[order]) / weight.sum()
-    places = np.searchsorted(reached, [SMALL_SHARE, 1.0 - SMALL_SHARE])
-    small, large = size[order[np.minimum(places, len(y) - 1)]]
+    ends = [SMALL_SHARE, 1.0 - SMALL_SHARE]
+    small, large = np.quantile(np.abs(y), ends, weights=weight, method="inverted_cdf")
     candidates = []
     for start in [np.inf, small] if 0.0 < FACTOR * small < large else [np.inf]:
         measure = Measure.of(y, weight, start)

@@ -60,11 +60,13 @@ class _NoiseRobust(MetaEstimatorMixin, BaseEstimator):
 
     estimator: Any
 
-    def _requested(self, fit_params):
-        """Return the parameters of fit that the estimator gets."""
+    def _started(self, X, y, sample_weight, fit_params):
+        """Return y as a column, how often each row counts, and what the estimator's fit gets."""
+        validate_data(self, X, skip_check_array=True)
+        y = column_or_1d(y, warn=True)
         if get_config()["enable_metadata_routing"]:
-            return process_routing(self, "fit", **fit_params).estimator.fit
-        return fit_params
+            fit_params = process_routing(self, "fit", **fit_params).estimator.fit
+        return y, check_multiplicity(sample_weight, len(y)), fit_params
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return what is passed on to the estimator.
@@ -224,14 +226,11 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
         self : object
             The fitted estimator.
         """
-        validate_data(self, X, skip_check_array=True)
-        y = column_or_1d(y, warn=True)
+        y, multiplicity, params = self._started(X, y, sample_weight, fit_params)
         require_labels(y)
         assert_all_finite(y, estimator_name=type(self).__name__, input_name="y")
         check_classification_targets(y)
-        multiplicity = check_multiplicity(sample_weight, len(y))
         seed = draw_seed(self.random_state)
-        params = self._requested(fit_params)
         columns = as_numbers(X, y)
         judgement = judge_labels(columns, y, sample_weight=sample_weight, random_state=seed)
         self.classes_ = judgement.classes
@@ -403,10 +402,8 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
         self : object
             The fitted estimator.
         """
-        validate_data(self, X, skip_check_array=True)
-        y = check_targets(column_or_1d(y, warn=True))
-        multiplicity = check_multiplicity(sample_weight, len(y))
-        params = self._requested(fit_params)
+        y, multiplicity, params = self._started(X, y, sample_weight, fit_params)
+        y = check_targets(y)
         columns = check_array(as_numbers(X, y), input_name="X", estimator=self)
         check_consistent_length(columns, y)
         present = np.flatnonzero(multiplicity)

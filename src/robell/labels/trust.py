@@ -22,9 +22,7 @@ CLEAR, RATHER_CLEAR = 0.9, 0.87
 EXPLAINED = 0.4
 GOOD_SEPARATION = 0.7
 MOST_COLUMNS_A_ROW = 0.5  # with more columns, labels look right or wrong by chance
-COLUMNS_TO_GUESS_BY = (
-    2.0  # a row; with more, where trust would be weak, half of the suspects are right
-)
+COLUMNS_TO_GUESS_BY = 2.0  # a row; with more, where trust were weak, half the suspects are right
 FEW_MISFITS = 0.05  # share of the rows; with more, "no label is wrong" is not certain
 # How many labels were wrong over how many their probabilities promised, by trust: the estimate, and
 # what 90 % of the tables with known mistakes lay between (``benchmarks/wrong_estimates.py``). First
@@ -116,15 +114,20 @@ def measure_trust(judgement, X, codes, random_state, is_reviewed=False, unseen=N
     clarity = clarity_of(unseen.misfits, judgement.noise_rate, n_classes)
     separation = float(unseen.separations.mean())
     beyond_chance = (separation - 0.5) / float(unseen.errors.mean())
-    if (
-        beyond_chance < STANDARD_ERRORS
-        or separation < LEAST_SEPARATION
-        or suspect.mean() > MOST_SUSPECTS
-    ):
-        word = "none"
-    else:
-        word = _word(judgement, separation, unseen.misfits, clarity, X.shape)
+    n_rows, n_columns = X.shape
     areas, misfits = unseen.separations, unseen.misfits
+    is_explained = misfits <= FEW_MISFITS
+    if suspect.any():
+        is_explained = judgement.noise_rate >= EXPLAINED * misfits and separation >= GOOD_SEPARATION
+    is_known = beyond_chance >= STANDARD_ERRORS and separation >= LEAST_SEPARATION
+    if not is_known or suspect.mean() > MOST_SUSPECTS:
+        word = "none"
+    elif clarity >= CLEAR and is_explained and n_columns <= MOST_COLUMNS_A_ROW * n_rows:
+        word = "good"
+    elif clarity >= RATHER_CLEAR:
+        word = "fair"
+    else:
+        word = "weak" if n_columns <= COLUMNS_TO_GUESS_BY * n_rows else "none"
     return LabelTrust(word, signal(beyond_chance), is_reviewed, separation, areas, misfits, clarity)
 
 
@@ -141,10 +144,8 @@ class Estimate(NamedTuple):
 
         ``worth`` are the factors of the sum; luck adds √Σ p(1 - p).
         """
-        promised, by_luck = (
-            float(doubt.sum()),
-            BY_LUCK * float(np.sqrt((doubt * (1 - doubt)).sum())),
-        )
+        promised = float(doubt.sum())
+        by_luck = BY_LUCK * float(np.sqrt((doubt * (1 - doubt)).sum()))
         about, low, high = (min(factor * promised, len(doubt)) for factor in worth)
         return cls(about, max(low - by_luck, 0.0), min(high + by_luck, len(doubt)))
 
@@ -164,20 +165,6 @@ def clarity_of(misfits, rate, n_classes):
     rate = min(rate, 0.9 * (n_classes - 1) / n_classes)
     by_luck = rate / (n_classes - 1)
     return float(np.clip((1.0 - misfits - by_luck) / (1.0 - rate - by_luck), 0.0, 1.0))
-
-
-def _word(judgement, separation, misfits, clarity, shape):
-    """Return the word of trust where there is any."""
-    n_rows, n_columns = shape
-    is_explained = misfits <= FEW_MISFITS
-    if judgement.suspect.any():
-        is_explained = judgement.noise_rate >= EXPLAINED * misfits
-        is_explained = is_explained and separation >= GOOD_SEPARATION
-    if clarity >= CLEAR and is_explained and n_columns <= MOST_COLUMNS_A_ROW * n_rows:
-        return "good"
-    if clarity >= RATHER_CLEAR:
-        return "fair"
-    return "weak" if n_columns <= COLUMNS_TO_GUESS_BY * n_rows else "none"
 
 
 @dataclass(frozen=True)

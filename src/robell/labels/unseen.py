@@ -92,6 +92,13 @@ def fitted_to_other_folds(estimator, X, y, folds, n_folds, least_classes=1):
             yield hidden, rows_of(X, hidden), clone(estimator).fit(rows_of(X, others), y[others])
 
 
+def fitted_on_folds(estimator, X, y, strata, random_state):
+    """Yield places and rows of each of five folds, and a clone fitted to the other ones."""
+    folds = random_folds(X, strata, FOLDS, np.random.default_rng(random_state))
+    found = fitted_to_other_folds(estimator, X, y, folds, FOLDS)
+    return ((hidden, rows, model) for hidden, rows, model in found if model is not None)
+
+
 def rows_of(X, places):
     """Return some rows of an array, a sparse matrix, or a pandas or polars frame."""
     if hasattr(X, "iloc"):

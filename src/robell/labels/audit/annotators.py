@@ -22,11 +22,12 @@ from robell._tools.text import (
     said,
     unique,
 )
-from robell.labels.annotators import Consensus, ReadVotes, consensus_of
+from robell.labels.annotators import LITTLE_OVERLAP, Consensus, ReadVotes, consensus_of, overlap
 from robell.labels.audit.figures import annotator_bars, class_bars
-from robell.labels.audit.page import piece, where_is
+from robell.labels.audit.page import first_of, piece, where_is
 from robell.labels.audit.prepare import prepare_columns
-from robell.labels.audit.result import Audit
+from robell.labels.audit.result import Audit, numbered
+from robell.labels.issues import ranked
 from robell.report.escape import writable
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
@@ -45,7 +46,6 @@ from robell.tables.target import (
 
 UNSURE = 0.8  # quality of a consensus below which its row is called unsure
 FEW_LABELS = 20  # of an annotator, below which little is known about them
-LITTLE_OVERLAP = 0.05  # share of labelled rows with two labels or more
 NEAR_CHANCE = 0.1  # above 1 / K; whoever is below may as well guess
 OFTEN = 0.05  # share of a class that is taken for another, from which on it is worth saying
 MOST_BARS = 20
@@ -113,6 +113,11 @@ class AnnotatorAudit(Audit):
         return np.bincount(self.consensus.given_row, minlength=len(self.row))
 
     @property
+    def _n_labelled(self):
+        """How many rows were given a label."""
+        return int((self.votes > 0).sum())
+
+    @property
     def known(self):
         """Rows with a consensus: those with a label, or all where columns have a say."""
         return (self.votes > 0) | bool(self.used)
@@ -129,9 +134,7 @@ class AnnotatorAudit(Audit):
         ask, gain = np.full(len(order), "", dtype=object), np.full(len(order), np.nan)
         row, annotator, worth = found.next_labels(len(order))
         ask[row], gain[row] = annotator, worth
-        columns = {"row": self.row[order]}
-        if self.line is not None:
-            columns["line"] = self.line[order]
+        columns = numbered(self.row, self.line, order)
         if self.key is not None:
             columns["key"] = np.array(self.key, dtype=object)[order]
         columns["consensus"] = np.where(known, found.label, "").astype(object)[order]
@@ -156,7 +159,7 @@ class AnnotatorAudit(Audit):
         return {
             "audit": self.name,
             "rows": self.n_rows,
-            "rows_with_labels": int((self.votes > 0).sum()),
+            "rows_with_labels": self._n_labelled,
             "labels": len(found.given_label),
             "labels_set_aside": self.set_aside,
             "classes": {str(name): int((label == name).sum()) for name in found.classes},
@@ -182,11 +185,9 @@ class AnnotatorAudit(Audit):
     def _headline(self):
         """Return the result in one or two sentences of plain text."""
         found = self.consensus
-        rows = int((self.votes > 0).sum())
-        labels = (
-            f"{counted(len(found.annotator), 'annotator')} gave {len(found.given_label):,} labels"
-        )
-        if overlap(self) < LITTLE_OVERLAP and not self.used:
+        rows, who = self._n_labelled, counted(len(found.annotator), "annotator")
+        labels = f"{who} gave {len(found.given_label):,} labels"
+        if overlap(self.consensus.given_row) < LITTLE_OVERLAP and not self.used:
             return f"{labels} to {rows:,} rows, too few of them twice to tell who is right."
         sure = percent(sureness(self))
         start = f"{labels} to {rows:,} rows; the consensus is {sure} sure in the mean."
@@ -197,11 +198,10 @@ class AnnotatorAudit(Audit):
             return f"{start} All are right equally often ({best})."
         ends = []
         for share in (best, worst):
-            names = [
-                said(str(n), 30) for n, s in zip(found.annotator, shares, strict=True) if s == share
-            ]
-            some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            ends.append((" and ".join(names) if len(names) == 2 else some, len(names)))
+            of_share = (n for n, s in zip(found.annotator, shares, strict=True) if s == share)
+            names = [said(str(name), 30) for name in of_share]
+            both = " and ".join(names) if len(names) == 2 else first_of(names, 3)
+            ends.append((both, len(names)))
         (first, n_best), (last, _) = ends
         are = "is" if n_best == 1 else "are"
         return f"{start} {first} {are} right most often ({best}), {last} least often ({worst})."
@@ -209,34 +209,23 @@ class AnnotatorAudit(Audit):
     def _terminal_lines(self):
         """Return what was found in a few lines."""
         unsure = counted(int(self.unsure.sum()), "row")
-        return [
-            self._headline(),
-            f"{unsure} less than 80 % sure; the table says whom to ask next",
-        ]
+        ask = f"{unsure} less than 80 % sure; the table says whom to ask next"
+        return [self._headline(), ask]
 
     def _remarks(self):
         """Yield what a reader must know before trusting the consensus."""
-        found, share = self.consensus, overlap(self)
+        found, share = self.consensus, overlap(self.consensus.given_row)
         if share < LITTLE_OVERLAP:
             key = "little_overlap" if self.used else "cannot_compare"
             yield self._say(key, overlap=percent(share))
-        few = [
-            str(name)
-            for name, n in zip(found.annotator, found.n_labels, strict=True)
-            if n < FEW_LABELS
-        ]
-        if few:
-            names = ", ".join(quoted(name, 20) for name in few[:5])
-            more = f" and {len(few) - 5} more" if len(few) > 5 else ""
-            yield self._say("few_labels", few=FEW_LABELS, names=f"{names}{more}")
+        few = found.annotator[found.n_labels < FEW_LABELS]
+        if len(few):
+            names = first_of([quoted(str(name), 20) for name in few])
+            yield self._say("few_labels", few=FEW_LABELS, names=names)
         for name in self.leaks[:3]:
             yield f"Column {quoted(name)} repeats the labels and was left out."
         if self.n_read < self.n_rows:
             yield f"A random sample of {self.n_read:,} of {self.n_rows:,} rows was read."
-
-    @property
-    def _made_of(self):
-        return len(self.used), self.random_state
 
     def _subtitle(self):
         found = self.consensus
@@ -247,7 +236,7 @@ class AnnotatorAudit(Audit):
 
     def _facts(self):
         """Yield the numbers of the first screen."""
-        labelled, n_given = int((self.votes > 0).sum()), len(self.consensus.given_label)
+        labelled, n_given = self._n_labelled, len(self.consensus.given_label)
         lines = f"in {self.n_rows:,} lines"
         where = f"of {self.n_rows:,} in the file" if self.key is None else lines
         yield "rows with labels", f"{labelled:,}", where
@@ -269,7 +258,7 @@ class AnnotatorAudit(Audit):
 
     def _left_out(self):
         """Yield which rows and labels could not be used."""
-        n_without = len(self.row) - int((self.votes > 0).sum())
+        n_without = len(self.row) - self._n_labelled
         if n_without:
             what = "their consensus comes from the columns alone" if self.used else "they have none"
             yield f"{counted(n_without, 'row')} without a label: {what}."
@@ -298,7 +287,7 @@ class AnnotatorAudit(Audit):
 
 def judge_annotators(table, crowd, drop, random_state, budget):
     """Find the consensus of a crowd's labels, by what the columns but those dropped say too."""
-    votes, n_classes = crowd.votes, len(crowd.classes)
+    votes, n_classes = crowd.read.votes, crowd.read.votes.n_classes
     # No column may repeat what most annotators say, or, where they know every class, one of those
     # with most labels. Rows without a label count as the commonest class.
     counts = count_votes(votes)
@@ -321,11 +310,9 @@ def judge_annotators(table, crowd, drop, random_state, budget):
     notes += crowd.notes
     notes += tuple(ColumnNote(name, "left out", 0, "left out, as asked") for name in drop)
     X = np.column_stack([column.matrix for column in used]) if used else None
-    classes, names = np.array(crowd.classes, object), np.array(crowd.annotators, object)
-    read = ReadVotes(votes, classes, np.arange(votes.n_rows), names, X)
     return AnnotatorAudit(
         name=table.name,
-        consensus=consensus_of(read, random_state),
+        consensus=consensus_of(crowd.read._replace(X=X), random_state),
         row=crowd.table.rows,
         line=crowd.table.lines,
         key=crowd.keys,
@@ -343,11 +330,6 @@ def judge_annotators(table, crowd, drop, random_state, budget):
 def sureness(result):
     """Return the mean quality of the consensus, over the rows that have one."""
     return float(result.consensus.quality[result.known].mean())
-
-
-def overlap(result):
-    """Return the share of labelled rows that two annotators or more have labelled."""
-    return float((result.votes > 1).sum() / max((result.votes > 0).sum(), 1))
 
 
 def annotators_section(result):
@@ -414,13 +396,6 @@ def confusion_words(found, j):
     )
 
 
-def place(result, r):
-    """Say what a row is called, or where it stands."""
-    if result.key is not None:
-        return in_cell(result.key[r], 30)
-    return where_is(result, r)
-
-
 def next_section(result, top):
     """Show which rows to label next, and by whom."""
     found = result.consensus
@@ -429,7 +404,7 @@ def next_section(result, top):
         return None
     rows = tuple(
         (
-            place(result, r),
+            where_is(result, r),
             in_cell(str(who)),
             piece(found.label[r]),
             100 * float(found.quality[r]),
@@ -449,13 +424,12 @@ def next_section(result, top):
 def doubtful_section(result, top):
     """Show the labels that are more likely wrong than right."""
     found = result.consensus
-    order = np.argsort(found.given_quality, kind="stable")
-    order = order[found.given_quality[order] < 0.5]
+    order = ranked(found.given_quality < 0.5, found.given_quality)
     if not len(order):
         return None
     rows = tuple(
         (
-            place(result, int(found.given_row[k])),
+            where_is(result, found.given_row[k]),
             in_cell(str(found.annotator[found.given_annotator[k]])),
             piece(found.given_label[k]),
             piece(found.label[found.given_row[k]]),
@@ -491,9 +465,7 @@ class Crowd(NamedTuple):
 
     table: RawTable
     keys: tuple[str, ...] | None
-    annotators: tuple[str, ...]
-    classes: tuple[str, ...]
-    votes: Votes
+    read: ReadVotes
     set_aside: dict[str, int]
     notes: tuple[ColumnNote, ...]
 
@@ -504,17 +476,16 @@ def read_side_by_side(table, names):
     if len(names) < 2:
         raise FileError("labels of at least two annotators are needed: name their columns")
     columns = [table.columns[find_column(table, name)] for name in names]
-    rows, who, cells = [], [], []
-    for j, column in enumerate(columns):
-        present = np.flatnonzero(~missing_cells(column))
-        if not len(present):
+    present = [np.flatnonzero(~missing_cells(column)) for column in columns]
+    for column, rows in zip(columns, present, strict=True):
+        if not len(rows):
             raise FileError(f"{table.name}: column {said(column.name)} holds no label")
-        rows.append(present)
-        who.append(np.full(len(present), j))
-        cells += [column.cells[place] for place in present]
+    each = zip(columns, present, strict=True)
+    cells = [column.cells[row] for column, rows in each for row in rows]
+    who = np.repeat(np.arange(len(names)), [len(rows) for rows in present])
     others = tuple(column for column in table.columns if column.name not in set(names))
-    found = np.concatenate(rows), np.concatenate(who), cells
-    return _crowd(replace(table, columns=others), None, names, found, ())
+    rest = replace(table, columns=others)
+    return _crowd(rest, None, names, (np.concatenate(present), who, cells), ())
 
 
 def read_one_a_line(table, row, annotator, label):
@@ -533,11 +504,11 @@ def read_one_a_line(table, row, annotator, label):
     kept = _once(table, lines, of_row, of_annotator, cells, keys, names)
     cells = [cells[k] for k in kept]
     own, notes = [], []
-    for place, column in enumerate(table.columns):
-        if place in places:
-            continue
-        why = _contradiction(column, lines, first, of_row, keys)
-        if why:
+    for column in (column for k, column in enumerate(table.columns) if k not in places):
+        of_line = [column.cells[k] for k in lines]
+        differs = (keys[row] for k, row in enumerate(of_row) if of_line[k] != of_line[first[row]])
+        if (row := next(differs, None)) is not None:
+            why = f"left out: differs between lines of the same row, such as {said(row, 30)}"
             notes.append(ColumnNote(column.name, "left out", 0, why))
         else:
             own.append(column)
@@ -548,14 +519,9 @@ def read_one_a_line(table, row, annotator, label):
 
 def _codes(cells):
     """Return the different cells in the order in which they come, where first, and all places."""
-    place: dict[str, int] = {}
-    first, codes = [], np.empty(len(cells), np.intp)
-    for k, cell in enumerate(cells):
-        if cell not in place:
-            place[cell] = len(place)
-            first.append(k)
-        codes[k] = place[cell]
-    return tuple(place), np.array(first), codes
+    place = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
+    codes = np.array([place[cell] for cell in cells])
+    return tuple(place), np.unique(codes, return_index=True)[1], codes
 
 
 def _once(table, lines, of_row, of_annotator, cells, keys, names):
@@ -575,15 +541,6 @@ def _once(table, lines, of_row, of_annotator, cells, keys, names):
     return np.array(kept)
 
 
-def _contradiction(column, lines, first, of_row, keys):
-    """Say where a column differs between lines of one row; "" where it nowhere does."""
-    cells = [column.cells[k] for k in lines]
-    for k, row in enumerate(of_row.tolist()):
-        if cells[k] != cells[first[row]]:
-            return f"left out: differs between lines of the same row, such as {said(keys[row], 30)}"
-    return ""
-
-
 def _crowd(table, keys, names, found, notes):
     """Turn cells into classes, and check that there are enough of everything."""
     row, who, cells = found
@@ -592,8 +549,7 @@ def _crowd(table, keys, names, found, notes):
             f"{table.name}: {len(names):,} annotators; at most {MOST_ANNOTATORS:,} can be compared"
         )
     cells, _ = one_spelling(cells)
-    counts = Counter(cells)
-    where = f"{table.name}: the labels"
+    counts, where = Counter(cells), f"{table.name}: the labels"
     require_classes(where, counts, len(cells))
     small = {label: n for label, n in counts.items() if n < LEAST_OF_CLASS}
     classes = tuple(sorted(set(counts) - set(small), key=sort_key))
@@ -606,10 +562,9 @@ def _crowd(table, keys, names, found, notes):
     place = {label: k for k, label in enumerate(classes)}
     usable = np.array([cell in place for cell in cells])
     codes = np.array([place[cell] for cell in cells if cell in place])
-    row, who = row[usable], who[usable]
-    if len(np.unique(row)) < LEAST_ROWS:
-        raise FileError(
-            f"{where}: only {len(np.unique(row)):,} rows have one; at least {LEAST_ROWS} are needed"
-        )
-    votes = Votes(row, who, codes, len(table.rows), len(names), len(classes))
-    return Crowd(table, keys, names, classes, votes, small, notes)
+    row, who, n_rows = row[usable], who[usable], len(table.rows)
+    if (n := len(np.unique(row))) < LEAST_ROWS:
+        raise FileError(f"{where}: only {n:,} rows have one; at least {LEAST_ROWS} are needed")
+    votes = Votes(row, who, codes, n_rows, len(names), len(classes))
+    texts = np.array(classes, object), np.arange(n_rows), np.array(names, object)
+    return Crowd(table, keys, ReadVotes(votes, *texts, None), small, notes)

@@ -47,35 +47,29 @@ class CardParts(NamedTuple):
     likely: Sequence[str] = ()
 
 
-def review_of(result, shown, certificate):
-    """Return what the page of a review shows of some rows of an audit, ready to pack.
-
-    A kind of audit has its :class:`CardParts` in ``_card_parts``. A ``certificate`` of this very
-    table, as JSON, says how many labels were wrong before the review.
-    """
-    evidence, parts = result.evidence, result._card_parts()
-    near = nearest(near_view(evidence.matrix), shown, parts.examples)
+def review_of(result, parts, shown, path):
+    """Return what the page of a review, kept at ``path``, shows of some rows, ready to pack."""
+    near = nearest(near_view(result.evidence.matrix), shown, parts.examples)
     pool, places = np.unique(near.ravel(), return_inverse=True)
     rows = np.concatenate([shown, pool])
     columns, n_left_out = _columns(result, rows, parts)
     wrong = 1.0 - result.quality[shown]
     promised = float((1.0 - result.quality[result.suspect]).sum())
     factor = result.expected_wrong / promised if promised else 1.0
-    number = result.row if result.line is None else result.line
     prints = [str(text).rpartition("-")[::2] for text in result.fingerprint[shown]]
     return {
         "kind": result._kind,
         "name": _shown(result.name),
         "target": {"shown": _shown(result.target), "written": _written(result.target)},
-        "where": "row" if result.line is None else "line",
+        "where": result._where,
         "table": prints[0][0],
         "classes": [{"shown": _shown(c), "written": _written(c)} for c in parts.classes],
         "groups": [_shown(name) for name in parts.names],
         "columns": columns,
         "left_out": n_left_out,
-        "certified": _certified(result, certificate),
+        "certified": _certified(result, path),
         "cards": len(shown),
-        "number": number[rows].tolist(),
+        "number": result._number[rows].tolist(),
         "row": result.row[shown].tolist(),
         "given": _coded([_shown(parts.given[row]) for row in rows]),
         "given_written": _coded([_written(parts.given[row]) for row in shown]),
@@ -97,9 +91,11 @@ def review_of(result, shown, certificate):
 
 
 def _certified(result, path):
-    """Return the fewest and the most wrong labels by a certificate; None of another table."""
+    """Return the fewest and most wrong labels by a certificate of this table beside the review."""
+    stem = path.stem.removesuffix("-audit").removesuffix("-decisions")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        text = path.with_name(f"{stem}-certificate.json").read_text(encoding="utf-8")
+        found = json.loads(text)
         whole = result.fingerprint[0].partition("-")[0]
         if found["fingerprint"] != f"{whole}-{result.evidence.labels}":
             return None
@@ -128,13 +124,12 @@ def _columns(result, rows, parts):
     for reasons in result.reasons.values():
         for one in reasons:
             named[one.column] = named.get(one.column, 0.0) + one.weight
-    left_out = {note.name for note in result.columns if note.kind == "left out"}
+    keys = result._keys()
     ranked: list[tuple[int, float, Column]] = []
     for column in evidence.table.columns:
         if column.name == result.target:
             continue
-        is_key = column.name in left_out and len(set(column.cells)) == len(column)
-        rank = 0 if is_key else 1 if column.name in used else 2
+        rank = 0 if column.name in keys else 1 if column.name in used else 2
         ranked.append((rank, -named.get(column.name, 0.0), column))
     found: list[dict[str, Any]] = []
     characters = 0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial import KDTree
-from scipy.stats import rankdata
 
+from robell._core.labels.noise import areas
 from robell._tools.text import (
     counted,
     in_cell,
@@ -30,7 +31,7 @@ from robell.labels.audit.compared import (
     groups_summary,
 )
 from robell.labels.audit.figures import MOST_DOTS, class_bars, class_map, quality_histograms
-from robell.labels.audit.page import drawn_words, piece, places
+from robell.labels.audit.page import drawn_words, first_of, piece, places
 from robell.labels.audit.reasons import (
     near_view,
     reasons_of_classes,
@@ -174,19 +175,12 @@ class AuditResult(JudgedAudit):
 
     @staticmethod
     def _read(table, place):
-        """Read the labels; also return how to see that a column repeats them, and their scores."""
-        labels = read_labels(table, place)
-        names = np.array(labels.classes, dtype=object)
-
-        def leak_of(prepared):
-            return find_leak(prepared, labels.codes, len(labels.classes))
-
-        return labels, names[labels.codes], leak_of, SCORES_A_CLASS * len(labels.classes)
-
-    @staticmethod
-    def _giveaway(column, labels, name):
-        """Return how a column tells the labels by itself, None where it does not."""
-        return find_giveaway(column, labels.codes, labels.classes, name)
+        """Read the labels; return what sees that a column repeats or tells them; their scores."""
+        labels, name = read_labels(table, place), table.columns[place].name
+        names, n_classes = np.array(labels.classes, dtype=object), len(labels.classes)
+        leak_of = partial(find_leak, codes=labels.codes, n_classes=n_classes)
+        tells = partial(find_giveaway, codes=labels.codes, classes=labels.classes, target=name)
+        return labels, names[labels.codes], leak_of, tells, SCORES_A_CLASS * n_classes
 
     @staticmethod
     def _reviewed(settled, first, labels, column, delimiter):
@@ -200,11 +194,11 @@ class AuditResult(JudgedAudit):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoSignalWarning)  # the result says it
             judgement = judge_labels(matrix, codes, random_state=random_state)
-        if reviewed.settled.any():
+        is_reviewed = bool(reviewed.settled.any())
+        if is_reviewed:
             judgement = judge_reviewed(judgement, codes, reviewed)
         if grouping is not None:
             judgement, noise = judge_by_group(judgement, codes, reviewed.first, *grouping[:2])
-        is_reviewed = bool(reviewed.settled.any())
         trust = measure_trust(judgement, matrix, codes, random_state, is_reviewed)
         return trust.suspects_of(judgement, suggested=codes), trust, noise
 
@@ -224,9 +218,7 @@ class AuditResult(JudgedAudit):
             classes=labels.classes,
             given=evidence.given,
             suggested=np.array(labels.classes, dtype=object)[judgement.suggested],
-            quality=judgement.quality,
             probability=judgement.probability,
-            suspect=judgement.suspect,
             noise_matrix=trust.scaled(judgement.noise_matrix),
             separation=trust.separation,
             contradictions=tuple(evidence.table.rows[group] for group in conflicts),
@@ -305,18 +297,16 @@ class AuditResult(JudgedAudit):
         lines = [] if self.groups is None else [group_line(self)]
         return lines if self.against is None else [*lines, against_verdict(self.against)]
 
-    def _subtitle(self):
-        return (
-            f"Are the labels in column {quoted(self.target)} right? "
-            f"{counted(len(self.row), 'row')}, {counted(len(self.classes), 'class', 'classes')}. "
-            f"{self._signal(quoted)}"
-        )
-
     def _findings(self):
         """Yield which labels are mixed up, how far to trust that, and what was compared."""
         if self.suspect.any():
             ways = [way for way in directions(self) if way.suspects]
-            found = [found_in(self, way) for way in ways[:SHOWN_WAYS]]
+            found = []
+            for way in ways[:SHOWN_WAYS]:
+                given, true = (quoted(self.classes[k], 30) for k in (way.given, way.true))
+                are = "is probably" if way.suspects == 1 else "are probably"
+                are = "may be" if self.trust == "weak" else are
+                found.append(f"{counted(way.suspects, 'row')} labelled {given} {are} {true}")
             if len(ways) > SHOWN_WAYS:
                 left = sum(way.suspects for way in ways[SHOWN_WAYS:])
                 found.append(f"{counted(left, 'row')} of {len(ways) - SHOWN_WAYS:,} further kinds")
@@ -356,12 +346,10 @@ class AuditResult(JudgedAudit):
         evidence = self.evidence
         for first, second in evidence.target.alike[:3]:
             yield self._say("alike", first=quoted(first), second=quoted(second))
-        areas = evidence.trust.separations
-        weak = [k for k in range(len(areas)) if areas[k] < LEAST_SEPARATION]
-        if weak and self.trust != "none":
-            names = ", ".join(quoted(self.classes[k]) for k in weak[:5])
-            more = f" and {len(weak) - 5} more classes" if len(weak) > 5 else ""
-            yield self._say("guesswork", names=f"{names}{more}")
+        weak = np.flatnonzero(evidence.trust.separations < LEAST_SEPARATION)
+        if len(weak) and self.trust != "none":
+            names = first_of([quoted(self.classes[k]) for k in weak], more="more classes")
+            yield self._say("guesswork", names=names)
 
     def _left_out(self):
         """Yield how labels were taken, and which rows were not judged, or not again."""
@@ -370,10 +358,7 @@ class AuditResult(JudgedAudit):
             yield self._say("taken_as_classes", n=n_classes, target=quoted(self.target))
         yield from super()._left_out()
         if self.set_aside:
-            some = list(self.set_aside.items())[:8]
-            names = ", ".join(f"{quoted(label)} ({n})" for label, n in some)
-            more = len(self.set_aside) - 8
-            names += f" and {more:,} more" if more > 0 else ""
+            names = first_of([f"{quoted(label)} ({n})" for label, n in self.set_aside.items()], 8)
             n_rows = sum(self.set_aside.values())
             rows = f"{counted(n_rows, 'row')} {'was' if n_rows == 1 else 'were'}"
             yield self._say("set_aside", least=LEAST_OF_CLASS, rows=rows, names=names)
@@ -466,35 +451,21 @@ def noise_words(result, way, quote):
     )
 
 
-def found_in(result, way):
-    """Say how many suspects there are of one kind of mistake."""
-    are = "is probably" if way.suspects == 1 else "are probably"
-    are = "may be" if result.trust == "weak" else are
-    return (
-        f"{counted(way.suspects, 'row')} labelled {quoted(result.classes[way.given], 30)} "
-        f"{are} {quoted(result.classes[way.true], 30)}"
-    )
-
-
 def classes_section(result):
     """Show how many rows each class has."""
     codes = result.evidence.codes
     given = np.bincount(codes, minlength=len(result.classes))
     estimated = result.probability.sum(axis=0) if result._has_estimates else None
     chosen = sorted(np.argsort(-given, kind="stable")[:MOST_BARS].tolist())
-    svg = class_bars(
-        [result.classes[k] for k in chosen],
-        given[chosen],
-        None if estimated is None else estimated[chosen],
-    )
+    names = [result.classes[k] for k in chosen]
+    svg = class_bars(names, given[chosen], None if estimated is None else estimated[chosen])
     small, large = int(given.argmin()), int(given.argmax())
-    text = (
-        f"{counted(len(given), 'class', 'classes')}; the largest, "
-        f"{quoted(result.classes[large])}, has {given[large] / given[small]:.3g} times as many "
-        f"rows as the smallest, {quoted(result.classes[small])}."
+    how = (
+        f"; the largest, {quoted(result.classes[large])}, has {given[large] / given[small]:.3g} "
+        f"times as many rows as the smallest, {quoted(result.classes[small])}."
     )
-    if given[large] == given[small]:
-        text = f"{counted(len(given), 'class', 'classes')} of equally many rows."
+    how = " of equally many rows." if given[large] == given[small] else how
+    text = f"{counted(len(given), 'class', 'classes')}{how}"
     caption = "Filled: rows with the label."
     if estimated is not None:
         caption += " Outlined: rows that really belong to the class, as estimated."
@@ -589,11 +560,10 @@ def contradictions_section(result):
             for column in evidence.used[:3]
         )
         rows.append((place, labels, places(result, group), first))
-    where = "Rows" if result.line is None else "Lines"
     table = Table(
         "contradictions",
         "Rows with the same values and different labels",
-        ("Group", "Labels", where, "Their first values"),
+        ("Group", "Labels", f"{result._where.capitalize()}s", "Their first values"),
         tuple(rows),
         caption=f"The {len(rows)} largest groups." if len(groups) > len(rows) else "",
     )
@@ -622,12 +592,8 @@ def told_apart(plane, codes, seed):
     n_near = min(NEAR, len(chosen) - 1)
     _, near = KDTree(plane[chosen]).query(plane[chosen], k=n_near + 1)
     near = near[:, 1:]
-    areas = []
-    for k in np.unique(codes):
-        share, is_k = (codes[near] == k).mean(axis=1), codes == k
-        ranks = rankdata(share)
-        n_k = int(is_k.sum())
-        if n_k < len(codes):
-            above = ranks[is_k].sum() - n_k * (n_k + 1) / 2
-            areas.append(above / (n_k * (len(codes) - n_k)))
-    return float(np.mean(areas)) if areas else 0.5
+    names = np.unique(codes)
+    if len(names) < 2:
+        return 0.5
+    found = [areas((codes[near] == k).mean(axis=1), codes == k)[1] for k in names]
+    return float(np.mean(found))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,12 +65,11 @@ def _periods(cells):
     table = read_dates(distinct)[0] if len(distinct) > MOST_DATES else None
     if table is None:
         return {}, "names the groups of rows: labels are not judged by it"
-    start = datetime.date(1970, 1, 1)
-    dates = {cell: start + datetime.timedelta(days=int(day // 1)) for cell, day in table.items()}
-    months = {cell: f"{day:%Y-%m}" for cell, day in dates.items()}
-    is_long = len(set(months.values())) > MOST_MONTHS
-    found = {cell: f"{day:%Y}" for cell, day in dates.items()} if is_long else months
-    unit = "years" if is_long else "months"
+    days = np.array([int(day // 1) for day in table.values()]).astype("datetime64[D]")
+    months = days.astype("datetime64[M]")
+    unit = "years" if len(np.unique(months)) > MOST_MONTHS else "months"
+    periods = days.astype("datetime64[Y]") if unit == "years" else months
+    found = dict(zip(table, periods.astype(str).tolist(), strict=True))
     return found, f"names the groups of rows, taken together as {unit}: labels are not judged by it"
 
 
@@ -172,9 +171,9 @@ def groups_summary(result):
     groups = result.groups
     if result.trust == "none":
         return None
+    names = "noise_rate", "low", "high", "at_most", "p_value", "differs"
     values = {"rows": groups.n_rows, "suspects": groups.n_suspects}
-    for name in ("noise_rate", "low", "high", "at_most", "p_value", "differs"):
-        values[name] = getattr(groups, name)
+    values |= {name: getattr(groups, name) for name in names}
     of_group = {
         str(group): {name: each[g].item() for name, each in values.items()}
         for g, group in enumerate(groups.group)
@@ -205,18 +204,15 @@ def compare_with(old, new, target, left_out, random_state, budget):
     pooled = _pooled(old, new, shared)
     labels = read_labels(pooled, shared.index(target))
     is_new = np.repeat([False, True], [len(old.rows), len(new.rows)])[labels.kept]
-    for flag, table in ((False, old), (True, new)):
-        if (is_new == flag).sum() < of_drift.LEAST_ROWS:
+    for n, table in (((~is_new).sum(), old), (is_new.sum(), new)):
+        if n < of_drift.LEAST_ROWS:
             raise FileError(
-                f"{table.name}: only {counted(int((is_new == flag).sum()), 'labelled row')} can be "
-                f"compared; {of_drift.LEAST_ROWS} are needed"
+                f"{table.name}: only {counted(int(n), 'labelled row')} can be compared; "
+                f"{of_drift.LEAST_ROWS} are needed"
             )
     table = pooled.take(labels.kept)
     features = [c for c in table.columns if c.name not in {*left_out, target}]
-
-    def leak_of(prepared):
-        return find_leak(prepared, labels.codes, len(labels.classes))
-
+    leak_of = partial(find_leak, codes=labels.codes, n_classes=len(labels.classes))
     used = prepare_columns(table, features, leak_of, budget)[0] if features else ()
     telling = tuple(column.name for column in used if _gives_away(column, is_new))
     used = [column for column in used if column.name not in telling]
@@ -226,17 +222,19 @@ def compare_with(old, new, target, left_out, random_state, budget):
     classes = np.array(labels.classes, dtype=object)
     regions = [region for column in used for region in _regions(column)]
     drift = compare_labels(matrix, labels.codes, classes, is_new, regions, random_state)
-    seen = [set(labels.codes[is_new == flag].tolist()) for flag in (False, True)]
-    sides = (seen[0] - seen[1], seen[1] - seen[0])
-    only = [tuple(labels.classes[k] for k in sorted(side)) for side in sides]
+    sides = labels.codes[~is_new], labels.codes[is_new]
+    only = [
+        tuple(labels.classes[k] for k in np.setdiff1d(one, other))
+        for one, other in (sides, sides[::-1])
+    ]
     one_sided = tuple(sorted((names_old ^ names_new) - set(left_out)))
     return Against(old.name, drift, telling, one_sided, *only)
 
 
 def _sampled(table, rng):
-    if len(table.rows) <= MOST_COMPARED:
-        return table
-    return table.take(np.sort(rng.choice(len(table.rows), MOST_COMPARED, replace=False)))
+    n_rows = len(table.rows)
+    few = n_rows <= MOST_COMPARED
+    return table if few else table.take(np.sort(rng.choice(n_rows, MOST_COMPARED, replace=False)))
 
 
 def _pooled(old, new, names):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from robell._tools.text import counted, number_text, percent, quoted, said, spreadsheet_plain
+from robell._tools.text import number_text, percent, quoted, said, spreadsheet_plain
 from robell.labels.audit.cards import CardParts
 from robell.labels.audit.figures import MOST_DOTS, predicted_beside_given
 from robell.labels.audit.page import drawn_words
@@ -15,7 +16,7 @@ from robell.labels.audit.reasons import (
     ALIKE,
     LEAST_ALIKE,
     reasons_of_numbers,
-    trusted_numbers,
+    trusted,
 )
 from robell.labels.audit.result import JudgedAudit
 from robell.labels.issues import COVERAGE
@@ -72,19 +73,12 @@ class NumberAuditResult(JudgedAudit):
 
     @staticmethod
     def _read(table, place):
-        """Read the numbers; also return how to see that a column repeats them, and their scores."""
-        target = read_number_target(table, place)
-        cells = np.array(table.columns[place].cells, dtype=object)[target.kept]
-
-        def leak_of(prepared):
-            return find_number_leak(prepared, target.values)
-
-        return target, cells, leak_of, SCORES_A_ROW
-
-    @staticmethod
-    def _giveaway(column, target, name):
-        """Return how a column tells the numbers by itself, None where it does not."""
-        return find_number_giveaway(column, target.values, name)
+        """Read the numbers; return what sees that a column repeats or tells them; their scores."""
+        target, column = read_number_target(table, place), table.columns[place]
+        cells = np.array(column.cells, dtype=object)[target.kept]
+        leak_of = partial(find_number_leak, values=target.values)
+        tells = partial(find_number_giveaway, values=target.values, target=column.name)
+        return target, cells, leak_of, tells, SCORES_A_ROW
 
     @staticmethod
     def _reviewed(settled, first, target, column, delimiter):
@@ -115,8 +109,6 @@ class NumberAuditResult(JudgedAudit):
             suggested=judgement.predicted,
             lower=bounds[:, 0],
             upper=bounds[:, 1],
-            quality=judgement.quality,
-            suspect=judgement.suspect,
             explained=evidence.trust.explained,
         )
 
@@ -142,17 +134,12 @@ class NumberAuditResult(JudgedAudit):
             "usual_error": self.evidence.trust.usual_error,
             "interval_coverage": COVERAGE,
         }
+        names = "given", "suggested", "lower", "upper", "quality"
         suspects = [
-            {
-                "row": int(self.row[place]),
-                "given": float(self.given[place]),
-                "suggested": float(self.suggested[place]),
-                "lower": float(self.lower[place]),
-                "upper": float(self.upper[place]),
-                "quality": float(self.quality[place]),
-                "reasons": [one.text for one in self.reasons.get(int(self.row[place]), ())],
-            }
-            for place in self.order[self.suspect[self.order]]
+            {"row": int(self.row[place])}
+            | {name: float(getattr(self, name)[place]) for name in names}
+            | {"reasons": [one.text for one in self.reasons.get(int(self.row[place]), ())]}
+            for place in self._suspects
         ]
         return {}, {}, measured, {"suspect_numbers": suspects}
 
@@ -175,12 +162,6 @@ class NumberAuditResult(JudgedAudit):
             f"they are codes of classes, say so with {option}"
         )
 
-    def _subtitle(self):
-        return (
-            f"Are the numbers in column {quoted(self.target)} right? "
-            f"{counted(len(self.row), 'row')}. {self._signal(quoted)}"
-        )
-
     def _findings(self):
         """Yield how far to trust what was found, and that the target was taken as numbers."""
         yield from super()._findings()
@@ -195,28 +176,22 @@ class NumberAuditResult(JudgedAudit):
     def _card_parts(self):
         """Return what a suspect is compared by: trusted rows of about the same number."""
         evidence = self.evidence
-        examples = trusted_numbers(evidence.judgement)
+        examples = trusted(evidence.judgement)
         ordered = np.flatnonzero(examples)
         ordered = ordered[np.argsort(self.given[ordered], kind="stable")]
         n_groups = max(1, min(round(1 / ALIKE), len(ordered) // LEAST_ALIKE))
         members = np.array_split(ordered, n_groups)
         lows, highs = (self.given[[group[end] for group in members]] for end in (0, -1))
-        names = [
-            f"{shown_number(a)} to {shown_number(b)}" for a, b in zip(lows, highs, strict=True)
-        ]
         of_given, of_suggested = (
             np.clip(np.searchsorted(lows, values, side="right") - 1, 0, None)
             for values in (self.given, self.suggested)
         )
-        likely = [
-            f"{shown_number(a)} to {shown_number(b)}"
-            for a, b in zip(self.lower, self.upper, strict=True)
-        ]
-        suggested = self._written(self.suggested)
-        given = evidence.given
-        return CardParts(
-            (), names, members, of_given, of_suggested, examples, given, suggested, likely
+        names, likely = (
+            [f"{shown_number(a)} to {shown_number(b)}" for a, b in zip(*ends, strict=True)]
+            for ends in ((lows, highs), (self.lower, self.upper))
         )
+        texts = evidence.given, self._written(self.suggested)
+        return CardParts((), names, members, of_given, of_suggested, examples, *texts, likely)
 
     def _how(self):
         """Say how the numbers were computed."""

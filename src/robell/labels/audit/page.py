@@ -44,7 +44,8 @@ SHOWN_LINES = 8
 
 def audit_page(result, *, top, csv_path, command=""):
     """Return the whole HTML page, with the ``top`` most suspect rows and a link to the CSV file."""
-    words, (n_used, seed) = result._words, result._made_of
+    words, evidence = result._words, getattr(result, "evidence", result)
+    n_used, seed = len(evidence.used), evidence.random_state
     found = (
         Paragraph(f"**{literal(result._headline())}**"),
         Facts(tuple(result._facts())),
@@ -93,14 +94,16 @@ def audit_page(result, *, top, csv_path, command=""):
     return render(title, result._subtitle(), shown, footer=f"robell {__version__}")
 
 
-def number_of(result, place):
-    """Return the line of a row in a text file, otherwise its number."""
-    return int(result.row[place] if result.line is None else result.line[place])
-
-
 def where_is(result, place):
-    """Say where a row stands: a number to look for in a file, so without commas."""
-    return f"{'row' if result.line is None else 'line'} {number_of(result, place)}"
+    """Say what a row is called, or where it stands: a number to look for, so without commas."""
+    key = getattr(result, "key", None)
+    return f"{result._where} {result._number[place]}" if key is None else in_cell(key[place], 30)
+
+
+def first_of(names, most=5, more="more"):
+    """Return the first of some names, and how many there are beyond."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest:,} {more}" if rest > 0 else "")
 
 
 def piece(text):
@@ -110,19 +113,16 @@ def piece(text):
 
 def places(result, group):
     """Return the numbers of some rows, or of their lines, the first few of them."""
-    shown = ", ".join(f"{number_of(result, place)}" for place in group[:SHOWN_LINES])
-    more = len(group) - SHOWN_LINES
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    return first_of([str(number) for number in result._number[group]], SHOWN_LINES)
 
 
-def suspects_table(result, shown, likely):
+def suspects_table(result, parts, shown):
     """Return the first suspects as a plain table, for paper and for browsers without scripts."""
-    parts = result._card_parts()
-    heads = ["Row" if result.line is None else "Line", "Given", "Suggested"]
-    heads += ["Likely range"] if likely else []
+    likely = ["Likely range"] if len(parts.likely) else []
+    heads = [result._where.capitalize(), "Given", "Suggested", *likely]
     rows = tuple(
         (
-            number_of(result, place),
+            int(result._number[place]),
             in_cell(parts.given[place], 24),
             in_cell(parts.suggested[place], 24),
             *([parts.likely[place]] if likely else []),
@@ -137,6 +137,5 @@ def suspects_table(result, shown, likely):
 
 def drawn_words(drawn, n_rows, most):
     """Say that a picture shows only some of the rows, "" where it shows all."""
-    if drawn == n_rows:
-        return ""
-    return f" {drawn:,} of {n_rows:,} rows, chosen at random, are shown (at most {most:,})."
+    few = f" {drawn:,} of {n_rows:,} rows, chosen at random, are shown (at most {most:,})."
+    return "" if drawn == n_rows else few

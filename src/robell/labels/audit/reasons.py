@@ -8,6 +8,7 @@ what that does to the model's score says how much the column speaks against the 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,48 +98,31 @@ def reasons_of_numbers(evidence, places):
     """Return the reasons of suspect numbers at some places, a tuple for each."""
     judgement, name = evidence.judgement, shortened(evidence.name, SHOWN)
     found = {}
+    known = judgement.given[trusted(judgement)]
     for place in places:
-        alike, end = rows_alike(evidence, place), end_passed(judgement, place)
+        alike, given = rows_alike(evidence, place), judgement.given[place]
+        beyond: tuple[Reason, ...] = ()
+        end = "highest" if given > known.max() else "lowest" if given < known.min() else ""
+        if end:  # no trusted number is as high, or as low
+            last = known.max() if end == "highest" else known.min()
+            shown = f"{name} {shortened(evidence.given[place], SHOWN)}"
+            side, most = ("above", "most") if end == "highest" else ("below", "least")
+            text = f"{shown} is {side} every trusted number (at {most} {number_text(last)})"
+            weight = float(np.abs(np.subtract(*judgement.measure.forth(np.array([given, last])))))
+            beyond = (Reason(evidence.name, str(evidence.given[place]), weight, text),)
         own = f"the {end} trusted {name}" if end else f"this {name}", alike
         predicted = float(judgement.predicted[place])
         other = (
             f"about {number_text(float(f'{predicted:.4g}'))}",
             rows_alike(evidence, place, predicted),
         )
-        way = np.sign(predicted - judgement.given[place])
+        way = np.sign(predicted - given)
         typical = evidence.matrix[alike].mean(axis=0)[None]
         (of_row,) = _weights(
             evidence, lambda X, way=way: way * judgement.model(X)[0], [place], typical
         )
-        beyond = _beyond(evidence, place)
         found[int(place)] = (*beyond, *_named(evidence.used, place, of_row, own, other))
     return found
-
-
-def end_passed(judgement, place):
-    """Return "highest" or "lowest" where no trusted number is as high or as low, otherwise ""."""
-    known, given = judgement.given[trusted_numbers(judgement)], judgement.given[place]
-    return "highest" if given > known.max() else "lowest" if given < known.min() else ""
-
-
-def _beyond(evidence, place):
-    """Return the reason that no trusted number is as large, or as small, if that is so."""
-    judgement, passed = evidence.judgement, end_passed(evidence.judgement, place)
-    if not passed:
-        return ()
-    known, is_above = judgement.given[trusted_numbers(judgement)], passed == "highest"
-    given, low, high = judgement.given[place], known.min(), known.max()
-    end = f"at most {number_text(high)}" if is_above else f"at least {number_text(low)}"
-    label = f"{shortened(evidence.name, SHOWN)} {shortened(evidence.given[place], SHOWN)}"
-    text = f"{label} is {'above' if is_above else 'below'} every trusted number ({end})"
-    ends = judgement.measure.forth(np.array([given, high if is_above else low]))
-    weight = float(np.abs(ends[0] - ends[1]))
-    return (Reason(evidence.name, str(evidence.given[place]), weight, text),)
-
-
-def trusted_numbers(judgement):
-    """Return which rows may serve as examples: not suspect, the better half."""
-    return ~judgement.suspect & (judgement.quality >= np.median(judgement.quality))
 
 
 def rows_alike(evidence, place, number=None):
@@ -146,7 +130,7 @@ def rows_alike(evidence, place, number=None):
     judgement = evidence.judgement
     z = judgement.measure.forth(judgement.given)
     at = z[place] if number is None else judgement.measure.forth(np.array([number]))[0]
-    examples = np.flatnonzero(trusted_numbers(judgement))
+    examples = np.flatnonzero(trusted(judgement))
     examples = examples[examples != place]
     count = max(LEAST_ALIKE, round(ALIKE * len(examples)))
     return examples[np.argsort(np.abs(z[examples] - at), kind="stable")[:count]]
@@ -235,20 +219,19 @@ def same_value(column, place):
 
 def telling_word(column, place, alike, others):
     """Return the word of a text that another label has most in excess, and its two shares."""
-    words = set(re.findall(r"\w+", (column.cells[place] or "").casefold()))
-    counts = [dict.fromkeys(words, 0), dict.fromkeys(words, 0)]
-    sizes = []
-    for count, rows in zip(counts, (alike, others), strict=True):
-        read = rows[:: -(-len(rows) // MOST_READ)] if len(rows) else rows
-        sizes.append(max(len(read), 1))
-        for row in read:
-            for word in words & set(re.findall(r"\w+", (column.cells[row] or "").casefold())):
-                count[word] += 1
-    found = [
-        (word, [count[word] / n for count, n in zip(counts, sizes, strict=True)])
-        for word in sorted(words)
-    ]
-    return max(found, key=lambda one: one[1][1] - one[1][0], default=("", [0.0, 0.0]))
+
+    def tokens(row):
+        return set(re.findall(r"\w+", (column.cells[row] or "").casefold()))
+
+    def shares(rows):
+        read = rows[:: -(-len(rows) // MOST_READ) or 1]
+        counts = Counter(word for row in read for word in words & tokens(row))
+        return {word: counts[word] / max(len(read), 1) for word in words}
+
+    words = tokens(place)
+    own, other = shares(alike), shares(others)
+    word = max(sorted(words), key=lambda word: other[word] - own[word], default="")
+    return word, [own.get(word, 0.0), other.get(word, 0.0)]
 
 
 def reasons_text(result, place):
@@ -265,19 +248,18 @@ def near_view(X):
     return np.clip(X, -FAR, FAR)
 
 
-def trusted(judgement, codes):
-    """Return which rows may serve as examples: not suspect, in the better half of their class."""
+def trusted(judgement, codes=None):
+    """Return which rows may be examples: not suspect, in the better half of a class, or of all."""
     quality = judgement.quality
+    if codes is None:
+        return ~judgement.suspect & (quality >= np.median(quality))
     middle = np.array([np.median(quality[codes == k]) for k in range(len(judgement.classes))])
     return ~judgement.suspect & (quality >= middle[codes])
 
 
 def nearest(view, places, among):
-    """Return the places of the trusted rows nearest to each of some rows, the nearest first.
-
-    Among more than 20,000 trusted rows, every k-th is compared, so that all of them are drawn on.
-    """
-    candidates = np.flatnonzero(among)
+    """Return the places of the trusted rows nearest to each of some rows, the nearest first."""
+    candidates = np.flatnonzero(among)  # of very many every k-th, so that all are drawn on
     candidates = candidates[:: -(-len(candidates) // MOST_NEAR) or 1]
     count = min(NEIGHBOURS, len(candidates) - 1)
     found = np.empty((len(places), count), np.intp)

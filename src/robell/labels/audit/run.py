@@ -170,6 +170,8 @@ def audit(
             "columns": notes,
             "p_value": evidence.trust.p_value,
             "trust": evidence.trust.word,
+            "quality": evidence.judgement.quality,
+            "suspect": evidence.judgement.suspect,
             "expected_wrong": among_suspects.about,
             "expected_wrong_range": among_suspects[1:],
             "noise_rate": everywhere.about / len(audited.rows),
@@ -180,7 +182,7 @@ def audit(
             "evidence": evidence,
         },
     )
-    suspects = result.order[result.suspect[result.order]][:MOST_SUSPECTS]
+    suspects = result._suspects[:MOST_SUSPECTS]
     found = result._reasons_of(evidence, suspects) if len(suspects) else {}
     by_row = {int(result.row[at]): reasons for at, reasons in found.items()}
     result = replace(result, reasons=by_row)
@@ -305,7 +307,7 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
     ``group`` is the place of the column that names groups, or None; ``settles(rows, labels)`` says
     which rows a review has settled, and what they were labelled before.
     """
-    target, given, leak_of, scores = kind._read(table, place)
+    target, given, leak_of, tells, scores = kind._read(table, place)
     audited, name = table.take(target.kept), table.columns[place].name
     left_out, grouping = {*drop, name}, None
     notes = tuple(ColumnNote(one, "left out", 0, "left out, as asked") for one in drop)
@@ -339,7 +341,7 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
     decided = settles(audited.rows, given)
     reviewed = kind._reviewed(*decided, target, audited.columns[place], table.delimiter)
     judgement, trust, noise = kind._judge(matrix, target, random_state, grouping, reviewed)
-    giveaways = tuple(filter(None, (kind._giveaway(column, target, name) for column in used)))
+    giveaways = tuple(filter(None, map(tells, used)))
     evidence = Evidence(
         name=name,
         labels=labels_print(table.columns[place]),

@@ -107,13 +107,10 @@ class JudgedAgain:
         return softmax(logs, axis=1)
 
     def order(self):
-        """Return the rows without a decision in the order in which to ask, and P(wrong) of all.
-
-        Those most probably wrong come first; of those equally probable to a percent, the ones whose
-        answers are least certain and reach farthest.
-        """
+        """Return the rows without a decision in the order in which to ask, and P(wrong) of all."""
         P = self.probability()
         doubt = 1.0 - P[np.arange(len(P)), self.codes]
+        # Of those equally probable to a percent, whose answers are least certain and reach farthest
         tells = doubt * (1.0 - doubt) * self.leverage
         order = np.lexsort((-tells, -doubt.round(2)))
         is_open = np.ones(len(P), bool)

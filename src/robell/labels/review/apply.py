@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
+from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-
-import numpy as np
 
 from robell._tools.files import FileError, check_output, copy_pipe, write_together
 from robell._tools.text import said, spreadsheet_plain, spreadsheet_safe
@@ -30,7 +29,7 @@ from robell.labels.review.review import (
     read_reviews,
     same_label,
 )
-from robell.labels.review.sources import open_source
+from robell.labels.review.sources import open_source, require_same_kind
 from robell.report.escape import writable
 from robell.tables.numerals import spells_number
 from robell.tables.target import holds_numbers
@@ -134,7 +133,7 @@ def apply_review(
             f"{reviewed}: holds no decision; write keep, change or drop into the column 'decision'"
         )
     source = open_source(table, review.target, encoding, delimiter)
-    source.check_output(out)
+    require_same_kind(source, out)
     matched = _match(source, review)
     target = source.names[source.target]
     earlier = read_reviews(beside(table, target), target)
@@ -182,31 +181,30 @@ def _match(source, review):
             where = f"{review.path}: line {one.line:,}"
             labels[one.row] = plain if is_new else spellings.spelt(one.label, where)
     dropped = [one for one in review.made if one.word == DROP]
-    problem = _problem(source, review, prints)
+    problem = _problem(source, review.decisions, prints, [])
     if _is_same(review.table, prints, []) and not problem:
         row_of = {print_: row for row, print_ in enumerate(prints, 1)}
         return _before(source, review, given, labels, row_of)
     if dropped and _is_same(review.table, prints, dropped):
-        shifts = np.searchsorted(
-            [one.row for one in dropped], range(1, 1 + len(prints) + len(dropped))
-        )
-        problem = _problem(source, review, prints, shifts)
-        problem = problem or _undone(source, review, given, labels, shifts)
+        gone = [one.row for one in dropped]
+        stay = [one for one in review.decisions if one.word != DROP]
+        problem = _problem(source, stay, prints, gone)
+        for one in [] if problem else stay:
+            at = _place(one.row, gone)
+            label = labels.get(one.row, one.given)
+            if not same_label(label, given[at]):
+                is_not = f"labelled {said(given[at], 30)}, not {said(label, 30)}"
+                problem = problem or f"{source.where(at)} is {is_not}"
         if not problem:
-            left = sorted(set(range(1, len(shifts) + 1)) - {one.row for one in dropped})
+            left = sorted(set(range(1, len(prints) + len(gone) + 1)) - set(gone))
             return _Matched({}, frozenset(), True, dict(zip(prints, left, strict=True)))
     rest = "rows that are not in the review were changed, added or removed"
     raise FileError(f"{source.path}: has changed since the audit: {problem or rest}")
 
 
-def _undone(source, review, given, labels, shifts):
-    """Return which row has not the label decided upon, though others were dropped, or ""."""
-    for one in review.decisions:
-        at = one.row - 1 - int(shifts[one.row - 1])
-        label = labels.get(one.row, one.given)
-        if one.word != DROP and not same_label(label, given[at]):
-            return f"{source.where(at)} is labelled {said(given[at], 30)}, not {said(label, 30)}"
-    return ""
+def _place(row, gone):
+    """Return the place from 0 on of a row of the audited table, rows of these numbers dropped."""
+    return row - 1 - bisect_left(gone, row)
 
 
 def _is_same(whole, prints, dropped):
@@ -216,14 +214,10 @@ def _is_same(whole, prints, dropped):
     return in_letters(sum(prints) + sum(one.print for one in dropped)) == whole
 
 
-def _problem(source, review, prints, shifts=None):
+def _problem(source, decisions, prints, gone):
     """Return what is wrong with the first row that is not where the review has it, or ""."""
-    for one in review.decisions:
-        if shifts is not None and one.word == DROP:
-            continue
-        if shifts is not None and one.row > len(shifts):
-            return f"there is no row {one.row:,} any more"
-        at = one.row - 1 - (0 if shifts is None else int(shifts[one.row - 1]))
+    for one in decisions:
+        at = _place(one.row, gone)
         if at >= len(prints):
             return f"there is no row {one.row:,} any more"
         if prints[at] != one.print:
@@ -276,10 +270,7 @@ def _all_decisions(review, earlier, matched):
 
 
 def _write(source, target, decisions, matched, out, log):
-    """Write the table and its log, both whole or neither.
-
-    The log has all decisions as CSV; they begin with the fingerprint of the file they made.
-    """
+    """Write the table, and its log: all decisions as CSV, with a fingerprint of what they made."""
     digest, column = [], spreadsheet_safe(writable(target))
 
     def write_table(path):

@@ -21,9 +21,9 @@ import numpy as np
 from robell._tools.files import FileError
 from robell._tools.names import did_you_mean
 from robell._tools.text import said, spreadsheet_safe
-from robell.labels.review.sources import SheetTable, TextTable, same_column
+from robell.labels.review.sources import PARQUET, SheetSource, TextSource, same_column
 from robell.report.escape import writable
-from robell.tables.excel import is_excel
+from robell.tables.excel import EXCEL, is_excel
 from robell.tables.numerals import plain_number
 from robell.tables.read import MARKS
 
@@ -89,7 +89,7 @@ class Review:
         are equal in every other column are one in this.
         """
         settled, first = np.zeros(len(given), bool), np.array(given, dtype=object)
-        if not self.labels:
+        if not self.decisions:
             return settled, first
         used: Counter[tuple[int, str]] = Counter()
         for at, (text, cell) in enumerate(zip(prints, given, strict=True)):
@@ -109,33 +109,26 @@ def read_reviews(paths, target):
         paths = [paths]
     decisions: list[Decision] = []
     decided: dict[tuple[int, int, str], tuple[Decision, Path]] = {}
-    for path in paths:
+    for path in map(Path, paths):
         review = read_review(path)
         if not same_column(review.target, target):
             raise FileError(
                 f"{path}: is a review of the column {said(review.target)}, not of {said(target)}"
             )
         decisions += review.decisions
-        _require_agreement(review, decided)
+        for one in review.made:
+            # A later review of a label that an earlier one has changed is no contradiction.
+            place = one.row, one.print, folded(one.given)
+            other, earlier = decided.setdefault(place, (one, path))
+            labels = {
+                label if label is None else folded(label) for label in (one.label, other.label)
+            }
+            if len(labels) > 1:
+                raise FileError(
+                    f"{earlier} and {path} disagree about row {one.row:,}: {_decided(other)}, "
+                    f"and {_decided(one)}; take one of them out"
+                )
     return Review(None, target, "", tuple(decisions))
-
-
-def _require_agreement(review, decided):
-    """Raise where a review decides otherwise about a row than those before it.
-
-    ``decided`` are their decisions by row, fingerprint and label; those of the review are added. A
-    later review of a label that an earlier one has changed is no contradiction.
-    """
-    for one in review.made:
-        place = one.row, one.print, folded(one.given)
-        other, path = decided.setdefault(place, (one, review.path))
-        if (other.label is None) != (one.label is None) or (
-            one.label is not None and folded(one.label) != folded(other.label)
-        ):
-            raise FileError(
-                f"{path} and {review.path} disagree about row {one.row:,}: {_decided(other)}, "
-                f"and {_decided(one)}; take one of them out"
-            )
 
 
 def _decided(one):
@@ -143,26 +136,31 @@ def _decided(one):
     return f"change to {said(one.label, 30)}" if one.word == CHANGE else one.word
 
 
+def stem_of(name):
+    """Return the name of a table's file without what says how it is written."""
+    for suffix in (".gz", ".csv", ".tsv", ".txt", *PARQUET, *EXCEL):
+        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
+    return name
+
+
 def log_path(out):
     """Return where the log of a reviewed table stands: beside it, ``NAME-review.csv``."""
-    out = Path(out)
-    name = out.name
-    for suffix in (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xlsm"):
-        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
-    return out.with_name(f"{name}-review.csv")
+    return Path(out).with_name(f"{stem_of(Path(out).name)}-review.csv")
 
 
 def is_log(path):
     """Say whether a file looks like the log of a review."""
-    with Path(path).open("rb") as file:
-        return file.read(len(LOG_START)) == LOG_START.encode()
+    return begins_with(path, LOG_START)
+
+
+def begins_with(path, text):
+    """Say whether a file begins with a text of plain letters and signs."""
+    with open(path, "rb") as file:
+        return file.read(len(text)) == text.encode()
 
 
 def beside(data, target):
-    """Return the log of the review that a table came from, if it stands beside it.
-
-    One of another column says nothing about this target.
-    """
+    """Return the log of the review of this target that a table came from, if it is beside it."""
     if Path(data).is_dir():
         return []  # it is refused where it is read
     log = log_path(data)
@@ -181,11 +179,11 @@ def read_review(path, encoding="cp1252"):
         raise FileError(f"{path}: there is no such file")
     if not path.is_file():
         raise FileError(f"{path}: is a folder, a pipe or a device, not a file")
-    table: TextTable | SheetTable
+    table: TextSource | SheetSource
     if is_excel(path):
-        table = SheetTable(path)
+        table = SheetSource(path)
     else:
-        table = TextTable(path, target="fingerprint", encoding=encoding_of(path, encoding))
+        table = TextSource(path, "fingerprint", encoding_of(path, encoding))
     for name in NEEDED:
         if name not in table.names:
             raise FileError(
@@ -221,8 +219,7 @@ def encoding_of(path, otherwise):
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
-        is_packed = content.startswith(b"\x1f\x8b")
-        return "utf-8" if is_packed else otherwise
+        return "utf-8" if content.startswith(b"\x1f\x8b") else otherwise  # packed, or not
     return "utf-8"
 
 
@@ -313,10 +310,7 @@ class RowPrinter:
 
 
 def fingerprints(table, target):
-    """Return the fingerprint of every row that was read, as text, with that of its table before it.
-
-    Of a table of which only a sample was read, the number of rows stands for the table.
-    """
+    """Return the fingerprint of every row, that of its table (of a sample, its size) before it."""
     print_row = RowPrinter([column.name for column in table.columns], target)
     rows = [print_row(cells) for cells in zip(*(c.cells for c in table.columns), strict=True)]
     whole = in_letters(sum(rows)) if len(rows) == table.n_rows else f"n{table.n_rows}"

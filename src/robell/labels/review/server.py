@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from robell._tools.files import FileError, check_output, lock_alone, write_atomically
-from robell._tools.text import counted, quoted, said, spreadsheet_plain, visible
+from robell._tools.text import counted, said, spreadsheet_plain, visible
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
 from robell.labels.audit.reasons import near_view
 from robell.labels.audit.result import result_paths
@@ -65,9 +65,7 @@ class ReviewDesk:
                 f"{said(result.target)} to know which rows to ask about"
             )
         self.shown = result.order[:MOST_CARDS]
-        stem = self.path.name.removesuffix(".csv").removesuffix("-decisions")
-        certificate = self.path.with_name(f"{stem}-certificate.json")
-        self.cards = review_of(result, self.shown, certificate)
+        self.cards = review_of(result, result._card_parts(), self.shown, self.path)
         rows, prints = self.cards["row"], self.cards["print"]
         self.place = {f"{row}-{p}": k for k, (row, p) in enumerate(zip(rows, prints, strict=True))}
         self.ids = list(self.place)
@@ -122,42 +120,28 @@ class ReviewDesk:
 
     def _write(self):
         """Write all decisions to the file, whole."""
-        cards, has_lines = self.cards, self.result.line is not None
-        header = [name for name in HEADER if has_lines or name != "line"]
-        stream = io.StringIO()
-        writer = csv.DictWriter(stream, header, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
+        cards, numbers = self.cards, self.result._number
+        rows = []
         for k in range(len(self.ids)):
             made = self.made.get(k, {})
-            word = made.get("word")
-            suggested = self._text("suggested_written", k)
-            writer.writerow(
-                {
-                    "row": cards["row"][k],
-                    "line": cards["number"][k],
-                    "given": self._text("given_written", k),
-                    "suggested": made["label"] if word == CHANGE else suggested,
-                    "decision": word if word in WORDS else "",
-                    "note": made.get("note", ""),
-                    "target": cards["target"]["written"],
-                    "fingerprint": f"{cards['table']}-{cards['print'][k]}",
-                }
-            )
-        lines = self.result.line
+            word, given = made.get("word"), self._text("given_written", k)
+            label = made["label"] if word == CHANGE else self._text("suggested_written", k)
+            word = word if word in WORDS else ""
+            of_row = cards["row"][k], cards["number"][k], given, label, word, made.get("note", "")
+            rows.append((*of_row, cards["print"][k]))
         for one in self.others:
             at = int(np.searchsorted(self.result.row, one.row))
-            writer.writerow(
-                {
-                    "row": one.row,
-                    "line": lines[at] if has_lines and at < len(lines) else "",
-                    "given": one.given,
-                    "suggested": one.label if one.word == CHANGE else "",
-                    "decision": one.word,
-                    "note": one.note,
-                    "target": cards["target"]["written"],
-                    "fingerprint": f"{cards['table']}-{in_letters(one.print)}",
-                }
-            )
+            line, label = numbers[at] if at < len(numbers) else "", one.label
+            label = label if one.word == CHANGE else ""
+            of_row = one.row, line, one.given, label, one.word, one.note
+            rows.append((*of_row, in_letters(one.print)))
+        header = [name for name in HEADER if self.result.line is not None or name != "line"]
+        stream, target = io.StringIO(), cards["target"]["written"]
+        writer = csv.DictWriter(stream, header, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        for *known, print_ in rows:
+            cells = *known, target, f"{cards['table']}-{print_}"
+            writer.writerow(dict(zip(HEADER, cells, strict=True)))
         write_atomically(self.path, stream.getvalue())
 
     # -- decisions
@@ -165,9 +149,8 @@ class ReviewDesk:
     def take(self, sent, after):
         """Take decisions over, all of them or none, and return what is new since a version."""
         with self.lock:
-            checked = [
-                (self._place(id_), self._checked(self._place(id_), made)) for id_, made in sent
-            ]
+            places = [(self._place(id_), made) for id_, made in sent]
+            checked = [(k, self._checked(k, made)) for k, made in places]
             before = dict(self.made)
             for k, made in checked:
                 self._set(k, made)
@@ -213,11 +196,11 @@ class ReviewDesk:
         sequence = made.get("sequence")
         if sequence is not None and type(sequence) is not int:
             raise FileError("the sequence of the decision is no whole number")
-        if word != CHANGE:
-            return {"word": word, "label": None, "note": note, "sequence": sequence}
-        if not isinstance(label, str) or same_label(label, self._text("given_written", k)):
-            raise FileError("a label is to be changed to another one")
-        label = self._spelt(label)
+        if word == CHANGE:
+            if not isinstance(label, str) or same_label(label, self._text("given_written", k)):
+                raise FileError("a label is to be changed to another one")
+            label = self._spelt(label)
+        label = label if word == CHANGE else None
         return {"word": word, "label": label, "note": note, "sequence": sequence}
 
     def _spelt(self, label):
@@ -240,12 +223,10 @@ class ReviewDesk:
             return
         row = int(np.searchsorted(self.judged, self.shown[k]))
         word = made and made["word"]
-        if word == KEEP:
-            self.again.decide(row, int(self.again.codes[row]))
-        elif word == CHANGE:
-            self.again.decide(row, self.classes[made["label"]])
-        elif word == DROP:
-            self.again.decide(row, None)
+        if word in WORDS:
+            own = int(self.again.codes[row])
+            right = own if word == KEEP else self.classes.get(made["label"])  # none if dropped
+            self.again.decide(row, right)
         else:
             self.again.forget(row)
 
@@ -268,18 +249,15 @@ class ReviewDesk:
     def page(self):
         """Return the page that asks."""
         words = self.result._words
+        again = "; after each decision the others are judged again" if self.again else ""
         text = (
             f"{counted(len(self.shown), 'row')}, the {words['thing']}s to ask about first at the "
-            f"top; after each decision the others are judged again. {words['suspects']}"
+            f"top{again}. {words['suspects']}"
         )
-        if self.again is None:
-            text = text.replace("; after each decision the others are judged again", "")
         review = Review(packed(self.state()), visible(self.path.name), is_served=True)
         section = Section("suspects", "Rows to check", (Paragraph(text), review))
         title = f"Review of {visible(self.result.name)[:60]}"
-        return render(
-            title, f"Are the labels in column {quoted(self.result.target)} right?", [section]
-        )
+        return render(title, self.result._question, [section])
 
 
 def desk_path(out, name, source):

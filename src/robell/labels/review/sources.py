@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from contextlib import contextmanager
 
 import numpy as np
 
@@ -20,64 +19,6 @@ from robell.tables.read_csv import TextRow, codec_to_write, find_delimiter, reco
 from robell.tables.target import find_column
 
 PARQUET = (".parquet", ".pq")
-
-
-class TextTable:
-    """A text file as its header and its rows, which can be read as often as needed."""
-
-    def __init__(self, path, target=None, encoding="utf-8", delimiter=None):
-        self.path, self.encoding = path, encoding
-        with readable(path):
-            self.delimiter = find_delimiter(path, target, encoding, delimiter)
-        self.header = next(self._records())
-        self.names = require_names(path, self.header.cells)
-
-    def rows(self, tail=None):
-        """Yield the rows below the header; blank lines at the end are added to ``tail``."""
-        records = self._records(tail)
-        next(records)
-        yield from records
-
-    def _records(self, tail=None):
-        with readable(self.path):
-            yield from records_of(self.path, self.encoding, self.delimiter, tail)
-
-    def changed(self, row, place, cell):
-        """Return the text of a row with another cell at a place, its line ending kept."""
-        stripped = row.text.lstrip("\r\n")
-        blank = row.text[: len(row.text) - len(stripped)]
-        ending = stripped[len(stripped.rstrip("\r\n")) :]
-        cells = list(row.cells)
-        cells[place] = cell
-        stream = io.StringIO()
-        # Only with this end do all versions of Python quote cells of several lines.
-        csv.writer(stream, delimiter=self.delimiter, lineterminator="\r\n").writerow(cells)
-        return f"{blank}{stream.getvalue()[:-2]}{ending}"
-
-
-class SheetTable:
-    """A sheet of a workbook as :class:`TextTable` is a text file: its header and its rows."""
-
-    def __init__(self, path):
-        self.names, rows = sheet_table(path)
-        self._rows = [TextRow(line, [cell or "" for cell in cells], "") for line, cells in rows]
-
-    def rows(self):
-        """Return the rows below the header."""
-        return self._rows
-
-
-@contextmanager
-def open_to_write(path, codec, packed):
-    """Open a text file to write, gzipped in a way that gives the same bytes every time."""
-    with open(path, "wb") as file:
-        if not packed:
-            with io.TextIOWrapper(file, encoding=codec, newline="") as text:
-                yield text
-            return
-        zipped = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
-        with zipped, io.TextIOWrapper(zipped, encoding=codec, newline="") as text:
-            yield text
 
 
 def same_column(text, name):
@@ -103,24 +44,44 @@ def open_source(path, target, encoding="utf-8", delimiter=None):
     return source
 
 
-class TextSource:
-    """A text file, of which all lines that no decision touches are copied as they are."""
+def require_same_kind(source, out):
+    """Raise where the result would be of another kind than the table."""
+    name, kinds = out.name.lower(), {PARQUET: ParquetSource, EXCEL: SheetSource, "": TextSource}
+    if not isinstance(source, next(kind for ends, kind in kinds.items() if name.endswith(ends))):
+        raise FileError(f"{out}: the table is {source.kind}")
 
-    def __init__(self, path, target, encoding, delimiter):
-        self.path, self._table = path, TextTable(path, target, encoding, delimiter)
-        self.names, self.target = self._table.names, 0
-        self.delimiter = self._table.delimiter
+
+class TextSource:
+    """A text file as its header and its rows, which can be read as often as needed.
+
+    Lines that no decision touches are copied as they are.
+    """
+
+    kind = "a text file, and is written as one; give .csv"
+    target = 0
+
+    def __init__(self, path, target=None, encoding="utf-8", delimiter=None):
+        self.path, self.encoding = path, encoding
+        with readable(path):
+            self.delimiter = find_delimiter(path, target, encoding, delimiter)
+        self.header = next(self._records())
+        self.names = require_names(path, self.header.cells)
         self._first = []
 
-    def check_output(self, out):
-        """Raise where the result would be of another kind."""
-        if out.name.lower().endswith((*PARQUET, *EXCEL)):
-            raise FileError(f"{out}: the table is a text file, and is written as one; give .csv")
+    def rows(self, tail=None):
+        """Yield the rows below the header; blank lines at the end are added to ``tail``."""
+        records = self._records(tail)
+        next(records)
+        yield from records
+
+    def _records(self, tail=None):
+        with readable(self.path):
+            yield from records_of(self.path, self.encoding, self.delimiter, tail)
 
     def cells(self):
         """Yield the cells of each row, without blanks around them."""
         self._first.clear()
-        for row in self._table.rows():
+        for row in self.rows():
             self._first.append(row.line)
             yield [cell.strip() for cell in row.cells]
 
@@ -129,32 +90,50 @@ class TextSource:
         return f"line {self._first[place]:,}"
 
     def write(self, path, labels, dropped, out):
-        """Write the rows that stay, with their new labels."""
-        packed = out.name.lower().endswith(".gz")
-        codec = codec_to_write(self.path, self._table.encoding)
+        """Write the rows that stay, with their new labels; gzipped to the same bytes every time."""
         tail: list[str] = []
-        with open_to_write(path, codec, packed) as text:
-            text.write(self._table.header.text)
-            for place, row in enumerate(self._table.rows(tail)):
+        codec = codec_to_write(self.path, self.encoding)
+        is_packed = out.name.lower().endswith(".gz")
+        with (
+            open(path, "wb") as file,
+            gzip.GzipFile("", "wb", fileobj=file, mtime=0) if is_packed else file as raw,
+            io.TextIOWrapper(raw, encoding=codec, newline="") as text,
+        ):
+            text.write(self.header.text)
+            for place, row in enumerate(self.rows(tail)):
                 if place in labels:
-                    text.write(self._table.changed(row, self.target, labels[place]))
+                    text.write(self._changed(row, labels[place]))
                 elif place not in dropped:
                     text.write(row.text)
             text.writelines(tail)
+
+    def _changed(self, row, label):
+        """Return the text of a row with another label, its line ending kept."""
+        stripped = row.text.lstrip("\r\n")
+        blank = row.text[: len(row.text) - len(stripped)]
+        ending = stripped[len(stripped.rstrip("\r\n")) :]
+        cells = list(row.cells)
+        cells[self.target] = label
+        stream = io.StringIO()
+        # Only with this end do all versions of Python quote cells of several lines.
+        csv.writer(stream, delimiter=self.delimiter, lineterminator="\r\n").writerow(cells)
+        return f"{blank}{stream.getvalue()[:-2]}{ending}"
 
 
 class SheetSource:
     """The first sheet of a workbook, whose other sheets, formats and formulas are kept."""
 
+    kind = "a workbook, and is written as one; give .xlsx"
+    target = 0
+
     def __init__(self, path):
-        self.path, self.target = path, 0
+        self.path = path
         self.names, rows = sheet_table(path)
         self._rows = list(rows)
 
-    def check_output(self, out):
-        """Raise where the result would be of another kind."""
-        if not out.name.lower().endswith(EXCEL):
-            raise FileError(f"{out}: the table is a workbook, and is written as one; give .xlsx")
+    def rows(self):
+        """Return the rows below the header as those of a text file."""
+        return [TextRow(line, [cell or "" for cell in cells], "") for line, cells in self._rows]
 
     def cells(self):
         """Yield the cells of each row as text."""
@@ -184,18 +163,15 @@ class SheetSource:
 class ParquetSource:
     """A Parquet file, of which the kinds of the columns are kept."""
 
+    kind = "Parquet, and is written as such; give .parquet"
+    target = 0
+
     def __init__(self, path):
         import pyarrow.parquet
 
         self.path, self._parquet = path, pyarrow.parquet
-        self.target = 0
         with arrow_errors(path):
             self.names = require_names(path, self._parquet.read_schema(path).names)
-
-    def check_output(self, out):
-        """Raise where the result would be of another kind."""
-        if not out.name.lower().endswith(PARQUET):
-            raise FileError(f"{out}: the table is Parquet, and is written as such; give .parquet")
 
     def cells(self):
         """Yield the cells of each row as text."""
