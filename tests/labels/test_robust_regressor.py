@@ -17,6 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from robell import NoiseRobustRegressor, TableEncoder
 from robell.labels.judge import judge_numbers
+from robell.labels.robust import _halves
+from robell.models._validation import draw_seed
 
 
 @pytest.fixture(scope="module")
@@ -58,17 +60,41 @@ def test_it_bears_wrong_numbers_better_than_the_regressor_alone(table, base):
     assert robust.sample_quality_[wrong].mean() < robust.sample_quality_[right].mean() - 0.3
 
 
-def test_it_is_the_regressor_fitted_to_targets_within_the_intervals_of_the_judge(table):
+def test_it_is_the_regressor_fitted_to_targets_that_two_judges_doubt_moved(table):
     X, y, *_ = table
     robust = NoiseRobustRegressor(Ridge(), random_state=0).fit(X, y)
     judged = judge_numbers(X, y, np.ones(len(y)), 0)
     low, high = judged.intervals(0.8).T
     moved = np.where(y < low, low, np.where(y > high, high, y))
+    halves = _halves(X, np.zeros(len(y), int), np.arange(len(y)), 1, draw_seed(0))
+    assert sorted(np.concatenate(halves)) == list(range(len(y)))
+    for seen, unseen in (halves, halves[::-1]):
+        model = Ridge().fit(X[seen], y[seen])
+        for row in unseen:
+            if abs(y[row] - model.predict(X[[row]])[0]) < abs(y[row] - moved[row]) / 2:
+                moved[row] = y[row]
     np.testing.assert_array_equal(robust.targets_, moved)
     np.testing.assert_array_equal(robust.predict(X), Ridge().fit(X, moved).predict(X))
     np.testing.assert_array_equal(robust.sample_quality_, judged.quality)
     assert robust.n_suspects_ == judged.suspect.sum()
     assert robust.noise_rate_ == judged.noise_rate
+
+
+def test_a_group_that_the_regressor_predicts_and_the_judge_does_not_stays():
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(450, 6))
+    y = 0.2 * X[:, 0] + 0.05 * rng.normal(size=450)
+    group = (X[:, 3] > 0.9) & (X[:, 4] < 0.4)
+    y[group] += 12.0
+    forest = RandomForestRegressor(50, random_state=0)
+    robust = NoiseRobustRegressor(forest, random_state=0).fit(X, y)
+    high = judge_numbers(X, y, np.ones(len(y)), 0).intervals(0.8)[:, 1]
+    assert (high[group] < 11.0).mean() > 0.4
+    assert (robust.targets_[group] == y[group]).mean() > 0.75
+    wrong = rng.choice(np.flatnonzero(~group), 40, replace=False)
+    y[wrong] += 12.0
+    robust.fit(X, y)
+    assert (robust.targets_[wrong] < 3.0).mean() > 0.8
 
 
 def test_units_of_the_target_do_not_matter(table):
