@@ -140,16 +140,21 @@ def columns_of(X: Any) -> Any:
 def _leaves(by_column: Any, splits: Splits) -> Any:
     xp, shape = namespace(by_column), (len(splits.columns), by_column.shape[1])
     leaf = beside(np.zeros(shape, np.uint8), by_column)
-    for column, threshold in zip(splits.columns.T, splits.thresholds.T, strict=True):
-        if is_tensor(by_column) or shape[1] <= FEW_ROWS:
-            right = by_column[column] > threshold[:, None]
-        else:  # without copies of whole columns
-            right = np.empty(shape, bool)
-            for c, cut, of_tree in zip(column.tolist(), threshold.tolist(), right, strict=True):
-                np.greater(by_column[c], cut, out=of_tree)
+    for of_level in zip(splits.columns.T, splits.thresholds.T, strict=True):
         leaf += leaf
-        leaf += right.view(xp.uint8)
+        leaf += _right_of(by_column, *of_level).view(xp.uint8)
     return leaf
+
+
+def _right_of(by_column: Any, columns: Any, thresholds: Any) -> Any:
+    """Return which rows lie to the right of splits (...), (..., n)."""
+    if is_tensor(by_column) or by_column.shape[1] <= FEW_ROWS:
+        return by_column[columns] > thresholds[..., None]
+    right = np.empty((columns.size, by_column.shape[1]), bool)  # without copies of whole columns
+    pairs = zip(columns.ravel().tolist(), thresholds.ravel().tolist(), strict=True)
+    for (column, threshold), of_split in zip(pairs, right, strict=True):
+        np.greater(by_column[column], threshold, out=of_split)
+    return right.reshape(*columns.shape, -1)
 
 
 def _sum_of_leaves(values: Any, leaf: Any) -> Any:
@@ -196,8 +201,7 @@ def plant_forest(X: Any, seed: int) -> Planted:
     drawn = Splits(*(beside(part, X) for part in drawn))
     bags = beside(bags, X)
     right = [
-        columns_of(X[bag])[columns] > thresholds[:, :, None]
-        for bag, columns, thresholds in zip(bags, *drawn, strict=True)
+        _right_of(columns_of(X[bag]), *of_tree) for bag, *of_tree in zip(bags, *drawn, strict=True)
     ]
     return Planted(bags, drawn, xp.stack(right), rng)
 
