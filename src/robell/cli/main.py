@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import os
 import signal
@@ -44,6 +45,9 @@ COMMANDS = {
     "report": studies.REPORT,
     "datasets": studies.DATASETS,
 }
+# So many new objects, instead of 700, before Python looks for cycles among them: imports and cells
+# of tables are many objects without any, and looking took up to a tenth of a command's time.
+NEW_OBJECTS = 100_000
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -72,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     shown = Progress.enabled
     command = None  # until the options are read
     try:
-        with _signals_as_interrupt(is_process), warnings.catch_warnings():
+        with _signals_as_interrupt(is_process), _seldom_collected(), warnings.catch_warnings():
             # One line for a warning, as for everything else that a command says beside its result
             warnings.showwarning = lambda message, *_: say(visible(" ".join(str(message).split())))
             # Of single numbers; what they come to is checked where it matters.
@@ -126,6 +130,17 @@ def _prepare_streams():
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the process ends
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _seldom_collected():
+    """Let Python look for cycles of objects after ``NEW_OBJECTS`` new ones only."""
+    youngest, *older = gc.get_threshold()
+    gc.set_threshold(NEW_OBJECTS, *older)
+    try:
+        yield
+    finally:
+        gc.set_threshold(youngest, *older)
 
 
 @contextmanager

@@ -49,7 +49,7 @@ SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rou
 MOST_NUMBERS = 1 << 18  # that growing takes at a time: they stay in cache
 MOST_NUMBERS_OF_TENSORS = 1 << 25
 LEVELS_SUMMED = 4  # whose sums are products of matrices
-FEW_ROWS = 256  # of arrays: all trees are asked at once, which costs copies
+FEW_ROWS = 1024  # of arrays: all trees are asked at once, which costs copies
 ROWS_AT_ONCE = 1 << 14  # whose leaves are found: their columns stay in cache
 MOST_COMPARED = 50_000  # rows whose errors all choose the shrinkage; beyond, every k-th of them,
 ROWS_COMPARED = 25_000  # k the largest that leaves so many
@@ -132,33 +132,39 @@ def leaves_of(X: Any, splits: Splits) -> Any:
 
 
 def columns_of(X: Any) -> Any:
-    """Return the columns of X, each in one piece of memory, (B, n)."""
-    return X.T.contiguous() if is_tensor(X) else np.ascontiguousarray(X.T)
+    """Return the columns of X, each in one piece of memory: (..., B, n) of (..., n, B)."""
+    columns = X.swapaxes(-1, -2)
+    return columns.contiguous() if is_tensor(X) else np.ascontiguousarray(columns)
 
 
 def _leaves(by_column: Any, splits: Splits) -> Any:
     xp, shape = namespace(by_column), (len(splits.columns), by_column.shape[1])
     leaf = beside(np.zeros(shape, np.uint8), by_column)
-    for column, threshold in zip(splits.columns.T, splits.thresholds.T, strict=True):
-        if is_tensor(by_column) or shape[1] <= FEW_ROWS:
-            right = by_column[column] > threshold[:, None]
-        else:  # without copies of whole columns
-            right = np.empty(shape, bool)
-            for c, cut, of_tree in zip(column.tolist(), threshold.tolist(), right, strict=True):
-                np.greater(by_column[c], cut, out=of_tree)
+    for of_level in zip(splits.columns.T, splits.thresholds.T, strict=True):
         leaf += leaf
-        leaf += right.view(xp.uint8)
+        leaf += _right_of(by_column, *of_level).view(xp.uint8)
     return leaf
+
+
+def _right_of(by_column: Any, columns: Any, thresholds: Any) -> Any:
+    """Return which rows lie to the right of splits (...), (..., n)."""
+    if is_tensor(by_column) or by_column.shape[1] <= FEW_ROWS:
+        return by_column[columns] > thresholds[..., None]
+    right = np.empty((columns.size, by_column.shape[1]), bool)  # without copies of whole columns
+    pairs = zip(columns.ravel().tolist(), thresholds.ravel().tolist(), strict=True)
+    for (column, threshold), of_split in zip(pairs, right, strict=True):
+        np.greater(by_column[column], threshold, out=of_split)
+    return right.reshape(*columns.shape, -1)
 
 
 def _sum_of_leaves(values: Any, leaf: Any) -> Any:
     """Return the sum over the trees of the values (T, 2^D, K) at the leaves (T, n), (n, K)."""
     xp, (n_trees, n_leaves, n_targets) = namespace(values), values.shape
-    if is_tensor(values) or leaf.shape[1] <= FEW_ROWS:
+    if is_tensor(values):
         first = n_leaves * beside(np.arange(n_trees), leaf)[:, None]
         place = xp.asarray(leaf, dtype=xp.int64) + first
         return values.reshape(-1, n_targets)[place].sum(0)
-    if n_targets >= MANY_COLUMNS:
+    if leaf.shape[1] <= FEW_ROWS or n_targets >= MANY_COLUMNS:
         place = leaf.T + n_leaves * np.arange(n_trees)  # in the order of the trees
         ends = n_trees * np.arange(leaf.shape[1] + 1)
         shape = leaf.shape[1], n_trees * n_leaves
@@ -195,8 +201,7 @@ def plant_forest(X: Any, seed: int) -> Planted:
     drawn = Splits(*(beside(part, X) for part in drawn))
     bags = beside(bags, X)
     right = [
-        columns_of(X[bag])[columns] > thresholds[:, :, None]
-        for bag, columns, thresholds in zip(bags, *drawn, strict=True)
+        _right_of(columns_of(X[bag]), *of_tree) for bag, *of_tree in zip(bags, *drawn, strict=True)
     ]
     return Planted(bags, drawn, xp.stack(right), rng)
 
@@ -204,43 +209,44 @@ def plant_forest(X: Any, seed: int) -> Planted:
 def grow_forest(X: Any, targets: Any, weight: Any, planted: Planted) -> tuple[Forest, Any]:
     """Grow the trees; return them and the scores of the rows, each by the trees without it."""
     xp, (n, n_targets) = namespace(X), targets.shape
-    if n_targets <= MOST_DIRECTIONS:
-        directions = np.tile(np.eye(n_targets), (N_TREES, DEPTH, 1, 1))
-    else:
+    directions, size = None, planted.bags.shape[1]
+    if n_targets > MOST_DIRECTIONS:
         shape = N_TREES, DEPTH, n_targets, MOST_DIRECTIONS
-        directions = deepcopy(planted.rng).standard_normal(shape)
-    directions, size = beside(directions, X), planted.bags.shape[1]
+        directions = beside(deepcopy(planted.rng).standard_normal(shape), X)
     relative = weight / weight.mean()
     mean = relative @ targets / n
     rows = xp.hstack([relative[:, None], relative[:, None] * (targets - mean)])
     numbers = MOST_NUMBERS_OF_TENSORS if is_tensor(X) else MOST_NUMBERS
     step = max(1, numbers // (size << DEPTH))
     grown = [
-        _grow(rows, planted.of(some), directions[some])
+        _grow(rows, planted.of(some), None if directions is None else directions[some])
         for some in (slice(start, start + step) for start in range(0, N_TREES, step))
     ]
     columns, thresholds, sums = (xp.concatenate(parts) for parts in zip(*grown, strict=True))
     splits = Splits(columns, thresholds)
-    of_tree = beside(np.repeat(np.arange(N_TREES), size), X)
-    trees = Trees(X, splits, of_tree, planted.bags.reshape(-1))
-    values, scores, shrinkage = _shrink(trees, rows, [_leaf_values(sums, s) for s in SHRINKAGES])
-    return Forest(splits, values, mean, shrinkage), scores + mean
+    grown_on = beside(np.zeros((N_TREES, n), bool), X)
+    grown_on[beside(np.arange(N_TREES), X)[:, None], planted.bags] = True
+    values = _leaf_values(sums, beside(np.array(SHRINKAGES), X))
+    best, scores = _shrink(Trees(X, splits, grown_on), rows, values)
+    return Forest(splits, values[:, :, best], mean, SHRINKAGES[best]), scores + mean
 
 
 def _grow(rows: Any, planted: Planted, directions: Any) -> tuple[Any, Any, Any]:
-    """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of their leaves."""
+    """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of their leaves.
+
+    Directions of the targets are (t, D, K, directions), None where every target is one.
+    """
     xp, tensors = namespace(rows), is_tensor(rows)
     bags, drawn, right_of_levels, _ = planted
     trees, kept = beside(np.arange(len(bags)), rows)[:, None], []
     in_bag = rows[bags]  # (t, m, 1 + K)
+    seen_on = [columns_of(in_bag)] * DEPTH if directions is None else _along(in_bag, directions)
     node = beside(np.zeros(bags.shape, np.uint8), rows)  # (t, m)
     for level in range(DEPTH):
         columns, thresholds = drawn.columns[:, level], drawn.thresholds[:, level]
         right = right_of_levels[:, level]  # (t, splits, m)
-        seen = in_bag[..., 1:] @ directions[:, level]
-        seen = xp.concatenate([in_bag[..., :1], seen], 2).swapaxes(1, 2)  # (t, 1 + directions, m)
         summed = _summed if tensors or level < LEVELS_SUMMED else _counted
-        of_all, of_right = summed(seen, node, 1 << level, right)
+        of_all, of_right = summed(seen_on[level], node, 1 << level, right)
         gain = (_explained(of_right) + _explained(of_all - of_right)).sum(1)
         # The first of those that are equal up to rounding: often splits divide the rows alike.
         good = gain >= xp.amax(gain, 1)[:, None] * (1.0 - SAME_SHARE)
@@ -251,6 +257,17 @@ def _grow(rows: Any, planted: Planted, directions: Any) -> tuple[Any, Any, Any]:
     leaf = (trees << DEPTH) + node
     sums = sum_by_group(in_bag.reshape(-1, in_bag.shape[2]), leaf.reshape(-1), len(bags) << DEPTH)
     return columns, thresholds, sums.reshape(len(bags), 1 << DEPTH, -1)
+
+
+def _along(in_bag: Any, directions: Any) -> list[Any]:
+    """Return weights, and targets along the directions of a level, (t, 1 + directions, m) each."""
+    xp, (n_trees, _, n_targets, n_directions) = namespace(in_bag), directions.shape
+    of_levels = directions.swapaxes(1, 2).reshape(n_trees, n_targets, -1)
+    along = in_bag[..., 1:] @ of_levels  # of all levels at once
+    return [
+        columns_of(xp.concatenate([in_bag[..., :1], along[..., k : k + n_directions]], 2))
+        for k in range(0, along.shape[2], n_directions)
+    ]
 
 
 def _indicators(node: Any, n_nodes: int) -> Any:
@@ -301,56 +318,55 @@ class Trees(NamedTuple):
 
     X: Any  # (n, B)
     splits: Splits
-    tree: Any  # (T m,)
-    row: Any  # (T m,)
+    grown_on: Any  # (T, n)
 
-    def left_out(self, values: list[Any]) -> list[Any]:
-        """Return the mean of each of the values over the trees without the row, (n, K)."""
-        n_rows, n_targets, xp = len(self.X), values[0].shape[2], namespace(self.X)
-        both = xp.concatenate(values, 2)  # all at once: leaves are looked up once for all
+    def left_out(self, values: Any) -> Any:
+        """Return the mean of values (T, 2^D, L, K) over the trees without the row, (n, L, K)."""
+        xp, n_rows, (n_trees, n_leaves, *shape) = namespace(self.X), len(self.X), values.shape
+        # Leaves are looked up once for all L; a tree that has seen the row adds 0, a leaf's value.
+        values = values.reshape(n_trees, n_leaves, -1)
+        values = xp.concatenate([values, xp.zeros_like(values[:, :1])], 1)
 
-        def of_rows(some: slice) -> tuple[Any, Any]:
+        def of_rows(some: slice) -> Any:
             leaf = leaves_of(self.X[some], self.splits)
-            return leaf, _sum_of_leaves(both, leaf)
+            leaf[self.grown_on[:, some]] = n_leaves
+            return _sum_of_leaves(values, leaf)
 
         step = n_rows if is_tensor(self.X) else ROWS_AT_ONCE
-        found = [of_rows(slice(k, k + step)) for k in range(0, n_rows, step)]
-        leaves, totals = zip(*found, strict=True)
-        leaf = xp.asarray(xp.concatenate(leaves, 1)[self.tree, self.row], dtype=self.row.dtype)
-        grown_on = sum_by_group(xp.ones_like(both[self.tree, leaf, 0]), self.row, n_rows)
+        totals = [of_rows(slice(k, k + step)) for k in range(0, n_rows, step)]
         # no tree without the row: score t̄
-        n_left = xp.clip(len(self.splits.columns) - grown_on, 1.0, None)[:, None]
-        own = sum_by_group(both[self.tree, leaf], self.row, n_rows)
-        scores = (xp.concatenate(totals) - own) / n_left
-        return [scores[:, k : k + n_targets] for k in range(0, both.shape[2], n_targets)]
+        n_left = xp.clip(n_trees - self.grown_on.sum(0), 1, None)[:, None]
+        return (xp.concatenate(totals) / n_left).reshape(n_rows, *shape)
 
     def every(self, step: int) -> Trees:
         """Return the same trees for every ``step``-th row."""
-        kept = self.row % step == 0
-        return self._replace(X=self.X[::step], tree=self.tree[kept], row=self.row[kept] // step)
+        return self._replace(X=self.X[::step], grown_on=self.grown_on[:, ::step])
 
 
-def _shrink(trees: Trees, rows: Any, values: list[Any]) -> tuple[Any, Any, float]:
-    """Return the best of the values, the left-out scores and the shrinkage."""
+def _shrink(trees: Trees, rows: Any, values: Any) -> tuple[int, Any]:
+    """Return which shrinkage of the values (T, 2^D, L, K) is best, and its left-out scores."""
     step = len(rows) // ROWS_COMPARED if len(rows) > MOST_COMPARED else 1
     some = rows[::step]
     compared = (trees if step == 1 else trees.every(step)).left_out(values)
-    target = some[:, 1:] / some[:, :1]
-    errors = [float(some[:, 0] @ ((target - scores) ** 2).sum(1)) for scores in compared]
-    best = int(np.argmin(errors))
-    scores = compared[best] if step == 1 else trees.left_out([values[best]])[0]
-    return values[best], scores, SHRINKAGES[best]
+    off = (some[:, 1:] / some[:, :1])[:, None] - compared
+    best = int(to_host(some[:, 0] @ namespace(off).square(off).sum(2)).argmin())
+    if step > 1:
+        return best, trees.left_out(values[:, :, best : best + 1])[:, 0]
+    return best, compared[:, best]
 
 
-def _leaf_values(sums: Any, shrinkage: float) -> Any:
-    """Return the values of the leaves, (T, 2^D, K), from their sums, each shrunk to the above."""
+def _leaf_values(sums: Any, shrinkages: Any) -> Any:
+    """Return the values of the leaves, (T, 2^D, L, K), each shrunk to the above, from their sums.
+
+    L is the number of shrinkages.
+    """
     levels = [sums]
     while levels[0].shape[1] > 2:
         below = levels[0]
         levels.insert(0, below[:, ::2] + below[:, 1::2])
-    value = namespace(sums).zeros_like(levels[0][:, :1, 1:])
+    value = namespace(sums).zeros_like(levels[0][:, :1, None, 1:])
     for level in levels:
         above = value.repeat(2, 1) if not is_tensor(value) else value.repeat_interleave(2, 1)
-        total, sums_of_node = level[..., :1], level[..., 1:]
-        value = above + (sums_of_node - total * above) / (total + shrinkage)
+        total, sums_of_node = level[:, :, None, :1], level[:, :, None, 1:]
+        value = above + (sums_of_node - total * above) / (total + shrinkages[:, None])
     return value

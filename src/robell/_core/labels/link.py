@@ -108,9 +108,13 @@ def fit_slope_to(scores: Array, likelihood: Array, weight: Array, n_steps: int =
     contrast = np.ascontiguousarray((scores[:, 1:] - scores[:, :1]).T)
     theta = np.concatenate([[PRIOR.log_slope], np.zeros(len(contrast))])
     # Where one row weighs more than 1e16 others the rounding of their sum is more than 1e-6.
-    ridge = max(1e-6, 1e-12 * float(weight.sum()))
+    ridge, P = max(1e-6, 1e-12 * float(weight.sum())), np.empty(scores.T.shape)
     for _ in range(n_steps):
-        P = softmax(np.vstack([np.zeros(len(scores)), log_odds(theta, contrast)]), axis=0)
+        np.copyto(P[1:], log_odds(theta, contrast))
+        P[0] = 0.0
+        P -= P.max(axis=0)
+        np.exp(P, out=P)
+        P /= P.sum(axis=0)
         target = _posterior(P, likelihood)
         step, _ = newton_step(theta, contrast, P[1:], target[1:], weight, PRIOR, ridge)
         step = np.clip(step, -1.0, 1.0)

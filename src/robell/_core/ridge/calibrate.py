@@ -142,15 +142,15 @@ def newton_step(
     """
     xp = namespace(contrast)
     S = float(np.exp(theta[0])) * contrast  # derivative of the log-odds in log a
-    error, weighted = weight * (P - targets), weight * P
-    mean_S = xp.einsum("ki,ki->i", P, S)
+    error, of_S, rooted = P - targets, P * S, xp.sqrt(weight) * P
+    mean_S = of_S.sum(axis=0)
     sums = (
-        xp.einsum("ki,ki->", error, S),
-        weight @ (xp.einsum("ki,ki->i", P, S * S) - mean_S**2),
-        error.sum(axis=1),
-        (weighted * (S - mean_S)).sum(axis=1),
-        weighted.sum(axis=1),
-        (weighted @ P.T).reshape(-1),
+        weight @ xp.einsum("ki,ki->i", error, S),
+        weight @ (xp.einsum("ki,ki->i", of_S, S) - mean_S**2),
+        error @ weight,
+        of_S @ weight - P @ (weight * mean_S),
+        P @ weight,
+        (rooted @ rooted.T).reshape(-1),  # a product with itself: half of the work
     )
     on_host = to_host(xp.hstack(sums))  # a device is waited for once
     K = len(theta) - 1

@@ -123,7 +123,9 @@ def left_out_residuals(
         complement = 1.0 - leverage
         decided = None if remembered is None else (complement < smallest).any(0)
         complement = xp.clip(complement, smallest, None)
-        return rows, (T[rows, None, :] - fitted) / complement[:, :, None], decided
+        fitted -= T[rows, None, :]  # in place, since there may be many classes
+        fitted /= -complement[:, :, None]
+        return rows, fitted, decided
 
     for rows, residual, decided in design.map(of_block):
         if remembered is not None:
@@ -181,16 +183,15 @@ def fit_centred_ridge(
         place = place_of_smallest(to_host(errors), penalties)
         left_out = _left_out_of_many(design, T, w, spectrum, float(penalties[place]), product)
     else:
-        scores = empty_beside((design.n_rows, len(penalties), T.shape[1]), T)
-        errors = beside(np.zeros(len(penalties)), T)
+        residuals, errors = [], beside(np.zeros(len(penalties)), T)
         remembered = beside(np.zeros(len(penalties), bool), T)
         for rows, residual in left_out_residuals(design, T, w, spectrum, penalties, remembered):
-            scores[rows] = T[rows, None, :] - residual
+            residuals.append(residual)
             with np.errstate(over="ignore"):  # of a row that decides its own score
-                errors += w[rows] @ xp.square(residual, out=residual).sum(axis=2)
+                errors += w[rows] @ xp.einsum("ilk,ilk->il", residual, residual)
         errors[remembered] = np.inf  # what is left out of such a row is rounding
         place = place_of_smallest(to_host(errors), penalties)
-        left_out = scores[:, place] + 0.0  # a copy: those of the other penalties are let go
+        left_out = T - xp.concatenate([residual[:, place] for residual in residuals])
     values, Q, coordinates, centre = spectrum
     penalty = float(penalties[place])
     beta = Q @ ((1.0 / (values + penalty))[:, None] * coordinates)

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
+from robell._core.labels.noise import areas
 from robell._tools.files import FileError
 from robell._tools.text import counted, in_cell, literal, number_text, percent, quoted, said
 from robell.labels import drift as of_drift
@@ -258,7 +258,7 @@ def _gives_away(column, is_new):
     known = np.isfinite(column.values)
     if known.mean() < 0.5 or len(np.unique(is_new[known])) < 2:
         return False
-    area = roc_auc_score(is_new[known], column.values[known])
+    _, area = areas(column.values[known], is_new[known])
     return max(area, 1.0 - area) >= GIVES_AWAY
 
 
