@@ -153,7 +153,7 @@ class _Fold:
                 model, prepared, T = self._largest_network(group, largest)
                 X = prepared.rows.X
                 whole = whole_table(task, model, prepared, T, group, *self.split)
-                design = kept(model._design(X)) if whole is None else whole.design()
+                design = kept(model._design(X)) if whole is None else whole.design
             widths = design.n_columns - model._columns_per_node * (largest - group.nested)
             centre = None
             if isinstance(model, BaseRVFLRegressor):
@@ -209,12 +209,10 @@ class _Fold:
             prepared = model._prepare(*self.given, **self.params)
         else:
             if key not in self.prepared:
-                before = set(vars(model))
                 prepared = model._prepare(*self.given, **self.params)
-                learnt = {name: value for name, value in vars(model).items() if name not in before}
-                self.prepared[key] = prepared, learnt
+                self.prepared[key] = prepared, dict(vars(model))
             prepared, learnt = self.prepared[key]
-            vars(model).update(learnt)
+            vars(model).update(learnt | vars(model))
         model._fit_features(prepared.rows, draw_seed(model.random_state))
         X, T = prepared.rows.X, prepared.T
         if model._leaves_out():
@@ -253,7 +251,7 @@ def _noise(model, X, tables, whole):
     if whole is not None:
         noise = 2.0 * noise * whole.all.reach
     else:
-        noise *= max(reach(rows) for rows in (X, *(table.X for table in tables)))
+        noise *= max(map(reach, [X, *(table.X for table in tables)]))
     if getattr(model, "normalize", False):
         spread, largest = X.std(axis=0), np.abs(X).max(axis=0)
         varies = spread > 0.0

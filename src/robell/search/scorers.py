@@ -264,9 +264,6 @@ class ScoredRows(ClassifierMixin, BaseEstimator):
     def __init__(self, classes, scores, calibration=None):
         self.classes_, self.scores_, self.calibration = classes, scores, calibration
 
-    def __sklearn_is_fitted__(self):
-        return True
-
     def decision_function(self, X):
         """Return the scores."""
         return self.scores_
@@ -288,9 +285,6 @@ class ScoredTargets(RegressorMixin, BaseEstimator):
 
     def __init__(self, predicted):
         self.predicted_ = predicted
-
-    def __sklearn_is_fitted__(self):
-        return True
 
     def predict(self, X):
         """Return the predictions."""

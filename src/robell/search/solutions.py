@@ -449,22 +449,19 @@ class Whole:
     """The features of all rows as one fold sees them: some to be fitted to, the others held out."""
 
     def __init__(self, all_rows, train, test):
-        self.all, self.train = all_rows, train
+        self.all, self.rows = all_rows, all_rows.place[train]
         first = int(all_rows.place[test[0]]) if len(test) else 0
         together = slice(first, first + len(test))
         stand_together = np.array_equal(all_rows.order[together], test)
         self.held_out = together if stand_together else all_rows.place[test]
-        self.test = all_rows.M[self.held_out]
-
-    def design(self):
-        """Return the design of the rows to be fitted to."""
-        rows, M = self.all.place[self.train], self.all.M
-        return RowBlocks(lambda some: M[rows[some]], len(rows), M.shape[1])
+        M, rows = all_rows.M, self.rows
+        self.test = M[self.held_out]
+        self.design = RowBlocks(lambda some: M[rows[some]], len(rows), M.shape[1])
 
     def solve(self, T, penalties, widths):
         """Return β of (P, penalties, widths, K) and the pivots, or None where digits are lost."""
         M, everyone, rows = self.all.M, self.all.T, self.held_out
-        if not np.array_equal(everyone[self.all.place[self.train]], T):
+        if not np.array_equal(everyone[self.rows], T):
             return None  # some class has no row to be fitted to
         held_out = self.all.parts.get((rows.start, rows.stop)) if isinstance(rows, slice) else None
         if held_out is None:
@@ -472,7 +469,7 @@ class Whole:
         G, R = self.all.sums.G - held_out.G, self.all.sums.R - held_out.R
         if not (np.diagonal(G) >= LEFT * np.diagonal(self.all.sums.G)).all():
             return None
-        design = self.design()
+        design = self.design
         if isinstance(rows, slice):
             design, T = _without(M, rows), np.delete(everyone, rows, axis=0)
         systems = NestedRidge(design, T, penalties, widths)
