@@ -346,14 +346,13 @@ class _ScoredTable:
                 self.rows = kept(model._design(self.X))
             else:
                 self.rows = RowBlocks(M.__getitem__, *M.shape)
-            self.size, self.lost = np.empty(self.rows.n_rows), None
-            if centre is not None:
-                # What columns far from zero, and the sums before the activation, are rounded to.
-                self.lost = np.full(self.rows.n_rows, 16.0 * reach(self.X))
+            self.size, lost = np.empty(self.rows.n_rows), np.zeros(self.rows.n_rows)
             for here, M in self.rows:
                 self.size[here] = _row_norms(M if centre is None else M - centre)
                 if centre is not None:
-                    self.lost[here] += _row_norms(M)
+                    lost[here] = _row_norms(M)
+        # What columns far from zero, and the sums before the activation, are rounded to.
+        self.lost = None if centre is None else 4.0 * EPS * (lost + 16.0 * reach(self.X))
 
     def score(self, columns, error, calibrations):
         """Return name -> values for output weights (P, candidates, K), and which are doubtful.
@@ -379,7 +378,7 @@ class _ScoredTable:
             sizes = xp.sqrt(xp.amax(squares, 1))
             of_scores = size[:, None] * (sizes * error[start : start + step])
             if self.lost is not None:
-                of_scores += beside(4.0 * EPS * self.lost, columns)[:, None] * sizes
+                of_scores += beside(self.lost, columns)[:, None] * sizes
             if scores.shape[2] == 1:
                 scores = scores[:, :, 0]
             doubts.append(self.scorer.doubtful(scores, of_scores))

@@ -36,7 +36,7 @@ from robell.models._estimator import BaseRVFLRegressor
 from robell.models._validation import one_line_errors
 from robell.search import private
 from robell.search.fold import FoldTask, run_fold
-from robell.search.groups import NotShared, Unshared, group_candidates, list_candidates
+from robell.search.groups import NotShared, Unshared, group_candidates
 from robell.search.scorers import plan_scores
 
 # Up to this many rows, one BLAS thread is faster than two: matrices are small, and many.
@@ -122,6 +122,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
     True
     """
 
+    cv_results_: dict[str, Any]
+    n_splits_: int
+
     _parameter_constraints = {**GridSearchCV._parameter_constraints, "device": [str]}
 
     def __init__(
@@ -199,7 +202,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 f"cv.split and cv.get_n_splits return inconsistent results. "
                 f"Expected {self.n_splits_} splits, got {len(splits)}"
             )
-        candidates = list_candidates(ParameterGrid(self.param_grid))
+        candidates = list(ParameterGrid(self.param_grid))
         if not candidates or not splits:
             raise ValueError(
                 "No fits were performed. Was the CV iterator empty? Were there no candidates?"

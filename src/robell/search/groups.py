@@ -60,20 +60,6 @@ class Group(NamedTuple):
     rows_key: tuple | None
 
 
-def list_candidates(grid):
-    """Return what a ``ParameterGrid`` lists, several times as quickly."""
-    candidates: list[dict[str, Any]] = []
-    for values in grid.param_grid:
-        *names, last = sorted(values) or [None]
-        if last is None:
-            candidates.append({})
-            continue
-        for place in product(*(values[name] for name in names)):
-            first = dict(zip(names, place, strict=True))
-            candidates += [{**first, last: value} for value in values[last]]
-    return candidates
-
-
 def group_candidates(base, param_grid, fit_params):
     """Return the groups of a grid's candidates, and those that are in none.
 
@@ -118,7 +104,8 @@ def _make_groups(base, prefix, fixed, values, index, valid):
     """
     try:
         last = _family_member(base, fixed)
-        nested, own, shared, key = last._nested_parameter, (), {"C"}, None
+        own: Any = ()
+        nested, shared, key = last._nested_parameter, {"C"}, None
         if not first_foreign(last, "called_by_search"):
             penalty = last._penalty_parameter
             own = last._weight_parameters if penalty is None else (penalty,)
