@@ -14,18 +14,33 @@ from sklearn.utils.parallel import Parallel
 
 from robell import RoBellRVFLClassifier, RVFLClassifier, RVFLGridSearchCV
 from robell.search import grid_search
-from robell.search.groups import list_candidates
+from robell.search.groups import group_candidates
 
-VALUES = st.lists(st.one_of(st.integers(), st.text(max_size=3), st.none()), min_size=1, max_size=4)
-GRID = st.dictionaries(st.text(max_size=4), VALUES, max_size=4)
+GRID = st.fixed_dictionaries(
+    {},
+    optional={
+        "C": st.lists(st.sampled_from([0.1, 1.0, 1, 10.0]), min_size=1, max_size=3),
+        "n_hidden": st.lists(st.integers(1, 9), min_size=1, max_size=3),
+        "rho": st.lists(st.sampled_from([0.5, 1.0]), min_size=1, max_size=2),
+        "kernel_width": st.lists(st.sampled_from([1.0, 2.0, "scale"]), min_size=1, max_size=2),
+        "activation": st.lists(st.sampled_from(["sin", "relu"]), min_size=1, max_size=2),
+        "output_bias": st.lists(st.booleans(), min_size=1, max_size=2),
+    },
+)
 
 
 @given(st.one_of(GRID, st.lists(GRID, min_size=1, max_size=3)))
 def test_candidates_are_those_of_a_parameter_grid(grid):
-    theirs = ParameterGrid(grid)
-    ours = list_candidates(theirs)
-    assert ours == list(theirs)
-    assert [list(one) for one in ours] == [list(one) for one in theirs]  # names in the same order
+    model, candidates = RoBellRVFLClassifier(random_state=0), list(ParameterGrid(grid))
+    groups, unshared = group_candidates(model, grid, {})
+    assert not unshared
+    numbers = np.concatenate([group.candidate.ravel() for group in groups])
+    assert sorted(numbers) == list(range(len(candidates)))
+    for group in groups:
+        for (i, j, k), number in np.ndenumerate(group.candidate):
+            ours = group.others | group.settings[i]
+            ours |= {"C": group.C[j], "n_hidden": group.nested[k]}
+            assert model.get_params() | ours == model.get_params() | candidates[number]
 
 
 def test_rows_are_checked_and_compared_once_for_all_activations(monkeypatch, imbalanced):

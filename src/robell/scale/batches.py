@@ -165,9 +165,7 @@ class Tables:
             if columns is None and more:
                 raise FileError(f"{file.path}: column {more[0]!r} is not in {first.path}")
             if isinstance(file, _ParquetFile):  # of text only reading tells what it holds
-                file.require_numbers(self.columns)
-                if target is not None:
-                    file.require_labels(target)
+                file.require_kinds(self.columns, target)
 
     def count(self):
         """Return the number of rows, or None where only reading them would tell."""
@@ -263,31 +261,27 @@ def _numbers(batch, columns, path, start):
 
 
 def _open(path):
-    if path.is_fifo():
-        return _open_copy(path)
-    if path.exists() and not path.is_file():
-        raise FileError(f"{path}: is a device, not a file")
-    return _open_as(path, path, path.name)
-
-
-def _open_as(path, content, name):
-    if not content.stat().st_size:
-        raise FileError(f"{path}: the file is empty")
-    kind = _CsvFile if name.lower().endswith((".csv", ".csv.gz")) else _ParquetFile
-    return kind(path, content)
-
-
-def _open_copy(path):
-    """Open a copy of what comes through a pipe, since files are read more than once."""
+    """Open a file; of what comes through a pipe a copy, since files are read more than once."""
+    if not path.is_fifo():
+        if path.exists() and not path.is_file():
+            raise FileError(f"{path}: is a device, not a file")
+        return _open_as(path, path)
     folder = Path(tempfile.mkdtemp(prefix="robell-"))
     try:
-        copy = copy_table(path, folder / "table")
-        file = _open_as(path, copy, copy.name)
+        file = _open_as(path, copy_table(path, folder / "table"))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     weakref.finalize(file, shutil.rmtree, folder, ignore_errors=True)
     return file
+
+
+def _open_as(path, content):
+    """Open what a path stands for, the file itself or a copy, as the name of that says."""
+    if not content.stat().st_size:
+        raise FileError(f"{path}: the file is empty")
+    is_text = content.name.lower().endswith((".csv", ".csv.gz"))
+    return (_CsvFile if is_text else _ParquetFile)(path, content)
 
 
 def copy_table(path, copy):
@@ -408,28 +402,24 @@ class _ParquetFile(_File):
             self.schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
         return list(self.schema.names)
 
-    def require_numbers(self, columns):
-        """Raise for a column of another type."""
+    def require_kinds(self, columns, target):
+        """Raise for a column that is not numeric, and a target whose cells cannot be labels."""
         from pyarrow import types
 
+        plain = types.is_integer, types.is_floating, types.is_boolean
         for name in columns:
             kind = self.schema.field(name).type
-            tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-            if not any(test(kind) for test in tests):
+            if not any(test(kind) for test in (*plain, types.is_decimal)):
                 raise FileError(
                     f"{self.path}: column {name!r} is of type {kind}, not numeric: encode it or "
                     "leave it out"
                 )
-
-    def require_labels(self, target):
-        """Raise for a target whose cells cannot be labels."""
-        from pyarrow import types
-
+        if target is None:
+            return
         kind = self.schema.field(target).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
-        tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_string)
-        plain = any(test(kind) for test in (*tests, types.is_large_string))
-        if not plain and str(kind) != "string_view" and kind.id not in written_types():
+        is_text = types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view"
+        if not (is_text or any(test(kind) for test in plain) or kind.id in written_types()):
             raise FileError(
                 f"{self.path}: column {target!r} is of type {kind}: labels must be texts, numbers, "
                 "dates or truth values"

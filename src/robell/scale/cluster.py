@@ -121,9 +121,12 @@ RVFLRegressor, ELMRegressor or Pipeline
     n_threads = effective_n_jobs(-1)  # how many tasks run at a time
     if client is not None:
         n_threads = sum(worker["nthreads"] for worker in _Watch(client).check().values())
-    bundles = bundles_of(parts, n_threads)
+    bundles = bundles_of(parts, n_threads, client is None)
     for step in job.passes():
-        step.finish(_run_pass(client, step, parts, bundles, job.classifier))
+        graph, mapped, total = _graph(step, parts, bundles, job.classifier)
+        with Progress(len(mapped), step.name) as bar:
+            run = _run_here if client is None else partial(_run_on, client)
+            step.finish(run(graph, mapped, total, bar))
     return job.estimator(parts.names)
 
 
@@ -240,15 +243,6 @@ def _one_line(error):
 # -- passes ----------------------------------------------------------------------------
 
 
-def _run_pass(client, step, parts, bundles, classifier):
-    """Return what all partitions reduce to."""
-    graph, mapped, total = _graph(step, parts, bundles, classifier)
-    with Progress(len(mapped), step.name) as bar:
-        if client is None:
-            return _run_here(graph, mapped, total, bar)
-        return _run_on(client, graph, mapped, total, bar)
-
-
 def _graph(step, parts, bundles, classifier):
     """Return the tasks of a pass, the keys of what they map, and the key of the result of all."""
     from dask._task_spec import Task, TaskRef
@@ -282,49 +276,22 @@ def _run_here(graph, mapped, total, bar):
     from dask.callbacks import Callback
 
     keys: set = set(mapped)
-    running: set = set()
 
     def count(key, *_):
         if key in keys:
             bar.advance()
 
-    def remember(_, state, failed):
-        running.update(state["running"] if failed else ())
-
     get = dask.base.get_scheduler() or dask.threaded.get
     # As many threads as cores map parts already; BLAS would start as many again in each.
     try:
-        with threadpool_limits(1), Callback(posttask=count, finish=remember):
+        with threadpool_limits(1), Callback(posttask=count):
             return get(graph, total)
     except MemoryError:
         raise
     except Exception as error:
         if isinstance(error, ValueError) and str(error).startswith("partition"):
             raise
-        number = _failed_part(graph, mapped, running)  # it failed while it was read
-        where = "" if number is None else f"partition {number}: "
-        raise ValueError(f"{where}{_one_line(error)}") from error
-
-
-def _failed_part(graph, mapped, running):
-    """Return the number of the partition one of whose running tasks fails, None if not known."""
-    from dask.core import get_dependencies
-    from dask.local import get_sync
-
-    makers: dict = {}  # the partition that needs a task; None where several do
-    for key in mapped:
-        number, waiting = key[1], [key]
-        while waiting:
-            for task in get_dependencies(graph, waiting.pop()):
-                if makers.get(task, -1) not in (number, None):
-                    makers[task] = None if task in makers else number
-                    waiting.append(task)
-    for key in sorted(running & set(makers), key=lambda key: makers[key] or 0):
-        try:
-            get_sync(graph, key)
-        except Exception:
-            return makers[key]
-    return None
+        raise ValueError(_one_line(error)) from error  # in what several partitions need
 
 
 def _run_on(client, graph, mapped, total, bar):
@@ -561,16 +528,19 @@ class Bundle(NamedTuple):
     given: list  # keys of what others need too
 
 
-def bundles_of(parts, n_threads):
+def bundles_of(parts, n_threads, on_this_machine=False):
     """Return the partitions in bundles, each in its own where they are few.
 
-    Partitions that a cluster already holds would have to be sent around, and stay alone too.
+    Partitions that a cluster already holds would have to be sent around, and stay alone too. On a
+    cluster, what makes a partition that stays alone are tasks of their own.
     """
     from dask.core import get_dependencies
 
     graph, n_parts = parts.graph, len(parts.keys)
     size = -(-n_parts // max(ENOUGH_TASKS, TASKS_A_THREAD * n_threads))
-    if size < FEWEST_BUNDLED or any(type(task).__name__ == "Future" for task in graph.values()):
+    size = 1 if size < FEWEST_BUNDLED else size
+    is_held = any(type(task).__name__ == "Future" for task in graph.values())
+    if is_held or (size == 1 and not on_this_machine):
         return [Bundle(place, [keys], {}, list(keys)) for place, keys in enumerate(parts.keys)]
     groups = [parts.keys[i : i + size] for i in range(0, n_parts, size)]
     needs = {key: get_dependencies(graph, key) for key in graph}
@@ -597,18 +567,15 @@ def bundles_of(parts, n_threads):
 
 def values_of(bundle, given):
     """Yield X, y and weights of every partition, each made when it is asked for."""
+    from dask._task_spec import DataNode
     from dask.local import get_sync
     from dask.optimization import cull
 
     graph = dict(bundle.tasks)
     for key, value in zip(bundle.given, given, strict=True):
-        graph[key] = (partial(_value, value),)  # bound, so that Dask does not look into it
+        graph[key] = DataNode(key, value)  # Dask does not look into it
     for keys in bundle.keys:
         yield get_sync(cull(graph, list(keys))[0], list(keys))
-
-
-def _value(value):
-    return value
 
 
 def can_be_joined(several, more):
@@ -736,7 +703,7 @@ def _lazily(estimator, X, method):
                 raise ValueError(f"X has no column {missing[0]!r}, which the model was fitted to")
             X = X[list(names)]
         meta = _as_frame(meta, columns)
-        return X.map_partitions(_predict_frame, estimator, method, meta, meta=meta)
+        return X.map_partitions(_predict_part, estimator, method, meta, meta=meta)
     if X.shape[1] != estimator.n_features_in_:
         raise ValueError(
             f"X has {X.shape[1]} columns, and the model was fitted to {estimator.n_features_in_}"
@@ -744,7 +711,7 @@ def _lazily(estimator, X, method):
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     shape = {"drop_axis": 1} if columns is None else {"chunks": (X.chunks[0], (len(columns),))}
-    return X.map_blocks(_predict_block, estimator, method, meta, dtype=dtype, meta=meta, **shape)
+    return X.map_blocks(_predict_part, estimator, method, meta, dtype=dtype, meta=meta, **shape)
 
 
 def _as_frame(values, columns, index=None):
@@ -755,28 +722,17 @@ def _as_frame(values, columns, index=None):
     return pandas.DataFrame(values, columns=columns, index=index)
 
 
-def _predict_block(X, estimator, method, empty, block_id=None):
+def _predict_part(X, estimator, method, empty, block_id=None, partition_info=None):
+    """Return predictions for a block of an array or a partition of a frame; errors name it."""
     if not len(X):
         return empty
-    with _naming_partition(block_id and block_id[0]):
-        return getattr(estimator, method)(X)
-
-
-def _predict_frame(X, estimator, method, empty, partition_info=None):
-    if not len(X):
-        return empty
-    columns = getattr(empty, "columns", None)
-    rows = X if hasattr(estimator, "feature_names_in_") else np.asarray(X)
-    with _naming_partition(partition_info and partition_info["number"]):
-        return _as_frame(getattr(estimator, method)(rows), columns, X.index)
-
-
-@contextmanager
-def _naming_partition(number):
-    """Say in errors of which partition they are, counted from 0, where that is known."""
+    is_frame = not isinstance(empty, np.ndarray)
+    rows = np.asarray(X) if is_frame and not hasattr(estimator, "feature_names_in_") else X
     try:
-        yield
+        values = getattr(estimator, method)(rows)
     except (ValueError, TypeError) as error:
-        if number is None:
+        if block_id is None and partition_info is None:
             raise
+        number = block_id[0] if block_id else partition_info["number"]
         raise type(error)(f"partition {number}: {' '.join(str(error).split())}") from error
+    return _as_frame(values, getattr(empty, "columns", None), X.index) if is_frame else values

@@ -109,7 +109,7 @@ def fit_tables(estimator, tables, memory_limit, privileged=()):
     model, n_features, n_rows = last_step(estimator), len(tables.columns), sum(sizes.values())
     shape = n_rows, n_features, len(sizes)
     sampled = None
-    if in_passes and _by_sample(model):
+    if in_passes and model._capabilities.by_sample:
         in_passes = memory_of_fit(model, *shape) > parse_bytes(memory_limit)
         if in_passes:
             sampled, rows = sizes_of_sample(memory_limit, model, *shape)
@@ -151,18 +151,17 @@ def _require_privileged(estimator, tables, privileged):
         raise FileError("all columns are privileged: none is left to predict from")
 
 
-def _by_sample(model):
-    """Say whether a model that does not fit in memory is fitted to a sample of the rows."""
-    return isinstance(model, FamilyMember) and model._capabilities.by_sample
-
-
 def _require_fit_in_parts(estimator):
-    """Say whether a model is fitted in passes; raise for what cannot be, before files are read."""
+    """Say whether a model may be fitted in passes; raise for what cannot be, before files are read.
+
+    A model that is fitted to a sample of the rows is so where all of them do not fit in memory.
+    """
     model = last_step(estimator)
-    in_passes = not isinstance(model, FamilyMember) or takes_parts(model)
-    if in_passes and not _by_sample(model):
+    if isinstance(model, FamilyMember) and not takes_parts(model):
+        return False
+    if not (isinstance(model, FamilyMember) and model._capabilities.by_sample):
         OutOfCoreFit(estimator)
-    return in_passes
+    return True
 
 
 def _run_passes(job, batches, n_rows):
@@ -231,26 +230,20 @@ def batch_rows(memory_limit, n_features, n_classes, n_columns):
 
 def memory_of_fit(classifier, n_rows, n_features, n_classes):
     """Return about how many bytes a model takes that is fitted to all rows at once."""
-    if classifier._capabilities.by_sample:
-        return _memory_of_members(classifier, n_rows, n_features, n_classes)
     n_hidden = int(getattr(classifier, "n_hidden", n_rows))  # a kernel has a column for each row
-    each = 4 * n_features + 4 * n_classes + 16  # numbers of a row: as read, scaled, split by class
-    layers = 4 * min(n_rows * (n_features + n_hidden), 1 << 24)  # at most this much is kept
-    if hasattr(classifier, "n_layers"):
-        n_hidden *= int(classifier.n_layers)
-        layers += min(n_rows * n_hidden, KEPT_ELEMENTS)
-    gram = (n_features + n_hidden) ** 2 * 10
-    return 8 * (n_rows * each + layers + gram) + (64 << 20)
-
-
-def _memory_of_members(classifier, n_rows, n_features, n_classes):
-    """Return the bytes an ensemble fit needs; its members' columns are kept between rounds."""
-    n_columns = 2 * (n_features + int(classifier.n_hidden)) + N_LANDMARKS
-    each = 5 * n_features + 16 * n_classes + 24  # as read, standardised, scores of all members
-    gram = max(n_features + int(classifier.n_hidden), N_LANDMARKS) ** 2 * 10
-    kept = min(n_rows * n_columns, KEPT_NUMBERS)
-    kept *= 4 if n_rows > MOST_EXACT else 8  # of many rows in single precision
-    return 8 * (n_rows * each + gram) + kept + (64 << 20)
+    if classifier._capabilities.by_sample:  # its members' columns are kept between rounds
+        each = 5 * n_features + 16 * n_classes + 24  # as read, standardised, scores of all members
+        layers = min(n_rows * (2 * (n_features + n_hidden) + N_LANDMARKS), KEPT_NUMBERS)
+        layers *= 0.5 if n_rows > MOST_EXACT else 1  # of many rows in single precision
+        gram = max(n_features + n_hidden, N_LANDMARKS) ** 2 * 10
+    else:
+        each = 4 * n_features + 4 * n_classes + 16  # as read, scaled, split by class
+        layers = 4 * min(n_rows * (n_features + n_hidden), 1 << 24)  # at most this much is kept
+        if hasattr(classifier, "n_layers"):
+            n_hidden *= int(classifier.n_layers)
+            layers += min(n_rows * n_hidden, KEPT_ELEMENTS)
+        gram = (n_features + n_hidden) ** 2 * 10
+    return int(8 * (n_rows * each + layers + gram)) + (64 << 20)
 
 
 def require_memory(memory_limit, classifier, n_rows, n_features, n_classes):

@@ -8,6 +8,7 @@ scored, and left to be fitted one by one where rounding could change a score.
 from __future__ import annotations
 
 import time
+from functools import partial
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -74,35 +75,28 @@ class FoldTask(NamedTuple):
 
     def run(self, split, groups):
         """Yield what is found for each group and setting of one fold, and what is left."""
-        fold = None
-
-        def steps_of(group):
-            nonlocal fold
+        fold: Any = None
+        before: Any = ()
+        for group in groups:
             try:
                 if fold is None or fold.stage != group.stage:
                     fold = _Fold(self, split[0], split[1], group)
-                yield from fold.sweep(group)
             except NotShared as reason:
                 yield Unshared(group.candidate.ravel(), str(reason))
-
-        before: Any = iter(())
-        for group in groups:
-            steps = steps_of(group)
+                continue
+            steps: Any = fold.sweep(group)
             if self.device is not None:
                 yield from _until_waiting(steps)  # rows are ready while the device works on others
-                yield from (found for found in before if found is not None)
+                yield from filter(None, before)
                 yield from _until_waiting(steps)  # its systems are on their way
-                before, steps = steps, iter(())
-            yield from (found for found in steps if found is not None)
-        yield from (found for found in before if found is not None)
+                before, steps = steps, ()
+            yield from filter(None, steps)
+        yield from filter(None, before)
 
 
 def _until_waiting(steps):
-    """Yield what is found up to the next place to wait."""
-    for found in steps:
-        if found is None:
-            return
-        yield found
+    """Return what is found up to the next place to wait, where None stands."""
+    return iter(partial(next, steps, None), None)
 
 
 def run_fold(task, index, split, groups):
@@ -149,53 +143,58 @@ class _Fold:
     def sweep(self, group):
         """Yield the scores of a group's candidates, some settings of the row weights at a time.
 
-        None is yielded where all is ready for the solutions, and where these are on their way.
+        Candidates that are left to be fitted one by one are yielded with the reason; None is
+        yielded where all is ready for the solutions, and where these are on their way.
         """
         start = time.perf_counter()
         task, largest = self.task, int(group.nested.max())
-        with run_by_fit_too():
-            model, prepared, T = self._largest_network(group, largest)
-            X = prepared.rows.X
-            whole = whole_table(task, model, prepared, T, group, *self.split)
-            design = kept(model._design(X)) if whole is None else whole.design()
-        widths = design.n_columns - model._columns_per_node * (largest - group.nested)
-        centre = None
-        if isinstance(model, BaseRVFLRegressor):
-            centre = sum(M.sum(axis=0) for _, M in design) / design.n_rows
-        tables: list[_ScoredTable] = []
-        for rows in self.scored:
-            M = whole.test if whole is not None and not tables else None
-            tables.append(_ScoredTable(self, model, group, centre, rows, M, not tables))
-        each = group.candidate[0].size
-        n_scored = max(1, *(table.rows.n_rows for table in tables))
-        step = max(1, BATCH_SCORES // (n_scored * each * T.shape[1]))
-        systems = Systems(
-            model, prepared, design, T, group, widths, self.statistics, task.device, step, whole
-        )
-        calibrations = None
-        if any(plan.depends_on == "probabilities" for plan in task.plan.values()):
-            calibrations = Calibrations(systems)
-        noise = _noise(model, X, tables, whole)
-        elapsed = (self.setup_time + time.perf_counter() - start) / group.candidate.size
-        self.setup_time = 0.0
-        yield None
-        start = time.perf_counter()
-        for solved in solve(systems):
-            if solved is None:
-                yield None
-                continue
-            fitted = time.perf_counter()
-            here = group.candidate[solved.places].reshape(len(solved.places), each)
-            calibrated = None if calibrations is None else calibrations.of(solved)
-            error = noise * _relative_error(solved, X, widths)
-            found = _score_solved(solved, here, error, tables, calibrated)
-            spent = (time.perf_counter() - fitted) / here.size
-            fit_time = elapsed + (fitted - start) / here.size
-            for some in found:
-                if isinstance(some, Found):
-                    some = some._replace(fit_time=fit_time, score_time=spent)
-                yield some
+        try:
+            with run_by_fit_too():
+                model, prepared, T = self._largest_network(group, largest)
+                X = prepared.rows.X
+                whole = whole_table(task, model, prepared, T, group, *self.split)
+                design = kept(model._design(X)) if whole is None else whole.design
+            widths = design.n_columns - model._columns_per_node * (largest - group.nested)
+            centre = None
+            if isinstance(model, BaseRVFLRegressor):
+                centre = sum(M.sum(axis=0) for _, M in design) / design.n_rows
+            tables: list[_ScoredTable] = []
+            most = 1  # rows to be scored
+            for rows in self.scored:
+                M = whole.test if whole is not None and not tables else None
+                tables.append(_ScoredTable(self, model, group, centre, rows, M, not tables))
+                most = max(most, tables[-1].rows.n_rows)
+            each = group.candidate[0].size
+            step = max(1, BATCH_SCORES // (most * each * T.shape[1]))
+            systems = Systems(
+                model, prepared, design, T, group, widths, self.statistics, task.device, step, whole
+            )
+            calibrations = None
+            if any(plan.depends_on == "probabilities" for plan in task.plan.values()):
+                calibrations = Calibrations(systems)
+            noise = _noise(model, X, tables, whole)
+            elapsed = (self.setup_time + time.perf_counter() - start) / group.candidate.size
+            self.setup_time = 0.0
+            yield None
             start = time.perf_counter()
+            for solved in solve(systems):
+                if solved is None:
+                    yield None
+                    continue
+                fitted = time.perf_counter()
+                here = group.candidate[solved.places].reshape(len(solved.places), each)
+                calibrated = None if calibrations is None else calibrations.of(solved)
+                error = noise * _relative_error(solved, X, widths)
+                found = _score_solved(solved, here, error, tables, calibrated)
+                spent = (time.perf_counter() - fitted) / here.size
+                fit_time = elapsed + (fitted - start) / here.size
+                for some in found:
+                    if isinstance(some, Found):
+                        some = some._replace(fit_time=fit_time, score_time=spent)
+                    yield some
+                start = time.perf_counter()
+        except NotShared as reason:
+            yield Unshared(group.candidate.ravel(), str(reason))
 
     def _largest_network(self, group, largest):
         """Return a group's largest network, its checked rows and their targets.
@@ -210,12 +209,10 @@ class _Fold:
             prepared = model._prepare(*self.given, **self.params)
         else:
             if key not in self.prepared:
-                before = set(vars(model))
                 prepared = model._prepare(*self.given, **self.params)
-                learnt = {name: value for name, value in vars(model).items() if name not in before}
-                self.prepared[key] = prepared, learnt
+                self.prepared[key] = prepared, dict(vars(model))
             prepared, learnt = self.prepared[key]
-            vars(model).update(learnt)
+            vars(model).update(learnt | vars(model))
         model._fit_features(prepared.rows, draw_seed(model.random_state))
         X, T = prepared.rows.X, prepared.T
         if model._leaves_out():
@@ -254,7 +251,7 @@ def _noise(model, X, tables, whole):
     if whole is not None:
         noise = 2.0 * noise * whole.all.reach
     else:
-        noise *= max(reach(rows) for rows in (X, *(table.X for table in tables)))
+        noise *= max(map(reach, [X, *(table.X for table in tables)]))
     if getattr(model, "normalize", False):
         spread, largest = X.std(axis=0), np.abs(X).max(axis=0)
         varies = spread > 0.0
@@ -285,49 +282,45 @@ def _score_solved(solved, here, error, tables, calibrations):
     ``here`` are the candidates' numbers, a row a setting; ``error`` is that of the output weights,
     as ``solved.trust``; ``calibrations`` are one a distinct candidate, or None.
     """
-    try:
-        return _score(solved, here, error, tables, calibrations)
-    except NotShared as reason:
-        n, each = len(solved.trust), here.shape[1]
-        if n == 1:
-            return [Unshared(here.ravel(), str(reason))]
-        found = []
-        for k in range(n):  # what concerns one setting leaves the others alone
-            mine, only = solved.member == k, slice(k, k + 1)
-            member = np.zeros(mine.sum(), np.intp)
-            one = Solved(solved.beta[:, only], solved.trust[only], solved.places[mine], member)
-            some = calibrations and calibrations[k * each : (k + 1) * each]
-            found += _score_solved(one, here[mine], error[only], tables, some)
-        return found
-
-
-def _score(solved, here, error, tables, calibrations):
-    P, *_, K = solved.beta.shape
-    columns, error = solved.beta.reshape(P, -1, K), error.ravel()
+    P, n, *_, K = solved.beta.shape
+    each = here.shape[1]
+    columns, errors, some = solved.beta.reshape(P, -1, K), error.ravel(), calibrations
     is_solved = solved.trust.ravel() > (0.0 if calibrations is None else TRUSTED_PIVOT)
     if calibrations is not None:
         is_solved &= [calibration is not None for calibration in calibrations]
     is_certain, scores = is_solved.copy(), []
     if is_solved.any():
         if not is_solved.all():
-            columns, error = columns[:, beside(is_solved, columns)], error[is_solved]
-            calibrations = calibrations and list(compress(calibrations, is_solved))
-        results = [table.score(columns, error, calibrations) for table in tables]
-        is_certain[is_solved] = ~np.any([doubts for _, doubts in results], axis=0)
-        scores = [values for values, _ in results]
+            columns, errors = columns[:, beside(is_solved, columns)], errors[is_solved]
+            some = calibrations and list(compress(calibrations, is_solved))
+        try:
+            for table in tables:
+                values, doubtful = table.score(columns, errors, some)
+                scores.append(values)
+                is_certain[is_solved] &= ~doubtful
+        except NotShared as reason:
+            if n == 1:
+                return [Unshared(here.ravel(), str(reason))]
+            parts = []
+            for k in range(n):  # what concerns one setting leaves the others alone
+                mine, only = solved.member == k, slice(k, k + 1)
+                member = np.zeros(mine.sum(), np.intp)
+                one = Solved(solved.beta[:, only], solved.trust[only], solved.places[mine], member)
+                some = calibrations and calibrations[k * each : (k + 1) * each]
+                parts += _score_solved(one, here[mine], error[only], tables, some)
+            return parts
     found: list[Found | Unshared] = []
-    each = here.shape[1]
     of = (solved.member[:, None] * each + np.arange(each)).ravel()  # the distinct one each is
-    here, certain, doubtful = here.ravel(), is_certain[of], (is_solved & ~is_certain)[of]
+    numbers, certain, doubtful = here.ravel(), is_certain[of], (is_solved & ~is_certain)[of]
     if not is_solved.all():
-        unsolved = here[~is_solved[of]]
+        unsolved = numbers[~is_solved[of]]
         found.append(Unshared(unsolved, "the system is singular to working precision"))
     if doubtful.any():
-        found.append(Unshared(here[doubtful], "a score within rounding of another one decides"))
+        found.append(Unshared(numbers[doubtful], "a score within rounding of another one decides"))
     if certain.any():
         place = (np.cumsum(is_solved) - 1)[of[certain]]
-        scores = [{name: value[place] for name, value in values.items()} for values in scores]
-        found.append(Found(here[certain], scores[0], scores[1] if scores[1:] else None))
+        test, *train = ({name: value[place] for name, value in one.items()} for one in scores)
+        found.append(Found(numbers[certain], test, train[0] if train else None))
     return found
 
 
@@ -352,13 +345,14 @@ class _ScoredTable:
                 self.X = fold.check(model, group, X)
                 self.rows = kept(model._design(self.X))
             else:
-                self.rows = RowBlocks(lambda some: M[some], len(M), M.shape[1])
-            norms = [_row_norms(M if centre is None else M - centre) for _, M in self.rows]
-            self.size, self.lost = np.concatenate(norms), None
-            if centre is not None:
-                # What columns far from zero, and the sums before the activation, are rounded to.
-                of_rows = np.concatenate([_row_norms(M) for _, M in self.rows])
-                self.lost = 4.0 * EPS * (of_rows + 16.0 * reach(self.X))
+                self.rows = RowBlocks(M.__getitem__, *M.shape)
+            self.size, lost = np.empty(self.rows.n_rows), np.zeros(self.rows.n_rows)
+            for here, M in self.rows:
+                self.size[here] = _row_norms(M if centre is None else M - centre)
+                if centre is not None:
+                    lost[here] = _row_norms(M)
+        # What columns far from zero, and the sums before the activation, are rounded to.
+        self.lost = None if centre is None else 4.0 * EPS * (lost + 16.0 * reach(self.X))
 
     def score(self, columns, error, calibrations):
         """Return name -> values for output weights (P, candidates, K), and which are doubtful.

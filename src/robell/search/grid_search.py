@@ -36,7 +36,7 @@ from robell.models._estimator import BaseRVFLRegressor
 from robell.models._validation import one_line_errors
 from robell.search import private
 from robell.search.fold import FoldTask, run_fold
-from robell.search.groups import NotShared, Unshared, group_candidates, list_candidates
+from robell.search.groups import NotShared, Unshared, group_candidates
 from robell.search.scorers import plan_scores
 
 # Up to this many rows, one BLAS thread is faster than two: matrices are small, and many.
@@ -122,6 +122,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
     True
     """
 
+    cv_results_: dict[str, Any]
+    n_splits_: int
+
     _parameter_constraints = {**GridSearchCV._parameter_constraints, "device": [str]}
 
     def __init__(
@@ -177,8 +180,13 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         device = None if self.device == "cpu" else require_device(self.device)
         if device is not None and effective_n_jobs(self.n_jobs) != 1:
             raise ValueError(f"device={self.device!r} takes n_jobs=1; got {self.n_jobs}")
-        if changed := private.first_changed():
-            return self._fit_by_scikit_learn(X, y, params, changed)
+        if changed := private.first_changed():  # the whole search is scikit-learn's
+            reason = f"scikit-learn {sklearn_version} has no {changed} as this search knows it"
+            warnings.warn(f"RVFLGridSearchCV fits candidates one by one: {reason}", stacklevel=3)
+            super().fit(X, y, **params)
+            self.n_shared_ = 0
+            self.not_shared_ = {reason: len(self.cv_results_["params"]) * self.n_splits_}
+            return self
         scorers, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
         params = private._check_method_params(X, params=params)
@@ -194,7 +202,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 f"cv.split and cv.get_n_splits return inconsistent results. "
                 f"Expected {self.n_splits_} splits, got {len(splits)}"
             )
-        candidates = list_candidates(ParameterGrid(self.param_grid))
+        candidates = list(ParameterGrid(self.param_grid))
         if not candidates or not splits:
             raise ValueError(
                 "No fits were performed. Was the CV iterator empty? Were there no candidates?"
@@ -204,9 +212,70 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 f"Fitting {len(splits)} folds for each of {len(candidates)} candidates, "
                 f"totalling {len(candidates) * len(splits)} fits"
             )
+        # Which candidates share work, and why the others do not.
         table = _ResultTable(len(candidates), len(splits), self.return_train_score)
-        slow = self._evaluate(X, y, candidates, splits, scorers, routed, table, device)
-        if slow is not None:  # nothing was shared: scikit-learn's own formatting
+        base, fit_params = clone(self.estimator), routed.estimator.fit
+        plan: dict[str, Any] = {}
+        groups: list[Any] = []
+        try:
+            of_targets = isinstance(last_step(base), BaseRVFLRegressor)
+            if np.ndim(y) not in ((1, 2) if of_targets else (1,)):
+                raise NotShared("y is not one column of labels")
+            plan = plan_scores(scorers, routed.scorer.score, of_targets)
+            groups, unshared = group_candidates(base, self.param_grid, fit_params)
+        except NotShared as reason:
+            plan, unshared = {}, [Unshared(slice(None), str(reason))]
+        surprises = set()
+        for some in unshared:
+            table.reason[some.candidates] = some.reason
+            if some.surprising:
+                surprises.add(some.reason)
+        if surprises:
+            reasons = "; ".join(sorted(surprises))
+            warnings.warn(f"RVFLGridSearchCV fits candidates one by one: {reasons}", stacklevel=3)
+        task = FoldTask(
+            base,
+            X,
+            y,
+            plan,
+            fit_params,
+            routed.scorer.score,
+            self.return_train_score,
+            device,
+            [test for _, test in splits],
+            {},
+        )
+        # The shared work, and single fits of what is left.
+        with Progress(table.missing.size, "search") as progress:
+            for split, found in self._run_shared(task, groups, splits):
+                if isinstance(found, Unshared):
+                    table.reason[found.candidates, split] = found.reason
+                else:
+                    table.store(split, found)
+                    progress.advance(len(found.candidates))
+            # Scores known within rounding may tie with others, also with such as were fitted just
+            # now: these are fitted one by one too, until no tie is left.
+            smooth = [n for n in plan if plan[n].depends_on in ("values", "probabilities")]
+            slow: list[dict[str, Any]] = []
+            while True:
+                table.leave_ties(smooth)
+                missing = np.argwhere(table.missing).tolist()
+                if not missing:
+                    break
+                records = self._run_one_by_one(task, candidates, splits, missing, scorers, progress)
+                slow += records
+                if len(missing) == table.missing.size:
+                    table.fitted[:] = True
+                    break
+                for (candidate, split), record in zip(missing, records, strict=True):
+                    table.store_record(candidate, split, record)
+        self.n_shared_ = int((~table.fitted).sum())
+        # Reason -> number of scores that it concerns.
+        self.not_shared_ = dict(Counter(table.reason[table.fitted].tolist()))
+        if slow:
+            done = [{"fit_error": None}] * self.n_shared_
+            private._warn_or_raise_about_fit_failures(done + slow, self.error_score)
+        if table.missing.any():  # nothing was shared: scikit-learn's own formatting
             if callable(self.scoring):
                 private._insert_error_scores(slow, self.error_score)
             results = self._format_results(candidates, len(splits), slow)
@@ -226,7 +295,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         if self.refit:
             best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
             start = time.time()
-            best.fit(X, *([] if y is None else [y]), **routed.estimator.fit)
+            best.fit(X, *([] if y is None else [y]), **fit_params)
             self.refit_time_ = time.time() - start
             self.best_estimator_ = best
             if hasattr(best, "feature_names_in_"):
@@ -235,79 +304,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         self.scorer_ = scorers._scorers if several else scorers
         self.cv_results_ = results
         return self
-
-    def _fit_by_scikit_learn(self, X, y, params, changed):
-        """Search as ``GridSearchCV`` does, where a private name of its is not as it was."""
-        reason = f"scikit-learn {sklearn_version} has no {changed} as this search knows it"
-        warnings.warn(f"RVFLGridSearchCV fits candidates one by one: {reason}", stacklevel=4)
-        super().fit(X, y, **params)
-        self.n_shared_ = 0
-        self.not_shared_ = {reason: len(self.cv_results_["params"]) * self.n_splits_}
-        return self
-
-    def _evaluate(self, X, y, candidates, splits, scorers, routed, table, device):
-        """Fill in the table; or return scikit-learn's records, where all is fitted one by one."""
-        base = clone(self.estimator)
-        plan: dict[str, Any] = {}
-        groups: list[Any] = []
-        try:
-            of_targets = isinstance(last_step(base), BaseRVFLRegressor)
-            if np.ndim(y) not in ((1, 2) if of_targets else (1,)):
-                raise NotShared("y is not one column of labels")
-            plan = plan_scores(scorers, routed.scorer.score, of_targets)
-            groups, unshared = group_candidates(base, self.param_grid, routed.estimator.fit)
-        except NotShared as reason:
-            plan, unshared = {}, [Unshared(slice(None), str(reason))]
-        for some in unshared:
-            table.leave(slice(None), some)
-        if surprises := sorted({some.reason for some in unshared if some.surprising}):
-            warnings.warn(
-                f"RVFLGridSearchCV fits candidates one by one: {'; '.join(surprises)}",
-                stacklevel=4,
-            )
-        fit_params, tests = routed.estimator.fit, [test for _, test in splits]
-        task = FoldTask(
-            base,
-            X,
-            y,
-            plan,
-            fit_params,
-            routed.scorer.score,
-            self.return_train_score,
-            device,
-            tests,
-            {},
-        )
-        with Progress(table.missing.size, "search") as progress:
-            for split, found in self._run_shared(task, groups, splits):
-                if isinstance(found, Unshared):
-                    table.leave(split, found)
-                else:
-                    table.store(split, found)
-                    progress.advance(len(found.candidates))
-            # Scores known within rounding may tie with others, also with such as were fitted just
-            # now: these are fitted one by one too, until no tie is left.
-            smooth = [n for n in plan if plan[n].depends_on in ("values", "probabilities")]
-            slow = []
-            while True:
-                table.leave_ties(smooth)
-                missing = np.argwhere(table.missing).tolist()
-                if not missing:
-                    break
-                records = self._run_one_by_one(task, candidates, splits, missing, scorers, progress)
-                slow += records
-                if len(missing) == table.missing.size:
-                    table.fitted[:] = True
-                    break
-                for (candidate, split), record in zip(missing, records, strict=True):
-                    table.store_record(candidate, split, record)
-        self.n_shared_ = int((~table.fitted).sum())
-        # Reason -> number of scores that it concerns.
-        self.not_shared_ = dict(Counter(table.reason[table.fitted].tolist()))
-        if any(record["fit_error"] is not None for record in slow):
-            done = [{"fit_error": None}] * self.n_shared_
-            private._warn_or_raise_about_fit_failures(done + slow, self.error_score)
-        return slow if table.missing.any() else None
 
     def _run_shared(self, task, groups, splits):
         """Yield what each fold finds, or leaves to be fitted one by one, as it is found."""
@@ -390,7 +386,7 @@ class _ResultTable:
         self.missing = np.ones(self.shape, bool)
         self.fitted = np.zeros(self.shape, bool)  # one by one, by scikit-learn
         self.reason = np.full(self.shape, "", dtype=object)  # why a score is not shared
-        self.times = {name: np.zeros(self.shape) for name in ("fit_time", "score_time")}
+        self.times = {"fit_time": np.zeros(self.shape), "score_time": np.zeros(self.shape)}
         # Of "test" or "train" and a metric's name, which is "score" for a single one.
         self.scores: dict[tuple[str, str], np.ndarray] = defaultdict(
             partial(np.full, self.shape, np.nan)
@@ -407,10 +403,6 @@ class _ResultTable:
         self.times["fit_time"][found.candidates, split] = found.fit_time
         self.times["score_time"][found.candidates, split] = found.score_time
         self.missing[found.candidates, split] = False
-
-    def leave(self, splits, unshared):
-        """Take in why some candidates are to be fitted one by one in some folds."""
-        self.reason[unshared.candidates, splits] = unshared.reason
 
     def leave_ties(self, names):
         """Leave candidates to scikit-learn whose mean is another's within rounding."""
@@ -447,8 +439,8 @@ class _ResultTable:
             shape = [len(param_grid[name]) for name in names]
             places = np.indices(shape).reshape(len(shape), len(candidates))
             for name, place in zip(names, places, strict=True):
-                of_values = ({name: value} for value in param_grid[name])
-                ((key, column),) = private._yield_masked_array_for_each_param(list(of_values))
+                of_values = [{name: value} for value in param_grid[name]]
+                ((key, column),) = private._yield_masked_array_for_each_param(of_values)
                 results[key] = column[place]
         else:
             results |= private._yield_masked_array_for_each_param(candidates)

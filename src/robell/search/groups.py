@@ -60,20 +60,6 @@ class Group(NamedTuple):
     rows_key: tuple | None
 
 
-def list_candidates(grid):
-    """Return what a ``ParameterGrid`` lists, several times as quickly."""
-    candidates: list[dict[str, Any]] = []
-    for values in grid.param_grid:
-        *names, last = sorted(values) or [None]
-        if last is None:
-            candidates.append({})
-            continue
-        for place in product(*(values[name] for name in names)):
-            first = dict(zip(names, place, strict=True))
-            candidates += [{**first, last: value} for value in values[last]]
-    return candidates
-
-
 def group_candidates(base, param_grid, fit_params):
     """Return the groups of a grid's candidates, and those that are in none.
 
@@ -118,11 +104,12 @@ def _make_groups(base, prefix, fixed, values, index, valid):
     """
     try:
         last = _family_member(base, fixed)
-        own, key = ["C"], None
+        own: Any = ()
+        nested, shared, key = last._nested_parameter, {"C"}, None
         if not first_foreign(last, "called_by_search"):
             penalty = last._penalty_parameter
-            own = [*(last._weight_parameters if penalty is None else [penalty]), "C"]
-            own.append(last._nested_parameter)
+            own = last._weight_parameters if penalty is None else (penalty,)
+            shared = {*own, "C", nested}
             # By identity, not by value: 1 and 1.0 are equal, and may mean different things.
             # Features alone depend on the activation.
             key = tuple(
@@ -130,21 +117,21 @@ def _make_groups(base, prefix, fixed, values, index, valid):
                 for name, value in fixed.items()
                 if name.startswith(prefix) and name != f"{prefix}activation"
             )
-        fixable = [name for name in values if name not in own]
-        if not fixable:
-            return _make_group(last, prefix, fixed, values, index, own, key, valid)
+        for axis, name in enumerate(values):
+            if name in shared:
+                continue
+            rest = {other: value for other, value in values.items() if other != name}
+            groups, unshared = [], []
+            for k, value in enumerate(values[name]):
+                here = fixed | {prefix + name: value}
+                part = index.take(k, axis=axis)
+                found, left = _make_groups(base, prefix, here, rest, part, valid)
+                groups += found
+                unshared += left
+            return groups, unshared
+        return _make_group(last, prefix, fixed, values, index, own, key, valid)
     except NotShared as reason:
         return [], [Unshared(index.ravel(), str(reason), isinstance(reason, Overridden))]
-    name = fixable[0]
-    axis = list(values).index(name)
-    rest = {other: value for other, value in values.items() if other != name}
-    groups, unshared = [], []
-    for k, value in enumerate(values[name]):
-        here = fixed | {prefix + name: value}
-        found, left = _make_groups(base, prefix, here, rest, index.take(k, axis=axis), valid)
-        groups += found
-        unshared += left
-    return groups, unshared
 
 
 def _family_member(base, fixed):
@@ -165,39 +152,38 @@ def _family_member(base, fixed):
     return last
 
 
-def _make_group(last, prefix, fixed, values, index, shared, rows_key, valid):
+def _make_group(last, prefix, fixed, values, index, own, rows_key, valid):
     """Return the group of some fixed parameters and the product of shared values, and the rest."""
-    nested = last._nested_parameter
-    own = [name for name in shared if name not in ("C", nested)]
-    order = (*own, "C", nested)
-    names = list(values)
-    for name in order:
-        if name not in names:
-            names.append(name)
-            values = values | {name: [getattr(last, name)]}
-            index = index[..., None]
-    index = index.transpose([names.index(name) for name in order])
-    kept: list[list[int]] = []
-    unshared = []
+    order = (*own, "C", last._nested_parameter)
+    values = values | {name: [getattr(last, name)] for name in order if name not in values}
+    index = index.reshape(index.shape + (1,) * (len(values) - index.ndim))
+    index = index.transpose([list(values).index(name) for name in order])
     # Parameters are checked one by one: what was valid beside others is so beside these.
     known = valid if _is_valid(last) else set()
-    for d, name in enumerate(order):
+    chosen: list[list[Any]] = []
+    kept: list[list[int]] = []
+    unshared = []
+    for axis, name in enumerate(order):
+        chosen.append([])
         kept.append([])
         for k, value in enumerate(values[name]):
             reason = _why_not(last, name, value, known)
             if reason is None:
-                kept[d].append(k)
+                chosen[axis].append(value)
+                kept[axis].append(k)
             else:
-                unshared.append(Unshared(index.take(k, axis=d).ravel(), reason))
+                unshared.append(Unshared(index.take(k, axis=axis).ravel(), reason))
     if not all(kept):
         raise NotShared(unshared[0].reason)
-    index = index[np.ix_(*kept)]
-    chosen = [[values[name][k] for k in kept[d]] for d, name in enumerate(order)]
     settings = [dict(zip(own, setting, strict=True)) for setting in product(*chosen[:-2])]
     C, sizes = np.array(chosen[-2], dtype=float), np.array(chosen[-1], dtype=int)
-    before = {name: value for name, value in fixed.items() if not name.startswith(prefix)}
-    others = {name.removeprefix(prefix): v for name, v in fixed.items() if name not in before}
-    candidate = index.reshape(len(settings), len(C), len(sizes))
+    candidate = index[np.ix_(*kept)].reshape(len(settings), len(C), len(sizes))
+    before, others = {}, {}
+    for name, value in fixed.items():
+        if name.startswith(prefix):
+            others[name.removeprefix(prefix)] = value
+        else:
+            before[name] = value
     return [Group((), before, others, settings, C, sizes, candidate, rows_key)], unshared
 
 

@@ -47,6 +47,7 @@ METHODS = {  # of GridSearchCV, with itself
     "_format_results": 4,
     "_get_routed_params_for_fit": 2,
     "_get_scorers": 1,
+    "_select_best_index": 3,  # a static method
 }
 OF_SCORERS = ("_score_func", "_sign", "_kwargs", "_response_method")
 
@@ -78,10 +79,7 @@ def first_changed() -> str:
         if name in CALLS and not _takes(found, *CALLS[name]):
             return name
     for name, n_values in METHODS.items():
-        method = getattr(GridSearchCV, name, None)
-        if method is None or not _takes(method, n_values, ()):
+        if not _takes(getattr(GridSearchCV, name, None), n_values, ()):
             return name
-    if not _takes(getattr(GridSearchCV, "_select_best_index", len), 3, ()):
-        return "_select_best_index"
     known = vars(get_scorer("accuracy"))
     return next((name for name in OF_SCORERS if name not in known), "")

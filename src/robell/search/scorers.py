@@ -219,37 +219,31 @@ def plan_scores(scorers, score_params, of_targets):
     several = isinstance(scorers, private._MultimetricScorer)
     if score_params and several and get_config()["enable_metadata_routing"]:
         raise NotShared("metadata is routed among several scorers")
-    plan = {}
+    plans = {}
     for name, scorer in (scorers._scorers if several else {"score": scorers}).items():
         if isinstance(scorer, private._PassthroughScorer):  # the estimator's own score
             scorer = metrics.get_scorer("r2" if of_targets else "accuracy")
         if not isinstance(scorer, private._BaseScorer):
             raise NotShared("a scorer is a function of the fitted estimator")
-        plan[name] = _plan_of_targets(scorer) if of_targets else _plan_of_classes(scorer)
-    return plan
-
-
-def _plan_of_classes(scorer):
-    response, function = scorer._response_method, scorer._score_func
-    first = response if isinstance(response, str) else response[0]
-    if first == "predict_proba" and function in OF_PROBABILITIES:
-        return Plan(scorer, None, "probabilities")
-    if first not in ("predict", "decision_function"):
-        raise NotShared("a scorer asks for more of the probabilities than their logarithms")
-    metric = METRICS.get(function)
-    usual = [{}, {"average": "binary"}] if metric is f1 else [{}]
-    is_usual = scorer._kwargs in usual and scorer._sign == 1
-    ranks = function in (metrics.roc_auc_score, metrics.average_precision_score)
-    depends_on = "labels" if first == "predict" else "order" if ranks else "values"
-    return Plan(scorer, metric if is_usual else None, depends_on)
-
-
-def _plan_of_targets(scorer):
-    """Return the plan of a scorer of numbers: all values are known within rounding."""
-    if scorer._score_func not in SMOOTH:
-        raise NotShared("a scorer may jump where predictions change by rounding")
-    metric = None if scorer._kwargs else TARGET_METRICS.get(scorer._score_func)
-    return Plan(scorer, metric, "values")
+        response, function = scorer._response_method, scorer._score_func
+        first = response if isinstance(response, str) else response[0]
+        if of_targets:  # all values are known within rounding
+            if function not in SMOOTH:
+                raise NotShared("a scorer may jump where predictions change by rounding")
+            metric = None if scorer._kwargs else TARGET_METRICS.get(function)
+            plans[name] = Plan(scorer, metric, "values")
+        elif first == "predict_proba" and function in OF_PROBABILITIES:
+            plans[name] = Plan(scorer, None, "probabilities")
+        elif first not in ("predict", "decision_function"):
+            raise NotShared("a scorer asks for more of the probabilities than their logarithms")
+        else:
+            metric = METRICS.get(function)
+            usual = [{}, {"average": "binary"}] if metric is f1 else [{}]
+            is_usual = scorer._kwargs in usual and scorer._sign == 1
+            ranks = function in (metrics.roc_auc_score, metrics.average_precision_score)
+            depends_on = "labels" if first == "predict" else "order" if ranks else "values"
+            plans[name] = Plan(scorer, metric if is_usual else None, depends_on)
+    return plans
 
 
 # -- rows to be scored -------------------------------------------------------------------------
@@ -269,9 +263,6 @@ class ScoredRows(ClassifierMixin, BaseEstimator):
 
     def __init__(self, classes, scores, calibration=None):
         self.classes_, self.scores_, self.calibration = classes, scores, calibration
-
-    def __sklearn_is_fitted__(self):
-        return True
 
     def decision_function(self, X):
         """Return the scores."""
@@ -294,9 +285,6 @@ class ScoredTargets(RegressorMixin, BaseEstimator):
 
     def __init__(self, predicted):
         self.predicted_ = predicted
-
-    def __sklearn_is_fitted__(self):
-        return True
 
     def predict(self, X):
         """Return the predictions."""

@@ -29,7 +29,7 @@ from robell._core.ridge.sweep import (
 )
 from robell._core.ridge.sweep_torch import TorchSweep
 from robell._core.ridge.twins import find_twins
-from robell.models._estimator import BaseRVFLRegressor, FamilyMember, first_foreign
+from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.models.privileged import STUDENT, RVFLPlusClassifier
 from robell.search.groups import Group, NotShared
 
@@ -61,8 +61,7 @@ def kept(design):
     """Return a design that is held in memory if it is small enough."""
     shape = design.n_rows, design.n_columns, design.dtype
     if design.n_rows * design.n_columns <= KEEP_ELEMENTS:
-        M = design.whole()
-        return RowBlocks(lambda rows: M[rows], *shape)
+        return RowBlocks(design.whole().__getitem__, *shape)
 
     def make_rows(rows):
         with run_by_fit_too():
@@ -324,9 +323,6 @@ def _solve_penalties(systems):
 def _sweep(systems, totals, penalties):
     """Yield β of nested networks for row weights, a row of ``totals`` a setting."""
     distinct, member = _distinct(totals)
-    if systems.device is not None:
-        yield from _on_device(systems, distinct, member, penalties)
-        return
     design, T, widths, whole = systems.design, systems.T, systems.widths, systems.whole
     if whole is not None and (totals == 1.0).all() and widths.max() <= design.n_rows:
         found = whole.solve(T, penalties, widths)
@@ -334,13 +330,30 @@ def _sweep(systems, totals, penalties):
             beta, trust = found
             yield Solved(beta[:, None], trust[None], np.arange(len(totals)), member, len(T))
             return
-    small = design.n_rows * design.n_columns <= KEEP_ELEMENTS
-    gram = WeightedGram(design.whole(), T, distinct) if small else None
-    nested = NestedRidge(design, T, penalties, widths)
-    P, *shape = nested.shape
-    for start, weights, *whose in _batches(distinct, member, systems.step):
-        n = len(weights)
+    gram, step = None, systems.step
+    if systems.device is not None:
+        M = design.whole()
+        if not np.isfinite(M).all():
+            raise NotShared("the hidden layer or the inputs overflow")
+        on_device = TorchSweep(M, T, systems.device)
+        step = on_device.batch(len(penalties))
+    else:
+        nested = NestedRidge(design, T, penalties, widths)
+        P, *shape = nested.shape
+        if design.n_rows * design.n_columns <= KEEP_ELEMENTS:
+            gram = WeightedGram(design.whole(), T, distinct)
+    for start in range(0, len(distinct), step):
+        weights = distinct[start : start + step]
+        places = np.flatnonzero((member >= start) & (member < start + step))
+        whose = places, member[places] - start, int((weights > 0.0).sum(axis=1).min())
+        if systems.device is not None:
+            finish = on_device.start(weights, penalties, widths)
+            yield None
+            beta, trust = finish()
+            yield Solved(beta.movedim(0, 1), trust, *whose)
+            continue
         # In LAPACK's order: every column of the scores' product is contiguous.
+        n = len(weights)
         beta = np.zeros((P, n * int(np.prod(shape))), nested.dtype, order="F")
         beta, trust = beta.reshape((P, n, *shape)), np.empty((n, *shape[:2]))
         for k, w in enumerate(weights):
@@ -355,18 +368,6 @@ def _sweep(systems, totals, penalties):
         yield Solved(beta, trust, *whose)
 
 
-def _on_device(systems, distinct, member, penalties):
-    M = systems.design.whole()
-    if not np.isfinite(M).all():
-        raise NotShared("the hidden layer or the inputs overflow")
-    sweep = TorchSweep(M, systems.T, systems.device)
-    for _, weights, *whose in _batches(distinct, member, sweep.batch(len(penalties))):
-        finish = sweep.start(weights, penalties, systems.widths)
-        yield None
-        beta, pivot = finish()
-        yield Solved(beta.movedim(0, 1), pivot, *whose)
-
-
 def _distinct(totals):
     """Return the distinct rows of some weights, and which of them each row is.
 
@@ -376,18 +377,6 @@ def _distinct(totals):
     member = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in totals])
     first = np.unique(member, return_index=True)[1]
     return totals[first], member
-
-
-def _batches(distinct, member, step):
-    """Yield the place of the first of some distinct weights, these, and whose they are.
-
-    That is the settings of each, their members, and the rows of positive weight at least.
-    """
-    for start in range(0, len(distinct), step):
-        weights = distinct[start : start + step]
-        places = np.flatnonzero((member >= start) & (member < start + step))
-        fewest = int((weights > 0.0).sum(axis=1).min())
-        yield start, weights, places, member[places] - start, fewest
 
 
 # -- folds whose features are the same in each: fold Gram = full Gram - held-out Gram
@@ -460,22 +449,19 @@ class Whole:
     """The features of all rows as one fold sees them: some to be fitted to, the others held out."""
 
     def __init__(self, all_rows, train, test):
-        self.all, self.train = all_rows, train
+        self.all, self.rows = all_rows, all_rows.place[train]
         first = int(all_rows.place[test[0]]) if len(test) else 0
         together = slice(first, first + len(test))
         stand_together = np.array_equal(all_rows.order[together], test)
         self.held_out = together if stand_together else all_rows.place[test]
-        self.test = all_rows.M[self.held_out]
-
-    def design(self):
-        """Return the design of the rows to be fitted to."""
-        rows, M = self.all.place[self.train], self.all.M
-        return RowBlocks(lambda some: M[rows[some]], len(rows), M.shape[1])
+        M, rows = all_rows.M, self.rows
+        self.test = M[self.held_out]
+        self.design = RowBlocks(lambda some: M[rows[some]], len(rows), M.shape[1])
 
     def solve(self, T, penalties, widths):
         """Return β of (P, penalties, widths, K) and the pivots, or None where digits are lost."""
         M, everyone, rows = self.all.M, self.all.T, self.held_out
-        if not np.array_equal(everyone[self.all.place[self.train]], T):
+        if not np.array_equal(everyone[self.rows], T):
             return None  # some class has no row to be fitted to
         held_out = self.all.parts.get((rows.start, rows.stop)) if isinstance(rows, slice) else None
         if held_out is None:
@@ -483,7 +469,7 @@ class Whole:
         G, R = self.all.sums.G - held_out.G, self.all.sums.R - held_out.R
         if not (np.diagonal(G) >= LEFT * np.diagonal(self.all.sums.G)).all():
             return None
-        design = self.design()
+        design = self.design
         if isinstance(rows, slice):
             design, T = _without(M, rows), np.delete(everyone, rows, axis=0)
         systems = NestedRidge(design, T, penalties, widths)
@@ -500,7 +486,7 @@ def whole_table(task, model, prepared, T, group, train, test):
         or task.device is not None
         or (isinstance(task.base, Pipeline) and len(task.base.steps) > 1)
         or type(model)._features is not FamilyMember._features
-        or first_foreign(model, "called_by_search")
+        or group.rows_key is None  # a slot is not this package's own
         or model.random_state is None
         or callable(model.activation)
         or type(model)._fit_rows is not FamilyMember._fit_rows
@@ -597,23 +583,22 @@ class Calibrations:
             T, weight = prepared.T, total
             if self.twins is not None:
                 weight, T = self.twins.merge(total, T)
-            for j, width in enumerate(widths):
-                for i, scores in self._left_out(int(width), T, weight):
-                    scores = scores if self.twins is None else scores[self.twins.group]
-                    found[k, i, j] = model._calibration(prepared.samples, prepared.T, total, scores)
+            for j, width in enumerate(widths.tolist()):
+                design = RowBlocks(self.M[:, :width].__getitem__, len(self.M), width, self.M.dtype)
+                with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                    spectrum = decompose(*normal_equations(design, T, weight))
+                    sure = keeps_digits(spectrum, self.penalties, LEAST_SHARE)
+                    sure &= self.penalties <= LARGEST_PENALTY * spectrum.values.max()
+                    places = np.flatnonzero(sure)
+                    residuals = left_out_residuals(
+                        design, T, weight, spectrum, self.penalties[places]
+                    )
+                    left_out = np.empty((len(places), len(self.M), T.shape[1]))
+                    for rows, residual in residuals:
+                        left_out[:, rows] = np.moveaxis(T[rows, None, :] - residual, 1, 0)
+                for i, scores in zip(places, left_out, strict=True):
+                    of_rows = scores if self.twins is None else scores[self.twins.group]
+                    found[k, i, j] = model._calibration(
+                        prepared.samples, prepared.T, total, of_rows
+                    )
         return found.ravel().tolist()
-
-    def _left_out(self, width, T, weight):
-        """Return the place of every penalty that keeps enough digits, and the left-out scores."""
-        M = self.M[:, :width]
-        design = RowBlocks(lambda rows: M[rows], len(M), width, M.dtype)
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            spectrum = decompose(*normal_equations(design, T, weight))
-            sure = keeps_digits(spectrum, self.penalties, LEAST_SHARE)
-            sure &= self.penalties <= LARGEST_PENALTY * spectrum.values.max()
-            places = np.flatnonzero(sure)
-            scores = np.empty((len(places), len(M), T.shape[1]))
-            penalties = self.penalties[places]
-            for rows, residual in left_out_residuals(design, T, weight, spectrum, penalties):
-                scores[:, rows] = np.moveaxis(T[rows, None, :] - residual, 1, 0)
-        return zip(places.tolist(), scores, strict=True)

@@ -28,13 +28,7 @@ from robell.models._estimator import BaseRVFLClassifier
 from robell.models.noise_robust import NoiseRobustRVFLClassifier
 from robell.models.thresholded import ThresholdClassifier
 from robell.persist.model_info import plain_value, threshold_of
-from robell.persist.onnx.networks import (
-    around_parts,
-    calibrated,
-    network_scores,
-    noise_robust_parts,
-    require_own,
-)
+from robell.persist.onnx.networks import calibrated, network_scores, require_own, robust_parts
 from robell.persist.onnx.nodes import Graph, NotConvertible, Value
 from robell.persist.onnx.tables import encoded_columns, encoder_inputs
 from robell.persist.other_classifiers import ROBUST, type_name
@@ -62,19 +56,15 @@ def register_converters() -> None:
     wrapper = {"ThresholdClassifier": "robell.models.thresholded"}
     wrapper |= {"NoiseRobustClassifier": "robell.labels.robust"}
     encoder = {"TableEncoder": "robell.tables.encoder"}
-    for homes, shapes, convert, more in (
-        (CLASSIFIERS | wrapper, _classifier_shapes, _convert_classifier, {"options": options}),
-        (REGRESSORS, _matrix_shape, _convert_regressor, {}),
-        (encoder, _matrix_shape, _convert_encoder, {}),
+    for homes, shapes, values_of, more in (
+        (CLASSIFIERS | wrapper, _classifier_shapes, _of_classifier, {"options": options}),
+        (REGRESSORS, _matrix_shape, _of_regressor, {}),
+        (encoder, _matrix_shape, _of_encoder, {}),
     ):
         for name, home in homes.items():
-            kind = getattr(import_module(home), name)
+            kind, convert = getattr(import_module(home), name), _converter(values_of)
             skl2onnx.update_registered_converter(kind, f"Robell{name}", shapes, convert, **more)
     _registered.append(True)
-
-
-def _n_rows(operator):
-    return operator.inputs[0].get_first_dimension()
 
 
 def _classifier_shapes(operator):
@@ -85,7 +75,7 @@ def _classifier_shapes(operator):
     kinds = {"b": data_types.BooleanTensorType, "f": data_types.DoubleTensorType}
     kinds |= dict.fromkeys("iu", data_types.Int64TensorType)
     kinds |= dict.fromkeys("UO", data_types.StringTensorType)
-    n = _n_rows(operator)
+    n = operator.inputs[0].get_first_dimension()
     operator.outputs[0].type = kinds[np.asarray(model.classes_).dtype.kind]([n])
     operator.outputs[1].type = data_types.DoubleTensorType([n, len(model.classes_)])
 
@@ -97,12 +87,25 @@ def _matrix_shape(operator):
     model = operator.raw_operator
     is_encoder = isinstance(model, TableEncoder)
     width = len(model.get_feature_names_out()) if is_encoder else model.n_outputs_
-    operator.outputs[0].type = DoubleTensorType([_n_rows(operator), width])
+    operator.outputs[0].type = DoubleTensorType([operator.inputs[0].get_first_dimension(), width])
 
 
-def _convert_encoder(scope, operator, container):
-    graph, encoder = Graph(scope, container), operator.raw_operator
-    inputs = [Value(graph, one.full_name) for one in operator.inputs]
+def _converter(values_of):
+    """Return a converter that writes what a function gives as the outputs of an operator."""
+
+    def convert(scope, operator, container):
+        graph = Graph(scope, container)
+        inputs = [Value(graph, one.full_name) for one in operator.inputs]
+        values = values_of(graph, operator, inputs)
+        for value, output in zip(values, operator.outputs, strict=True):
+            graph.node("Identity", value, output=output.full_name)
+
+    return convert
+
+
+def _of_encoder(graph, operator, inputs):
+    """Return the encoded columns; the inputs are one table, or a column each."""
+    encoder = operator.raw_operator
     held = getattr(encoder, "held_", ())
     fed = [plan["place"] for plan in encoder.plans_ if plan["name"] not in held]
     if len(inputs) == 1 and operator.inputs[0].type.shape[1] == encoder.n_features_in_ > 1:
@@ -112,31 +115,18 @@ def _convert_encoder(scope, operator, container):
     else:
         of_place = {place: inputs[place] for place in fed}
     cells = [of_place.get(plan["place"]) for plan in encoder.plans_]
-    graph.node(
-        "Identity", encoded_columns(graph, encoder, cells), output=operator.outputs[0].full_name
-    )
+    return [encoded_columns(graph, encoder, cells)]
 
 
-def _input(graph, operator):
-    """Return the inputs side by side, as doubles."""
-    inputs = [Value(graph, one.full_name) for one in operator.inputs]
-    return graph.beside(*map(graph.to_double, inputs))
+def _of_classifier(graph, operator, inputs):
+    model = operator.raw_operator
+    best, second = labels_and_probabilities(graph, model, graph.rows_of(inputs))
+    return graph.node("Gather", np.asarray(model.classes_), best, axis=0), second
 
 
-def _convert_classifier(scope, operator, container):
-    graph, model = Graph(scope, container), operator.raw_operator
-    best, second = labels_and_probabilities(graph, model, _input(graph, operator))
-    classes = np.asarray(model.classes_)
-    labels = graph.node("Gather", classes, best, axis=0)
-    graph.node("Identity", labels, output=operator.outputs[0].full_name)
-    graph.node("Identity", second, output=operator.outputs[1].full_name)
-
-
-def _convert_regressor(scope, operator, container):
-    graph, model = Graph(scope, container), operator.raw_operator
-    require_own(model)
-    scores = network_scores(graph, model, _input(graph, operator))
-    graph.node("Identity", scores, output=operator.outputs[0].full_name)
+def _of_regressor(graph, operator, inputs):
+    require_own(operator.raw_operator)
+    return [network_scores(graph, operator.raw_operator, graph.rows_of(inputs))]
 
 
 def labels_and_probabilities(graph, model, X):
@@ -144,11 +134,9 @@ def labels_and_probabilities(graph, model, X):
     model, X = _through_steps(graph, model, X)
     if isinstance(model, ThresholdClassifier):
         return _by_threshold(graph, model, X)
-    if isinstance(model, NoiseRobustRVFLClassifier):
+    if isinstance(model, NoiseRobustRVFLClassifier) or type_name(model) == ROBUST:
         require_own(model)
-        return noise_robust_parts(graph, model, X)[1:]
-    if type_name(model) == ROBUST:
-        return around_parts(graph, model, X)[1:]
+        return robust_parts(graph, model, X)[1:]
     scores = class_scores(graph, model, X)
     is_calibrated = hasattr(model, "calibration_slope_")
     return graph.best(scores), calibrated(graph, scores, model) if is_calibrated else scores
@@ -172,10 +160,8 @@ def class_scores(graph, model, X):
     """Return one score a class; of two classes 0 and the difference."""
     model, X = _through_steps(graph, model, X)
     require_own(model)
-    if isinstance(model, NoiseRobustRVFLClassifier):
-        return noise_robust_parts(graph, model, X)[0]
-    if type_name(model) == ROBUST:
-        return around_parts(graph, model, X)[0]
+    if isinstance(model, NoiseRobustRVFLClassifier) or type_name(model) == ROBUST:
+        return robust_parts(graph, model, X)[0]
     if not isinstance(model, BaseRVFLClassifier):
         raise NotConvertible(f"{type(model).__name__} has no ONNX form")
     scores = network_scores(graph, model, X)
@@ -270,7 +256,7 @@ def to_onnx(model: Any, *, without: Iterable[str] = (), target: str | None = Non
             initial_types=inputs,
             options=options,
             target_opset={"": OPSET, "ai.onnx.ml": 3},
-            custom_conversion_functions={SimpleImputer: _convert_imputer},
+            custom_conversion_functions={SimpleImputer: _converter(_of_imputer)},
         )
     except NotConvertible:
         raise
@@ -339,19 +325,18 @@ def _kinds_of(transformer):
     return {name: kinds[name] for name in names if name in kinds}
 
 
-def _convert_imputer(scope, operator, container):
+def _of_imputer(graph, operator, inputs):
     """Fill gaps in double precision; skl2onnx's own converter does it in single."""
-    graph, imputer = Graph(scope, container), operator.raw_operator
+    imputer = operator.raw_operator
     statistics = np.asarray(imputer.statistics_)
     is_nan = isinstance(imputer.missing_values, float) and np.isnan(imputer.missing_values)
     if imputer.add_indicator or not is_nan or statistics.dtype.kind != "f":
         raise NotConvertible("SimpleImputer has an ONNX form for numbers and NaN alone")
-    X = _input(graph, operator)
+    X = graph.rows_of(inputs)
     known = np.flatnonzero(~np.isnan(statistics))
     if len(known) < len(statistics) and not imputer.keep_empty_features:
         X, statistics = graph.columns(X, known), statistics[known]
-    filled = graph.node("Where", graph.node("IsNaN", X), statistics[None, :], X)
-    graph.node("Identity", filled, output=operator.outputs[0].full_name)
+    return [graph.node("Where", graph.node("IsNaN", X), statistics[None, :], X)]
 
 
 def is_graph_file(path):

@@ -19,7 +19,7 @@ from robell.models._estimator import BaseRVFLClassifier, FamilyMember, first_for
 from robell.models._thresholds import TOP_DIGITS, odds_at
 from robell.models.thresholded import ADDED
 from robell.persist.onnx.nodes import NotConvertible
-from robell.persist.other_classifiers import type_name
+from robell.persist.other_classifiers import ROBUST, type_name
 
 # What NoiseRobustClassifier may stand around: skl2onnx's graphs of others were wrong (discriminant
 # analysis of two classes by .16 in probability), did not load, or need further packages.
@@ -71,16 +71,14 @@ def _features_of(model):
         NeuroFuzzyRVFLClassifier._features: _fuzzy,
         MultiViewRVFLClassifier._features: _views,
         KernelRVFLPlusClassifier._features: _kernel,
-        RVFLPlusClassifier._features: _plain,  # of a row without privileged columns
         DeepLayers._features: _deep,
         ComplexRVFLClassifier._features: _complex,
     }
-    found = makers.get(type(model)._features)
-    if found is None:
+    if type(model)._features not in makers:
         raise NotConvertible(
             f"{type(model).__name__} has no ONNX form: its features are made in a way of their own"
         )
-    return found
+    return makers[type(model)._features]
 
 
 def _products(model, beta, *parts):
@@ -224,8 +222,25 @@ def calibrated(graph, scores, model):
 # -- the classifier for wrong labels: random layers, a kernel, trees and a linear model -----
 
 
-def noise_robust_parts(graph, model, X):
-    """Return the scores of ``decision_function``, the places of the classes, and probabilities."""
+def robust_parts(graph, model, X):
+    """Return scores, places of the classes and probabilities of a model robust to wrong labels."""
+    of_another = type_name(model) == ROBUST
+    logits = _logits_of_another(graph, model, X) if of_another else _logits(graph, model, X)
+    probability = graph.node("Softmax", logits, axis=1)
+    if len(model.classes_) > 2:
+        odds = logits - np.log(model.thresholds_)[None, :]
+        largest = graph.node("ReduceMax", odds, np.array([1]), keepdims=1)
+        size = graph.node("Clip", graph.node("Abs", largest), np.array(1.0))
+        odds = graph.node("Where", odds >= largest - size * TOP_DIGITS, largest, odds)
+        return odds, graph.best(odds), probability
+    cut = odds_at(model.threshold_)
+    odds = logits @ np.array([[0.0, -1.0], [0.0, 1.0]]) + np.array([[0.0, -cut]])
+    flagged = graph.node("Gather", probability, np.array(1), axis=1) >= model.threshold_
+    return odds, graph.node("Where", flagged, np.array(1), np.array(0)), probability
+
+
+def _logits(graph, model, X):
+    """Return the logarithms of probabilities of NoiseRobustRVFLClassifier, up to a constant."""
     X = (X - model.mean_) / model.scale_
     scores = (
         X @ model.coef_[: len(model.mean_)] + model.intercept_[None, :] + _trees(graph, model, X)
@@ -238,12 +253,10 @@ def noise_robust_parts(graph, model, X):
         nodes = slice(place * size, (place + 1) * size)
         Z = X @ model.hidden_weights_[:, nodes] + model.hidden_bias_[nodes]
         scores += graph.activation(activation, Z) @ of_nodes[nodes]
-    return thresholded_parts(
-        graph, model, scores @ model.link_matrix_ + model.link_offsets_[None, :]
-    )
+    return scores @ model.link_matrix_ + model.link_offsets_[None, :]
 
 
-def around_parts(graph, model, X):
+def _logits_of_another(graph, model, X):
     """Return the same of NoiseRobustClassifier, whose estimator skl2onnx converts."""
     last = last_step(model.estimator_)
     if type_name(last) not in CONVERTED:
@@ -251,25 +264,9 @@ def around_parts(graph, model, X):
         raise NotConvertible(
             f"{type(last).__name__} in NoiseRobustClassifier has no ONNX form; {names} have one"
         )
-    probability = graph.probabilities_of(model.estimator_, X)
-    logs = graph.node("Log", probability + ADDED)
+    logs = graph.node("Log", graph.probabilities_of(model.estimator_, X) + ADDED)
     logs -= graph.node("ReduceMax", logs, np.array([1]), keepdims=1)  # as labels/robust.py does
-    return thresholded_parts(graph, model, logs * model.slope_ + model.offsets_[None, :])
-
-
-def thresholded_parts(graph, model, logits):
-    """Return scores, places and probabilities of a model that predicts by ``threshold_``."""
-    probability = graph.node("Softmax", logits, axis=1)
-    if len(model.classes_) > 2:
-        odds = logits - np.log(model.thresholds_)[None, :]
-        largest = graph.node("ReduceMax", odds, np.array([1]), keepdims=1)
-        size = graph.node("Clip", graph.node("Abs", largest), np.array(1.0))
-        odds = graph.node("Where", odds >= largest - size * TOP_DIGITS, largest, odds)
-        return odds, graph.best(odds), probability
-    cut = odds_at(model.threshold_)
-    odds = logits @ np.array([[0.0, -1.0], [0.0, 1.0]]) + np.array([[0.0, -cut]])
-    flagged = graph.node("Gather", probability, np.array(1), axis=1) >= model.threshold_
-    return odds, graph.node("Where", flagged, np.array(1), np.array(0)), probability
+    return logs * model.slope_ + model.offsets_[None, :]
 
 
 def _trees(graph, model, X):

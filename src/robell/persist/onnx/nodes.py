@@ -146,6 +146,10 @@ class Graph:
         """Return columns side by side."""
         return values[0] if len(values) == 1 else self.node("Concat", *values, axis=1)
 
+    def rows_of(self, inputs):
+        """Return the inputs side by side, as doubles."""
+        return self.beside(*map(self.to_double, inputs))
+
     def columns(self, X, places):
         """Return some columns."""
         return self.node("Gather", X, np.asarray(places, np.int64), axis=1)
