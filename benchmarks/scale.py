@@ -192,7 +192,7 @@ def gpu(n_rows, n_jobs):
         return model.coef_.cpu()
 
     robell = RoBellRVFLClassifier(kernel_width=width, random_state=0, calibrate=False)
-    in_double = X.astype(np.float64)
+    in_double, there = X.astype(np.float64), torch.as_tensor(X, device="cuda")
     work = {
         "passes": memberships,
         "double": lambda: memberships(in_double),
@@ -200,6 +200,7 @@ def gpu(n_rows, n_jobs):
         "fit_double": lambda: fit(in_double, robell),
         "rvfl": lambda: fit(X, RVFLClassifier(random_state=0)),
         "rvfl_double": lambda: fit(in_double, RVFLClassifier(random_state=0)),
+        "rvfl_there": lambda: fit(there, RVFLClassifier(random_state=0)),
     }
     for task in work.values():
         task()  # compiles the kernels
