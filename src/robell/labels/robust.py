@@ -346,7 +346,7 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
 
     The judge may take a group of right targets for wrong ones where its own models do not predict
     them and the estimator would. On tables without wrong targets, which the estimator predicts
-    nearly exactly, errors may be many times larger than without (``docs/guide/wrong_labels.md``).
+    nearly exactly, errors may be many times larger than without (``docs/guide/robust_regressor.md``).
     Look at ``noise_rate_`` and the suspects first.
 
     X may be whatever the estimator takes. Where it is not a table of finite numbers, the judge sees
