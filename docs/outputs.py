@@ -24,8 +24,10 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 GUIDE = [
-    *["annotators", "audit", "big_data", "certify", "compare", "deploy", "fit", "imbalance"],
-    *["label_drift", "labels", "probabilities", "regression", "robell", "search", "streaming"],
+    *["annotators", "audit", "big_data", "certify", "compare", "compare_scores", "deploy"],
+    *["fit", "imbalance"],
+    *["label_drift", "labels", "probabilities", "regression", "robell", "robust_regressor"],
+    *["search", "streaming"],
     *["test_labels", "tutorial", "variants", "wrong_labels", "wrong_numbers"],
 ]
 PAGES = [

@@ -53,6 +53,7 @@ SMALLEST_SHARE = 1e-6  # of a class in a row: smaller ones get no copy
 LOG_SLOPES = -4.0, 2.0  # the least and the largest
 COVERAGE = 0.8  # of the intervals that targets are moved into: wider ones leave more of an error
 AGREEMENT = 0.5  # of the way to the interval: a regressor that is nearer keeps the target given
+LEAST_AGREEING = 0.1  # of the targets outside: fewer are met by chance, where many are wrong
 FEWEST_TO_CALIBRATE = 10  # distinct rows of every class
 
 
@@ -309,7 +310,8 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
     A judge, which predicts every target by models that have not seen the row, estimates how far
     off right targets are in each row. The regressor is fitted to targets of which those outside
     the interval that holds four in five right ones are moved to its nearer end, unless the
-    regressor itself, fitted to the other half of the rows, predicts them twice as near.
+    regressor itself, fitted to the other half of the rows, predicts them at less than half the
+    distance.
 
     Parameters
     ----------
@@ -346,9 +348,9 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
     rows, and those of which more than half are one number.
 
     The judge may take a group of right targets for wrong ones where its own models do not predict
-    them and the estimator would. On tables without wrong targets, which the estimator predicts
-    nearly exactly, errors may be many times larger than without (``docs/guide/wrong_labels.md``).
-    Look at ``noise_rate_`` and the suspects first.
+    them. Where the estimator does, from the other half of the rows, they stay, if there are enough
+    of them: one in ten of the targets outside the intervals. Still, tables without wrong targets
+    lose a little: look at ``noise_rate_`` and the suspects first.
 
     X may be whatever the estimator takes. Where it is not a table of finite numbers, the judge sees
     it through :class:`TableEncoder`. Errors of more than half of the targets, or shared by most
@@ -422,11 +424,12 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
             self.noise_rate_ = judgement.noise_rate
             one_class, seed = np.zeros(len(y), np.intp), draw_seed(self.random_state)
             halves = _halves(columns, one_class, present, 1, seed)
+            off, stays = np.abs(y - self.targets_), np.zeros(len(y), bool)
             for seen, unseen in (halves, halves[::-1]) if halves is not None else ():
                 model = self._fitted(X, y, y, multiplicity, seen, params)
                 predicted = np.asarray(model.predict(rows_of(X, unseen)))
-                off = np.abs(y[unseen] - self.targets_[unseen])
-                stays = unseen[np.abs(y[unseen] - predicted) < AGREEMENT * off]
+                stays[unseen] = np.abs(y[unseen] - predicted) < AGREEMENT * off[unseen]
+            if multiplicity @ stays >= LEAST_AGREEING * (multiplicity @ (off > 0)):
                 self.targets_[stays] = y[stays]
         self.estimator_ = self._fitted(X, y, self.targets_, multiplicity, present, params)
         return self

@@ -103,7 +103,7 @@ class MultiViewRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
     reports the best of first view, second view and both by their accuracy on the test rows; here
     the score is always that of all views. A PCA of the same columns, the second view of its
     demonstration, says nothing new: a second random layer on X does as well. The graph term is the
-    published one, which is no penalty: see ``docs/guide/family.md``.
+    published one, which is no penalty: see ``docs/guide/family_options.md``.
 
     References
     ----------

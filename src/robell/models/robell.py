@@ -224,7 +224,7 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
         How the system was solved, as in :class:`RVFLClassifier`.
     drift_ : dict
         After ``partial_fit``, once memberships are frozen: how unlikely later rows would be if
-        they were as the earlier ones; see ``docs/guide/streaming.md``.
+        they were as the earlier ones; see ``docs/guide/streaming_method.md``.
     calibration_slope_ : float
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
     calibration_offsets_ : ndarray of shape (n_classes,)
