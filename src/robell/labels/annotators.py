@@ -176,9 +176,9 @@ def find_consensus(
     """Find the likeliest class of every row from the labels of several annotators.
 
     How often each annotator takes one class for another is estimated together with the true
-    classes. Where the rows' columns are given too, a classifier learns from the classes found so
-    far, and has a say about every row by the other rows alone. Annotators who agree with the
-    others and with the columns count for more.
+    classes. Where columns are given too, a classifier learns from the classes found so far; its
+    score of a row comes from the other rows alone, and counts with the labels. Annotators who agree
+    with the others and with the columns count for more.
 
     Parameters
     ----------

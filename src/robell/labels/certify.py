@@ -244,7 +244,7 @@ def certify(
     random_state: int = 0,
     memory_limit: int | str | None = None,
 ) -> CheckSample | Certificate:
-    r"""Draw rows for a person to check, and say of their answers how many labels are wrong.
+    r"""Draw rows for a person to check, and estimate from the answers how many labels are wrong.
 
     The sample is drawn from strata of like quality, as :func:`audit` judges it: more rows where a
     wrong label is likely, and of every class and group its share. The interval for the share of

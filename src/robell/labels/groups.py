@@ -36,16 +36,16 @@ class GroupNoise:
     n_rows, n_suspects : ndarray of int
         How many rows each has, and how many of them are suspect.
     noise_rate : ndarray of float
-        Estimated share of wrong labels. Groups of few rows are drawn to the whole.
+        Estimated share of wrong labels. Groups of few rows are shrunk to the whole.
     low, high : ndarray of float
-        Interval of the share, 90 % of the probability.
+        Interval that holds the share with a probability of 90 %.
     p_value : ndarray of float
         Of no difference from the other groups, corrected for the number of groups (Holm).
     differs : ndarray of bool
         Where ``p_value`` is below .05: more than chance.
     at_most : ndarray of float
-        The largest share that the rows of the group do not exclude: what was seen, not drawn to
-        the whole, and two standard errors.
+        The largest share that the rows of the group do not exclude: the share seen, without
+        shrinkage, plus two standard errors.
 
     Notes
     -----

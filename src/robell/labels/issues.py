@@ -346,10 +346,10 @@ def find_target_issues(
 ) -> TargetIssues:
     """Find the rows whose target, a number, is probably wrong.
 
-    Every target is predicted by models fitted without its row, in closed form. How far right
-    targets are off, with tails as heavy as the table shows and row by row, and how many targets
-    are wrong is estimated from the errors. A row is suspect when its target is more probably wrong
-    than right.
+    Every target is predicted by models fitted without its row, in closed form. Two
+    things are estimated from the errors: how many targets are wrong, and how far right targets are
+    off, row by row, with tails as heavy as the table shows. A row is suspect when its target is
+    more probably wrong than right.
 
     Any other regressor can take the place of these models: give its predictions for rows it has
     not seen, or the regressor itself.

@@ -101,7 +101,7 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
     A judge, which scores every row by models that have not seen it, estimates how often labels are
     wrong and how probable each class is for each row. The classifier is then fitted to these
     probabilities instead of the labels: a row counts once for its likeliest class and once for the
-    next one, each as much as it is probable, with all classes given the same total weight.
+    next one, each time by its probability, with all classes given the same total weight.
 
     Parameters
     ----------

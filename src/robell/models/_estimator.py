@@ -606,11 +606,11 @@ def exists_with(parameter, method):
 
 
 class BaseRVFLClassifier(FamilyClassifier):
-    """The networks of one random layer and one ridge regression, to write a variant from.
+    """Base class of networks with one random layer and one ridge regression, for variants.
 
     By itself it is a plain RVFL network. A subclass fills the slots it differs in: ``_fit_rows``,
     ``_fit_features`` with ``_features`` and ``_n_columns``, ``_fit_weights``, ``_fit_penalty``.
-    Checks, weights, calibration, ``C="loo"`` and the search are this class's. What each slot is
+    This class provides checks, weights, calibration, ``C="loo"`` and the search. What each slot is
     given and what it must keep to: ``docs/guide/variants.md``.
 
     Parameters

@@ -66,7 +66,7 @@ def audit(
     Parameters
     ----------
     data : path-like or data frame
-        CSV, also gzipped, Parquet (extra ``files``), or a frame of pandas or polars.
+        CSV, also gzipped, Parquet, or a frame of pandas or polars.
     target : str
         The column of labels.
     out : path-like, default=None
