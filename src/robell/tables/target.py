@@ -10,7 +10,7 @@ import numpy as np
 
 from robell._tools.files import FileError
 from robell._tools.names import did_you_mean
-from robell._tools.text import counted, said
+from robell._tools.text import composed, counted, said
 from robell.tables.columns import missing_cells, numbers_of
 from robell.tables.numerals import number, plain_number, read_numbers, unit_of
 from robell.tables.raw import Column
@@ -33,8 +33,8 @@ class Labels:
 
     `kept` are the places of these rows in the table, `codes` their classes as places in
     `classes`. `unlabelled` counts rows without a label by what stands there, `set_aside` the rows
-    of classes that are too small. `alike` are pairs of labels that differ only in capitals or
-    spaces: the second was taken as the first, unless spellings are kept.
+    of classes that are too small. `alike` are pairs of labels that differ only in capitals,
+    spaces or how accents are encoded: the second was taken as the first, unless spellings are kept.
     """
 
     classes: tuple[str, ...]
@@ -110,8 +110,8 @@ def sort_key(label):
 def one_spelling(cells, *, keep=False):
     """Return labels, equal numbers spelt as the commonest of them, and pairs of look-alikes.
 
-    These differ only in capitals or spaces: the second is taken as the first, which is commoner,
-    unless spellings are to be kept.
+    These differ only in capitals, spaces or how accents are encoded: the second is taken as the
+    first, which is commoner, unless spellings are to be kept.
     """
     spelling: dict[Decimal, str] = {}  # 1 and 1.0 are one class
     meant = {}
@@ -122,7 +122,7 @@ def one_spelling(cells, *, keep=False):
     first: dict[str, str] = {}
     alike = {}
     for label in sorted(counts, key=lambda label: (-counts[label], label)):
-        known = first.setdefault("".join(label.casefold().split()), label)
+        known = first.setdefault(composed("".join(label.casefold().split())), label)
         if known != label:
             alike[label] = known
     if not keep:

@@ -20,7 +20,7 @@ import numpy as np
 
 from robell._tools.files import FileError
 from robell._tools.names import did_you_mean
-from robell._tools.text import said, spreadsheet_safe
+from robell._tools.text import composed, said, spreadsheet_safe
 from robell.labels.review.sources import SheetTable, TextTable, same_column
 from robell.report.escape import writable
 from robell.tables.excel import is_excel
@@ -287,7 +287,7 @@ def folded(label):
     value = plain_number(label)
     if value is None and re.fullmatch(r"[+-]?\d+,\d+", label):  # as a spreadsheet may save it
         value = plain_number(label.replace(",", "."))
-    return value if value is not None else "".join(label.casefold().split())
+    return value if value is not None else composed("".join(label.casefold().split()))
 
 
 def same_label(text, cell):
