@@ -122,12 +122,37 @@ def one_spelling(cells, *, keep=False):
     first: dict[str, str] = {}
     alike = {}
     for label in sorted(counts, key=lambda label: (-counts[label], label)):
-        known = first.setdefault(composed("".join(label.casefold().split())), label)
+        known = first.setdefault(letters_of(label), label)
         if known != label:
             alike[label] = known
     if not keep:
         meant = {cell: alike.get(label, label) for cell, label in meant.items()}
     return [meant[cell] for cell in cells], tuple(zip(alike.values(), alike, strict=True))
+
+
+def letters_of(label):
+    """Return what labels have in common that differ only in capitals, spaces or coded accents."""
+    return composed("".join(label.casefold().split()))
+
+
+class KnownLabels(dict):
+    """The code of each cell of a target column; of a spelling not seen yet, that of its class.
+
+    A cell that is of no class has the code -1.
+    """
+
+    def __init__(self, cells, codes, *, keep_spelling=False):
+        super().__init__(zip(cells, codes, strict=True))
+        self._shared = letters_of if not keep_spelling else str
+        self._classes = {self._key(cell): code for cell, code in self.items()}
+
+    def _key(self, cell):
+        value = plain_number(cell)
+        return self._shared(cell) if value is None else value
+
+    def __missing__(self, cell):
+        self[cell] = code = -1 if cell is None else self._classes.get(self._key(cell), -1)
+        return code
 
 
 def require_classes(where, counts, n_rows):

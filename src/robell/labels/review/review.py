@@ -20,12 +20,13 @@ import numpy as np
 
 from robell._tools.files import FileError
 from robell._tools.names import did_you_mean
-from robell._tools.text import composed, said, spreadsheet_safe
+from robell._tools.text import said, spreadsheet_safe
 from robell.labels.review.sources import SheetTable, TextTable, same_column
 from robell.report.escape import writable
 from robell.tables.excel import is_excel
 from robell.tables.numerals import plain_number
 from robell.tables.read import MARKS
+from robell.tables.target import letters_of
 
 KEEP, CHANGE, DROP = "keep", "change", "drop"
 WORDS = (KEEP, CHANGE, DROP)
@@ -287,7 +288,7 @@ def folded(label):
     value = plain_number(label)
     if value is None and re.fullmatch(r"[+-]?\d+,\d+", label):  # as a spreadsheet may save it
         value = plain_number(label.replace(",", "."))
-    return value if value is not None else composed("".join(label.casefold().split()))
+    return value if value is not None else letters_of(label)
 
 
 def same_label(text, cell):
