@@ -377,6 +377,45 @@ def test_a_table_larger_than_the_sample_is_read_again(tmp_path, monkeypatch):
     assert any("need more memory" in note for note in small.notes)
 
 
+@pytest.mark.parametrize("keep_spelling", [False, True])
+def test_labels_that_the_sample_has_not_seen_spelt_so_are_fitted(
+    tmp_path, monkeypatch, keep_spelling
+):
+    table = frauds(1200)
+    odd = {
+        "yes": ["Yes", "YES", "yEs", "yeS", "y es", "ye s", "Y es", "YE s"],
+        "no": ["No", "NO", "nO", "n o", "N o", "n O", "N O", "n  o"],
+    }
+    rare = np.random.default_rng(0).choice(1200, 40, replace=False)
+    labels = table["fraud"].to_numpy(object).copy()
+    for k, place in enumerate(rare[:24]):
+        labels[place] = odd[labels[place]][k % 8]
+    labels[rare[24:36]] = ""
+    labels[rare[36:]] = "other"
+    table.assign(fraud=labels).to_csv(tmp_path / "a.csv", index=False)
+    how = {"estimator": SMALL, "keep_spelling": keep_spelling}
+    whole = fit_table(tmp_path / "a.csv", "fraud", **how)
+    monkeypatch.setattr("robell.decisions.data.MAX_ROWS", 200)
+    again = fit_table(tmp_path / "a.csv", "fraud", **how)
+    assert again.class_sizes == whole.class_sizes
+    assert again.n_fitted == (1160 if keep_spelling else 1184)
+    assert "12 rows without a label left out" in again.notes
+    assert any("'other' (4)" in note for note in again.notes)
+    assert any("'Yes'" in note for note in again.notes) or not keep_spelling
+
+
+def test_a_label_of_a_number_is_known_however_it_is_spelt(tmp_path, monkeypatch):
+    table = frauds(600)
+    labels = np.where(table["fraud"] == "yes", "1", "0").astype(object)
+    labels[np.flatnonzero(labels == "1")[:3]] = "1.00"
+    table.assign(fraud=labels).to_csv(tmp_path / "a.csv", index=False)
+    sizes = fit_table(tmp_path / "a.csv", "fraud", estimator=SMALL).class_sizes
+    monkeypatch.setattr("robell.decisions.data.MAX_ROWS", 60)
+    again = fit_table(tmp_path / "a.csv", "fraud", estimator=SMALL)
+    assert again.class_sizes == sizes
+    assert again.classes.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("huge", [[1e308, -1e308], [1e308, 1.7e308], [1.7e308, 1.0, 2.0]])
 def test_numbers_near_the_largest_are_fitted_saved_and_told_from_others(tmp_path, huge):
     rng = np.random.default_rng(0)

@@ -153,3 +153,32 @@ def test_the_audit_sees_no_change_where_there_is_none():
 def test_tables_that_cannot_be_compared_are_one_line(old, message):
     with pytest.raises(ValueError, match=message):
         audit(fruit(100, 5), "fruit", against=old)
+
+
+@pytest.mark.parametrize(
+    ("column", "write"),
+    [
+        ("day", lambda cell: "{2}.{1}.{0}".format(*cell.split("-"))),
+        ("day", lambda cell: "{1}/{2}/{0}".format(*cell.split("-"))),
+        ("day", lambda cell: f"{cell} 00:00"),
+        ("size", lambda cell: f"{float(cell):,.2f}".translate(str.maketrans(",.", ".,"))),
+        ("size", lambda cell: cell.replace(".", ",")),
+    ],
+)
+def test_an_earlier_table_may_write_dates_and_numbers_otherwise(column, write):
+    def table(first, seed):
+        rng = np.random.default_rng(seed)
+        days = rng.integers(0, 300, 300)
+        size = rng.normal(size=300) * 900 + rng.integers(0, 3000, 300)
+        day = pd.Timestamp(first) + pd.to_timedelta(days, unit="D")
+        z = (day - pd.Timestamp("2024-06-01")).days / 150 + size / 1500 - 0.5
+        y = np.where(z + 0.4 * rng.normal(size=300) > 0, "high", "low")
+        sizes = [f"{one:.2f}" for one in size]
+        return pd.DataFrame({"day": day.strftime("%Y-%m-%d"), "size": sizes, "y": y})
+
+    new, old = table("2024-03-01", 1), table("2024-01-01", 2)
+    alike = audit(new, "y", against=old).against.drift
+    otherwise = old.assign(**{column: list(map(write, old[column]))})
+    found = audit(new, "y", against=otherwise).against.drift
+    assert (found.p_value, found.overlap) == pytest.approx((alike.p_value, alike.overlap))
+    assert found.change == pytest.approx(alike.change)

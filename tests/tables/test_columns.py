@@ -1,9 +1,13 @@
 """Columns of text as numbers: imputed, standardised, spread out, or left out with the reason."""
 
+import unicodedata
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from robell.tables.columns import prepare_column
+from robell.tables.encoder import TableEncoder
 from robell.tables.raw import Column
 
 
@@ -251,3 +255,32 @@ def test_an_abbreviation_of_two_levels_is_none_of_them():
 def test_declared_categories_are_levels_as_they_are():
     used, _ = prepared(["auto"] * 60 + ["AUTO"] * 50, kind="text")
     assert used.levels == ("auto", "AUTO")
+
+
+def test_booleans_and_accents_are_known_however_new_rows_write_them():
+    n = 40
+    paid = ["true", "false", "true"] * n
+    town = ["Orl\u00e9ans", "Orle\u0301ans", "Metz"] * n
+    written = {"paid": paid, "town": town, "\u00e9": ["\u00e9", "e\u0301", "a"] * n}
+    encoder = TableEncoder().fit(pd.DataFrame(written))
+    assert encoder.get_feature_names_out().tolist() == [
+        "paid=false", "town=Metz", "\u00e9=a",
+    ]  # fmt: skip
+    numbers = encoder.transform(pd.DataFrame(written))
+    typed = pd.DataFrame(written | {"paid": [cell == "true" for cell in paid]})
+    assert np.array_equal(encoder.transform(typed), numbers)
+    shouted = pd.DataFrame(written | {"paid": [cell.upper() for cell in paid]})
+    assert np.array_equal(encoder.transform(shouted), numbers)
+    back = TableEncoder().fit(typed)
+    assert np.array_equal(back.transform(typed), back.transform(pd.DataFrame(written)))
+    one_form = pd.DataFrame(written | {"town": [unicodedata.normalize("NFC", t) for t in town]})
+    apart = one_form.assign(town=[unicodedata.normalize("NFD", t) for t in town])
+    known = TableEncoder().fit(one_form)
+    assert np.array_equal(known.transform(apart), known.transform(one_form))
+
+
+def test_a_category_with_both_spellings_keeps_them_apart_where_the_source_declares_it():
+    both = pd.DataFrame({"k": pd.Categorical(["true", "True", "no"] * 20)})
+    encoder = TableEncoder().fit(both)
+    assert encoder.get_feature_names_out().tolist() == ["k=true", "k=True", "k=no"]
+    assert (encoder.transform(both).sum(axis=1) == 1).all()

@@ -4,8 +4,9 @@ import pandas as pd
 import pytest
 
 from robell._tools.files import FileError
+from robell.labels.review.review import Spellings, same_label
 from robell.tables.read import read_table
-from robell.tables.target import find_column, read_labels
+from robell.tables.target import find_column, one_spelling, read_labels
 
 
 def test_labels_that_are_numbers_stand_in_their_order():
@@ -52,3 +53,15 @@ def test_near_names_of_columns_are_suggested():
     assert find_column(table, "y") == 1
     with pytest.raises(FileError, match="no column 'Color'; did you mean 'colour'"):
         find_column(table, "Color")
+
+
+def test_labels_of_two_encodings_of_an_accent_are_one_class():
+    composed, apart = "caf\u00e9", "cafe\u0301"
+    cells, alike = one_spelling([composed] * 3 + [apart] * 2 + ["bar"])
+    assert cells == [composed] * 5 + ["bar"]
+    assert alike == ((composed, apart),)
+    assert same_label(apart, composed)
+    assert Spellings([composed]).find(apart) == composed
+    kept, alike = one_spelling([composed] * 3 + [apart] * 2, keep=True)
+    assert kept == [composed] * 3 + [apart] * 2
+    assert alike == ((composed, apart),)

@@ -63,6 +63,57 @@ def test_one_blas_thread_where_nobody_asked_for_more(monkeypatch):
             assert blas_threads() == {2}
 
 
+def openmp_threads():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "openmp"}
+
+
+def test_one_openmp_thread_for_each_caller_where_nobody_asked_for_more(monkeypatch):
+    """Threads of OpenMP wait for each other too; how many there are is each thread's own affair."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")  # which says nothing about OpenMP
+    with _threads._limit(3, "openmp"):
+        if openmp_threads() != {3}:
+            pytest.skip("there is no OpenMP")
+        with ThreadPoolExecutor(1) as pool:
+            with _threads.calm_blas:
+                assert openmp_threads() == {1}
+                with _threads.calm_blas:
+                    assert openmp_threads() == {1}
+                assert pool.submit(_threads.calm_blas(openmp_threads)).result() == {1}
+                assert openmp_threads() == {1}
+            assert openmp_threads() == {3}
+        with _threads.threads_of(2, _threads.one_thread) as threads:
+            found = [openmp_threads()]
+            found += threads.map(lambda _: openmp_threads(), range(4))
+        assert found == [{1}] * 5
+        assert openmp_threads() == {3}
+        monkeypatch.setenv("OMP_NUM_THREADS", "3")
+        with _threads.calm_blas:
+            assert openmp_threads() == {3}
+
+
+def test_boosted_trees_are_grown_in_one_thread(monkeypatch, tmp_path):
+    pd = pytest.importorskip("pandas")
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    seen = []
+
+    class Watched(HistGradientBoostingClassifier):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(openmp_threads())
+            return super().fit(X, y, sample_weight)
+
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    x = np.random.default_rng(0).normal(size=(80, 2))
+    table = pd.DataFrame(x, columns=["u", "v"]).assign(y=np.where(x[:, 0] > 0, "a", "b"))
+    with _threads._limit(2, "openmp"):
+        if openmp_threads() != {2}:
+            pytest.skip("there is no OpenMP")
+        robell.fit_table(table, "y", model=Watched(max_iter=3))
+        assert seen
+        assert set(map(frozenset, seen)) == {frozenset({1})}
+
+
 @pytest.mark.parametrize("call", ["audit", "fit_table", "find_label_issues", "find_target_issues"])
 def test_judging_tables_does_not_wait_for_busy_cores(monkeypatch, call):
     """Threads of BLAS wait for each other: on a busy machine that took eight times as long."""

@@ -24,6 +24,11 @@ def literal(text):
     return re.sub(r"([\\`*\[\]])", r"\\\1", text)
 
 
+def composed(text):
+    """Return a text with each accent in one sign with its letter, where Unicode has such a sign."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def visible(text):
     """Spell out control, formatting and other invisible characters, such as ⟨U+200B⟩.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +16,12 @@ from robell._tools.text import counted, said
 from robell.labels.review.review import fingerprints, read_reviews
 from robell.labels.reviewed import Reviewed, reviewed_classes
 from robell.scale.batches import copy_table, find_files
+from robell.tables.columns import missing_cells
 from robell.tables.encoder import TableEncoder
 from robell.tables.leaks import Giveaway, find_giveaway
 from robell.tables.numerals import number, plain_number
 from robell.tables.read import MAX_ROWS, evenly, read_table, read_tables, sample_places, table_parts
-from robell.tables.target import find_column, holds_numbers, read_labels
+from robell.tables.target import KnownLabels, find_column, holds_numbers, read_labels
 
 MOST_COLUMNS = 2_000  # of numbers, categories spread out
 DESCRIBED_ROWS = 20_000
@@ -96,12 +98,8 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
         told = (find_giveaway(one, labels.codes, labels.classes, target) for one in used)
         giveaways = tuple(filter(None, told))
         notes = [f"label {said(b, 20)} taken as {said(a, 20)}" for a, b in labels.alike[:3]]
-        if missing := sum(labels.unlabelled.values()):
-            notes.append(f"{counted(missing, 'row')} without a label left out")
-        if labels.set_aside:
-            small = ", ".join(f"{said(name, 20)} ({n})" for name, n in labels.set_aside.items())
-            notes.append(f"classes of fewer than five rows left out: {small[:200]}")
         if len(table.rows) == table.n_rows:
+            notes += _left_out(sum(labels.unlabelled.values()), labels.set_aside)
             X, codes = np.hstack([one.matrix for one in used]), labels.codes
             found = Reviewed.none(codes)
             if review.labels:
@@ -111,9 +109,13 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
                 decided = counted(int(found.settled.sum()), "label")
                 notes.append(f"{decided} reviewed before: right, where labels are judged")
         else:
-            meant = dict(zip(kept.columns[place].cells, labels.codes.tolist(), strict=True))
+            cells, codes = kept.columns[place].cells, labels.codes.tolist()
+            meant = KnownLabels(cells, codes, keep_spelling=keep_spelling)
             n_most = max(1, int(memory) // (8 * COPIES * len(encoder.centre_)))
-            X, codes = _read_all(files, encoder, target, meant, table.n_rows, n_most, text, seed)
+            X, codes, n_missing, others = _read_all(
+                files, encoder, target, meant, table.n_rows, n_most, text, seed
+            )
+            notes += _left_out(n_missing, others, " of a random sample")
             for path, state in zip(files, seen, strict=True):
                 if file_state(path) != state:
                     raise FileError(f"{path}: the file was changed while it was read")
@@ -131,6 +133,17 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
         table.name, target, encoder, X, codes, typed_classes(labels.classes), table.n_rows,
         tuple(notes), [column.take(some) for column in columns], found, giveaways,
     )  # fmt: skip
+
+
+def _left_out(n_missing, others, where=""):
+    """Return lines that count the rows without a label, and those of classes that are too small."""
+    lines = []
+    if n_missing:
+        lines.append(f"{counted(n_missing, 'row')} without a label left out")
+    if others:
+        small = ", ".join(f"{said(name, 20)} ({n})" for name, n in others.items())
+        lines.append(f"classes of fewer than five rows{where} left out: {small[:200]}")
+    return lines
 
 
 def _as_predicted(labels):
@@ -181,25 +194,32 @@ def typed_classes(classes):
 
 
 def _read_all(files, encoder, target, meant, n_rows, n_most, text, seed):
-    """Read the files again, a part at a time: the encoded rows that have a known label."""
+    """Read the files again, a part at a time: the encoded rows that have a known label.
+
+    Also count the rows without a label, and those of other labels.
+    """
     names = encoder.feature_names_in_
     chosen = None if n_rows <= n_most else sample_places(n_rows, n_most, seed)
     X = np.empty((min(n_rows, n_most), len(encoder.centre_)))
     codes, filled, start = np.empty(len(X), np.intp), 0, 0
+    n_missing, others = 0, Counter()
     for part in (part for path in files for part in table_parts(path, target, **text)):
         n_part = len(part.rows)
         if chosen is not None:
             inside = chosen[(chosen >= start) & (chosen < start + n_part)] - start
             part = part.take(inside)
         start += n_part
-        cells = part.columns[find_column(part, target)].cells
-        known = np.flatnonzero([cell in meant for cell in cells])
+        column = part.columns[find_column(part, target)]
+        gone, of_row = missing_cells(column), np.array([meant[cell] for cell in column.cells], int)
+        n_missing += int(gone.sum())
+        others.update(column.without(gone | (of_row >= 0)))
+        known = np.flatnonzero(~gone & (of_row >= 0))
         part = part.take(known)
         of_name = {column.name: column for column in part.columns}
         there = slice(filled, filled + len(known))
         if there.stop > len(X):
             raise FileError(f"{part.name}: the file was changed while it was read")
         X[there] = encoder._transform_columns([of_name[name] for name in names])
-        codes[there] = [meant[cells[k]] for k in known]
+        codes[there] = of_row[known]
         filled = there.stop
-    return X[:filled], codes[:filled]
+    return X[:filled], codes[:filled], n_missing, dict(others.most_common())

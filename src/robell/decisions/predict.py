@@ -15,7 +15,7 @@ import numpy as np
 from robell._tools.files import FileError
 from robell._tools.pipelines import last_step
 from robell._tools.text import said, shortened, spreadsheet_safe, unique
-from robell._tools.threads import calm_blas, n_cores, one_blas_thread, threads_of
+from robell._tools.threads import calm_blas, n_cores, one_thread, threads_of
 from robell.models._contributions import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
 from robell.scale.files import prediction_file
@@ -109,7 +109,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
     n_threads = min(MOST_THREADS, n_cores()) if explain else 1
     with (
         prediction_file(out, files, model, proba, more) as write,
-        threads_of(n_threads, one_blas_thread) as threads,
+        threads_of(n_threads, one_thread) as threads,
     ):
         for part in parts:
             of_name = {column.name: column for column in part.columns}

@@ -188,7 +188,8 @@ def fit_table(
     classes : bool, default=False
         Whether a target of more than two different numbers holds classes.
     keep_spelling : bool, default=False
-        Whether labels that differ only in capitals or spaces are different classes.
+        Whether labels that differ only in capitals, spaces or how accents are
+        encoded are different classes.
     reviewed : path-like or iterable of path-like, default=()
         Earlier reviews of rows of this table, as :func:`audit` takes them: labels that were decided
         upon are taken as right where labels are judged. The model is fitted to the labels given.

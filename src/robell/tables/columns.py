@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from robell._tools.text import counted, listed, number_text, percent, said
+from robell._tools.text import composed, counted, listed, number_text, percent, said
 from robell.tables.dates import ISO, TIME, read_date, read_dates, read_time, read_times
 from robell.tables.numerals import (
     floats_written,
@@ -452,7 +453,8 @@ def learn_levels(column, missing, present, odd, text_columns):
     words = learn_words(counts, len(missing), text_columns) if has_words else None
     levels = [*common, *([OTHER] if n_other else []), *([NO_VALUE] if has_missing else [])]
     plan = {"kind": "category", "name": name, "levels": levels, "has_other": bool(n_other)}
-    plan |= {"has_missing": has_missing, "spelt": spelt}
+    others = as_others_write(common, {*present})
+    plan |= {"has_missing": has_missing, "spelt": spelt | others}
     first = counts[common[0]] if common else n_other
     plan["second"] = (len(missing) - first) / len(missing) if len(levels) == 2 else 0.0
     # One column is enough for two levels.
@@ -490,14 +492,28 @@ def learn_levels(column, missing, present, odd, text_columns):
     return plan, ColumnNote(name, plan["kind"], int(missing.sum()), done)
 
 
+def as_others_write(levels, known):
+    """Return spelling -> level for what other sources make of the same cells.
+
+    Data frames read true and TRUE as True; some systems encode an accent by itself.
+    """
+    meant = {}
+    for level in levels:
+        forms = [unicodedata.normalize(form, level) for form in ("NFC", "NFD")]
+        if level.casefold() in ("true", "false"):
+            forms += [level.lower(), level.upper(), level.capitalize()]
+        meant |= {form: level for form in forms if form not in known and form not in meant}
+    return meant
+
+
 def other_spellings(counts):
-    """Return spelling -> commoner level, for other capitals, blanks, or an abbreviation."""
+    """Return spelling -> commoner level: other capitals, blanks or accents, or an abbreviation."""
     first: dict[str, str] = {}
     meant = {}
     for cell, _ in counts.most_common():
-        folded = " ".join(cell.casefold().split())
+        folded = composed(" ".join(cell.casefold().split()))
         known = first.setdefault(folded, cell)
-        if known != cell and len(folded) > 1:
+        if known != cell and (len(folded) > 1 or composed(known) == composed(cell)):
             meant[cell] = known
     for folded, cell in first.items():
         stem = folded.rstrip(".")

@@ -10,7 +10,7 @@ import numpy as np
 
 from robell._tools.files import FileError
 from robell._tools.names import did_you_mean
-from robell._tools.text import counted, said
+from robell._tools.text import composed, counted, said
 from robell.tables.columns import missing_cells, numbers_of
 from robell.tables.numerals import number, plain_number, read_numbers, unit_of
 from robell.tables.raw import Column
@@ -33,8 +33,8 @@ class Labels:
 
     `kept` are the places of these rows in the table, `codes` their classes as places in
     `classes`. `unlabelled` counts rows without a label by what stands there, `set_aside` the rows
-    of classes that are too small. `alike` are pairs of labels that differ only in capitals or
-    spaces: the second was taken as the first, unless spellings are kept.
+    of classes that are too small. `alike` are pairs of labels that differ only in capitals,
+    spaces or how accents are encoded: the second was taken as the first, unless spellings are kept.
     """
 
     classes: tuple[str, ...]
@@ -110,8 +110,8 @@ def sort_key(label):
 def one_spelling(cells, *, keep=False):
     """Return labels, equal numbers spelt as the commonest of them, and pairs of look-alikes.
 
-    These differ only in capitals or spaces: the second is taken as the first, which is commoner,
-    unless spellings are to be kept.
+    These differ only in capitals, spaces or how accents are encoded: the second is taken as the
+    first, which is commoner, unless spellings are to be kept.
     """
     spelling: dict[Decimal, str] = {}  # 1 and 1.0 are one class
     meant = {}
@@ -122,12 +122,37 @@ def one_spelling(cells, *, keep=False):
     first: dict[str, str] = {}
     alike = {}
     for label in sorted(counts, key=lambda label: (-counts[label], label)):
-        known = first.setdefault("".join(label.casefold().split()), label)
+        known = first.setdefault(letters_of(label), label)
         if known != label:
             alike[label] = known
     if not keep:
         meant = {cell: alike.get(label, label) for cell, label in meant.items()}
     return [meant[cell] for cell in cells], tuple(zip(alike.values(), alike, strict=True))
+
+
+def letters_of(label):
+    """Return what labels have in common that differ only in capitals, spaces or coded accents."""
+    return composed("".join(label.casefold().split()))
+
+
+class KnownLabels(dict):
+    """The code of each cell of a target column; of a spelling not seen yet, that of its class.
+
+    A cell that is of no class has the code -1.
+    """
+
+    def __init__(self, cells, codes, *, keep_spelling=False):
+        super().__init__(zip(cells, codes, strict=True))
+        self._shared = letters_of if not keep_spelling else str
+        self._classes = {self._key(cell): code for cell, code in self.items()}
+
+    def _key(self, cell):
+        value = plain_number(cell)
+        return self._shared(cell) if value is None else value
+
+    def __missing__(self, cell):
+        self[cell] = code = -1 if cell is None else self._classes.get(self._key(cell), -1)
+        return code
 
 
 def require_classes(where, counts, n_rows):

@@ -18,9 +18,10 @@ from robell.labels.drift import LabelDrift, compare_labels, number_regions
 from robell.labels.groups import LEVEL, MISSING_GROUP
 from robell.report.page import Bullets, Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.tables.columns import missing_cells
-from robell.tables.dates import read_dates
+from robell.tables.columns import missing_cells, numbers_of
+from robell.tables.dates import TIME, read_dates
 from robell.tables.leaks import find_leak
+from robell.tables.numerals import unit_of
 from robell.tables.raw import Column, RawTable
 from robell.tables.target import find_column, read_labels
 
@@ -201,7 +202,7 @@ def compare_with(old, new, target, left_out, random_state, budget):
     names_old = {column.name for column in old.columns}
     names_new = {column.name for column in new.columns}
     shared = [column.name for column in new.columns if column.name in names_old]
-    pooled = _pooled(old, new, shared)
+    pooled = _pooled(old, new, shared, target)
     labels = read_labels(pooled, shared.index(target))
     is_new = np.repeat([False, True], [len(old.rows), len(new.rows)])[labels.kept]
     for n, table in (((~is_new).sum(), old), (is_new.sum(), new)):
@@ -237,16 +238,46 @@ def _sampled(table, rng):
     return table if few else table.take(np.sort(rng.choice(n_rows, MOST_COMPARED, replace=False)))
 
 
-def _pooled(old, new, names):
+def _pooled(old, new, names, target):
     """Return the shared columns of both tables, the old rows first."""
     columns = []
     for name in names:
         first, second = (table.columns[find_column(table, name)] for table in (old, new))
         kind = first.kind if first.kind == second.kind else None
-        columns.append(Column(name, [*first.cells, *second.cells], kind))
+        cells = [*first.cells, *second.cells]
+        if name != target:
+            cells = _spelt_alike((first, old.delimiter), (second, new.delimiter)) or cells
+        columns.append(Column(name, cells, kind))
     n = len(old.rows) + len(new.rows)
     # Numbered anew: the same running number in both tables must not look like a column's order.
     return RawTable(new.name, tuple(columns), np.arange(n) + 1, None, n, new.how, new.delimiter)
+
+
+def _spelt_alike(*columns):
+    """Return the cells of a column whose dates, or numbers, each table writes in another way.
+
+    They are then written as usual; None where both tables write alike, or other things.
+    """
+    numbers, ways = [], []
+    for column, delimiter in columns:
+        missing = missing_cells(column)
+        values, how, _ = numbers_of(column.without(missing), delimiter, column.kind)
+        if values is None:
+            return None
+        numbers.append(np.full(len(missing), np.nan))
+        numbers[-1][~missing] = values
+        ways.append(how)
+    things = {(how.startswith("date"), how == TIME, unit_of(how)) for how in ways}
+    if len(set(ways)) == 1 or len(things) > 1:
+        return None
+    write = _date_of if ways[0].startswith("date") else repr
+    together = np.concatenate(numbers).tolist()
+    return [write(value) if np.isfinite(value) else None for value in together]
+
+
+def _date_of(days):
+    """Return the date, with its time of day, that is so many days after 1970 began."""
+    return (datetime.datetime(1970, 1, 1) + datetime.timedelta(days=days)).isoformat()
 
 
 def _gives_away(column, is_new):

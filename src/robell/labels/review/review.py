@@ -26,6 +26,7 @@ from robell.report.escape import writable
 from robell.tables.excel import EXCEL, is_excel
 from robell.tables.numerals import plain_number
 from robell.tables.read import MARKS
+from robell.tables.target import letters_of
 
 KEEP, CHANGE, DROP = "keep", "change", "drop"
 WORDS = (KEEP, CHANGE, DROP)
@@ -284,7 +285,7 @@ def folded(label):
     value = plain_number(label)
     if value is None and re.fullmatch(r"[+-]?\d+,\d+", label):  # as a spreadsheet may save it
         value = plain_number(label.replace(",", "."))
-    return value if value is not None else "".join(label.casefold().split())
+    return value if value is not None else letters_of(label)
 
 
 def same_label(text, cell):

@@ -35,7 +35,7 @@
     const plain = text.trim().replace(/^'(?=[=+\-@])/, "");
     const point = /^[+-]?\d+,\d+$/.test(plain) ? plain.replace(",", ".") : plain; // as a spreadsheet may save it
     const isPlain = /^-?(0|[1-9]\d*)(\.\d+)?$/.test(point) && point !== "-0"; // 007, 1e3 and +1 may be names
-    if (!isPlain) return plain.toLowerCase().replace(/\s+/g, "");
+    if (!isPlain) return plain.toLowerCase().replace(/\s+/g, "").normalize("NFC");
     return (point.includes(".") ? point.replace(/\.?0+$/, "") : point).replace(/^-0$/, "0");
   }
 
