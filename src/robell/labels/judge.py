@@ -115,7 +115,7 @@ def judge_probabilities(y, pred_proba, classes=None, *, from_outside=True):
     Their logarithms take the place of left-out scores, mended by a slope and offsets.
     """
     y, classes, labels = check_labels(y, classes)
-    given = _check_probabilities(pred_proba, len(y), classes)
+    given = check_probabilities(pred_proba, len(y), classes)
     P, N = recalibrated(given, labels)
     if from_outside:
         _warn_of_odd(given, labels, classes)
@@ -152,7 +152,8 @@ def check_labels(y, classes):
     return y, classes, np.array([place[label] for label in y.tolist()])
 
 
-def _check_probabilities(pred_proba, n_rows, classes):
+def check_probabilities(pred_proba, n_rows, classes):
+    """Return probabilities, rows of which add up to 1; of two classes the second's may do."""
     P = np.asarray(pred_proba, dtype=np.float64)
     if P.ndim == 1 and len(classes) == 2:
         P = np.column_stack([1.0 - P, P])
