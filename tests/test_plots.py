@@ -13,8 +13,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils import check_random_state
 
-from robell import NoiseRobustRVFLClassifier, RoBellRVFLClassifier, find_label_issues, plots
+from robell import (
+    NoiseRobustClassifier,
+    NoiseRobustRVFLClassifier,
+    RoBellRVFLClassifier,
+    find_label_issues,
+    plots,
+)
 from robell.comparison.statistics import nemenyi
+from robell.models._validation import draw_seed
 from robell.noise import flip_labels, flip_uniformly
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -223,6 +230,56 @@ def test_the_calibration_curve_is_the_frequency_in_each_bin():
         plots.LeftOutCalibrationDisplay.from_predictions(y, P, n_bins=0)
     with pytest.raises(ValueError, match="2 classes need as many columns; got 1"):
         plots.LeftOutCalibrationDisplay.from_predictions(y, P[:, :1])
+    for given, message in (
+        (3 * P, "every row of pred_proba must add up to 1; row 0 adds up to 3"),
+        (2 * P[:, 1], "pred_proba must hold finite numbers, none negative"),
+        (np.where(P > 0.9, np.nan, P), "pred_proba must hold finite numbers, none negative"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            plots.LeftOutCalibrationDisplay.from_predictions(y, given)
+    with pytest.raises(ValueError, match="classes must hold every label; it lacks 1"):
+        plots.LeftOutCalibrationDisplay.from_predictions(y, P, classes=[0, 2])
+    with pytest.raises(ValueError, match=r"y has no label in row 0 \(nan\)"):
+        plots.LeftOutCalibrationDisplay.from_predictions(np.r_[np.nan, y[1:]], P)
+    with pytest.raises(ValueError, match="must have 1 rows and a column for each of the 1") as one:
+        plots.LeftOutCalibrationDisplay.from_predictions(y[:1], P[:1, 1])
+    assert "\n" not in str(one.value)
+
+
+@pytest.mark.parametrize("display", ISSUES)
+def test_a_robust_classifier_is_drawn_by_its_own_judgement(table, display):
+    X, y, _ = table
+    judge = NoiseRobustRVFLClassifier(random_state=draw_seed(0)).fit(X, y)
+    wrapped = NoiseRobustClassifier(LogisticRegression(max_iter=5000), random_state=0)
+    model = make_pipeline(StandardScaler(with_mean=False, with_std=False), wrapped).fit(X, y)
+    found, expected = (display.from_estimator(each, X, y) for each in (model, judge))
+    for name, value in vars(expected).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(vars(found)[name], value)
+    swapped = np.where(y == "benign", "malignant", "benign")
+    for each in (model, judge):
+        with pytest.raises(ValueError, match="y is not what .* was fitted to: row 0 had another"):
+            display.from_estimator(each, X, swapped)
+    weight = np.r_[0.0, np.ones(len(y) - 1)]
+    strange = np.array(["unknown", *y[1:]])
+    judge = NoiseRobustRVFLClassifier(random_state=0).fit(X, strange, sample_weight=weight)
+    assert display.from_estimator(judge, X, strange).figure_ is not None
+
+
+def test_what_cannot_be_drawn_is_refused_in_one_line(table, issues):
+    X, y, wrong = table
+    for given in (np.where(wrong, np.nan, 0.0), np.arange(len(y))):
+        with pytest.raises(ValueError, match="is_wrong must be True or False in every row"):
+            plots.BudgetCurveDisplay.from_issues(issues, y, is_wrong=given)
+    trusted = np.linspace(0, 1, len(y))
+    listed = plots.MembershipDisplay.from_predictions(X.tolist(), y.tolist(), trusted.tolist())
+    np.testing.assert_array_equal(listed.points, X[:, :2])
+    with pytest.raises(ValueError, match="membership must be a finite number in every row"):
+        plots.MembershipDisplay.from_predictions(X, y, np.where(wrong, np.nan, trusted))
+    single = plots.NoiseCurveDisplay.from_estimator(
+        RidgeClassifier(), X, y, noise=0.2, n_splits=2, random_state=0
+    )
+    assert single.noise.tolist() == [0.2]
 
 
 @pytest.mark.parametrize("name", plots.__all__)

@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_array, check_consistent_length
 
+from robell._core.array import require_labels
 from robell._core.layers.features import column_scales
 from robell._tools.optional import require
 from robell._tools.pipelines import last_step
@@ -30,7 +31,7 @@ from robell.labels.issues import (
     ranked_issues,
     unseen_probabilities,
 )
-from robell.labels.judge import judgement_of
+from robell.labels.judge import check_probabilities, judgement_of
 from robell.report.plots import COLOURS, MARKERS, draw_cells, draw_differences, size_of_differences
 
 __all__ = [
@@ -132,7 +133,7 @@ class _IssuesDisplay(_Display):
         labels = np.asarray(y).ravel()
         fitted = last_step(estimator)
         if hasattr(fitted, "label_probability_"):
-            check_consistent_length(fitted.label_probability_, labels)
+            _require_own_labels(fitted, labels)
             issues = ranked_issues(judgement_of(fitted, labels), labels)
         else:
             issues = find_label_issues(X, y, estimator=estimator, random_state=random_state)
@@ -436,10 +437,13 @@ class BudgetCurveDisplay(_IssuesDisplay):
     @classmethod
     def _of(cls, issues: LabelIssues, X: Any, y: Any, is_wrong: ArrayLike | None = None) -> Self:
         order = np.lexsort([issues.sample_quality, ~_suspect(issues)])
-        known = None if is_wrong is None else np.asarray(is_wrong, dtype=bool)
-        if known is not None:
-            check_consistent_length(known, y)
-            known = known[order]
+        known = None
+        if is_wrong is not None:
+            given = np.asarray(is_wrong)
+            check_consistent_length(given, y)
+            if not np.isin(given, (False, True)).all():
+                raise ValueError("is_wrong must be True or False in every row")
+            known = given.astype(bool)[order]
         return cls(1.0 - issues.sample_quality[order], len(issues), known)
 
     def _draw(self, ax: Any) -> None:
@@ -571,6 +575,10 @@ class MembershipDisplay(_Display):
         if len(columns) != 2:
             raise ValueError(f"two columns are drawn; got {len(columns)}")
         check_consistent_length(X, y, membership)
+        trusted = np.asarray(membership, dtype=np.float64).ravel()
+        if not np.isfinite(trusted).all():
+            raise ValueError("membership must be a finite number in every row")
+        X = np.asarray(X) if isinstance(X, list | tuple) else X
         try:
             points = np.asarray(_safe_indexing(X, list(columns), axis=1), dtype=np.float64)
         except (IndexError, ValueError) as error:
@@ -581,7 +589,7 @@ class MembershipDisplay(_Display):
             str(c if isinstance(c, str) else f"column {c}" if heads is None else heads[c])
             for c in columns
         ]
-        found = cls(points, np.asarray(y).ravel(), np.asarray(membership).ravel(), names)
+        found = cls(points, np.asarray(y).ravel(), trusted, names)
         return found.plot(ax)
 
     def _draw(self, ax: Any) -> None:
@@ -688,7 +696,7 @@ class NoiseCurveDisplay(_Display):
         given = {type(last_step(estimator)).__name__: estimator}
         models = estimator if isinstance(estimator, Mapping) else given
         scorer, labels = get_scorer(scoring), np.asarray(y).ravel()
-        levels = np.asarray(noise, dtype=np.float64)
+        levels = np.ravel(np.asarray(noise, dtype=np.float64))
         rng = check_random_state(random_state)
         splits = StratifiedShuffleSplit(n_splits, test_size=test_size, random_state=rng)
         scores = {name: np.empty((len(levels), n_splits)) for name in models}
@@ -928,16 +936,16 @@ class LeftOutCalibrationDisplay(_Display):
             The display, drawn.
         """
         labels = np.asarray(y).ravel()
+        require_labels(labels)
         known = np.unique(labels) if classes is None else np.asarray(classes)
-        if np.ndim(pred_proba) == 1 and len(known) == 2:
-            second = np.asarray(pred_proba, np.float64)
-            pred_proba = np.column_stack([1.0 - second, second])
-        P = check_array(pred_proba, dtype=np.float64)
-        check_consistent_length(labels, P)
         if n_bins < 1:
             raise ValueError(f"n_bins must be at least 1; got {n_bins}")
-        if P.shape[1] != len(known):
-            raise ValueError(f"{len(known)} classes need as many columns; got {P.shape[1]}")
+        if foreign := np.setdiff1d(labels, known).tolist():
+            raise ValueError(f"classes must hold every label; it lacks {foreign[0]!r}")
+        n_columns = np.shape(pred_proba)[1] if np.ndim(pred_proba) == 2 else len(known)
+        if n_columns != len(known):
+            raise ValueError(f"{len(known)} classes need as many columns; got {n_columns}")
+        P = check_probabilities(pred_proba, len(labels), known)
         place = len(known) - 1
         if pos_label is not None:
             if not (known == pos_label).any():
@@ -962,6 +970,22 @@ class LeftOutCalibrationDisplay(_Display):
         ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel=f"predicted probability of {self.name}")
         ax.set_ylabel(f"frequency of {self.name}")
         ax.legend(frameon=False, loc="upper left")
+
+
+def _require_own_labels(fitted: Any, labels: Array) -> None:
+    """Raise where a judge was not fitted to these labels: it says nothing of others."""
+    check_consistent_length(fitted.label_probability_, labels)
+    places = {label: place for place, label in enumerate(fitted.classes_.tolist())}
+    codes = np.array([places.get(label, -1) for label in labels.tolist()])
+    quality = fitted.label_probability_[np.arange(len(labels)), codes]
+    quality[codes < 0] = 0.0  # of rows of weight 0, whose class no other row has
+    is_own = quality == fitted.sample_quality_
+    if not is_own.all():
+        row = int(np.argmin(is_own))
+        raise ValueError(
+            f"y is not what {type(fitted).__name__} was fitted to: row {row} had another label "
+            f"than {labels[row]}"
+        )
 
 
 def _suspect(issues: LabelIssues) -> Array:

@@ -207,3 +207,11 @@ def test_a_missing_label_is_missing_of_whatever_type(value):
     labels = np.array(["a", "b", value, "a"], dtype=object)
     with pytest.raises(ValueError, match=r"y has no label in row 2"):
         find_label_issues(y=labels, pred_proba=np.full((4, 2), 0.5))
+
+
+def test_a_label_that_is_nan_in_a_column_of_numbers_is_missing():
+    labels = np.array([0.0, 1.0, np.nan, 1.0])
+    with pytest.raises(ValueError, match=r"y has no label in row 2 \(nan\)"):
+        find_label_issues(y=labels, pred_proba=np.full((4, 3), 1 / 3))
+    with pytest.raises(ValueError, match=r"y has no label in row 2 \(nan\)"):
+        flip_uniformly(labels, 0.5, random_state=0)

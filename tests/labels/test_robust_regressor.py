@@ -7,7 +7,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.neighbors import KNeighborsRegressor
@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from robell import NoiseRobustRegressor, TableEncoder
+from robell import NoiseRobustClassifier, NoiseRobustRegressor, TableEncoder
 from robell.labels.judge import judge_numbers
 from robell.labels.robust import _halves
 from robell.models._validation import draw_seed
@@ -126,6 +126,28 @@ def test_weights_are_repetitions(table):
     np.testing.assert_array_equal(weighted.targets_[weight == 0], y[weight == 0])
     with pytest.raises(ValueError, match="KNeighborsRegressor takes no sample_weight"):
         NoiseRobustRegressor(KNeighborsRegressor()).fit(X, y, sample_weight=weight)
+
+
+def test_rows_of_weight_zero_teach_the_encoder_nothing(table):
+    X, y, *_ = table
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
+    frame["town"] = np.random.default_rng(1).choice(["Oslo", "Rome", None], len(y))
+    weight = np.ones(len(y))
+    weight[:40] = 0.0
+    frame.loc[:39, "a"] = 1e6
+    frame.loc[:39, "town"] = "Paris"
+    model = NoiseRobustRegressor(make_pipeline(TableEncoder(), Ridge()), random_state=0)
+    found = clone(model).fit(frame, y, sample_weight=weight)
+    without = clone(model).fit(frame[40:], y[40:])
+    np.testing.assert_allclose(found.targets_[40:], without.targets_, rtol=1e-12)
+    labels = np.where(y > 150, "high", "low")
+    base = make_pipeline(TableEncoder(), LogisticRegression())
+    classifier = NoiseRobustClassifier(base, random_state=0)
+    found = clone(classifier).fit(frame, labels, sample_weight=weight)
+    without = clone(classifier).fit(frame[40:], labels[40:])
+    np.testing.assert_allclose(found.sample_quality_[40:], without.sample_quality_, rtol=1e-9)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(frame[:-1], y)
 
 
 def test_raw_frames_with_gaps_and_words_are_judged(table):

@@ -23,6 +23,7 @@ from robell import (
     NoiseRobustRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
+    RVFLRegressor,
 )
 from robell.dask import ClusterError
 
@@ -446,6 +447,18 @@ def test_predictions_are_lazy_and_those_of_the_model(method, n_classes):
         assert (values.dtypes == meta.dtypes).all()
     else:
         assert values.dtype == meta.dtype
+
+
+@pytest.mark.parametrize("targets", [X[:, 0] * 3 + 1, X[:, :2] ** 2])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_regressors_are_fitted_to_tables_with_empty_partitions(targets, scaled):
+    chunks = (0, 100, 0, 0, 50, len(X) - 150, 0)
+    model = RVFLRegressor(random_state=0, intervals=True)
+    model = make_pipeline(StandardScaler(), model) if scaled else model
+    own = (-1,) if targets.ndim == 2 else ()
+    parts = da.from_array(X, chunks=(chunks, -1)), da.from_array(targets, chunks=(chunks, *own))
+    found = robell.dask.fit(model, *parts)
+    assert_same(found.predict(X), model.fit(X, targets).predict(X))
 
 
 def test_predictions_of_unknown_sizes_and_empty_partitions():

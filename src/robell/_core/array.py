@@ -105,12 +105,12 @@ def require_labels(y: Any) -> None:
         return
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported in y: it must hold class labels")
-    if values.ndim != 1 or values.dtype.kind not in "mMO":
+    if values.ndim != 1 or values.dtype.kind not in "fmMO":
         return
     if values.dtype.kind == "O":
         missing = np.fromiter((is_no_value(label) for label in values), bool, len(values))
     else:
-        missing = np.isnat(values)
+        missing = values != values
     if missing.any():
         row = int(missing.argmax())
         raise ValueError(f"y has no label in row {row} ({values[row]}): drop such rows first")

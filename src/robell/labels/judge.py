@@ -112,7 +112,7 @@ def judgement_of(model, y, sample_weight=None):
 def judge_probabilities(y, pred_proba, classes=None, *, from_outside=True):
     """Judge each label by the recalibrated probabilities of a model that has not seen the row."""
     y, classes, labels = check_labels(y, classes)
-    given = _check_probabilities(pred_proba, len(y), classes)
+    given = check_probabilities(pred_proba, len(y), classes)
     P, N = recalibrated(given, labels)
     if from_outside:
         _warn_of_odd(given, labels, classes)
@@ -149,7 +149,8 @@ def check_labels(y, classes):
     return y, classes, np.array([place[label] for label in y.tolist()])
 
 
-def _check_probabilities(pred_proba, n_rows, classes):
+def check_probabilities(pred_proba, n_rows, classes):
+    """Return probabilities, rows of which add up to 1; of two classes the second's may do."""
     P = np.asarray(pred_proba, dtype=np.float64)
     if P.ndim == 1 and len(classes) == 2:
         P = np.column_stack([1.0 - P, P])

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
+from scipy.sparse import issparse
 from scipy.special import softmax
 from sklearn import get_config
 from sklearn.base import (
@@ -166,9 +167,9 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
     Notes
     -----
     X may be whatever the estimator takes. Where it is not a table of finite numbers, the judge sees
-    it through :class:`TableEncoder`. The steps of a scikit-learn pipeline before its last are
-    fitted once to the rows and labels as given, without weights; only the last is fitted to
-    probabilities.
+    it through :class:`TableEncoder`, fitted to the rows of positive weight, each once. The steps
+    of a scikit-learn pipeline before its last are fitted once to the rows and labels as given,
+    without weights; only the last is fitted to probabilities.
 
     Examples
     --------
@@ -233,13 +234,14 @@ class NoiseRobustClassifier(ThresholdChoice, ClassifierMixin, _NoiseRobust):
         assert_all_finite(y, estimator_name=type(self).__name__, input_name="y")
         check_classification_targets(y)
         seed = draw_seed(self.random_state)
-        columns = as_numbers(X, y)
+        columns = as_numbers(X, y, multiplicity)
         judgement = judge_labels(columns, y, sample_weight=sample_weight, random_state=seed)
         self.classes_ = judgement.classes
         self.label_probability_ = Z = judgement.probability
         self.sample_quality_ = judgement.quality
         self.n_suspects_ = int((judgement.suspect & (multiplicity > 0)).sum())
         self.noise_matrix_, self.noise_rate_ = judgement.noise_matrix, judgement.noise_rate
+        self._assumed_noise = judgement.assumed_noise
         self.class_prior_ = multiplicity @ Z / multiplicity.sum()
 
         present = np.flatnonzero(multiplicity)
@@ -353,8 +355,9 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
     lose a little: look at ``noise_rate_`` and the suspects first.
 
     X may be whatever the estimator takes. Where it is not a table of finite numbers, the judge sees
-    it through :class:`TableEncoder`. Errors of more than half of the targets, or shared by most
-    rows alike, such as a wrong unit throughout, do not show.
+    it through :class:`TableEncoder`, fitted to the rows of positive weight, each once. Errors of
+    more than half of the targets, or shared by most rows alike, such as a wrong unit throughout, do
+    not show.
 
     Examples
     --------
@@ -408,7 +411,7 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
         """
         y, multiplicity, params = self._started(X, y, sample_weight, fit_params)
         y = check_targets(y)
-        columns = check_array(as_numbers(X, y), input_name="X", estimator=self)
+        columns = check_array(as_numbers(X, y, multiplicity), input_name="X", estimator=self)
         check_consistent_length(columns, y)
         present = np.flatnonzero(multiplicity)
         self.targets_, self.sample_quality_ = y.copy(), np.asarray(multiplicity > 0, np.float64)
@@ -468,15 +471,22 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
         return np.asarray(self.estimator_.predict(X))
 
 
-def as_numbers(X, y):
-    """Return a table of finite numbers as it is, any other as TableEncoder makes it."""
+def as_numbers(X, y, multiplicity):
+    """Return a table of finite numbers as it is, any other as TableEncoder makes it.
+
+    The encoder learns from the rows of positive multiplicity, each of them once.
+    """
     try:
         columns = np.asarray(X, np.float64)
     except (TypeError, ValueError):
         columns = None
     if columns is not None and columns.ndim == 2 and not np.isnan(columns).any():
         return columns
-    return TableEncoder().fit(X, y).transform(X)
+    check_consistent_length(X, y)
+    if issparse(X) or multiplicity.all():  # sparse tables are refused
+        return TableEncoder().fit_transform(X, y)
+    present = np.flatnonzero(multiplicity)
+    return TableEncoder().fit(rows_of(X, present), y[present]).transform(X)
 
 
 def _likeliest(Z):

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, column_or_1d
@@ -395,7 +395,9 @@ class Rows(NamedTuple):
         """Return rows, labels and weights of a part, and the rows before scaling."""
         if not len(X):
             nothing = np.empty((0, self.model.n_features_in_))
-            return nothing, np.empty(0, np.intp), np.empty(0), nothing
+            is_numbers = is_regressor(self.model)
+            targets = np.empty((0, self.model.n_outputs_)) if is_numbers else np.empty(0, np.intp)
+            return nothing, targets, np.empty(0), nothing
         with one_line_errors(self.model, X):
             X = self.model._validate_new(X)
         X, labels, weight = self.model._rows_of(X, y, sample_weight)
