@@ -368,7 +368,7 @@ def counts_of(flagged, positive, weight=None):
     weight = np.ones(len(flagged)) if weight is None else weight
     weight = np.atleast_2d(weight)
     total = weight.sum(axis=1)
-    positive = np.asarray(positive, np.float64)
+    flagged, positive = (np.asarray(one, np.float64) for one in (flagged, positive))
     return (
         weight @ flagged / total,
         weight @ (flagged * positive) / total,
