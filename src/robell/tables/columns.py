@@ -497,7 +497,7 @@ def as_others_write(levels, known):
 
     Data frames read true and TRUE as True; some systems encode an accent by itself.
     """
-    meant = {}
+    meant: dict[str, str] = {}
     for level in levels:
         forms = [unicodedata.normalize(form, level) for form in ("NFC", "NFD")]
         if level.casefold() in ("true", "false"):
