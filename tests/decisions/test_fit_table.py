@@ -398,6 +398,26 @@ def test_the_class_looked_for_may_be_spelt_as_its_rows_are():
         fit_table(table, 0)
 
 
+@pytest.mark.parametrize("how", [{"cost_fn": 50, "cost_fp": 4}, {"recall": 0.7}, {"budget": 0.2}])
+def test_the_classes_and_the_decision_tell_the_same_precision_and_recall(how):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    y = np.where(x[:, 0] + 0.7 * rng.normal(size=300) > 0.6, "10+", "9")
+    table = pd.DataFrame(x, columns=list("abc")).assign(y=y)
+    found = fit_table(table, "y", positive="10+", estimator=SMALL, **how).assessment
+    decision, (of_class, other) = found.decision, found.scores
+    assert (of_class.name, other.name) == ("10+", "9")
+    assert of_class.recall == pytest.approx(decision.recall.value)
+    assert of_class.precision == pytest.approx(decision.precision.value)
+    (right, missed), (alarms, passed) = found.confusion
+    assert (right + alarms) / 300 == pytest.approx(decision.flagged.value)
+    assert right / 300 == pytest.approx(decision.found.value)
+    assert found.accuracy.value == pytest.approx((right + passed) / 300)
+    if decision.costs is not None:
+        cost = 1000 * (50 * missed + 4 * alarms) / 300
+        assert decision.costs.chosen.value == pytest.approx(cost)
+
+
 def test_no_interval_of_a_share_ends_above_one():
     x = np.random.default_rng(0).normal(size=(200, 3)).round(2)
     table = pd.DataFrame(x, columns=list("abc")).assign(y=np.where(x[:, 0] > 0, "a", "b"))
