@@ -176,6 +176,27 @@ def test_new_rows_that_do_not_fit(capsys, here):
     assert len(pd.read_csv("p.csv")) == 600
 
 
+def test_new_rows_need_no_column_that_the_fit_has_left_out(capsys, here):
+    table = pd.read_csv("claims.csv", dtype=str, keep_default_na=False)
+    paid = table["fraud"].map({"=yes": "refused", "no": "paid"})  # a copy of the target
+    table.assign(paid=paid, currency="EUR").to_csv("claims.csv", index=False)
+    status, _, err = run(capsys, *FIT)
+    assert status == 0
+    assert "'paid' repeats the target" in err
+    predict = ("predict", "m.skops", "n.csv", "--out", "p.csv", "--proba", "--explain", "--force")
+    used = ["amount", "day", "country"]
+    for names in ([*table.columns], used, used[::-1]):
+        table[names].to_csv("n.csv", index=False)
+        status, _, err = run(capsys, *predict, "--fail-on-drift")
+        assert (status, "another order" in err) == (0, names == used[::-1])
+        found = pd.read_csv("p.csv")
+        if names == [*table.columns]:
+            whole = found
+    pd.testing.assert_frame_equal(found, whole)
+    table[used[1:]].to_csv("n.csv", index=False)
+    assert "there is no column 'amount', which the model needs" in run(capsys, *predict)[2]
+
+
 def test_an_earlier_report_is_replaced_and_another_file_is_not(capsys, here):
     assert run(capsys, *FIT, "--quiet")[0] == 0
     assert run(capsys, *FIT, "--quiet")[0] == 0

@@ -377,6 +377,54 @@ def test_a_table_larger_than_the_sample_is_read_again(tmp_path, monkeypatch):
     assert any("need more memory" in note for note in small.notes)
 
 
+def test_the_class_looked_for_may_be_spelt_as_its_rows_are():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    table = pd.DataFrame({"x": x, "y": (x > 0.3).astype(float)})
+
+    def positive(y, name, **how):
+        found = fit_table(table.assign(y=y), "y", positive=name, estimator=SMALL, **how)
+        return found.assessment.decision.positive
+
+    assert positive(table["y"], 1.0) == positive(table["y"], "1.00") == "1"
+    words = np.where(x > 0.3, "Yes", "no").astype(object)
+    words[x > 1.5] = "yes"
+    assert positive(words, "yes") == positive(words, " YES ") == "Yes"
+    kept = np.where(x > 0.3, "yes", "Yes")
+    assert positive(kept, "yes", keep_spelling=True) == "yes"
+    with pytest.raises(ValueError, match="there is no class 'YES'; there are 'Yes' and 'yes'"):
+        positive(kept, "YES", keep_spelling=True)
+    with pytest.raises(TypeError, match="columns are named by texts: give '0' instead of 0"):
+        fit_table(table, 0)
+
+
+@pytest.mark.parametrize("how", [{"cost_fn": 50, "cost_fp": 4}, {"recall": 0.7}, {"budget": 0.2}])
+def test_the_classes_and_the_decision_tell_the_same_precision_and_recall(how):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    y = np.where(x[:, 0] + 0.7 * rng.normal(size=300) > 0.6, "10+", "9")
+    table = pd.DataFrame(x, columns=list("abc")).assign(y=y)
+    found = fit_table(table, "y", positive="10+", estimator=SMALL, **how).assessment
+    decision, (of_class, other) = found.decision, found.scores
+    assert (of_class.name, other.name) == ("10+", "9")
+    assert of_class.recall == pytest.approx(decision.recall.value)
+    assert of_class.precision == pytest.approx(decision.precision.value)
+    (right, missed), (alarms, passed) = found.confusion
+    assert (right + alarms) / 300 == pytest.approx(decision.flagged.value)
+    assert right / 300 == pytest.approx(decision.found.value)
+    assert found.accuracy.value == pytest.approx((right + passed) / 300)
+    if decision.costs is not None:
+        cost = 1000 * (50 * missed + 4 * alarms) / 300
+        assert decision.costs.chosen.value == pytest.approx(cost)
+
+
+def test_no_interval_of_a_share_ends_above_one():
+    x = np.random.default_rng(0).normal(size=(200, 3)).round(2)
+    table = pd.DataFrame(x, columns=list("abc")).assign(y=np.where(x[:, 0] > 0, "a", "b"))
+    decision = fit_table(table, "y", precision=1.0).assessment.decision
+    assert decision.precision.high == 1.0
+
+
 @pytest.mark.parametrize("keep_spelling", [False, True])
 def test_labels_that_the_sample_has_not_seen_spelt_so_are_fitted(
     tmp_path, monkeypatch, keep_spelling

@@ -9,7 +9,9 @@ from sklearn.metrics import average_precision_score
 
 from robell import audit, find_label_issues
 from robell.cli.main import main
+from robell.labels.audit.compared import read_group_column
 from robell.labels.judge import judge_labels
+from robell.tables.read import read_table
 
 
 def grouped_frame(n=600, seed=0, gap=2.0):
@@ -174,3 +176,11 @@ def test_reviewed_rows_are_no_suspects_of_their_group(grouped, tmp_path):
     assert again.reviewed.sum() == 10
     assert not again.suspect[again.reviewed].any()
     assert again.groups.n_suspects.sum() == again.suspect.sum() <= first.suspect.sum() - 10
+
+
+def test_groups_of_one_number_or_one_name_are_one():
+    cells = ["1", "1.0", "1", "caf\u00e9", "cafe\u0301", "01", None, "A", "a"] * 3
+    table = read_table(pd.DataFrame({"g": cells, "y": "k"}))
+    names, places, _ = read_group_column(table, 0)
+    assert names.tolist() == ["(missing)", "01", "1", "A", "a", "caf\u00e9"]
+    assert np.bincount(places).tolist() == [3, 3, 9, 3, 3, 6]

@@ -5,6 +5,7 @@ import io
 import os
 import re
 import threading
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -247,3 +248,17 @@ def test_parquet_of_a_time_zone_that_nobody_knows(tmp_path, zone, value):
     for one in read_table(tmp_path / "t.parquet").columns:
         assert one.cells[1] is None
         assert one.cells[0].startswith("1970-01-01" if value == 0 else "25115")
+
+
+def test_decimals_keep_their_digits(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    digits = ["12345678901234567890.00", "12345678901234567891.50", "-0.10", "100.00"]
+    values = pa.array([Decimal(text) for text in digits] + [None], pa.decimal128(30, 2))
+    pq.write_table(pa.table({"claim": values}), tmp_path / "t.parquet")
+    exact = ["12345678901234567890", "12345678901234567891.5", "-0.1", "100", None]
+    (column,) = read_table(tmp_path / "t.parquet").columns
+    assert (column.kind, column.cells) == ("number", exact)
+    frame = pd.DataFrame({"claim": [*map(Decimal, digits), None]})
+    assert read_table(frame).columns[0].cells == exact

@@ -199,8 +199,8 @@ def assess(held, X, names, place, rule, judge, corrected, groups, seed):
     if n_classes == 2:
         noise = judge.noise_matrix if corrected else None
         p = cross_calibrated(held, noise)[:, place] if corrected else probability[:, place]
-        decision = _decide(held, p, names[place], place, rule, judge, corrected, draws)
-        predicted = np.where(probability[:, place] >= decision.threshold, place, 1 - place)
+        decision, flagged = _decide(held, p, names[place], place, rule, judge, corrected, draws)
+        predicted = np.where(flagged, place, 1 - place)
     confusion = np.zeros((n_classes, n_classes), int)
     np.add.at(confusion, (codes, predicted), 1)
     right = (predicted == codes).astype(np.float64)
@@ -235,7 +235,10 @@ def assess(held, X, names, place, rule, judge, corrected, groups, seed):
 
 
 def _decide(held, p, name, place, rule, judge, corrected, draws):
-    """Return what the threshold on a class's probability means; raise where none can be had."""
+    """Return what the threshold on a class's probability means, and which held-out rows it flags.
+
+    Raise where no threshold can be had.
+    """
     probable = judge.probability[:, place]
     positive = probable if corrected else (held.codes == place).astype(np.float64)
     operating = operating_points(p, positive, np.ones(len(p)))
@@ -262,7 +265,7 @@ def _decide(held, p, name, place, rule, judge, corrected, draws):
         cost = measured(value[0], drawn)
         costs = Costs(cost, float(alarm * (1 - share[0])), float(miss * share[0]))
     value, drawn = areas(p, positive), areas(p, positive, draws)
-    return Decision(
+    decision = Decision(
         positive=name,
         rule=rule,
         threshold=float(threshold),
@@ -280,6 +283,7 @@ def _decide(held, p, name, place, rule, judge, corrected, draws):
         calibration_error=float(calibration_error(bins)),
         costs=costs,
     )
+    return decision, chosen
 
 
 def _ratio(a, b):
@@ -368,7 +372,7 @@ def counts_of(flagged, positive, weight=None):
     weight = np.ones(len(flagged)) if weight is None else weight
     weight = np.atleast_2d(weight)
     total = weight.sum(axis=1)
-    positive = np.asarray(positive, np.float64)
+    flagged, positive = (np.asarray(one, np.float64) for one in (flagged, positive))
     return (
         weight @ flagged / total,
         weight @ (flagged * positive) / total,

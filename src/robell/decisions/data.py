@@ -202,8 +202,7 @@ def _read_all(files, encoder, target, meant, n_rows, n_most, text, seed):
     chosen = None if n_rows <= n_most else sample_places(n_rows, n_most, seed)
     X = np.empty((min(n_rows, n_most), len(encoder.centre_)))
     codes, filled, start = np.empty(len(X), np.intp), 0, 0
-    n_missing = 0
-    others: Counter[str] = Counter()
+    n_missing, others = 0, Counter[str]()
     for part in (part for path in files for part in table_parts(path, target, **text)):
         n_part = len(part.rows)
         if chosen is not None:

@@ -22,6 +22,7 @@ from robell.scale.files import prediction_file
 from robell.tables.columns import missing_texts
 from robell.tables.drift import REORDERED, DriftMeter, missing_columns
 from robell.tables.encoder import TableEncoder
+from robell.tables.raw import Column
 from robell.tables.read import evenly, table_parts
 
 METERED = 2_048  # rows of a part by which drift is measured, evenly spaced
@@ -91,6 +92,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
     if proba and not hasattr(rest, "predict_proba"):
         raise ValueError("the model has no probabilities: it was fitted with calibrate=False")
     names, found, last = encoder.feature_names_in_.tolist(), Predicted(), last_step(rest)
+    needed = [plan["name"] for plan in encoder.plans_]  # others were left out by the fit
     meter = DriftMeter(list(described))
     more: dict[str, str] = {}
     decides = isinstance(last, ThresholdClassifier)
@@ -113,19 +115,20 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
     ):
         for part in parts:
             of_name = {column.name: column for column in part.columns}
-            if gone := missing_columns(names, of_name):
+            if gone := missing_columns(needed, of_name):
                 raise FileError(f"{part.name}: there is no column {gone}, which the model needs")
             if gone := missing_columns(keep or (), of_name):
                 raise FileError(f"{part.name}: there is no column {gone} to be kept")
             if not found.n_rows:
                 known = {*names, *(keep or ())}
                 found.extra = [name for name in of_name if name not in known]
-                if [name for name in of_name if name in set(names)] != names:
+                there = [name for name in names if name in of_name]
+                if [name for name in of_name if name in set(names)] != there:
                     found.drift = [REORDERED]
-            columns = [of_name[name] for name in names]
             some = evenly(len(part.rows), METERED)
-            meter.add([column.take(some) for column in columns])
-            used = encoder._used(columns)
+            meter.add([of_name[name].take(some) for name in names if name in of_name])
+            empty = Column("", [None] * len(part.rows))
+            used = encoder._used([of_name.get(name, empty) for name in names])
             for one in used:
                 found.unknown[one.name] += one.unknown
             X = np.hstack([np.empty((len(part.rows), 0)), *(one.matrix for one in used)])

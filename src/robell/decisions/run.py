@@ -25,6 +25,7 @@ from robell.labels.unseen import FOLDED_ROWS, Unseen
 from robell.models._thresholds import rule_of
 from robell.models.noise_robust import NoiseRobustRVFLClassifier, NoSignalWarning
 from robell.models.thresholded import ThresholdClassifier
+from robell.tables.target import KnownLabels
 
 LONG = 10.0  # seconds from which on an estimate is printed
 
@@ -235,7 +236,7 @@ def fit_table(
         data, target, drop=drop, text=text, classes=classes, keep_spelling=keep_spelling,
         reviewed=reviewed, memory=memory, seed=random_state,
     )  # fmt: skip
-    place = _positive_place(training, positive, rule)
+    place = _positive_place(training, positive, rule, keep_spelling)
     X, codes, encoder = training.X, training.codes, training.encoder
     names, corrected = [str(name) for name in training.classes.tolist()], labels == "corrected"
 
@@ -282,7 +283,7 @@ def fit_table(
     )
 
 
-def _positive_place(training: Training, positive: Any, rule: Any) -> int:
+def _positive_place(training: Training, positive: Any, rule: Any, keep_spelling: bool) -> int:
     """Return the place of the class looked for among the classes."""
     names = training.classes.tolist()
     if len(names) > 2:
@@ -295,11 +296,13 @@ def _positive_place(training: Training, positive: Any, rule: Any) -> int:
     if positive is None:
         sizes = np.bincount(training.codes, minlength=2)
         return int(sizes[1] <= sizes[0])
-    found = [k for k, name in enumerate(names) if str(name) == str(positive).strip()]
-    if not found:
-        shown = " and ".join(said(str(name)) for name in names)
+    texts = [str(name) for name in names]
+    known = KnownLabels(texts, range(2), keep_spelling=keep_spelling)
+    place: int = known[str(positive).strip()]
+    if place < 0:
+        shown = " and ".join(map(said, texts))
         raise ValueError(f"there is no class {said(str(positive))}; there are {shown}")
-    return found[0]
+    return place
 
 
 def _judge(fitted: Any, training: Training, held: Any, seed: int) -> tuple[Any, ...]:

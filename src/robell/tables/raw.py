@@ -6,6 +6,7 @@ import datetime
 import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import compress
 from typing import Any
 
@@ -143,6 +144,9 @@ def cell_of(value: Any) -> tuple[str | None, str | None]:
         return "cell", value.strip()
     if isinstance(value, bool | np.bool_):
         return "text", str(bool(value))
+    if isinstance(value, Decimal) and value.is_finite():  # exactly, as many digits as it has
+        text = f"{value:f}"
+        return "number", text.rstrip("0").rstrip(".") if "." in text else text
     if isinstance(value, numbers.Number) and not isinstance(value, complex):
         found: Any = value  # a whole one without a decimal point
         is_whole = isinstance(value, numbers.Integral)

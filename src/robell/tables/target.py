@@ -48,6 +48,8 @@ class Labels:
 def find_column(table, name):
     """Return the place of a column; raise, suggesting near names, where there is none."""
     names = [column.name for column in table.columns]
+    if not isinstance(name, str):
+        raise TypeError(f"columns are named by texts: give {str(name)!r} instead of {name!r}")
     if name in names:
         return names.index(name)
     text = f"{table.name}: there is no column {said(name)}"

@@ -11,7 +11,16 @@ import numpy as np
 
 from robell._core.labels.noise import areas
 from robell._tools.files import FileError
-from robell._tools.text import counted, in_cell, literal, number_text, percent, quoted, said
+from robell._tools.text import (
+    composed,
+    counted,
+    in_cell,
+    literal,
+    number_text,
+    percent,
+    quoted,
+    said,
+)
 from robell.labels import drift as of_drift
 from robell.labels.audit.figures import group_rates
 from robell.labels.audit.prepare import prepare_columns
@@ -24,7 +33,7 @@ from robell.tables.dates import TIME, read_dates
 from robell.tables.leaks import find_leak
 from robell.tables.numerals import unit_of
 from robell.tables.raw import Column, RawTable
-from robell.tables.target import find_column, read_labels
+from robell.tables.target import find_column, one_spelling, read_labels
 
 MOST_DATES = 24  # different dates of one column; more are taken together by month
 MOST_MONTHS = 60  # the same by year
@@ -43,7 +52,8 @@ def read_group_column(table, place):
     """Return the sorted groups, the place of each row's group, and what was done, in words."""
     column = table.columns[place]
     gone = missing_cells(column)
-    present = [cell for cell, missing in zip(column.cells, gone, strict=True) if not missing]
+    # 1 and 1.0 are one group, and so is a name whose accents are encoded in two ways.
+    present = [composed(cell) for cell in one_spelling(column.without(gone), keep=True)[0]]
     where = f"{table.name}: column {said(column.name)}"
     if column.kind == "other":
         raise FileError(f"{where} holds lists or other structures, which are no groups")
