@@ -204,6 +204,10 @@ def test_the_diagram_is_that_of_nemenyis_test():
     assert losses.names == ["model 1", "model 2", "model 3", "model 4"]
     with pytest.raises(ValueError, match="4 models need as many names; got 2"):
         plots.CriticalDifferenceDisplay.from_scores(scores, names="ab")
+    scores[:, 1] = scores[:, 0] * (1 + 1e-13)  # equal, but for rounding, in any unit
+    for unit in (1.0, 1e-12):
+        display = plots.CriticalDifferenceDisplay.from_scores(unit * scores)
+        assert display.average_ranks[0] == display.average_ranks[1]
 
 
 def test_the_calibration_curve_is_the_frequency_in_each_bin():
