@@ -393,7 +393,7 @@ class BudgetCurveDisplay(_IssuesDisplay):
     """How many of the first rows of the list are really wrong, for every budget of checks.
 
     Suspects come first, the least sure label at the top, then all other rows. The expected share
-    comes from the probabilities; where it is known which labels are wrong, the true share is drawn too.
+    comes from the probabilities; where the wrong labels are known, the true share is drawn too.
 
     Parameters
     ----------
@@ -810,8 +810,8 @@ class LeftOutCalibrationDisplay(_Display):
     """Whether probabilities of left-out rows come true, and how they spread.
 
     The curve has a point for each bin of equally many rows, with an interval of 95 % (Wilson); the
-    grey bars below show how many rows have which probability. Where labels are wrong, the curve is the
-    frequency of the labels given, not of the true classes.
+    grey bars below show how many rows have which probability. Where labels are wrong, the curve is
+    the frequency of the labels given, not of the true classes.
 
     Parameters
     ----------

@@ -346,8 +346,8 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
 
     The judge may take a group of right targets for wrong ones where its own models do not predict
     them and the estimator would. On tables without wrong targets, which the estimator predicts
-    nearly exactly, errors may be many times larger than without (``docs/guide/robust_regressor.md``).
-    Look at ``noise_rate_`` and the suspects first.
+    nearly exactly, errors may be many times larger than without it: see
+    ``docs/guide/robust_regressor.md``. Look at ``noise_rate_`` and the suspects first.
 
     X may be whatever the estimator takes. Where it is not a table of finite numbers, the judge sees
     it through :class:`TableEncoder`. Errors of more than half of the targets, or shared by most
