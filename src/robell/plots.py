@@ -395,8 +395,7 @@ class BudgetCurveDisplay(_IssuesDisplay):
     """How many of the first rows of the list are really wrong, for every budget of checks.
 
     Suspects come first, the least sure label at the top, then all other rows. The expected share
-    comes from the probabilities; where it is known which labels are wrong, the true share is drawn
-    too.
+    comes from the probabilities; where the wrong labels are known, the true share is drawn too.
 
     Parameters
     ----------

@@ -259,7 +259,7 @@ def fit_page(result, *, command="", source=None):
         f"The rows were dealt out to {result.assessment.n_folds} parts, equal rows to the same "
         "one, and each part was predicted by a model fitted to the others. Probabilities are "
         "calibrated, and thresholds chosen for the measures above, by the other parts too; so no "
-        "row had a say in how it was predicted or flagged. Intervals come from 200 samples of the "
+        "row took part in its own prediction or flag. Intervals come from 200 samples of the "
         "held-out rows, drawn with replacement. Then the model was fitted to all rows."
     )
     blocks = (method, Code(command)) if command else (method,)

@@ -44,8 +44,8 @@ class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         Weight of each class: ``"balanced"`` is n / (K n_c), ``"ratio"`` n_min / n_c, ``"golden"``
         n / (K n_c), times 0.618 for classes larger than n / K, and ``"complement"`` 1 - n_c / n;
         a dict maps labels to weights (1 where absent). The last two names are those of the
-        class-specific weighted RVFL (CSWRVFL), in our reading: see
-        ``docs/guide/family_formulas.md``.
+        class-specific weighted RVFL (CSWRVFL), in our reading
+        (``docs/guide/family_formulas.md``).
     calibrate : bool, default=True
         Whether to fit the probabilities of ``predict_proba``, from closed-form leave-one-out
         scores. Without, fit takes about half the time and there is no ``predict_proba``.

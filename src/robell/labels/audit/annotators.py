@@ -78,7 +78,7 @@ class AnnotatorAudit(Audit):
     leaks : tuple of str
         Columns that repeat the majority's labels and were therefore left out.
     used : tuple of str
-        Columns that had a say.
+        Columns that were used.
     how : str
         How the table was read.
     random_state : int
@@ -119,7 +119,7 @@ class AnnotatorAudit(Audit):
 
     @property
     def known(self):
-        """Rows with a consensus: those with a label, or all where columns have a say."""
+        """Rows with a consensus: those with a label, or all where columns are used."""
         return (self.votes > 0) | bool(self.used)
 
     @property
