@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("skops")
 
+from robell import RVFLRegressor, TableEncoder
 from robell.cli import main
 from robell.files import load_model, save_model
 
@@ -214,3 +216,22 @@ def test_a_plain_model_refuses_what_only_raw_ones_do(capsys, here):
     status, _, err = run(capsys, "predict", "n.skops", "n.csv", "--out", "p.csv", "--explain")
     assert status == 1
     assert "models of raw tables" in err
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_numbers_of_raw_tables_are_predicted_as_numbers(capsys, here, n_targets):
+    table = pd.read_csv("claims.csv")[["amount", "day", "country"]]
+    goal = np.random.default_rng(1).normal(size=(600, n_targets)).squeeze()
+    model = make_pipeline(TableEncoder(), RVFLRegressor(random_state=0)).fit(table, goal)
+    save_model(model, "n.skops", X=table)
+    predict = ("predict", "n.skops", "claims.csv", "--out", "p.csv", "--force")
+    status, out, err = run(capsys, *predict, "--keep", "case")
+    assert (status, out) == (0, "600 rows predicted\np.csv\n"), err
+    rows = pd.read_csv("p.csv")
+    assert rows.pop("case").tolist() == [f"C{k:05d}" for k in range(600)]
+    np.testing.assert_allclose(rows.to_numpy().squeeze(), model.predict(table), rtol=0, atol=1e-12)
+    for option, message in (
+        ("--explain", "robell: the model predicts numbers: --explain is for classes\n"),
+        ("--proba", "robell: the model has no probabilities: it predicts numbers\n"),
+    ):
+        assert run(capsys, *predict, option) == (1, "", message)

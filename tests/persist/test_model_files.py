@@ -14,7 +14,8 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, Standar
 
 pytest.importorskip("skops")
 
-from robell import NoiseRobustRVFLClassifier, RVFLClassifier
+from robell import NoiseRobustClassifier, NoiseRobustRVFLClassifier, RVFLClassifier
+from robell._tools.threads import n_cores
 from robell.files import FileError, ModelVersionWarning, load_model, save_model
 
 
@@ -275,6 +276,26 @@ def test_a_step_that_makes_too_many_columns_is_refused_before_it_runs(tmp_path, 
     load_model(path)
     changed_class(path, type(step).__name__, set_number(name, number))
     refused_cheaply(path, "unpacks to")
+
+
+@pytest.mark.parametrize("name", ["n_jobs", "_other_params"])
+@pytest.mark.parametrize("number", [300, -300, "many"])
+def test_a_part_starts_no_more_threads_than_there_are_cores(tmp_path, name, number):
+    LGBMClassifier = pytest.importorskip("lightgbm").LGBMClassifier
+    X = np.random.default_rng(0).random((120, 3))
+    base = LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1)
+    path = tmp_path / "m.skops"
+    save_model(NoiseRobustClassifier(base, random_state=0).fit(X, X[:, 0] > 0.5), path)
+    forged = number if name == "n_jobs" else {"nthread": number}
+    changed_class(path, "LGBMClassifier", set_number(name, forged))
+    if isinstance(number, str):
+        refused_cheaply(path, r"not a model file \(ValueError\)")
+        return
+    again = load_model(path)
+    options = vars(again.estimator_)
+    found = options["n_jobs"] if name == "n_jobs" else options["_other_params"]["nthread"]
+    assert found == n_cores()
+    again.predict(X)
 
 
 @pytest.mark.parametrize("name", ["A" * 2_000_000, "x\ny", "x\x1b[2Jy", "x\u202ey"])

@@ -272,3 +272,14 @@ def test_words_are_the_directions_of_largest_variance():
     expected = u[:, :3] * s[:3] / np.sqrt((s[:3] ** 2).sum() / 400)
     found = apply_words(plan, texts)[:, :3]
     np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-8)
+
+
+def test_a_column_that_repeats_one_of_several_targets_is_left_out():
+    rng = np.random.default_rng(0)
+    targets = rng.normal(size=(200, 2))
+    table = pd.DataFrame({"x": rng.normal(size=200), "again": 3.0 * targets[:, 1] + 1.0})
+    encoder = TableEncoder().fit(table, targets)
+    assert encoder.get_feature_names_out().tolist() == ["x"]
+    assert TableEncoder().fit(table, targets[:, :1]).get_feature_names_out().tolist() == [
+        *("x", "again")
+    ]

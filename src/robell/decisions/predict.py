@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from robell._tools.files import FileError
 from robell._tools.pipelines import last_step
@@ -18,7 +19,7 @@ from robell._tools.text import said, shortened, spreadsheet_safe, unique
 from robell._tools.threads import calm_blas, n_cores, one_thread, threads_of
 from robell.models._contributions import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
-from robell.scale.files import prediction_file
+from robell.scale.files import prediction_columns, prediction_file, require_probabilities
 from robell.tables.columns import missing_texts
 from robell.tables.drift import REORDERED, DriftMeter, missing_columns
 from robell.tables.encoder import TableEncoder
@@ -53,7 +54,9 @@ class Predicted:
     has_drifted: bool = False
 
     def line(self) -> str:
-        """Say how many rows are predicted to be of each class."""
+        """Say how many rows are predicted, and how many of each class where they have one."""
+        if not self.classes:
+            return f"{self.n_rows:,} rows predicted"
         sizes = [f"{said(str(name), 20)} {n:,}" for name, n in self.classes.most_common(NAMED)]
         line = f"{self.n_rows:,} rows predicted: {', '.join(sizes)}"
         if self.threshold is None:
@@ -89,10 +92,13 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
     ``described`` what the model's file says about its columns. Returns a Predicted.
     """
     encoder, rest = model.steps[0][1], model[1:]
-    if proba and not hasattr(rest, "predict_proba"):
-        raise ValueError("the model has no probabilities: it was fitted with calibrate=False")
     names, found, last = encoder.feature_names_in_.tolist(), Predicted(), last_step(rest)
     needed = [plan["name"] for plan in encoder.plans_]  # others were left out by the fit
+    has_classes = not is_regressor(last)
+    if proba:
+        require_probabilities(model)
+    if explain and not has_classes:
+        raise ValueError("the model predicts numbers: --explain is for classes")
     meter = DriftMeter(list(described))
     more: dict[str, str] = {}
     decides = isinstance(last, ThresholdClassifier)
@@ -106,7 +112,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
     is_typed = Path(out).suffix.lower() in (".parquet", ".pq")  # which no spreadsheet computes
     if keep is not None:
         keep = keep or ([] if first is None else [column.name for column in first.columns])
-        own = ["prediction", *(f"probability_{label}" for label in last.classes_), *more]
+        own = [*prediction_columns(model, has_classes), *more]
         more |= dict.fromkeys(unique([*own, *keep])[len(own) :], "text")
     n_threads = min(MOST_THREADS, n_cores()) if explain else 1
     with (
@@ -147,7 +153,8 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
                 )
             write(labels, likely if proba else None, *others)
             found.n_rows += len(labels)
-            found.classes.update(labels.tolist())
+            if has_classes:
+                found.classes.update(labels.tolist())
     if described:
         drift = meter.result()
         found.drift, found.has_drifted = found.drift + drift.lines, drift.has_moved

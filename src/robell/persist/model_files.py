@@ -15,6 +15,7 @@ import zipfile
 from collections import Counter
 from contextlib import contextmanager
 from importlib.util import find_spec
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from robell._tools.files import FileError, check_output, copy_pipe, parse_bytes,
 from robell._tools.optional import require
 from robell._tools.pipelines import innermost, last_step
 from robell._tools.text import shortened
+from robell._tools.threads import n_cores
 from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.persist.model_card import card_path, is_card, model_card
@@ -50,6 +52,8 @@ from robell.persist.other_classifiers import (
 )
 
 MOST_PARTS = 1_000_000
+# What scikit-learn and LightGBM call the number of threads or processes
+THREADS = {"n_jobs", "num_threads", "num_thread", "nthread", "nthreads"}
 KINDS = ("number", "date", "category", "text", "left out", "unknown")
 
 
@@ -77,7 +81,8 @@ def other_versions(info):
 def check_parts(model):
     """Raise a ValueError where a part of a loaded model would lead compiled code astray.
 
-    Return the most columns that one of them takes or makes.
+    No part may start more threads or processes than there are cores. Return the most columns that
+    one of them takes or makes.
     """
     seen, left, most = set(), [model], 0
     while left:
@@ -103,9 +108,21 @@ def check_parts(model):
                 left.extend(part.ravel().tolist())
         elif hasattr(part, "__dict__"):
             left.extend(vars(part).values())
+            _limit_threads(part)
             check_nodes(part)
             most = max(most, _columns_made(part))
     return most
+
+
+def _limit_threads(part):
+    """Let a part start as many threads or processes as this machine has cores, at most."""
+    for options in (vars(part), vars(part).get("_other_params")):  # as LightGBM names further ones
+        for name in THREADS & set(options or ()):
+            number = options[name]
+            if number is not None and not isinstance(number, Integral):
+                raise ValueError(f"{name} is no number")
+            if number is not None and not -n_cores() <= number <= n_cores():
+                options[name] = n_cores()
 
 
 def _columns_made(part):

@@ -345,9 +345,8 @@ def tables_for(model, paths):
 
 def predict_tables(model, tables, out, proba, memory_limit):
     """Do what :func:`predict_files` does, given the files as the model sees them."""
-    if proba and not hasattr(model, "predict_proba"):
-        why = "predicts numbers" if is_regressor(model) else "was fitted with calibrate=False"
-        raise ValueError(f"the model has no probabilities: it {why}")
+    if proba:
+        require_probabilities(model)
     n_features = len(tables.columns)
     n_classes = 1 if is_regressor(model) else len(model.classes_)
     rows = batch_rows(memory_limit, n_features, n_classes, n_features)
@@ -366,6 +365,13 @@ def predict_tables(model, tables, out, proba, memory_limit):
     return written
 
 
+def require_probabilities(model):
+    """Raise where a model has no probabilities, and say why."""
+    if not hasattr(model, "predict_proba"):
+        why = "predicts numbers" if is_regressor(model) else "was fitted with calibrate=False"
+        raise ValueError(f"the model has no probabilities: it {why}")
+
+
 @contextmanager
 def prediction_file(out, inputs, model, proba=False, more=None):
     """Give a function that appends predictions to a file, which appears when it is complete.
@@ -377,11 +383,8 @@ def prediction_file(out, inputs, model, proba=False, more=None):
     suffix = ".csv" if is_stream or Path(out) == Path(os.devnull) else Path(out).suffix.lower()
     if suffix not in (".csv", ".parquet", ".pq"):
         raise FileError(f"{out}: predictions are written to .csv or .parquet files")
-    names, columns_of = _spelling(model, suffix == ".csv")
-    kinds = dict.fromkeys(names, "prediction")
-    if proba:
-        kinds |= {f"probability_{label}": "number" for label in model.classes_.tolist()}
-    kinds |= more or {}
+    columns_of = _spelling(model, suffix == ".csv")
+    kinds = prediction_columns(model, proba) | (more or {})
     if not is_stream:
         check_output(out, inputs)
     writer = _csv_writer if suffix == ".csv" else _parquet_writer
@@ -452,17 +455,25 @@ def _parquet_writer(path, names, model):
         yield append
 
 
+def prediction_columns(model, proba):
+    """Return the names of the columns of predictions and probabilities, and what each holds."""
+    n = last_step(model).n_outputs_ if is_regressor(model) else 1
+    names = ["prediction"] if n == 1 else [f"prediction_{k + 1}" for k in range(n)]
+    kinds = dict.fromkeys(names, "prediction")
+    if proba:
+        kinds |= {f"probability_{label}": "number" for label in model.classes_.tolist()}
+    return kinds
+
+
 def _spelling(model, in_text):
-    """Return the names of the columns of predictions, and what makes these of predictions."""
+    """Return what makes the columns of predictions of predictions."""
     if is_regressor(model):
-        n = last_step(model).n_outputs_
-        names = ["prediction"] if n == 1 else [f"prediction_{k + 1}" for k in range(n)]
-        return names, lambda T: T.reshape(len(T), n).T
+        return lambda T: T.reshape(len(T), last_step(model).n_outputs_).T
     spelt = {label: label for label in model.classes_.tolist()}
     if in_text:  # as labels were given, but never a formula
         spelling = {float: repr, str: spreadsheet_safe}
         spelt = {one: spelling[type(one)](one) if type(one) in spelling else one for one in spelt}
-    return ["prediction"], lambda labels: [[spelt[label] for label in labels.tolist()]]
+    return lambda labels: [[spelt[label] for label in labels.tolist()]]
 
 
 def is_prediction_file(path):

@@ -258,8 +258,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _repeats(y: Any, n_rows: int) -> Callable[[Any], Leak | None]:
-    """Return how to see that a column repeats the labels, which are classes or numbers."""
-    values = np.asarray(y).ravel()
+    """Return how to see that a column repeats the labels, which are classes or numbers.
+
+    Of several targets a column may repeat any.
+    """
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] > 1:
+        of_each = [_repeats(one, n_rows) for one in values.T]
+        return lambda used: next(filter(None, (leak_of(used) for leak_of in of_each)), None)
+    values = values.ravel()
     if len(values) != n_rows:
         raise ValueError(f"X has {n_rows:,} rows, y has {len(values):,}")
     if values.dtype.kind in "iuf" and holds_numbers(list(map(str, values.tolist())), "number"):
