@@ -6,6 +6,7 @@ import tracemalloc
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch
@@ -14,7 +15,12 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, Standar
 
 pytest.importorskip("skops")
 
-from robell import NoiseRobustClassifier, NoiseRobustRVFLClassifier, RVFLClassifier
+from robell import (
+    NoiseRobustClassifier,
+    NoiseRobustRVFLClassifier,
+    RVFLClassifier,
+    TableEncoder,
+)
 from robell._tools.threads import n_cores
 from robell.files import FileError, ModelVersionWarning, load_model, save_model
 
@@ -276,6 +282,59 @@ def test_a_step_that_makes_too_many_columns_is_refused_before_it_runs(tmp_path, 
     load_model(path)
     changed_class(path, type(step).__name__, set_number(name, number))
     refused_cheaply(path, "unpacks to")
+
+
+def raw_model(path):
+    rng = np.random.default_rng(0)
+    town = rng.choice(["Kyiv", "Lima", "Rome"], 90)
+    table = pd.DataFrame({"amount": rng.normal(size=90), "town": town})
+    table.iloc[::7, 0] = np.nan
+    fitted = make_pipeline(TableEncoder(), RVFLClassifier(n_hidden=5, random_state=0))
+    save_model(fitted.fit(table, rng.random(90) < 0.5), path, X=table)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"Kyiv"', "[1, 2]"),
+        ('"Kyiv"', "7"),
+        ('"amount"', "false"),
+        ('"town"', '"amount"'),
+        ('"category"', '"number"'),
+        ("0", '"nought"'),
+        ("1", "1e9"),
+        (None, "NaN"),
+    ],
+)
+def test_an_encoder_that_does_not_read_tables_is_refused(tmp_path, old, new):
+    path = tmp_path / "m.skops"
+    table = raw_model(path)
+    load_model(path).predict(table)
+    hits = []
+
+    def visit(part, name=None):
+        if isinstance(part, dict):
+            if part.get("is_json") and (part["content"] == old if old else name == "deviation"):
+                part["content"] = new
+                hits.append(name)
+            for key, one in part.items():
+                visit(one, key)
+        elif isinstance(part, list):
+            for one in part:
+                visit(one)
+
+    def apply(name, data):
+        if name != "schema.json":
+            return data
+        schema = json.loads(data)
+        visit(schema)
+        return json.dumps(schema)
+
+    changed(path, apply)
+    assert hits
+    with pytest.raises(FileError, match=r"m\.skops: (not a model file|damaged)"):
+        load_model(path)
 
 
 @pytest.mark.parametrize("name", ["n_jobs", "_other_params"])

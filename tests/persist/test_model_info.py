@@ -220,6 +220,7 @@ def test_other_versions_are_told_when_a_model_is_loaded(tmp_path):
         lambda info: info | {"versions": 3},
         lambda info: info | {"versions": {"numpy": "9" * 10_000}},
         lambda info: info | {"columns": [{"name": 3}]},
+        lambda info: info | {"columns": [{"name": "a", "kind": "number", "how": "number"}]},
         lambda info: info | {"columns": [{"name": "a", "kind": "number", "edges": [2, 1]}]},
         lambda info: info | {"columns": [{"name": "a", "kind": "category", "levels": {"b": 7}}]},
         lambda info: b"\xff\xfe{",

@@ -34,7 +34,7 @@ from robell import __version__
 from robell._core.ridge.state import OtherSums
 from robell._tools.files import FileError, check_output, copy_pipe, parse_bytes, write_together
 from robell._tools.optional import require
-from robell._tools.pipelines import innermost, last_step
+from robell._tools.pipelines import innermost, last_step, steps_of
 from robell._tools.text import shortened
 from robell._tools.threads import n_cores
 from robell.models import CLASSIFIERS, REGRESSORS
@@ -50,6 +50,9 @@ from robell.persist.other_classifiers import (
     require_tree,
     unpack,
 )
+from robell.tables.encoder import TableEncoder
+from robell.tables.raw import Column
+from robell.tables.read import columns_of
 
 MOST_PARTS = 1_000_000
 # What scikit-learn and LightGBM call the number of threads or processes
@@ -166,7 +169,8 @@ def checked_info(info):
 def _check_column(column):
     """Raise where the description of a column would not be one of ours."""
     fits = isinstance(column, dict) and isinstance(column.get("name"), str)
-    fits = fits and column.get("kind") in KINDS and _is_share(column.get("missing", 0.0))
+    fits = fits and column.get("kind") in KINDS
+    fits = fits and (column["kind"] == "unknown" or _is_share(column.get("missing")))
     if fits and "edges" in column:
         edges, shares = column["edges"], column.get("shares")
         fits = all(map(_is_number, [*edges, column.get("median"), column.get("size")]))
@@ -222,6 +226,7 @@ OWN_TYPES = [f"{home}.{name}" for name, home in (CLASSIFIERS | REGRESSORS).items
 SCHEMA = "schema.json"  # the part of a file that describes the model
 MOST_INFO = 64 << 20  # bytes of what a file says about its model
 OBJECTS = 32  # bytes of memory for a byte of it, at most
+CELLS = ("1", "two words", "2024-12-31")  # that an encoder reads in any column
 NUMBERS_A_COLUMN = 8  # of two rows, their copies and what a step makes of them
 MOST_SHOWN = 4  # names of types
 
@@ -480,6 +485,9 @@ def _require_answer(model, path):
     """
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        for part in steps_of(model):
+            if isinstance(part, TableEncoder):
+                _require_numbers(part)
         if isinstance(model, Pipeline):
             try:
                 model[:-1].transform(_made_up(model))
@@ -496,6 +504,27 @@ def _require_answer(model, path):
         fits = fits and all(np.isfinite(answer).all() for answer in answers)
     if not fits:
         raise FileError(f"{path}: damaged: the parts of the model do not fit together")
+
+
+def _require_numbers(encoder):
+    """Raise where a TableEncoder does not make the columns that it names, of cells of any kind."""
+    n_columns, plans = encoder.n_features_in_, encoder.plans_
+    names = [*getattr(encoder, "feature_names_in_", (f"x{k}" for k in range(n_columns)))]
+    texts = [*names, *encoder.get_feature_names_out(), *(note.name for note in encoder.notes_)]
+    texts += [level for plan in plans for level in plan.get("levels", ()) if level is not None]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("names that are no texts")
+    if len(set(names)) != n_columns or any(names[one["place"]] != one["name"] for one in plans):
+        raise ValueError("names of other columns")
+    cells = [Column("", [None, *CELLS]) for _ in names]
+    for plan in plans:
+        level = next(iter(plan.get("levels", ())), None)
+        cells[plan["place"]] = Column("", [level, *CELLS])
+    for columns in (cells, columns_of(np.zeros((2, n_columns)))):
+        made = encoder._transform_columns(columns)
+        fits = made.shape[1:] == encoder.centre_.shape == (len(encoder.get_feature_names_out()),)
+        if not (fits and np.isfinite(made).all() and np.isfinite(encoder.centre_).all()):
+            raise ValueError("an encoder that does not make its columns")
 
 
 def _made_up(model):
