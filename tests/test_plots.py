@@ -258,7 +258,7 @@ def test_a_robust_classifier_is_drawn_by_its_own_judgement(table, display):
             np.testing.assert_array_equal(vars(found)[name], value)
     swapped = np.where(y == "benign", "malignant", "benign")
     for each in (model, judge):
-        with pytest.raises(ValueError, match="y is not what .* was fitted to: row 0 had another"):
+        with pytest.raises(ValueError, match=r"y is not what .* was fitted to: row 0 had another"):
             display.from_estimator(each, X, swapped)
     weight = np.r_[0.0, np.ones(len(y) - 1)]
     strange = np.array(["unknown", *y[1:]])

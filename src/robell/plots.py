@@ -21,6 +21,7 @@ from robell._core.array import require_labels
 from robell._core.layers.features import column_scales
 from robell._tools.optional import require
 from robell._tools.pipelines import last_step
+from robell.comparison.scores import decimals_of
 from robell.comparison.statistics import nemenyi
 from robell.labels.audit.classes import project
 from robell.labels.audit.figures import thinned
@@ -802,7 +803,8 @@ class CriticalDifferenceDisplay(_Display):
         called = [str(name) for name in (heads if names is None else names)]
         if len(called) != values.shape[1]:
             raise ValueError(f"{values.shape[1]} models need as many names; got {len(called)}")
-        test = nemenyi(values if higher_is_better else -values, alpha)
+        better = values if higher_is_better else -values
+        test = nemenyi(better, alpha, decimals_of(values))
         found = cls(called, test.average_ranks, test.critical_difference, test.cliques)
         return found.plot(ax)
 

@@ -14,7 +14,10 @@ from robell.cli.main import main
 from robell.comparison.given_scores import _read
 from robell.comparison.statistics import average_ranks
 from robell.comparison.store import StudyError
+from robell.plots import CriticalDifferenceDisplay
 
+pyplot = pytest.importorskip("matplotlib.pyplot")
+pyplot.switch_backend("Agg")
 MODELS = ("net", "tree", "line")
 
 
@@ -107,6 +110,40 @@ def test_several_metrics_have_a_section_each(tmp_path):
     columns = wide(scores())[["dataset"]].assign(model="a", accuracy=0.5, rmse=1.5, note="x")
     two = compare_scores(columns, out=tmp_path / "two")
     assert list(two.cells) == ["accuracy", "rmse"]
+
+
+def test_metrics_of_any_name_have_files_of_their_own(tmp_path):
+    frames = [
+        long(scores(seed=k), name) for k, name in enumerate(("F1 %", "F1_%", "\u03ba", "a/b"))
+    ]
+    found = go(pd.concat(frames), tmp_path, better="higher")
+    files = {path.name for path in (tmp_path / "out" / "tables").glob("means_*.csv")}
+    assert files == {"means_F1--25.csv", "means_F1_-25.csv", "means_-3ba.csv", "means_a-2fb.csv"}
+    for k, cell in enumerate(found.cells.values()):
+        expected = average_ranks(scores(seed=k).mean(axis=1))
+        np.testing.assert_allclose(cell.ranks(next(iter(cell.values))), expected)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e-12, 1e-200, 1e12])
+def test_the_unit_of_the_scores_changes_no_rank_and_hides_no_difference(unit, tmp_path):
+    array = 1.0 - scores(n_splits=1)
+    found = go(wide(array * unit), tmp_path, metric="mse")
+    expected = average_ranks(-array[:, 0])
+    np.testing.assert_allclose(found.cells["mse"].ranks("mse"), expected)
+    assert found.cells["mse"].by("mse").friedman.chi2 > 0
+    display = CriticalDifferenceDisplay.from_scores(array[:, 0] * unit, higher_is_better=False)
+    np.testing.assert_allclose(display.average_ranks, expected)
+    pyplot.close("all")
+    means = (tmp_path / "out" / "tables" / "means_mse.md").read_text(encoding="utf-8")
+    assert "0.000" not in means
+    assert f"{array[:, 0, 0].mean() * unit:.4g}" in means
+
+
+def test_equal_scores_summed_in_another_order_are_one_rank_in_pictures_too():
+    array = np.array([[0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1, 0.5], [0.7, 0.6, 0.5]])
+    display = CriticalDifferenceDisplay.from_scores(array)
+    assert display.average_ranks.tolist() == [1.25, 1.75, 3.0]
+    pyplot.close("all")
 
 
 def test_what_cannot_be_computed_is_said(tmp_path):

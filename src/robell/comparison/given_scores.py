@@ -386,8 +386,7 @@ def _sections(cells, reference, remarks, figures, command):
         tests = common.significance_table([cell], own, own)
         blocks += [TableBlock(tests)] if tests.rows else []
         blocks += common.pair_blocks(cell, name, own)
-        anchor = "by-" + (re.sub(r"[^\w-]", "-", name, flags=re.ASCII) or "score")
-        yield Section(anchor, cell.metrics[name], tuple(blocks))
+        yield Section(f"by-{common.file_part(name)}", cell.metrics[name], tuple(blocks))
     tables = [common.dataset_table(cell, name) for name, cell in cells.items()]
     yield Section("each-table", "Table by table", tuple(TableBlock(table) for table in tables))
     text = WORDS.text("scores_given")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -68,6 +69,8 @@ METRICS = {
 }
 # Scores that differ less are the same: means of equal numbers in another order.
 DECIMALS = 9
+TINY = 1e-3  # where no score is larger, they are the same by more decimals
+MOST_DECIMALS = 300
 CLEAN = "clean"
 GIVEN = "given"  # scores that somebody else has measured
 ROPE = 0.01  # of shares of 1: the usual limit of what matters in practice
@@ -94,6 +97,14 @@ def chance_scores(counts):
     }
 
 
+def decimals_of(values):
+    """Return the decimals by which scores are the same."""
+    largest = np.abs(values).max(initial=0.0)
+    if not 0.0 < largest < TINY:
+        return DECIMALS
+    return min(MOST_DECIMALS, DECIMALS + math.ceil(math.log10(TINY / largest)))
+
+
 class Ranked:
     """What ranks and tests are made of: ``values``, sets by models without gaps, larger better.
 
@@ -102,6 +113,7 @@ class Ranked:
 
     def __init__(self, values, rope=0.0):
         self.values, self.rope = values, rope
+        self.decimals = decimals_of(values)
 
     @property
     def testable(self):
@@ -113,17 +125,17 @@ class Ranked:
     def ranks(self):
         """The average rank of every model over the sets, 1 being the best."""
         n_models = self.values.shape[1]
-        return average_ranks(self.values, DECIMALS) if n_models > 1 else np.ones(n_models)
+        return average_ranks(self.values, self.decimals) if n_models > 1 else np.ones(n_models)
 
     @cached_property
     def friedman(self):
         """The Friedman test."""
-        return friedman(self.values, decimals=DECIMALS)
+        return friedman(self.values, decimals=self.decimals)
 
     @cached_property
     def nemenyi(self):
         """The Nemenyi test at 5 %."""
-        return nemenyi(self.values, decimals=DECIMALS)
+        return nemenyi(self.values, decimals=self.decimals)
 
     @cached_property
     def wilcoxon(self):
@@ -138,7 +150,7 @@ class Ranked:
     @cached_property
     def wins(self):
         """How often the row wins, ties and loses against the column."""
-        return win_tie_loss(self.values, DECIMALS)
+        return win_tie_loss(self.values, self.decimals)
 
 
 def scores_of(record):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 
 from robell._tools.files import write_atomically
 from robell._tools.text import counted, literal
-from robell.comparison.scores import DECIMALS, METRICS, scores_of
+from robell.comparison.scores import METRICS, scores_of
 from robell.comparison.statistics import (
     correlated_t,
     detectable_difference,
@@ -36,6 +37,7 @@ from robell.report.words import Words
 
 WORDS = Words("robell.comparison")
 SURE = 0.95  # of a posterior probability
+SMALL, LARGE = 0.1, 1e5  # the largest score for which the usual decimals do
 
 # A group names some of the sets ("fresh"); tables of all sets have none.
 
@@ -74,10 +76,19 @@ def cell_table(cell, group=""):
     )
 
 
+def file_part(metric):
+    """Return a metric's name as a part of file names and anchors: blanks become hyphens."""
+
+    def spelt(sign):
+        return "-" if sign[0] == " " else f"-{ord(sign[0]):x}"
+
+    return re.sub(r"\W", spelt, metric, flags=re.ASCII)
+
+
 def _of_metric(cell, metric):
     """Return the values that tables of one metric under one noise have in their words."""
     sets = counted(len(cell.datasets), "set")
-    names = {"metric": metric, "label": cell.metrics[metric], "noise": cell.name}
+    names = {"metric": file_part(metric), "label": cell.metrics[metric], "noise": cell.name}
     return names | {"stem": cell.stem, "sets": sets}
 
 
@@ -89,7 +100,16 @@ def mean_table(cell, metric):
     columns = (cell.labels, cell.means(metric), medians, worst, ranks)
     words = _of_metric(cell, metric) | {"better": "less" if best == "min" else "more"}
     table = WORDS.table("given_means", [*zip(*columns, strict=True)], **words)
-    return replace(table, column_best=(None, best, best, best, "min"))
+    digits = digits_of(cell, metric, table.digits[1])
+    return replace(
+        table, column_best=(None, best, best, best, "min"), digits=(0, *(digits,) * 3, 2)
+    )
+
+
+def digits_of(cell, metric, usual):
+    """Return the decimals that scores are shown with: four figures where they are tiny or huge."""
+    largest = np.abs(cell.values[metric]).max(initial=0.0)
+    return usual if not largest or SMALL <= largest < LARGE else ".4g"
 
 
 def dataset_table(cell, metric):
@@ -105,7 +125,8 @@ def dataset_table(cell, metric):
     words = _of_metric(cell, metric) | {"caption": caption}
     table = WORDS.table("sets", rows, cell.labels, footer, **words)
     best = ("min" if metric in cell.lower else "max", "min")
-    return replace(table, bold=bold_cells(cell, metric), footer_best=best)
+    digits = digits_of(cell, metric, table.digits)
+    return replace(table, bold=bold_cells(cell, metric), footer_best=best, digits=digits)
 
 
 def bold_cells(cell, metric):
@@ -119,7 +140,7 @@ def bold_cells(cell, metric):
         best = int(np.argmax(values))
         rows = cell.sign(metric) * cell.splits[metric][place]
         for model, value in enumerate(values):
-            near = round(values[best] - value, DECIMALS) <= 0
+            near = round(values[best] - value, cell.by(metric).decimals) <= 0
             if not near and len(rows) > 1:
                 test = correlated_t(rows[:, model] - rows[:, best], cell.test_share)
                 near = test[2] < SURE
@@ -211,23 +232,26 @@ def against_table(cell, metric, own):
     found, place = cell.by(metric), cell.models.index(own)
     p_values = found.wilcoxon[0][place]
     better, equal = found.posteriors
+    style = digits_of(cell, metric, ".3f")
     rows = []
     for j, (other, adjusted) in enumerate(zip(cell.labels, holm(p_values), strict=True)):
         if j == place:
             continue
         gap = found.values[:, place] - found.values[:, j]
         size, counts = effect(gap), found.wins[place, j].tolist()
-        numbers = (float(gap.mean()), size.shift, interval_text(size), size.rank_biserial)
+        numbers = (float(gap.mean()), size.shift, interval_text(size, style), size.rank_biserial)
         tests = (sign_test(*counts).p, float(p_values[j]), float(adjusted))
         posterior = (better[place, j], equal[place, j], better[j, place])
         rows.append((other, "-".join(map(str, counts)), *numbers, *tests, *posterior))
     words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
-    return WORDS.table("against", rows, own=cell.labels[place], rope=found.rope, **words)
+    table = WORDS.table("against", rows, own=cell.labels[place], rope=found.rope, **words)
+    return replace(table, digits=(*table.digits[:2], style, style, *table.digits[4:]))
 
 
-def interval_text(size):
+def interval_text(size, style):
     """Return the interval of an effect, or a dash where the sets are too few for one."""
-    return f"{size.low:.3f} to {size.high:.3f}" if np.isfinite(size.low) else EN_DASH
+    ends = format(size.low, style), format(size.high, style)
+    return " to ".join(ends) if np.isfinite(size.low) else EN_DASH
 
 
 def pairs_table(cell, metric):
@@ -249,7 +273,8 @@ def pairs_table(cell, metric):
         for j in order[place + 1 :]
     ]
     words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
-    return WORDS.table("pairs", rows, rope=found.rope, **words)
+    table, style = WORDS.table("pairs", rows, rope=found.rope, **words), digits_of(cell, metric, 3)
+    return replace(table, digits=(*table.digits[:2], style, *table.digits[3:]))
 
 
 def verdict_table(cell, metric):
@@ -300,16 +325,21 @@ def power_text(cell, metric, own):
     n, k = found.values.shape
     gaps = np.delete(found.values[:, [place]] - found.values, place, axis=1)
     deviation = float(np.median(gaps.std(axis=0, ddof=1)))
-    words = {"n": counted(n, "table"), "own": literal(cell.labels[place]), "deviation": deviation}
+    style = digits_of(cell, metric, ".3f")
+    words = {"n": counted(n, "table"), "own": literal(cell.labels[place])}
+    words |= {"deviation": format(deviation, style)}
     half = detectable_difference(deviation, n)
     if np.isinf(half):
         return WORDS.text("no_power", **words)
-    words |= {"half": half, "most": detectable_difference(deviation, n, 0.8)}
+    most = detectable_difference(deviation, n, 0.8)
+    words |= {"half": format(half, style), "most": format(most, style)}
     text = WORDS.text("power", **words)
     if k > 2:
         corrected = detectable_difference(deviation, n, 0.5, 0.05 / (k - 1))
         name = "power_holm" if np.isfinite(corrected) else "no_power_holm"
-        text += WORDS.text(name, corrected=corrected, comparisons=counted(k - 1, "comparison"))
+        text += WORDS.text(
+            name, corrected=format(corrected, style), comparisons=counted(k - 1, "comparison")
+        )
     return text
 
 
@@ -385,7 +415,7 @@ def diagrams(cell, figures, metrics, names):
     """Yield the critical-difference diagrams of one cell, where it can be tested."""
     for metric in metrics if cell.testable else ():
         yield figures.diagram(
-            f"critical_difference_{metric}_{cell.stem}",
+            f"critical_difference_{file_part(metric)}_{cell.stem}",
             [names[model] for model in cell.models],
             cell.by(metric).nemenyi,
             f"{cell.metrics[metric]}, {cell.name}, {len(cell.datasets)} sets",
@@ -511,7 +541,7 @@ class FigureFolder:
     def block(self, name, figure, caption, alt):
         """Write a figure under a name and return its block."""
         plots.write(figure, self.folder, name)
-        return FigureBlock(plots.inline_svg(figure), caption, alt)
+        return FigureBlock(plots.inline_svg(figure, f"f-{name}"), caption, alt)
 
     def diagram(self, name, models, test, title, caption=None):
         """Draw the critical-difference diagram of a Nemenyi test."""
