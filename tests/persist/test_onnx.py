@@ -144,6 +144,27 @@ def test_a_table_fitted_by_logistic_regression():
     assert_same(model, frame, inputs)
 
 
+@pytest.mark.parametrize("inside", [LogisticRegression(), GaussianNB()], ids=repr)
+@pytest.mark.parametrize("labels", ["two", "three"])
+def test_a_table_encoder_within_a_robust_classifier(inside, labels):
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(word=np.where(X[:, 1] > 0, "u", "v"))
+    frame.loc[::7, "b"] = np.nan
+    within = make_pipeline(robell.TableEncoder(), StandardScaler(), inside)
+    model = robell.NoiseRobustClassifier(within, random_state=0).fit(frame, LABELS[labels])
+    inputs = {name: frame[[name]].to_numpy(float) for name in "abcde"}
+    inputs["word"] = frame[["word"]].to_numpy(str)
+    assert_same(model, frame, inputs)
+    if labels == "two":
+        model.threshold_ = 0.9
+        assert_same(model, frame, inputs)
+    word = ColumnTransformer([("words", OneHotEncoder(), ["word"])], remainder="passthrough")
+    model.set_params(estimator=make_pipeline(word, inside))
+    frame["b"] = X[:, 1]
+    assert_same(model.fit(frame, LABELS[labels]), frame, inputs | {"b": X[:, [1]]})
+    model.set_params(estimator=make_pipeline(robell.TableEncoder(), inside)).fit(X, LABELS[labels])
+    assert_same(model, NEW)
+
+
 def test_probabilities_near_a_tie_are_shrunk_alike():
     model = robell.RVFLClassifier(12, random_state=0).fit(X, LABELS["three"])
     model.calibration_offsets_ = np.array([-3.0, 1.0, 2.0])  # would overtake most rows

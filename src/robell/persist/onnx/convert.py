@@ -258,6 +258,7 @@ def to_onnx(model: Any, *, without: Iterable[str] = (), target: str | None = Non
 
     check_is_fitted(model)
     register_converters()
+    model = _steps_before(model)
     without = [without] if isinstance(without, str) else list(without)
     model = _without(model, without) if without else model
     kinds = {"number": DoubleTensorType, "text": StringTensorType}
@@ -290,6 +291,22 @@ def to_onnx(model: Any, *, without: Iterable[str] = (), target: str | None = Non
         text = json.dumps(value, ensure_ascii=False)
         graph.metadata_props.add(key=f"robell.{name}", value=text)
     return graph
+
+
+def _steps_before(model):
+    """Return a pipeline in which the steps within NoiseRobustClassifier stand before it.
+
+    Its predictions are the same, and what is fed to the first step can be an input of the graph.
+    """
+    *steps, (name, last) = model.steps if isinstance(model, Pipeline) else [("model", model)]
+    inside = getattr(last, "estimator_", None)
+    if type_name(last) != ROBUST or not isinstance(inside, Pipeline):
+        return model
+    *before, (_, classifier) = inside.steps
+    around = copy.copy(last)
+    around.estimator_ = classifier
+    moved = [(f"{name}-{place}", step) for place, (_, step) in enumerate(before)]
+    return Pipeline([*steps, *moved, (name, around)])
 
 
 def _without(model, names):

@@ -14,7 +14,7 @@ import numpy as np
 from robell._core.array import to_host
 from robell._core.ensemble.members import ACTIVATIONS as MEMBERS
 from robell._core.ridge.calibrate import BEFORE_TIE
-from robell._tools.pipelines import last_step
+from robell._tools.pipelines import last_step, steps_of
 from robell.models._estimator import BaseRVFLClassifier, FamilyMember, first_foreign
 from robell.models._thresholds import TOP_DIGITS, odds_at
 from robell.models.thresholded import ADDED
@@ -251,6 +251,12 @@ def around_parts(graph, model, X):
         raise NotConvertible(
             f"{type(last).__name__} in NoiseRobustClassifier has no ONNX form; {names} have one"
         )
+    for step in steps_of(model.estimator_):
+        if type(step).__name__ == "TableEncoder":
+            raise NotConvertible(
+                "TableEncoder in NoiseRobustClassifier reads columns of several kinds: "
+                "robell.export.to_onnx converts it"
+            )
     probability = graph.probabilities_of(model.estimator_, X)
     logs = graph.node("Log", probability + ADDED)
     logs -= graph.node("ReduceMax", logs, np.array([1]), keepdims=1)  # as labels/robust.py does
