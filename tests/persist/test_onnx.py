@@ -126,6 +126,17 @@ def test_classifiers_of_others_made_robust(inside, labels):
         assert_same(model, rows, tolerance=tolerance)
 
 
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_forest_sends_rows_on_a_threshold_the_way_it_does_itself(scaled):
+    """Thresholds lie between numbers of single precision, and .3 is one of .2 and .4."""
+    rows = RNG.normal(size=(900, 4)).round(1)
+    inside = make_pipeline(StandardScaler(), FOREST) if scaled else FOREST
+    y = np.where(rows[:300, 0] + rows[:300, 1] > 0, "yes", "no")
+    model = robell.NoiseRobustClassifier(inside, random_state=0).fit(rows[:300], y)
+    probability = run(model, rows)[1]
+    np.testing.assert_allclose(probability, model.predict_proba(rows), rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "inside", [RidgeClassifier(), LinearDiscriminantAnalysis(), DecisionTreeClassifier()], ids=repr
 )

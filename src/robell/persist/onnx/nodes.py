@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import Pipeline
 
 from robell._core.layers.features import LEAKY_SLOPE, SELU_ALPHA, SELU_LAMBDA
@@ -109,13 +110,22 @@ class Graph:
         return Value(self, output)
 
     def probabilities_of(self, model, X):
-        """Return what ``predict_proba`` of a classifier gives, by skl2onnx's own converters."""
+        """Return what ``predict_proba`` of a classifier gives, by skl2onnx's own converters.
+
+        A forest sees its rows in single precision, as in scikit-learn: a number that stands on a
+        threshold would otherwise go the other way.
+        """
         from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType
+        from skl2onnx.sklapi import CastTransformer
 
         declare = self._scope.declare_local_variable
         rows = declare("rows", DoubleTensorType([None, int(model.n_features_in_)]))
         self.node("Identity", X, output=rows.full_name)
-        steps = Pipeline([("model", model)])
+        *before, last = model.steps if isinstance(model, Pipeline) else [("model", model)]
+        if isinstance(last[1], RandomForestClassifier):
+            single, double = CastTransformer(dtype=np.float32), CastTransformer(dtype=np.float64)
+            before += [("single", single), ("double", double)]
+        steps = Pipeline([*before, last])
         inner = self._scope.declare_local_operator("SklearnPipeline", steps)
         inner.inputs.append(rows)
         inner.outputs.append(declare("label", Int64TensorType([None])))
