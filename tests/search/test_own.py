@@ -11,11 +11,14 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from robell import (
+    DeepRVFLClassifier,
     GranularBallRVFLClassifier,
     HuberRVFLClassifier,
+    MultiViewRVFLClassifier,
     RoBellRVFLClassifier,
     RVFLClassifier,
     RVFLGridSearchCV,
+    RVFLPlusClassifier,
     RVFLRegressor,
 )
 from robell.models._estimator import first_foreign, marked
@@ -243,6 +246,47 @@ def test_variants_that_fill_slots_are_shared(estimator, more):
     theirs, ours = both(estimator(random_state=0), grid, X, y, cv=3)
     assert_same(theirs, ours)
     assert ours.n_shared_ == 3 * len(theirs.cv_results_["params"])
+
+
+class ViewsByNorm(MultiViewRVFLClassifier):
+    _fit_weights = WeighsByNorm._fit_weights
+
+
+class PlusByNorm(RVFLPlusClassifier):
+    _fit_weights = WeighsByNorm._fit_weights
+
+
+class DeepSquares(DeepRVFLClassifier):
+    def _features(self, X):
+        return super()._features(X) ** 2
+
+
+@pytest.mark.parametrize("coupling", [0.0, 0.7])
+def test_variants_of_several_views_are_shared(coupling):
+    X, y = table()
+    model = ViewsByNorm([[0, 1], [2, 3, 4, 5]], coupling=coupling, random_state=0)
+    theirs, ours = both(model, {"C": [0.1, 10], "n_hidden": [3, 9]}, X, y, cv=3)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 12
+
+
+@pytest.mark.parametrize("penalty", [0.5, 100.0, "loo"])
+def test_variants_with_privileged_columns_are_searched(penalty):
+    X, y = table()
+    model = PlusByNorm(privileged_penalty=penalty, random_state=0)
+    params = {"privileged": X[:, :2] ** 2}
+    grid = {"C": [0.1, 10], "n_hidden": [3, 9]}
+    theirs, ours = both(model, grid, X[:, 2:], y, params=params, cv=3)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == (0 if penalty == "loo" else 12)
+
+
+def test_variants_of_a_deep_network_are_fitted_one_by_one():
+    X, y = table()
+    with pytest.warns(UserWarning, match="DeepSquares has a _features of its own"):
+        theirs, ours = both(DeepSquares(random_state=0), {"C": [0.1, 10]}, X, y, cv=3)
+    assert_same(theirs, ours)
+    assert ours.n_shared_ == 0
 
 
 class ReadsC(RVFLClassifier):

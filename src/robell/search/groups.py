@@ -3,9 +3,9 @@
 Candidates that differ only in ``C``, ``n_hidden`` (of deep networks ``n_layers``) and what the row
 weights (or the graph term) depend on form a group: in every fold they have one design matrix in
 common. Only what is this package's own is replaced by a shortcut: of a variant that fills slots,
-the slots are called and only C is shared; one that overrides more, and what stands in another kind
-of pipeline, is fitted one by one. Which methods are which is marked where they are defined
-(``called_by_search`` and ``bypassed_by_search`` of ``models/_estimator.py``).
+the slots are called and only C is shared; one that overrides more, one of a deep network, and what
+stands in another kind of pipeline, is fitted one by one. Which methods are which is marked where
+they are defined (``called_by_search`` and ``bypassed_by_search`` of ``models/_estimator.py``).
 """
 
 from __future__ import annotations
@@ -119,7 +119,10 @@ def _make_groups(base, prefix, fixed, values, index, valid):
     try:
         last = _family_member(base, fixed)
         own, key = ["C"], None
-        if not first_foreign(last, "called_by_search"):
+        slot = first_foreign(last, "called_by_search")
+        if slot and hasattr(last, "combine"):  # fit goes round slots: it makes layers one by one
+            raise Overridden(f"{type(last).__name__} has a {slot} of its own")
+        if not slot:
             penalty = last._penalty_parameter
             own = [*(last._weight_parameters if penalty is None else [penalty]), "C"]
             own.append(last._nested_parameter)

@@ -214,7 +214,7 @@ def _solve_views(systems):
         raise NotShared("views with a graph are solved one by one")
 
     def equations(G, R, setting):
-        blocks = model._blocks()._replace(coupling=float(setting["coupling"]))
+        blocks = model._blocks()._replace(coupling=float(setting.get("coupling", model.coupling)))
         return blocks.coupled(G), blocks.pull * R, systems.design, blocks
 
     ends = [view.stop for view in model._blocks().columns]
@@ -237,13 +237,15 @@ def _solve_privileged(systems):
     model, n_own = systems.model, systems.model._n_columns()
     if systems.device is not None:
         raise NotShared("privileged columns are solved on the host, where device='cpu'")
+    if model.privileged_penalty == "loo":
+        raise NotShared("privileged_penalty='loo' is chosen in every fit")
     X = systems.prepared.rows.X
     design = model._joint(X, 1.0)
     blocks = Blocks((slice(0, n_own), slice(n_own, design.n_columns)), 1.0, STUDENT)
     scale = np.ones(design.n_columns)
 
     def equations(G, R, setting):
-        penalty = float(setting["privileged_penalty"])
+        penalty = float(setting.get("privileged_penalty", model.privileged_penalty))
         scale[n_own:] = 1.0 / np.sqrt(penalty)
         scaled = G * scale[:, None] * scale, R * scale[:, None]
         return *scaled, model._joint(X, penalty), blocks
