@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import recall_score
 from sklearn.utils import check_random_state
 
+from robell._core.array import require_labels
 from robell._core.labels.noise import (
     accuracy_and_recalls,
     area_and_error,
@@ -336,6 +337,8 @@ def corrected_scores(
     reviewed = _check_reviewed(n_reviewed, len(classes))
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage must lie between 0 and 1; got {coverage}")
+    if n_draws < 1:
+        raise ValueError(f"n_draws must be at least 1; got {n_draws}")
     rng, n, K = check_random_state(random_state), len(given), len(classes)
     counts = np.bincount(pred * K + given, minlength=K * K)
     drawn_C = rng.multinomial(n, counts / n, size=n_draws).reshape(n_draws, K, K) / n
@@ -385,7 +388,14 @@ def _encode_pair(y_given, y_pred, labels):
     given, pred = np.asarray(y_given).ravel(), np.asarray(y_pred).ravel()
     if len(given) != len(pred) or not len(given):
         raise ValueError(f"as many predictions as labels are needed: {len(given)}, {len(pred)}")
-    known = np.unique(np.concatenate([given, pred]))
+    for name, part in (("y_given", given), ("y_pred", pred)):
+        require_labels(part, name)
+    try:
+        known = np.union1d(given, pred)
+    except TypeError:  # texts and numbers among objects
+        known = np.empty(0)
+    if not set(given.tolist()) | set(pred.tolist()) <= set(known.tolist()):
+        raise ValueError("labels and predictions must be all text or all numbers")
     classes = known if labels is None else np.asarray(labels)
     place = {label: k for k, label in enumerate(classes.tolist())}
     foreign = [label for label in known.tolist() if label not in place]
@@ -413,7 +423,13 @@ def _check_noise(noise_matrix, n_classes):
 def _check_reviewed(n_reviewed, n_classes):
     if n_reviewed is None:
         return None
-    reviewed = np.broadcast_to(np.asarray(n_reviewed, dtype=np.float64), (n_classes,))
+    reviewed = np.asarray(n_reviewed, dtype=np.float64)
+    if reviewed.shape not in ((), (1,), (n_classes,)):
+        raise ValueError(
+            f"n_reviewed must be one number, or one for each of the {n_classes} classes; its shape "
+            f"is {reviewed.shape}"
+        )
+    reviewed = np.broadcast_to(reviewed, (n_classes,))
     if not (np.isfinite(reviewed).all() and (reviewed >= 1).all()):
         raise ValueError("n_reviewed must be at least 1 for every class")
     return reviewed

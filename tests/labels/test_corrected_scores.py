@@ -148,6 +148,18 @@ def test_scores_and_labels_are_checked():
         corrected_scores([0, 1], [0, 1], np.eye(2), y_score=[0.1, np.nan])
     with pytest.raises(ValueError, match="between 0 and 1"):
         corrected_scores([0, 1], [0, 1], np.eye(2), coverage=90)
+    for missing in (None, np.nan):
+        with pytest.raises(ValueError, match="y_given has no label in row 1"):
+            corrected_scores([0, missing], [0, 1], np.eye(2))
+        with pytest.raises(ValueError, match="y_pred has no label in row 0"):
+            corrected_scores([0, 1], [missing, 1], np.eye(2))
+    for texts in (["0", "1"], np.array(["0", "1"], object)):
+        with pytest.raises(ValueError, match="must be all text or all numbers"):
+            corrected_scores([0, 1], texts, np.eye(2))
+    with pytest.raises(ValueError, match="n_draws must be at least 1; got 0"):
+        corrected_scores([0, 1], [0, 1], np.eye(2), n_draws=0)
+    with pytest.raises(ValueError, match="one for each of the 2 classes"):
+        corrected_scores([0, 1], [0, 1], np.eye(2), n_reviewed=[5, 5, 5])
 
 
 @pytest.mark.parametrize("p1", [0.05, 0.3, 0.8])

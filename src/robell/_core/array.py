@@ -97,7 +97,7 @@ def softmax_of_rows(Z: Any) -> Any:
     return E
 
 
-def require_labels(y: Any) -> None:
+def require_labels(y: Any, name: str = "y") -> None:
     """Raise where a label is missing, and say in which row; complex numbers are no labels."""
     try:
         values = np.asarray(y)
@@ -113,7 +113,7 @@ def require_labels(y: Any) -> None:
         missing = values != values
     if missing.any():
         row = int(missing.argmax())
-        raise ValueError(f"y has no label in row {row} ({values[row]}): drop such rows first")
+        raise ValueError(f"{name} has no label in row {row} ({values[row]}): drop such rows first")
 
 
 def is_no_value(value: Any) -> bool:

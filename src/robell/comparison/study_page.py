@@ -100,10 +100,17 @@ def mean_table(cell, metric):
     columns = (cell.labels, cell.means(metric), medians, worst, ranks)
     words = _of_metric(cell, metric) | {"better": "less" if best == "min" else "more"}
     table = WORDS.table("given_means", [*zip(*columns, strict=True)], **words)
-    digits = digits_of(cell, metric, table.digits[1])
-    return replace(
-        table, column_best=(None, best, best, best, "min"), digits=(0, *(digits,) * 3, 2)
-    )
+    table = with_digits(table, (1, 2, 3), digits_of(cell, metric, 3))
+    return replace(table, column_best=(None, best, best, best, "min"))
+
+
+def with_digits(table, columns, digits):
+    """Return a table in which the floats of some columns, by place, are shown otherwise."""
+    usual = table.digits
+    shown = list(usual if isinstance(usual, tuple) else (usual,) * len(table.columns))
+    for column in columns:
+        shown[column] = digits
+    return replace(table, digits=tuple(shown))
 
 
 def digits_of(cell, metric, usual):
@@ -245,7 +252,7 @@ def against_table(cell, metric, own):
         rows.append((other, "-".join(map(str, counts)), *numbers, *tests, *posterior))
     words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
     table = WORDS.table("against", rows, own=cell.labels[place], rope=found.rope, **words)
-    return replace(table, digits=(*table.digits[:2], style, style, *table.digits[4:]))
+    return with_digits(table, (2, 3), style)
 
 
 def interval_text(size, style):
@@ -274,7 +281,7 @@ def pairs_table(cell, metric):
     ]
     words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
     table, style = WORDS.table("pairs", rows, rope=found.rope, **words), digits_of(cell, metric, 3)
-    return replace(table, digits=(*table.digits[:2], style, *table.digits[3:]))
+    return with_digits(table, (2,), style)
 
 
 def verdict_table(cell, metric):
