@@ -254,6 +254,16 @@ def test_files_of_others_and_halves_of_files_are_one_line(tmp_path):
         load_model(path)
 
 
+def test_a_card_without_the_training_table_says_nothing_of_its_gaps(tmp_path):
+    frame = pd.DataFrame({"a": [0.0, 1.0, np.nan, 3.0] * 6, "b": range(24)})
+    model = make_pipeline(TableEncoder(), RVFLClassifier(random_state=0))
+    path = tmp_path / "m.skops"
+    save_model(model.fit(frame, np.arange(24) % 2), path)
+    card = (tmp_path / "m-card.md").read_text(encoding="utf-8")
+    assert "| a | unknown |  |  |" in card
+    assert "0 %" not in card
+
+
 def test_model_and_card_come_together(tmp_path, monkeypatch):
     path = tmp_path / "m.skops"
     save_model(classifier().fit(X, Y), path)

@@ -106,13 +106,18 @@ def _columns(info):
         yield f"{info['n_features']:,} columns without names, taken in their order."
         return
     rows = tuple(
-        (visible(one["name"]), one["kind"], percent(one.get("missing", 0.0)), _values_of(one))
+        (visible(one["name"]), one["kind"], _missing_of(one), _values_of(one))
         for one in info["columns"][:MOST_COLUMNS]
     )
     yield _table("The columns of the training table", ("Column", "Kind", "Missing", "Values"), rows)
     if len(info["columns"]) > MOST_COLUMNS:
         yield f"And {len(info['columns']) - MOST_COLUMNS:,} more."
     yield f"Fingerprint of names and kinds: `{info['columns_fingerprint']}`."
+
+
+def _missing_of(column):
+    """Return the share of missing cells, nothing where the training table was not given."""
+    return "" if column["kind"] == "unknown" else percent(column.get("missing", 0.0))
 
 
 def _values_of(column):
