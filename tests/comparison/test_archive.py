@@ -180,6 +180,9 @@ def test_scores_are_held_against_each_other():
     assert _verdict(job(0.5), job(status="failed")) == OTHER
     assert _verdict(job(status="failed"), {"status": "failed"}) == EQUAL
     assert _verdict(job(0.5), None) == NOT_RUN
+    assert _verdict(job(0.5, np.nan), job(0.5 + 1e-12, 0.7)) == OTHER
+    assert _verdict(job("a score"), job(0.5)) == OTHER
+    assert _verdict({"status": "done", "outcome": {"metrics": None}}, job(0.5)) == OTHER
 
 
 def test_what_to_archive_is_checked_before_anything_runs(tmp_path):
