@@ -124,7 +124,7 @@ def _limit_threads(part):
             number = options[name]
             if number is not None and not isinstance(number, Integral):
                 raise ValueError(f"{name} is no number")
-            if number is not None and not -n_cores() <= number <= n_cores():
+            if number is not None and not -n_cores() <= int(number) <= n_cores():
                 options[name] = n_cores()
 
 
