@@ -15,7 +15,6 @@ import zipfile
 from collections import Counter
 from contextlib import contextmanager
 from importlib.util import find_spec
-from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -122,7 +121,7 @@ def _limit_threads(part):
     for options in (vars(part), vars(part).get("_other_params")):  # as LightGBM names further ones
         for name in THREADS & set(options or ()):
             number = options[name]
-            if number is not None and not isinstance(number, Integral):
+            if number is not None and not isinstance(number, int | np.integer):
                 raise ValueError(f"{name} is no number")
             if number is not None and not -n_cores() <= int(number) <= n_cores():
                 options[name] = n_cores()
