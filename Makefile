@@ -24,7 +24,7 @@ test-torch: $(STAMP)
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
 	$(BIN)/python -m pytest -q -n auto tests/search/test_gpu.py tests/models/test_device.py tests/models/test_device_targets.py tests/models/test_device_noise.py
 
-# Branch coverage of src, workers and runs of the command included; fails below 95 %.
+# Branch coverage of src, workers and runs of the command included; fails below 96 %.
 coverage: $(STAMP)
 	$(BIN)/python -m pip install --quiet --group coverage
 	$(BIN)/python -m coverage erase
@@ -32,7 +32,7 @@ coverage: $(STAMP)
 	$(BIN)/python -m coverage run -m pytest -q --doctest-modules src/robell --ignore=src/robell/_core/membership/pairs_triton.py
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage html -q -d results/coverage
-	$(BIN)/python -m coverage report --fail-under=95
+	$(BIN)/python -m coverage report --fail-under=96
 
 # sdist and wheel in dist/, checked, and each used in a fresh environment.
 dist: $(STAMP)

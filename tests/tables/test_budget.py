@@ -1,5 +1,7 @@
 """Memory of tables: what is estimated is no less than what is taken, and too much is refused."""
 
+import gc
+import time
 import tracemalloc
 
 import numpy as np
@@ -24,11 +26,21 @@ FRAMES = {
 }
 
 
+def settled(pool):
+    """Return what Arrow holds when earlier tables are gone, by whatever thread they are freed."""
+    held = None
+    while held != pool.bytes_allocated():
+        held = pool.bytes_allocated()
+        gc.collect()
+        time.sleep(0.05)
+    return held
+
+
 def peak_of(source):
     """Read a table and all its cells; return the most memory it took, and the estimate."""
     budget, pool = Budget(), pyarrow.default_memory_pool()
     read_table(source)  # imports, and what is made once
-    before = pool.bytes_allocated()
+    before = settled(pool)  # what earlier tables leave would be taken off, and freed meanwhile
     tracemalloc.start()
     try:
         table = read_table(source, budget=budget)
