@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 from robell import NoiseRobustClassifier, NoiseRobustRVFLClassifier
 from robell._tools.optional import require
 from robell.noise import flip_uniformly
-from robell.studies.label_noise.sets import CHOOSING, REPORTING, study_tables
+from robell.studies.label_noise.jobs import CHOOSING, REPORTING, study_tables
 
 LEVELS = (0, 20, 40)
 WAYS = ("plain", "CleanLearning", "robust")

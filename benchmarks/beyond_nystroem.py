@@ -39,8 +39,7 @@ from robell import (
     RVFLGridSearchCV,
 )
 from robell.metrics import expected_calibration_error
-from robell.studies.label_noise.jobs import Split
-from robell.studies.label_noise.sets import REPORTING, study_tables
+from robell.studies.label_noise.jobs import REPORTING, Split, study_tables
 
 LEVELS = (0, 20, 40)
 FIRST_SEED = 10  # as in the study

@@ -42,7 +42,7 @@ from robell import find_consensus, find_label_drift, find_label_issues
 from robell._tools.optional import require
 from robell.datasets import DatasetUnavailable, load
 from robell.noise import flip_from_class, flip_uniformly
-from robell.studies.label_noise.sets import REPORTING, REPORTING_CLASSES
+from robell.studies.label_noise.jobs import REPORTING, REPORTING_CLASSES
 
 MOST_ROWS = 1000
 SCORES = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")

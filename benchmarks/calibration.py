@@ -24,8 +24,14 @@ from threadpoolctl import threadpool_limits
 from robell.comparison.scores import CLEAN
 from robell.metrics import expected_calibration_error
 from robell.models import CLASSIFIERS
-from robell.studies.label_noise.jobs import FIRST_SEED, NoiseJob, Split, probability_scores
-from robell.studies.label_noise.sets import REPORTING, study_tables
+from robell.studies.label_noise.jobs import (
+    FIRST_SEED,
+    REPORTING,
+    NoiseJob,
+    Split,
+    probability_scores,
+    study_tables,
+)
 
 DRAWS = 20
 

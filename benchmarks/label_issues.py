@@ -38,7 +38,7 @@ from robell import find_label_issues
 from robell._tools.optional import require
 from robell.comparison.study import gather
 from robell.noise import flip_uniformly
-from robell.studies.label_noise.sets import SETS
+from robell.studies.label_noise.jobs import SETS
 
 FOLDS = 5
 OURS = "find_label_issues"

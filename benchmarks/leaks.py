@@ -23,7 +23,7 @@ import numpy as np
 from sklearn import datasets as of_sklearn
 
 from robell import datasets
-from robell.studies.label_noise.sets import GROUPS, study_tables
+from robell.studies.label_noise.jobs import GROUPS, study_tables
 from robell.tables.columns import prepare_column
 from robell.tables.leaks import (
     find_giveaway,

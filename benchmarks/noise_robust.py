@@ -31,9 +31,8 @@ from robell._core.ridge import loo as loo_path
 from robell.comparison.study import gather
 from robell.models import noise_robust
 from robell.noise import flip_uniformly
-from robell.studies.label_noise.jobs import CLEAN, NoiseJob, Split
+from robell.studies.label_noise.jobs import CLEAN, SETS, NoiseJob, Split
 from robell.studies.label_noise.models import build
-from robell.studies.label_noise.sets import SETS
 
 LEVELS = (0, 20, 40)
 FEATURES = 20

@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 
 from robell._tools.optional import require
 from robell.labels.judge import judge_labels
-from robell.labels.review.again import JudgedAgain
-from robell.studies.label_noise.sets import GROUPS, study_tables
+from robell.labels.reviewed import JudgedAgain
+from robell.studies.label_noise.jobs import GROUPS, study_tables
 
 DECISIONS, SHARES, LEAST_ROWS = (50, 100, 200), (0.1, 0.2), 500
 CONTESTANTS = "review", "audit", "cleanlab"

@@ -54,12 +54,11 @@ GUARDS = {
     "core/membership/test_approximate.py",
     "membership/samples.py": "core/membership/test_row_sample.py core/ridge/test_state.py",
     "labels/annotators.py": "core/labels/test_annotators.py",
-    "labels/changed.py": "core/labels/test_changed.py",
     "labels/cuts.py": "core/labels/test_cuts.py",
-    "labels/groups.py": "core/labels/test_groups.py",
+    "labels/groups.py": "core/labels/test_groups.py core/labels/test_changed.py",
     "labels/link.py": "core/labels/test_recalibrate.py core/labels/test_label_noise.py",
-    "labels/noise.py": "core/labels/test_label_noise.py labels/test_corrected_scores.py",
-    "labels/numbers.py": "core/labels/test_numbers.py",
+    "labels/noise.py": "core/labels/test_label_noise.py labels/test_corrected_scores.py "
+    "core/labels/test_numbers.py",
     "labels/sampling.py": "core/labels/test_sampling.py",
 }
 OF_DEVICES = ("sweep_torch.py", "pairs_torch.py", "pairs_triton.py")  # tested where PyTorch is

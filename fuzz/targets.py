@@ -34,13 +34,14 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from robell._tools import text as shown
     from robell._tools.files import FileError
+    from robell._tools.text import writable
     from robell.comparison.store import CHECK, StudyError, parse_records
     from robell.files import load_model, model_info, save_model
     from robell.labels.review.apply import apply_review
     from robell.labels.review.review import WORDS, fingerprints, read_review
     from robell.report import page as pages
     from robell.report import tables
-    from robell.report.escape import escape_html, escape_latex, escape_markdown, writable
+    from robell.report.tables import escape_html, escape_latex, escape_markdown
     from robell.tables import dates, numerals
     from robell.tables.columns import prepare_column
     from robell.tables.read import read_table, table_parts

@@ -75,7 +75,7 @@ def test_every_input_of_the_corpora_again(name):
 @pytest.mark.parametrize(
     ("name", "broken", "data"),
     [
-        ("robell.report.escape.html.escape", lambda text: text, b"<b>"),
+        ("robell.report.tables.html.escape", lambda text: text, b"<b>"),
         ("robell.tables.numerals._comma_thousands", lambda digits: 1.0, b"\x001,234\n1.5"),
         ("robell.tables.dates._hour", lambda hour, half: 7, b"2024-01-31 12:30"),
         ("robell.comparison.store._checked", lambda line: line.replace(b"7", b"8"), RECORD),

@@ -35,9 +35,8 @@ import robell
 from robell._tools.files import FileError
 from robell.comparison.compare import _whole_classes, compare
 from robell.comparison.evaluate import plan_own_jobs, run_own_job
-from robell.comparison.fit_and_score import class_scores, six_metrics
 from robell.comparison.identity import _sources
-from robell.comparison.jobs import repeated_split
+from robell.comparison.jobs import class_scores, repeated_split, six_metrics
 from robell.comparison.scores import METRICS, chance_scores
 from robell.comparison.store import StudyError, read_records
 from robell.comparison.study_page import not_computed, write_report

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import robell.labels.audit.prepare as prepare_module
+import robell.tables.leaks as prepare_module
 import robell.tables.read as read_module
 from robell._tools.files import FileError
 from robell.cli import main

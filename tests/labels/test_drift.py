@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from robell import audit, find_label_drift
-from robell._core.labels.changed import judge_changes, products
+from robell._core.labels.groups import judge_changes, products
 from robell.cli.main import main
 
 

@@ -23,8 +23,8 @@ from robell import apply_review, audit
 from robell._tools.files import FileError
 from robell.cli.main import main
 from robell.labels.audit.cards import unpacked
-from robell.labels.review.again import JudgedAgain
 from robell.labels.review.server import ReviewDesk, ReviewServer, only_writer
+from robell.labels.reviewed import JudgedAgain
 
 
 def clouds(n=240, seed=0):

@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_predict
 
 from robell import find_target_issues
-from robell._core.labels.numbers import NumberNoise, fit_number_noise
+from robell._core.labels.noise import NumberNoise, fit_number_noise
 from robell.models.noise_robust import LeftOutScores
 
 

@@ -10,14 +10,14 @@ from oracles_variants import (
 )
 
 from robell import ComplexRVFLClassifier
-from robell._core.layers.complex import (
+from robell._core.layers.features import ACTIVATIONS
+from robell.models.complex_valued import (
     ENCODINGS,
     FULLY_COMPLEX,
     apply_complex_activation,
     draw_circular_constants,
     encode,
 )
-from robell._core.layers.features import ACTIVATIONS
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from oracles_variants import fuzzy_c_means_loops, neurofuzzy_features
 
 from robell import NeuroFuzzyRVFLClassifier, RVFLClassifier
 from robell._core.layers.features import ACTIVATIONS
-from robell._core.layers.fuzzy import (
+from robell.models.neurofuzzy import (
     FCM_STEPS,
     FCM_TOLERANCE,
     choose_rows,

@@ -2,9 +2,8 @@
 
 import pytest
 
-from robell.report import words
-from robell.report.page import Paragraph
-from robell.report.words import Words
+from robell.report import page as page_module
+from robell.report.page import Paragraph, Words
 
 FILE = """
 [texts]
@@ -33,7 +32,7 @@ closing = "After"
 
 @pytest.fixture
 def page(monkeypatch):
-    monkeypatch.setattr(words, "read_resource", lambda package, name: FILE)
+    monkeypatch.setattr(page_module, "read_resource", lambda package, name: FILE)
     return Words("anything")
 
 

@@ -24,7 +24,7 @@ from robell.comparison.study_page import (
 )
 from robell.report.plots import COLOURS, _looks, curve_panels, named_curves
 from robell.report.tables import Table
-from robell.studies.label_noise.jobs import NoiseJob
+from robell.studies.label_noise.jobs import REPORTING, SETS, NoiseJob
 from robell.studies.label_noise.models import EVERY_MODEL
 from robell.studies.label_noise.page import (
     OUR_LABEL,
@@ -37,7 +37,6 @@ from robell.studies.label_noise.page import (
     probability_table,
 )
 from robell.studies.label_noise.results import ORDER, NoiseResults, is_tuned
-from robell.studies.label_noise.sets import REPORTING, SETS
 from robell.studies.label_noise.study import STUDY
 
 PEERS = ["svc", "forest", "lightgbm"]

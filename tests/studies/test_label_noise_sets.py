@@ -6,7 +6,7 @@ import pytest
 from robell.comparison.jobs import Rows
 from robell.comparison.study import gather, sampled
 from robell.datasets import info
-from robell.studies.label_noise.sets import (
+from robell.studies.label_noise.jobs import (
     CHOOSING,
     CHOOSING_CLASSES,
     FRESH_SETS,

@@ -12,8 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from robell.cli import main
 from robell.comparison.execute import execute
-from robell.comparison.fit_and_score import class_scores, six_metrics
-from robell.comparison.jobs import Rows
+from robell.comparison.jobs import Rows, class_scores, six_metrics
 from robell.comparison.peers import MODELS, OURS, REVISIONS, SLOW, USUAL
 from robell.comparison.scores import chance_scores, scores_of
 from robell.comparison.store import Store, read_records
@@ -21,8 +20,11 @@ from robell.comparison.study import gather
 from robell.datasets import keel_names
 from robell.studies.label_noise import study
 from robell.studies.label_noise.jobs import (
+    FRESH_SETS,
     LEVELS,
     PARTS,
+    REPORTING,
+    SETS,
     SUPPLIERS,
     NoiseJob,
     Split,
@@ -32,7 +34,6 @@ from robell.studies.label_noise.jobs import (
     run_noise_job,
 )
 from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED, build, require_packages
-from robell.studies.label_noise.sets import FRESH_SETS, REPORTING, SETS
 from robell.studies.label_noise.study import STUDY
 
 CHEAP = ["logistic", "rvfl"]

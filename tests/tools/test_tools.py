@@ -5,7 +5,7 @@ import os
 import pytest
 
 from robell._tools.files import FileError, write_atomically, written_whole
-from robell._tools.names import did_you_mean
+from robell._tools.text import did_you_mean
 
 
 def test_a_folder_is_made_and_the_file_is_returned(tmp_path):

@@ -1,9 +1,11 @@
-"""Text from a user's file made fit to be shown: invisible signs spelt out, long text cut."""
+"""Text made fit to be shown: invisible signs spelt out, long text cut, near names offered."""
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 
 NAME = 60  # characters of a name, label or cell that the page shows
 FIRST_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
@@ -27,6 +29,12 @@ def literal(text):
 def composed(text):
     """Return a text with each accent in one sign with its letter, where Unicode has such a sign."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def writable(text):
+    """Replace control characters and lone surrogates, which no encoding or markup allows."""
+    text = re.sub("\r\n?", "\n", text)
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
 
 
 def visible(text):
@@ -156,3 +164,15 @@ def percent(share):
 def counted(number, singular, plural=None):
     """Return a number with its noun, such as "1 row" and "2 rows"."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def did_you_mean(
+    name: str, known: Iterable[str], quote: Callable[[str], str] = repr, cutoff: float = 0.6
+) -> str:
+    """Return ``"; did you mean 'x' or 'y'?"`` of the nearest known names, "" if none is near.
+
+    Upper and lower case count as the same.
+    """
+    by_key = {one.casefold(): one for one in known}
+    near = difflib.get_close_matches(name.casefold(), by_key, n=3, cutoff=cutoff)
+    return f"; did you mean {' or '.join(quote(by_key[key]) for key in near)}?" if near else ""

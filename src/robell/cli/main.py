@@ -17,7 +17,7 @@ from robell import __version__
 from robell._tools.files import FileError
 from robell._tools.progress import Progress
 from robell._tools.text import visible
-from robell.cli import apply, audit, certify, compare, export, fit, predict, review, studies
+from robell.cli import audit, certify, compare, export, fit, predict, review, studies
 from robell.cli.options import (
     DESCRIBED,
     EXIT_STATUS,
@@ -36,7 +36,7 @@ COMMANDS = {
     "review": review.COMMAND,
     "fit": fit.COMMAND,
     "predict": predict.COMMAND,
-    "apply": apply.COMMAND,
+    "apply": review.APPLY,
     "certify": certify.COMMAND,
     "compare": compare.COMMAND,
     "export": export.COMMAND,

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from robell._tools.files import parse_bytes, read_resource
-from robell._tools.names import did_you_mean
 from robell._tools.optional import require
+from robell._tools.text import did_you_mean
 
 OK, FAILED, INCOMPLETE, INTERRUPTED = 0, 1, 3, 130  # and 2, wrong usage, which argparse gives
 ABOVE_LIMIT, CANNOT_TELL = 4, 5  # of an audit with --fail-above

@@ -1,8 +1,8 @@
-"""The command ``robell review``."""
+"""The commands of a review: ``robell review``, which asks, and ``robell apply``."""
 
 from __future__ import annotations
 
-from robell.cli.options import OK, Command, how_judged, say
+from robell.cli.options import OK, Command, how_judged, picked, say
 
 
 def run(options, arguments):
@@ -33,4 +33,23 @@ def run(options, arguments):
     return OK
 
 
+def run_apply(options, arguments):
+    """Apply the review, and write the table and the log."""
+    from robell._tools.text import counted
+    from robell.labels.review import apply_review
+
+    text = picked(options, "encoding delimiter")
+    done = apply_review(options.table, options.reviewed, options.out, **text, replace=options.force)
+    if not options.quiet:
+        before = "; the table held all of this already" if done.was_applied else ""
+        print(
+            f"{counted(done.changed, 'label')} changed, {counted(done.dropped, 'row')} dropped, "
+            f"{done.kept:,} kept, {done.undecided:,} without a decision{before}"
+        )
+    print(done.out)
+    print(done.log)
+    return OK
+
+
 COMMAND = Command(run)
+APPLY = Command(run_apply)

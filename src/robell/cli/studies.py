@@ -120,9 +120,8 @@ REPRODUCE = Command(_run_reproduce, _values_of_reproduce, is_study=True)
 
 
 def _run_robustness(options, arguments):
-    from robell.studies.label_noise.jobs import LEVELS
+    from robell.studies.label_noise.jobs import GROUPS, LEVELS
     from robell.studies.label_noise.models import EVERY_MODEL
-    from robell.studies.label_noise.sets import GROUPS
     from robell.studies.label_noise.study import measure_robustness
 
     models, kinds = options.models, options.kinds
@@ -139,9 +138,8 @@ def _run_robustness(options, arguments):
 
 def _values_of_robustness():
     from robell._tools.threads import n_cores
-    from robell.studies.label_noise.jobs import FIRST_SEED, LEVELS, N_SEEDS, PEERS
+    from robell.studies.label_noise.jobs import FIRST_SEED, GROUPS, LEVELS, N_SEEDS, PEERS
     from robell.studies.label_noise.models import EVERY_MODEL
-    from robell.studies.label_noise.sets import GROUPS
 
     return {
         "tables": list(GROUPS),

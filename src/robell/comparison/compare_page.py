@@ -5,14 +5,13 @@ from __future__ import annotations
 from robell._tools.text import counted, literal
 from robell.comparison import study_page as common
 from robell.comparison.evaluate import NOISE
-from robell.comparison.methods import methods_of
 from robell.comparison.scores import (
     CLEAN,
     METRICS,
     ScoreResults,
     noise_name,
 )
-from robell.comparison.study_page import WORDS
+from robell.comparison.study_page import WORDS, methods_of
 from robell.comparison.user_models import AS_GIVEN, TUNED
 from robell.report import plots
 from robell.report.page import Callout, Details, Facts, Section, TableBlock

@@ -9,8 +9,15 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from robell._tools.pipelines import last_step
-from robell.comparison.fit_and_score import fit_and_predict, six_metrics, watched
-from robell.comparison.jobs import N_FOLDS, paper_split, repeated_split, seed_of
+from robell.comparison.jobs import (
+    N_FOLDS,
+    fit_and_predict,
+    paper_split,
+    repeated_split,
+    seed_of,
+    six_metrics,
+    watched,
+)
 from robell.comparison.scores import CLEAN
 from robell.comparison.user_models import make
 from robell.labels.flips import flip_uniformly

@@ -15,10 +15,9 @@ from robell._tools.files import FileError, check_output_folder, write_atomically
 from robell._tools.optional import require
 from robell._tools.text import NAME, counted, listed, literal, said, unique
 from robell.comparison import study_page as common
-from robell.comparison.methods import methods_of
 from robell.comparison.scores import GIVEN, METRICS, ROPE, score_cell
 from robell.comparison.store import StudyError
-from robell.comparison.study_page import WORDS
+from robell.comparison.study_page import WORDS, methods_of
 from robell.report.page import Callout, Code, Facts, Paragraph, Section, TableBlock, render
 from robell.report.tables import to_markdown
 from robell.tables.read import read_table

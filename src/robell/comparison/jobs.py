@@ -1,4 +1,4 @@
-"""Jobs: tables of rows, seeds that come from names, and how rows are split.
+"""Jobs: tables of rows, seeds that come from names, splits of rows, one model fitted and scored.
 
 A job is a frozen plain record of its study's own with ``dataset`` (the table it needs), ``key``
 (text that says all its result depends on) and ``cost`` (CPU seconds it takes at 600 rows).
@@ -7,10 +7,23 @@ A job is a frozen plain record of its study's own with ``dataset`` (the table it
 from __future__ import annotations
 
 import hashlib
+import time
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+    roc_auc_score,
+)
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from threadpoolctl import threadpool_limits
+
+from robell.comparison.worker import failure
+from robell.metrics import g_mean_score
 
 
 @dataclass(frozen=True)
@@ -66,3 +79,113 @@ def folds(protocol, dataset, repeat):
     """Return the five stratified shuffled folds every model of a cell is tuned on (erratum E24)."""
     seed = seed_of(protocol, dataset, repeat, "folds")
     return StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
+
+
+MOST_WARNINGS = 5
+# They speak to those who write packages, and come once in a process, whatever the job.
+NOT_ABOUT_RESULTS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning)
+
+
+def watched(answer, work):
+    """Let ``work`` fill in an answer; note how long it took, what it warned of and why it failed.
+
+    A failure keeps what the answer held before, which scoring it as chance needs.
+    """
+    start, cpu = time.perf_counter(), time.process_time()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            work(answer)
+        except Exception as error:
+            answer |= failure(error)
+    answer["outcome"]["warnings"] = _said(caught)
+    answer["seconds"]["total"] = time.perf_counter() - start
+    answer["seconds"]["cpu"] = time.process_time() - cpu
+    return answer
+
+
+def _said(caught):
+    """Return the distinct warnings about a fit, shortened: whole ones would fill the records."""
+    lines = [
+        f"{warning.category.__name__}: {' '.join(str(warning.message).split())[:120]}"
+        for warning in caught
+        if not issubclass(warning.category, NOT_ABOUT_RESULTS)
+    ]
+    return list(dict.fromkeys(lines))[:MOST_WARNINGS]
+
+
+def fit_and_predict(model, X, y, X_test, classes, seconds):
+    """Fit with one thread; return predictions and scores of the test rows, times in ``seconds``."""
+    # Again, though the worker has done it: the model's package may have loaded its library since.
+    with threadpool_limits(1):
+        wall, cpu = time.perf_counter(), time.process_time()
+        model.fit(X, y)
+        seconds["fit_cpu"] = time.process_time() - cpu
+        seconds["fit"] = time.perf_counter() - wall
+        wall = time.perf_counter()
+        predicted = np.asarray(model.predict(X_test))
+        seconds["predict"] = time.perf_counter() - wall
+        if predicted.shape == (len(X_test), 1):  # CatBoost, of several classes
+            predicted = predicted[:, 0]
+        if predicted.shape != (len(X_test),):
+            raise ValueError(f"predictions of shape {predicted.shape} for {len(X_test)} rows")
+        return predicted, class_scores(model, X_test, classes, predicted)
+
+
+def class_scores(model, X, classes, predicted=None):
+    """Return scores that are larger where a class is likelier.
+
+    One of every row for two classes, that of the second; one of every row and class for more. As in
+    scikit-learn's scorers they are the decision function of two classes and the probabilities of
+    more, whose decision functions compare classes within a row, not rows; where the model lacks
+    the one, the other, and else the predictions. A class that the model does not know has constant
+    scores.
+    """
+    known = np.asarray(getattr(model, "classes_", classes))
+    columns = np.full((len(X), len(known)), 1.0)
+    probable = len(known) > 2 and hasattr(model, "predict_proba")
+    if len(known) > 1 and hasattr(model, "decision_function") and not probable:
+        columns = np.asarray(model.decision_function(X))
+        if columns.ndim == 1:
+            columns = np.column_stack([np.zeros(len(columns)), columns])
+        elif len(known) == 2:
+            columns = np.column_stack([np.zeros(len(columns)), columns[:, 1] - columns[:, 0]])
+    elif len(known) > 1 and hasattr(model, "predict_proba"):
+        columns = np.asarray(model.predict_proba(X))
+    elif len(known) > 1:
+        columns = (np.asarray(predicted)[:, None] == known).astype(float)
+    if columns.shape != (len(X), len(known)):
+        raise ValueError(
+            f"scores of shape {columns.shape} for {len(X)} rows and {len(known)} classes"
+        )
+    if not np.isfinite(columns).all():
+        raise ValueError("the scores it gives are not all finite")
+    places = {label: place for place, label in enumerate(known.tolist())}
+    scores = np.zeros((len(X), len(classes)))
+    for place, label in enumerate(np.asarray(classes).tolist()):
+        if label in places:
+            scores[:, place] = columns[:, places[label]]
+    return scores[:, 1] if len(classes) == 2 else scores
+
+
+def six_metrics(truth, predicted, scores):
+    """Return the six metrics as shares of 1; classes are numbered from 0.
+
+    Of two classes, F1, ROC AUC and average precision are those of class 1; of more, means over the
+    classes of the test rows, each against the others.
+    """
+    ranked, average = [(truth, scores)], "binary"
+    if np.ndim(scores) == 2:
+        ranked, average = [(truth == k, scores[:, k]) for k in np.unique(truth)], "macro"
+    with warnings.catch_warnings():
+        # A class that is predicted and not among the test rows has no recall to be averaged.
+        warnings.filterwarnings("ignore", message="y_pred contains classes not in y_true")
+        balanced = balanced_accuracy_score(truth, predicted)
+    return {
+        "accuracy": float(accuracy_score(truth, predicted)),
+        "balanced_accuracy": float(balanced),
+        "g_mean": g_mean_score(truth, predicted),
+        "f1": float(f1_score(truth, predicted, average=average, zero_division=0.0)),
+        "roc_auc": float(np.mean([roc_auc_score(*one) for one in ranked])),
+        "average_precision": float(np.mean([average_precision_score(*one) for one in ranked])),
+    }

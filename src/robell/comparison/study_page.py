@@ -1,16 +1,17 @@
-"""The page of any study from its records alone: tables of scores, curves, remarks, failures."""
+"""The page of any study from its records alone, and what a paper says of a comparison's methods."""
 
 from __future__ import annotations
 
 import json
+import re
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
-from robell._tools.files import write_atomically
+from robell._tools.files import read_resource, write_atomically
 from robell._tools.text import counted, literal
 from robell.comparison.scores import DECIMALS, METRICS, scores_of
 from robell.comparison.statistics import (
@@ -30,10 +31,10 @@ from robell.report.page import (
     Paragraph,
     Section,
     TableBlock,
+    Words,
     render,
 )
-from robell.report.tables import EN_DASH, MINUS, Spread, write
-from robell.report.words import Words
+from robell.report.tables import EN_DASH, MINUS, Spread, escape_latex, write
 
 WORDS = Words("robell.comparison")
 SURE = 0.95  # of a posterior probability
@@ -581,3 +582,50 @@ def how_section(run, command, *texts):
     """Return the section on how to get the numbers again: the command, and how they were made."""
     blocks = [Code(run.get("command") or command)]
     return WORDS.section("how", *blocks, *map(Paragraph, filter(None, [*texts, last_run(run)])))
+
+
+@dataclass(frozen=True)
+class Methods:
+    """The section of the page, and files for the paper: methods.tex and references.bib."""
+
+    section: Section
+    files: dict
+
+
+def methods_of(cells, reference, *more):
+    """Return the methods of a comparison of {metric: ScoreCell} in words, with BibTeX.
+
+    ``more`` are sentences on what is special about it: its protocol, its grids.
+    """
+    found = cells.values()
+    n_sets, n_models = sizes_of(found)
+    names = ", ".join(dict.fromkeys(cell.metrics[name] for name, cell in cells.items()))
+    values = {"sets": span(n_sets, "table"), "models": span(n_models, "model")}
+    ropes: dict = {}
+    for name, cell in cells.items():
+        ropes.setdefault(cell.rope, []).append(cell.metrics[name])
+    several = len(ropes) > 1
+    limits = [f"{rope:g}" + f" ({', '.join(of)})" * several for rope, of in ropes.items() if rope]
+    values["share"] = span([round(100 * cell.test_share) for cell in found])
+    parts = ["methods"]
+    if any(cell.testable for cell in found):
+        parts.append("methods_ranks")
+    if max(n_sets) > 1 and max(n_models) > 1:
+        parts += ["methods_pairs", "methods_bayes" if limits else "methods_no_rope"]
+    if max(n for cell in found for n in cell.n_seeds) > 1 and max(n_models) > 1:
+        parts.append("methods_splits")
+
+    def written(escape):
+        known = values | {"own": escape(reference), "names": escape(names)}
+        known["rope"] = escape(" and ".join(limits))
+        sentences = [WORDS.text(part, **known) for part in [*parts, "methods_assume"]]
+        return " ".join([sentences[0], *map(escape, filter(None, more)), *sentences[1:]])
+
+    tex, page = written(escape_latex), written(literal)
+    cited = set(re.findall(r"\\citep\{(\w+)\}", tex))
+    library = read_resource("robell.comparison", "references.bib").strip().split("\n\n")
+    entries = [entry for entry in library if entry.partition("{")[2].partition(",")[0] in cited]
+    page = re.sub(r"~\\citep\{(\w+)\}", r" (\1)", page).replace("\\,\\%", " %")
+    bibliography = "\n\n".join(entries) + "\n"
+    section = WORDS.section("paper", Paragraph(page), Code(bibliography))
+    return Methods(section, {"methods.tex": tex + "\n", "references.bib": bibliography})

@@ -15,9 +15,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from robell._tools.names import did_you_mean
 from robell._tools.pipelines import last_step
-from robell._tools.text import unique
+from robell._tools.text import did_you_mean, unique
 from robell.comparison import family as paper
 from robell.comparison import peers
 from robell.comparison.identity import identity_of

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from robell._tools.files import FileError
-from robell._tools.names import did_you_mean
-from robell._tools.text import counted, said
+from robell._tools.text import counted, did_you_mean, said
 from robell.comparison.jobs import Rows
 from robell.comparison.store import StudyError
 from robell.datasets._dataset import content_digest

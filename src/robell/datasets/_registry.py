@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from robell._tools.files import read_resource
-from robell._tools.names import did_you_mean
+from robell._tools.text import did_you_mean
 from robell.datasets._dataset import DatasetError, DatasetInfo
 from robell.datasets.sources.origins import Origin
 

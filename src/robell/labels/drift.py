@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from robell._core.array import one_hot, require_labels
-from robell._core.labels.changed import judge_changes, products
+from robell._core.labels.groups import judge_changes, products
 from robell._core.labels.link import fit_link
 from robell._tools.threads import calm_blas
 from robell.labels.unseen import numeric_columns

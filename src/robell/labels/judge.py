@@ -12,13 +12,15 @@ from scipy.optimize import linear_sum_assignment
 
 from robell._core.labels.link import fit_recalibration, posterior
 from robell._core.labels.noise import (
+    NumberNoise,
     common_rate,
+    fit_number_noise,
     joint_matrix,
     noise_matrix,
     noise_rates,
+    spread_of,
     wrong_share,
 )
-from robell._core.labels.numbers import NumberNoise, fit_number_noise, spread_of
 from robell._core.ridge.calibrate import half_widths
 from robell.models.noise_robust import LeftOutScores, NoiseRobustRVFLClassifier
 

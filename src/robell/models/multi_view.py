@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from robell._core.layers.features import design_matrix, draw_random_layer, hidden_output
 from robell._core.ridge.solve import Blocks, InBlocks, System
-from robell._tools.names import did_you_mean
+from robell._tools.text import did_you_mean
 from robell.models._estimator import BaseRVFLClassifier, Capabilities
 from robell.models._partial_fit import StreamingMixin
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robell._tools.text import number_text, percent, visible
-from robell.report.escape import escape_markdown, writable
-from robell.report.tables import Table, to_markdown
+from robell._tools.text import number_text, percent, visible, writable
+from robell.report.tables import Table, escape_markdown, to_markdown
 
 MARK = "<!-- model card written by robell -->"
 MOST_COLUMNS = 200

@@ -20,7 +20,7 @@ import numpy as np
 
 from robell._tools.files import read_resource, write_atomically
 from robell._tools.optional import require
-from robell.report.escape import writable
+from robell._tools.text import writable
 
 INK = "#010203"  # black to the eye, and told apart from any other black
 WIDE = 480  # pixels; wider pictures are not shrunk to the width of a phone

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import math
 import re
+import tomllib
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from robell._tools.files import write_atomically
-from robell._tools.text import spreadsheet_safe
-from robell.report.escape import escape_html, escape_latex, escape_markdown, writable
+from robell._tools.files import read_resource, write_atomically
+from robell._tools.text import spreadsheet_safe, writable
 
 LATEX_TEXT = 35  # characters of a cell in LaTeX from which its text wraps
 LATEX_LINE = 120  # characters of a line that can still be read when they are scaled to fit
 LATEX_PAGE = 36  # lines of a float that fit a page with its caption
 MINUS, EN_DASH = "\u2212", "\u2013"
+_LATEX = tomllib.loads(read_resource("robell.report", "assets/latex.toml"))
+_ACCENTS = {"GRAVE": "`", "ACUTE": "'", "CIRCUMFLEX": "^", "TILDE": "~", "DIAERESIS": '"'}
+_ACCENTS |= {"RING": "r", "CEDILLA": "c", "CARON": "v", "MACRON": "=", "BREVE": "u"}
+_RAISED = {"<super>": "^", "<sub>": "_"}
 
 
 @dataclass(frozen=True)
@@ -407,3 +413,49 @@ def _printed(cell, form):
         text = text.replace("-", MINUS)
         parts += f' <span class="{kind}"><span class="sr">difference </span>{text}</span>'
     return f" <small>{parts}</small>"
+
+
+# -- any string made safe for HTML, LaTeX and Markdown ------------------------------------
+
+
+def escape_html(text):
+    """Make any string safe as HTML text and as the value of a quoted attribute."""
+    return html.escape(writable(text))
+
+
+def escape_latex(text):
+    """Make any string safe in LaTeX; what pdfLaTeX cannot set becomes its code point."""
+    text = " ".join(writable(text).split())
+    return "".join(
+        # Two hyphens in a row would become a dash.
+        "-{}" if character == "-" == after else _latex_character(character)
+        for character, after in zip(text, f"{text[1:]} ", strict=False)
+    )
+
+
+def _latex_character(character):
+    if character in _LATEX:
+        return _LATEX[character]
+    if character.isascii():
+        return character
+    place, _, codes = unicodedata.decomposition(character).partition(" ")
+    if place in _RAISED:
+        characters = [chr(int(code, 16)) for code in codes.split()]
+        text = "".join(_LATEX.get(one, one).strip("$") for one in characters)
+        if text.isascii() and "{}" not in text:  # commands of text do not work in formulas
+            return f"${_RAISED[place]}{{{text}}}$"
+    base, *marks = list(unicodedata.normalize("NFD", character))
+    if base.isascii() and len(marks) == 1:
+        kind = unicodedata.name(marks[0]).split()[1]
+        if kind in _ACCENTS:
+            return f"\\{_ACCENTS[kind]}{{{base}}}"
+    return f"{{[}}U+{ord(character):04X}{{]}}"
+
+
+def escape_markdown(text):
+    """Make any string one line of plain text in a cell of a Markdown table."""
+    text = " ".join(writable(text).split())
+    text = text.replace("&", "&amp;").replace("<", "&lt;")
+    text = re.sub(r"([\\`*\[\]|~$])", r"\\\1", text)
+    # Within a word an underscore is a plain character, and names are full of them.
+    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from robell._tools.files import FileError, copy_pipe, file_state
-from robell._tools.names import did_you_mean
+from robell._tools.text import did_you_mean
 from robell.tables.numerals import number, plain_number
 from robell.tables.raw import one_line
 from robell.tables.read_csv import records_of, text_batches

@@ -24,10 +24,9 @@ from robell._core.ensemble.members import KEPT_NUMBERS, N_LANDMARKS
 from robell._core.layers.deep import KEPT_ELEMENTS
 from robell._core.ridge.loo import MOST_EXACT
 from robell._tools.files import FileError, check_output, parse_bytes, written_whole
-from robell._tools.names import did_you_mean
 from robell._tools.pipelines import last_step
 from robell._tools.progress import Progress
-from robell._tools.text import spreadsheet_safe
+from robell._tools.text import did_you_mean, spreadsheet_safe
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.models.privileged import PrivilegedMixin
 from robell.persist.model_files import named_rows, names_of

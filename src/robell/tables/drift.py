@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robell._tools.names import did_you_mean
-from robell._tools.text import listed, number_text, percent, said
+from robell._tools.text import did_you_mean, listed, number_text, percent, said
 from robell.tables.columns import median, read_cells
 
 BINS = 10  # of equally many training rows

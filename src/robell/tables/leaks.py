@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from robell._tools.text import percent, said
-from robell.tables.columns import NO_VALUE, ColumnNote
+from robell._tools.files import FileError
+from robell._tools.text import counted, percent, said
+from robell.tables.columns import NO_VALUE, ColumnNote, prepare_column
 from robell.tables.read import evenly
 
 COPIES = 0.995  # share of the rows from which on a column counts as a copy of the target
 COPIES_A_CLASS = 0.95  # the same within each class
+MOST_COLUMNS = 2_000  # of numbers, categories spread out
 SAME_NUMBER = 1e-3  # of a column's spread: numbers nearer than this are one, rounded
 
 
@@ -252,3 +254,27 @@ def _cells(used, values, missing):
         n_cells = len(edges) + 1
     cell[missing] = n_cells
     return cell, atoms, n_cells + int(missing.any())
+
+
+def prepare_columns(table, features, leak_of, budget):
+    """Return the columns to judge by, notes on all, and how columns repeat the target (leaks)."""
+    used, notes, leaks, n_columns = [], [], [], 0
+    for column in features:
+        prepared, note = prepare_column(column, table.rows, delimiter=table.delimiter)
+        leak = prepared and leak_of(prepared)
+        if leak:
+            leaks.append(leak)
+            prepared, note = None, leak.left_out(note)
+        notes.append(note)
+        if prepared is not None:
+            used.append(prepared)
+            n_columns += prepared.matrix.shape[1]
+            budget.require(table.name, 8 * len(table.rows) * n_columns)
+        if n_columns > MOST_COLUMNS:  # before the rest of a wide table is prepared for nothing
+            raise FileError(
+                f"{table.name}: its {counted(len(features), 'column')} come to more than "
+                f"{MOST_COLUMNS:,} once categories are spread out, which is all that the audit "
+                "takes: leave some out with",
+                parameter="drop",
+            )
+    return tuple(used), tuple(notes), tuple(leaks)

@@ -9,8 +9,7 @@ from decimal import Decimal
 import numpy as np
 
 from robell._tools.files import FileError
-from robell._tools.names import did_you_mean
-from robell._tools.text import composed, counted, said
+from robell._tools.text import composed, counted, did_you_mean, said
 from robell.tables.columns import missing_cells, numbers_of
 from robell.tables.numerals import number, plain_number, read_numbers, unit_of
 from robell.tables.raw import Column
@@ -274,3 +273,13 @@ def written(value, how="number", digits=4):
     if "decimal comma" in how:
         text = text.replace(".", ",")
     return f"{text} {unit_of(how)}".rstrip()
+
+
+def dropped_columns(table, drop):
+    """Return the names of the columns to leave out; raise where there is no such column."""
+    drop = tuple(dict.fromkeys((drop,) if isinstance(drop, str) else drop))
+    known = {column.name for column in table.columns}
+    for name in drop:
+        if name not in known:
+            find_column(table, name)  # raises, and names what is near
+    return drop

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from robell._core.labels.changed import judge_changes, products
+from robell._core.labels.groups import judge_changes, products
 
 
 def test_statistics_estimates_and_errors_are_the_sums_written_out(rng):

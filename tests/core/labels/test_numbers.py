@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import t as student
 
-from robell._core.labels.numbers import NumberNoise, fit_number_noise, spread_of
+from robell._core.labels.noise import NumberNoise, fit_number_noise, spread_of
 
 
 def densities(noise, residual, scale):

@@ -21,18 +21,17 @@ from robell._tools.text import (
     quoted,
     said,
     unique,
+    writable,
 )
 from robell.labels.annotators import LITTLE_OVERLAP, Consensus, ReadVotes, consensus_of, overlap
 from robell.labels.audit.figures import annotator_bars, class_bars
 from robell.labels.audit.page import first_of, piece, where_is
-from robell.labels.audit.prepare import prepare_columns
 from robell.labels.audit.result import Audit, numbered
 from robell.labels.issues import ranked
-from robell.report.escape import writable
 from robell.report.page import Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
 from robell.tables.columns import ColumnNote, missing_cells
-from robell.tables.leaks import find_leak
+from robell.tables.leaks import find_leak, prepare_columns
 from robell.tables.raw import RawTable
 from robell.tables.target import (
     LEAST_OF_CLASS,

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robell._tools.text import percent, shortened, spreadsheet_safe
+from robell._tools.text import percent, shortened, spreadsheet_safe, writable
 from robell.labels.audit.reasons import near_view, nearest, usual_text, value_text
-from robell.report.escape import writable
 from robell.tables.columns import OTHER
 from robell.tables.raw import Column
 

@@ -18,6 +18,7 @@ from robell._tools.text import (
     quoted,
     said,
     unique,
+    writable,
 )
 from robell.labels.audit.cards import CardParts
 from robell.labels.audit.compared import (
@@ -44,7 +45,6 @@ from robell.labels.judge import judge_labels
 from robell.labels.reviewed import judge_reviewed, reviewed_classes
 from robell.labels.trust import CLEAR, LEAST_SEPARATION, measure_trust
 from robell.models.noise_robust import NoSignalWarning
-from robell.report.escape import writable
 from robell.report.page import (
     Bullets,
     Callout,

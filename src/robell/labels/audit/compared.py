@@ -23,14 +23,13 @@ from robell._tools.text import (
 )
 from robell.labels import drift as of_drift
 from robell.labels.audit.figures import group_rates
-from robell.labels.audit.prepare import prepare_columns
 from robell.labels.drift import LabelDrift, compare_labels, number_regions
 from robell.labels.groups import LEVEL, MISSING_GROUP
 from robell.report.page import Bullets, Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
 from robell.tables.columns import missing_cells, numbers_of
 from robell.tables.dates import TIME, read_dates
-from robell.tables.leaks import find_leak
+from robell.tables.leaks import find_leak, prepare_columns
 from robell.tables.numerals import unit_of
 from robell.tables.raw import Column, RawTable
 from robell.tables.target import find_column, one_spelling, read_labels

@@ -30,6 +30,7 @@ from robell._tools.text import (
     said,
     spreadsheet_safe,
     visible,
+    writable,
 )
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
 from robell.labels.audit.page import audit_page, places, suspects_table
@@ -38,7 +39,6 @@ from robell.labels.groups import GroupNoise
 from robell.labels.review.review import KEEP, begins_with, stem_of
 from robell.labels.reviewed import Reviewed
 from robell.labels.trust import MOST_COLUMNS_A_ROW
-from robell.report.escape import writable
 from robell.report.page import Callout, Details, Paragraph, Review, Section, TableBlock
 from robell.tables.columns import ColumnNote, Used, advice_on
 from robell.tables.excel import EXCEL, is_excel, sheet_table, write_sheet

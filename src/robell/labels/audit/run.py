@@ -23,14 +23,14 @@ from robell.labels.audit.annotators import (
 from robell.labels.audit.classes import AuditResult
 from robell.labels.audit.compared import compare_with, read_group_column
 from robell.labels.audit.numbers import NumberAuditResult
-from robell.labels.audit.prepare import dropped_columns, prepare_columns
 from robell.labels.audit.reasons import MOST_SUSPECTS
 from robell.labels.audit.result import Evidence, Groups, JudgedAudit, output_paths, require_whole
 from robell.labels.review.review import fingerprints, labels_print, read_reviews
 from robell.labels.trust import estimate_wrong
 from robell.tables.columns import ColumnNote, missing_cells
+from robell.tables.leaks import prepare_columns
 from robell.tables.read import MAX_ROWS, Budget, read_table
-from robell.tables.target import KINDS, LEAST_ROWS, find_column, holds_numbers
+from robell.tables.target import KINDS, LEAST_ROWS, dropped_columns, find_column, holds_numbers
 
 SEEDS = 1 << 32  # as many as scikit-learn knows
 PREPARED_CELLS = 40_000_000  # rows x columns of numbers

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from robell._tools.files import FileError, check_output, copy_pipe, write_together
-from robell._tools.text import said, spreadsheet_plain, spreadsheet_safe
+from robell._tools.text import said, spreadsheet_plain, spreadsheet_safe, writable
 from robell.labels.review.review import (
     CHANGE,
     DROP,
@@ -30,7 +30,6 @@ from robell.labels.review.review import (
     same_label,
 )
 from robell.labels.review.sources import open_source, require_same_kind
-from robell.report.escape import writable
 from robell.tables.numerals import spells_number
 from robell.tables.target import holds_numbers
 

@@ -19,10 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from robell._tools.files import FileError
-from robell._tools.names import did_you_mean
-from robell._tools.text import said, spreadsheet_safe
+from robell._tools.text import did_you_mean, said, spreadsheet_safe, writable
 from robell.labels.review.sources import PARQUET, SheetSource, TextSource, same_column
-from robell.report.escape import writable
 from robell.tables.excel import EXCEL, is_excel
 from robell.tables.numerals import plain_number
 from robell.tables.read import MARKS

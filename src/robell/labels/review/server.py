@@ -1,7 +1,7 @@
 """The review of a long list of rows: a page served to this machine alone, which asks and learns.
 
 Every decision is written to the review file at once, the whole file or nothing of it, and the rows
-that are left are judged again (:mod:`robell.labels.review.again`). The file is the same that the
+that are left are judged again (:mod:`robell.labels.reviewed`). The file is the same that the
 page of an audit saves and ``robell apply`` takes, and a review goes on from it. While it is open,
 another process that would write to it is refused.
 """
@@ -24,11 +24,10 @@ from typing import Any
 import numpy as np
 
 from robell._tools.files import FileError, check_output, lock_alone, write_atomically
-from robell._tools.text import counted, said, spreadsheet_plain, visible
+from robell._tools.text import counted, said, spreadsheet_plain, visible, writable
 from robell.labels.audit.cards import MOST_CARDS, packed, review_of
 from robell.labels.audit.reasons import near_view
 from robell.labels.audit.result import result_paths
-from robell.labels.review.again import JudgedAgain
 from robell.labels.review.review import (
     CHANGE,
     DROP,
@@ -41,7 +40,7 @@ from robell.labels.review.review import (
     same_label,
 )
 from robell.labels.review.sources import same_column
-from robell.report.escape import writable
+from robell.labels.reviewed import JudgedAgain
 from robell.report.page import Paragraph, Review, Section, render
 from robell.tables.numerals import spells_number
 

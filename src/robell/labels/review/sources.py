@@ -9,8 +9,7 @@ import io
 import numpy as np
 
 from robell._tools.files import FileError
-from robell._tools.text import spreadsheet_safe
-from robell.report.escape import writable
+from robell._tools.text import spreadsheet_safe, writable
 from robell.tables.excel import EXCEL, open_sheet, sheet_table
 from robell.tables.numerals import plain_number
 from robell.tables.raw import Column, RawTable, array_cells, require_names

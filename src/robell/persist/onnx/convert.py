@@ -20,9 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from robell import __version__
-from robell._tools.names import did_you_mean
 from robell._tools.optional import require
-from robell._tools.text import said
+from robell._tools.text import did_you_mean, said
 from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._estimator import BaseRVFLClassifier
 from robell.models.noise_robust import NoiseRobustRVFLClassifier

@@ -1,26 +1,55 @@
-"""The jobs of the study: which there are, and what one does.
+"""The jobs of the study of wrong labels: its tables, which jobs there are, and what one does.
 
 One job is one model on one split of one table: split, make training labels wrong, fit, score.
+The tables on which our model was chosen and those on which it is reported are named in
+``sets.toml``. No origin is on both sides: the tests declare where tables come from, and compare
+contents.
 """
 
 from __future__ import annotations
 
 import functools
+import tomllib
 from dataclasses import dataclass
+from importlib import resources
 
 import numpy as np
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from robell.comparison.fit_and_score import fit_and_predict, six_metrics, watched
-from robell.comparison.jobs import seed_of
+from robell.comparison.jobs import fit_and_predict, seed_of, six_metrics, watched
 from robell.comparison.peers import MODELS, OURS, REVISIONS, SLOW, USUAL, revision_of
 from robell.comparison.scores import CLEAN
+from robell.comparison.study import gather, sampled
 from robell.metrics import expected_calibration_error
 from robell.noise import flip_from_class, flip_in_group, flip_near_boundary, flip_uniformly
 from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED, build, require_packages
-from robell.studies.label_noise.sets import REPORTING, TUNED_SETS
+
+_NAMES = tomllib.loads(
+    (resources.files("robell.studies.label_noise") / "sets.toml").read_text(encoding="utf-8")
+)
+SETS, FRESH_SETS = tuple(_NAMES["first"]), tuple(_NAMES["fresh"])
+REPORTING = (*FRESH_SETS, *_NAMES["reporting"])
+REPORTING_CLASSES = tuple(_NAMES["reporting_classes"])
+TUNED_SETS = tuple(name for name in REPORTING if name not in _NAMES["not_tuned"])
+CHOOSING, CHOOSING_CLASSES = tuple(_NAMES["choosing"]), tuple(_NAMES["choosing_classes"])
+GROUPS = {
+    "reporting": (*REPORTING, *REPORTING_CLASSES),
+    "choosing": (*CHOOSING, *CHOOSING_CLASSES),
+    "all": (*REPORTING, *REPORTING_CLASSES, *CHOOSING, *CHOOSING_CLASSES),
+    "study": SETS,
+    "fresh": FRESH_SETS,
+}
+MOST_ROWS = 2000
+WIDE = 40  # columns from which on a table is called wide
+
+
+def study_tables(names, data_dir=None, download=True):
+    """Return the tables that can be had, of 2,000 rows at most, and why others cannot."""
+    tables, unavailable = gather(names, data_dir, download)
+    return {name: sampled(rows, MOST_ROWS) for name, rows in tables.items()}, unavailable
+
 
 # Percent of the labels that are wrong; 0 is the clean cell all kinds share.
 LEVELS = {

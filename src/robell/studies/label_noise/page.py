@@ -17,12 +17,11 @@ from robell.comparison.scores import (
     noise_name,
 )
 from robell.report import plots
-from robell.report.page import Bullets, Details, Facts, TableBlock
+from robell.report.page import Bullets, Details, Facts, TableBlock, Words
 from robell.report.tables import MINUS, to_csv, to_markdown
-from robell.report.words import Words
+from robell.studies.label_noise.jobs import CHOOSING, CHOOSING_CLASSES, REPORTING, REPORTING_CLASSES
 from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL
 from robell.studies.label_noise.results import NoiseResults, has_several, is_tuned
-from robell.studies.label_noise.sets import CHOOSING, CHOOSING_CLASSES, REPORTING, REPORTING_CLASSES
 
 WORDS = Words("robell.studies.label_noise")
 OUR_LABEL = EVERY_MODEL[OURS].label

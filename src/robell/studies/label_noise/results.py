@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from robell.comparison import scores
 from robell.comparison.peers import OF_SEVERAL, USUAL, revision_of
-from robell.studies.label_noise.jobs import LEVELS
+from robell.studies.label_noise.jobs import GROUPS, LEVELS, SETS, WIDE
 from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED
-from robell.studies.label_noise.sets import GROUPS, SETS, WIDE
 
 LABELS = {key: model.label for key, model in EVERY_MODEL.items()}
 ORDER = tuple(dict.fromkeys([*GROUPS["all"], *SETS]))

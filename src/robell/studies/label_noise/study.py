@@ -10,13 +10,14 @@ from robell.comparison.study import Study, carry_out
 from robell.datasets import keel_names, standard_names
 from robell.studies.label_noise.jobs import (
     FIRST_SEED,
+    GROUPS,
     N_SEEDS,
     PARTS,
     plan_noise_jobs,
     run_noise_job,
+    study_tables,
 )
 from robell.studies.label_noise.models import EVERY_MODEL, require_packages
-from robell.studies.label_noise.sets import GROUPS, study_tables
 
 STUDY = Study(
     name="robustness",

@@ -34,9 +34,9 @@ from robell.report.page import (
     Facts,
     Paragraph,
     TableBlock,
+    Words,
 )
 from robell.report.tables import Compared, Spread
-from robell.report.words import Words
 from robell.studies.paper import printed
 from robell.studies.paper.printed import DATASETS, accuracy_limits, judged, printed_cells, surfaces
 from robell.studies.paper.results import (
