@@ -100,7 +100,7 @@ class FoldTask(NamedTuple):
             fold = self.behind.get(number)
             if fold is None or fold.stage != group.stage:
                 self.behind.clear()
-                fold = self.behind[number] = _Fold(self, *split, group)
+                fold = self.behind[number] = _Fold(self, split[0], split[1], group)
             return fold.fit_one(parameters)
         except Exception:  # scikit-learn meets it again, and follows error_score
             return None

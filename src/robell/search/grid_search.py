@@ -261,12 +261,12 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             slow: list[dict[str, Any]] = []
             while True:
                 table.leave_ties(smooth)
-                missing = np.argwhere(table.missing)
-                if not len(missing):
+                places = np.argwhere(table.missing)
+                if len(places) < table.missing.size:  # one fold after the other
+                    places = places[np.argsort(places[:, 1], kind="stable")]
+                missing = places.tolist()
+                if not missing:
                     break
-                if len(missing) < table.missing.size:  # one fold after the other
-                    missing = missing[np.argsort(missing[:, 1], kind="stable")]
-                missing = missing.tolist()
                 records = self._run_one_by_one(
                     task, candidates, splits, missing, groups, scorers, progress
                 )

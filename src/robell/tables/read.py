@@ -226,7 +226,8 @@ def arrow_errors(path):
     except pyarrow.ArrowException as error:
         raise FileError(f"{path}: {one_line(error)}") from error
     except UnicodeDecodeError as error:
-        raise FileError(f"{path}: it holds text that is not UTF-8, such as the name of a column") from error
+        where = "perhaps the name of a column"
+        raise FileError(f"{path}: it holds text that is not UTF-8, {where}") from error
 
 
 def _read_frame(frame, max_rows, seed, budget):
