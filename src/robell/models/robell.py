@@ -345,6 +345,10 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
         self.radius_ = prepared.in_order_given(found.radius, np.nan)
 
 
+# Fits memberships alone; messages name the function that was called.
+_Membership = type("pw_gbell_membership", (RoBellRVFLClassifier,), {})
+
+
 @validate_params(
     _MEMBERSHIP_CONSTRAINTS
     | {
@@ -419,9 +423,7 @@ def pw_gbell_membership(
             "pw_gbell_membership takes arrays: give X.cpu(), or fit RoBellRVFLClassifier to the "
             "tensors and take its membership_"
         )
-    model = RoBellRVFLClassifier(
-        kernel_width=kernel_width, rho=rho, membership=membership, n_jobs=n_jobs
-    )
+    model = _Membership(kernel_width=kernel_width, rho=rho, membership=membership, n_jobs=n_jobs)
     model._validate_params()
     prepared = model._prepare(X, y, sample_weight)
     if membership != "exact":  # exact memberships draw nothing, and leave a RandomState as it is

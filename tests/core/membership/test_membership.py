@@ -380,3 +380,14 @@ def test_foreign_shares_are_the_neighbours_of_other_classes_by_weight(rng):
         share = weight[near & (y != y[i])].sum() / weight[near].sum()
         assert found.foreign_share[i] == pytest.approx(share, abs=1e-12)
     assert 0.0 < found.foreign_share.max() < 1.0
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [([[0.0], [1.0]], [0, 0]), ([[np.nan], [1.0]], [0, 1]), ([[0.0], [1.0]], None)],
+    ids=["one class", "not a number", "no labels"],
+)
+def test_errors_name_the_function_that_was_called(X, y):
+    with pytest.raises(ValueError, match="pw_gbell_membership") as caught:
+        pw_gbell_membership(X, y)
+    assert "RoBell" not in str(caught.value)
