@@ -498,9 +498,7 @@ def learn_levels(column, missing, present, odd, text_columns):
         done = f"{odd}read as a category of {counted(len(counts), 'level')}"
         done += f"; the {pooled:,} rarest taken together" if pooled else ""
         done += f", {told}" if told else ""
-        if spelt:
-            cells = [f"{said(cell, 20)} as {said(level, 20)}" for cell, level in spelt.items()]
-            done += f"; {', '.join(cells[:3])}{', ...' if len(cells) > 3 else ''}"
+        done += spellings_said(spelt)
         done += "; missing as a level of its own" if has_missing else ""
     return plan, ColumnNote(name, plan["kind"], int(missing.sum()), done)
 
@@ -536,6 +534,12 @@ def other_spellings(counts):
         if len(whole) == 1 and counts[whole[0]] > counts[cell]:
             meant |= {one: whole[0] for one, of in [*meant.items(), (cell, cell)] if of == cell}
     return meant
+
+
+def spellings_said(spelt):
+    """Return up to three spellings with the levels they are taken as, to be added to a note."""
+    cells = [f"{said(cell, 20)} as {said(level, 20)}" for cell, level in spelt.items()]
+    return f"; {', '.join(cells[:3])}{', ...' if len(cells) > 3 else ''}" if cells else ""
 
 
 # -- words ----------------------------------------------------------------------------
