@@ -173,7 +173,7 @@ def arrow_column(name: str, array: Any) -> Column:
         return Column(name, None, "number", values, array)
     if types.is_string(array.type):
         return Column(name, array=compute.utf8_trim_whitespace(array))
-    return typed_column(name, arrow_values(array))
+    return typed_column(name, arrow_values(array), types.is_dictionary(array.type))
 
 
 def arrow_values(array: Any) -> list:

@@ -278,7 +278,7 @@ def series_column(series, name):
         numbers = series.to_numpy()
         return Column(name, None, "number", numbers.astype(np.float64), numbers)
     values = series.tolist() if hasattr(series, "tolist") else series.to_list()
-    is_category = str(series.dtype).startswith(("category", "Categorical", "Enum"))
+    is_category = str(series.dtype).startswith(("category", "Categorical", "Enum", "dictionary"))
     return typed_column(name, values, is_category)
 
 
