@@ -10,7 +10,6 @@ import hashlib
 from dataclasses import dataclass, field
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,8 @@ def paper_split(n_rows):
 
 def repeated_split(y, dataset, repeat):
     """Split 70:30, stratified, seeded by the names of the set and the repeat: (train, test)."""
+    from sklearn.model_selection import StratifiedShuffleSplit  # reports need no scikit-learn
+
     seed = seed_of("repeated", dataset, repeat, "split")
     splitter = StratifiedShuffleSplit(1, test_size=0.30, random_state=seed)
     return next(splitter.split(np.zeros((len(y), 1)), y))
@@ -64,5 +65,7 @@ def repeated_split(y, dataset, repeat):
 
 def folds(protocol, dataset, repeat):
     """Return the five stratified shuffled folds every model of a cell is tuned on (erratum E24)."""
+    from sklearn.model_selection import StratifiedKFold
+
     seed = seed_of(protocol, dataset, repeat, "folds")
     return StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
