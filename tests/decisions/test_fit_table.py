@@ -29,6 +29,7 @@ from robell.decisions.page import (
 )
 from robell.files import describe_drift, model_info
 from robell.models._contributions import contributions, log_odds
+from robell.tables.read import read_table
 
 
 @parametrize_with_checks(
@@ -484,3 +485,23 @@ def test_a_column_that_matters_by_nothing_is_no_negative_zero(result):
     page = fit_page(replace(result, assessment=found))
     assert "nothing: 0.000" in page
     assert not re.search(r"[-\u2212]0\.0+\b", page.partition("</style>")[2])
+
+
+@pytest.mark.parametrize(
+    "names", [[" a", "b ", "c"], [0, 1, 2], [1.5, "b", ""], [("u", 1), 2, "c"]]
+)
+def test_a_model_takes_the_frame_it_was_fitted_to_whatever_its_columns_are_called(tmp_path, names):
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    frame = pd.DataFrame(X, columns=pd.Index(names, tupleize_cols=False))
+    result = fit_table(frame.assign(kind=np.where(X[:, 0] > 0, "p", "q")), "kind", estimator=SMALL)
+    expected = result.model[1].predict_proba(result.training.X)
+    np.testing.assert_array_equal(result.model.predict_proba(frame), expected)
+    result.save(tmp_path / "m.skops")
+    assert describe_drift(model_info(tmp_path / "m.skops"), frame).lines == []
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    file = read_table(tmp_path / "t.csv")
+    np.testing.assert_array_equal(
+        result.encoder._transform_columns(file.columns), result.training.X
+    )
+    with pytest.raises(ValueError, match="names"):
+        result.model.predict(frame[names[::-1]])

@@ -238,8 +238,6 @@ def _read_frame(frame, max_rows, seed, budget):
     places = sample_places(len(frame), row_limit(max_rows, len(names)), seed)
     budget.hold("the frame", EACH_VALUE * len(places) * len(names))
     columns = columns_of(frame.iloc[places] if hasattr(frame, "iloc") else frame[places])
-    for column, name in zip(columns, names, strict=True):
-        column.name = name
     return RawTable("table", tuple(columns), places + 1, None, len(frame), "a data frame")
 
 
@@ -252,7 +250,7 @@ def columns_of(X):
     if hasattr(X, "columns") and hasattr(X, "shape"):
         # Of pandas, items() takes a fifth of the time of a place after the other, which is felt
         # where rows come one by one.
-        names = map(str, X.columns)
+        names = require_names("the frame", map(str, X.columns))
         several = (one for _, one in X.items()) if hasattr(X, "items") else X.iter_columns()
         return [series_column(one, name) for name, one in zip(names, several, strict=True)]
     X = np.asarray(X)
