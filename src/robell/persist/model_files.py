@@ -368,9 +368,11 @@ def written_with(path):
     Any name will do that is not one of a table.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        return [path]
     if path.name.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq", *EXCEL)):
         raise FileError(f"{path}: is the name of a table; call a model's file model.skops, say")
-    return [path, card_path(path)] if path.is_file() or not path.exists() else [path]
+    return [path, card_path(path)]
 
 
 def check_model_output(path, inputs=(), force=True):
