@@ -83,10 +83,10 @@ def class_scores(model, X, classes, predicted=None):
     probable = len(known) > 2 and hasattr(model, "predict_proba")
     if len(known) > 1 and hasattr(model, "decision_function") and not probable:
         columns = np.asarray(model.decision_function(X))
+        if columns.ndim == 2 and len(known) == 2:
+            columns = columns[:, 1] - columns[:, 0]
         if columns.ndim == 1:
-            columns = np.column_stack([np.zeros(len(columns)), columns])
-        elif len(known) == 2:
-            columns = np.column_stack([np.zeros(len(columns)), columns[:, 1] - columns[:, 0]])
+            columns = np.column_stack([-columns, columns])
     elif len(known) > 1 and hasattr(model, "predict_proba"):
         columns = np.asarray(model.predict_proba(X))
     elif len(known) > 1:

@@ -34,7 +34,9 @@ def methods_of(cells, reference, *more):
         ropes.setdefault(cell.rope, []).append(cell.metrics[name])
     several = len(ropes) > 1
     limits = [f"{rope:g}" + f" ({', '.join(of)})" * several for rope, of in ropes.items() if rope]
-    values["share"] = span([round(100 * cell.test_share) for cell in found])
+    splits = (zip(cell.n_seeds, cell.test_shares, strict=True) for cell in found)
+    shares = [round(100 * share) for each in splits for n, share in each if n > 1]
+    values["share"] = span(shares or [0])
     parts = ["methods"]
     if any(cell.testable for cell in found):
         parts.append("methods_ranks")
