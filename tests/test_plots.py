@@ -216,6 +216,12 @@ def test_the_diagram_is_that_of_nemenyis_test():
         assert display.average_ranks[0] == display.average_ranks[1]
 
 
+def test_the_budget_curve_of_one_row():
+    display = plots.BudgetCurveDisplay(np.array([0.3]), 1, np.array([True])).plot()
+    assert display.precision_.tolist() == [1.0]
+    assert display.ax_.get_xlim() == (1, 2)
+
+
 def test_rows_of_one_probability_are_one_point_of_the_calibration_curve_in_any_order():
     y = np.repeat([0, 1], [70, 30])
     p = np.where(np.arange(100) % 2, 0.2, 0.4)

@@ -458,7 +458,7 @@ class BudgetCurveDisplay(_IssuesDisplay):
             ax.axvline(self.n_suspects, color=GREY, linewidth=1, linestyle=":")
             looks = {"xytext": (4, 4), "textcoords": "offset points", "color": "#595959"}
             ax.annotate(f"{self.n_suspects:,} suspects", (self.n_suspects, 0.0), **looks)
-        ax.set(xlim=(1, len(checked)), ylim=(0, 1.02))
+        ax.set(xlim=(1, max(2, len(checked))), ylim=(0, 1.02))
         ax.set(xlabel="rows checked, from the top of the list", ylabel="share with a wrong label")
         ax.legend(frameon=False)
 

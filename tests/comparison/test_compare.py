@@ -24,7 +24,7 @@ from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -563,6 +563,22 @@ def test_of_two_classes_that_a_model_knows_each_is_ranked_where_there_is_a_third
     np.testing.assert_array_equal(scores[:, 2], model.decision_function(X))
     np.testing.assert_array_equal(scores[:, 0], -model.decision_function(X))
     np.testing.assert_array_equal(scores[:, 1], 0)
+
+
+@pytest.mark.parametrize("names", [("no", "yes"), ("yes", "no")])
+def test_rows_are_ranked_by_a_decision_function_whatever_the_classes_are_called(names):
+    table = blobs("a", shift=0.7)
+    table["label"] = np.array(names)[(table["label"] == "yes").astype(int)]
+    (answer,) = answers({"a": table}, [LogisticRegression()], target="label")
+    (rows,) = read_all({"a": table}, "label")[0].values()
+    assert rows.labels.tolist() == list(names)  # the smaller class is the second here
+    train, test = repeated_split(rows.y, "a", 0)
+    model = LogisticRegression().fit(rows.X[train], rows.y[train])
+    scores = model.decision_function(rows.X[test])
+    found = answer["outcome"]["metrics"]
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(rows.y[test], scores))
+    expected = average_precision_score(rows.y[test], scores)
+    assert found["average_precision"] == pytest.approx(expected)
 
 
 # -- whole comparisons ---------------------------------------------------------------------
