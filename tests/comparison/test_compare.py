@@ -565,6 +565,19 @@ def test_of_two_classes_that_a_model_knows_each_is_ranked_where_there_is_a_third
     np.testing.assert_array_equal(scores[:, 1], 0)
 
 
+def test_columns_of_a_model_that_names_no_classes_are_in_sorted_order():
+    class Nameless:
+        def decision_function(self, X):
+            return X[:, 0]
+
+    X = np.array([[1.0], [-2.0]])
+    classes = np.array(["yes", "no"])
+    np.testing.assert_array_equal(class_scores(Nameless(), X, classes), [-1, 2])
+    Nameless.predict_proba = lambda self, X: np.column_stack([1 - X[:, 0], X[:, 0]])
+    del Nameless.decision_function
+    np.testing.assert_array_equal(class_scores(Nameless(), X, classes), [0, 3])
+
+
 @pytest.mark.parametrize("names", [("no", "yes"), ("yes", "no")])
 def test_rows_are_ranked_by_a_decision_function_whatever_the_classes_are_called(names):
     table = blobs("a", shift=0.7)
