@@ -281,8 +281,8 @@ class Effect:
 
 
 def effect(differences, alpha=0.05):
-    """Return the Effect of differences of scores, one a dataset."""
-    d = np.asarray(differences, dtype=np.float64)
+    """Return the Effect of differences of scores, one a dataset, rounded as for Wilcoxon's test."""
+    d = np.round(np.asarray(differences, dtype=np.float64), 10)
     n = len(d)
     walsh = np.sort((d[:, None] + d)[np.triu_indices(n)] / 2)
     out = _signed_rank_quantile(n, alpha)  # so many at either end are outside of the interval
