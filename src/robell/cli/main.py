@@ -145,10 +145,7 @@ def _seldom_collected():
 
 @contextmanager
 def _signals_as_interrupt(is_process):
-    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that nothing half-written stays.
-
-    Where the command is all of the process, later signals have nothing to stop: its status stays.
-    """
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that nothing half-written stays."""
 
     def stop(number, frame):
         raise KeyboardInterrupt

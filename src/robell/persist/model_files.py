@@ -477,11 +477,7 @@ def _files_named(schema):
 
 
 def _require_answer(model, path):
-    """Raise where a model cannot predict two rows: its parts were changed and do not fit.
-
-    Transformers may refuse rows that are made up, as those of categories do; then the classifier
-    alone has to answer.
-    """
+    """Raise where a model cannot predict two rows: its parts were changed and do not fit."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for part in steps_of(model):

@@ -332,10 +332,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                     yield split, found
 
     def _run_one_by_one(self, task, candidates, splits, missing, scorers, progress):
-        """Let scikit-learn fit and score what is missing; return its records.
-
-        This process works alone for a while, and then workers do the rest.
-        """
+        """Let scikit-learn fit and score what is missing: here for a while, then in workers."""
         settings = {
             "scorer": scorers,
             "fit_params": task.fit_params,

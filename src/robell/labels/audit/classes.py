@@ -266,10 +266,7 @@ class AuditResult(JudgedAudit):
         )
 
     def _headline(self):
-        """Return the result in one sentence of plain text, or two where a class is hit hardest.
-
-        In a table of few positives, 1 % of wrong labels may be a quarter of the positives.
-        """
+        """Return the result in one sentence of plain text, or two where a class is hit hardest."""
         text, known = super()._headline(), self.trust in ("good", "fair")
         ways = [way for way in directions(self) if known and way.suspects and way.stands_out]
         hit = max(ways, key=lambda way: way.share, default=None)

@@ -305,11 +305,7 @@ class JudgedAudit(Audit):
         }
 
     def _judged_table(self, given, suggested, measured):
-        """Return the columns of the table of all rows, the least probable ones first.
-
-        ``measured`` are further columns, by name. Without any trust, there are neither suggestions
-        nor numbers.
-        """
+        """Return the columns of the table of all rows, the least probable ones first."""
         order, known = self.order, self.trust != "none"
         n = len(order)
         columns = numbered(self.row, self.line, order)
