@@ -16,6 +16,8 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
 
+from robell._core.labels.groups import holm as holm
+
 SIGN_FORMULAS = ("half_root", "printed")
 _range_quantile = cache(stats.studentized_range.isf)  # it takes long
 
@@ -228,19 +230,6 @@ def sign_test(wins, ties, losses):
     threshold = sign_threshold(n)
     p = float(stats.binomtest(wins, n).pvalue) if n else 1.0
     return SignTest(wins, losses, n, threshold, n > 0 and max(wins, losses) >= threshold, p)
-
-
-def holm(p_values):
-    """Adjust p-values for their number by Holm's step-down method; NaN stays NaN.
-
-    Rejecting those below alpha rejects no true hypothesis, with probability 1 - alpha.
-    """
-    p_values = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p_values, kind="stable")[: np.isfinite(p_values).sum()]
-    steps = np.arange(len(order), 0, -1) * p_values[order]
-    adjusted = np.full_like(p_values, np.nan)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return adjusted
 
 
 def wilcoxon_pairs(scores, decimals=10):

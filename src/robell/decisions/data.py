@@ -16,7 +16,7 @@ from robell._tools.text import counted, said
 from robell.labels.review.review import fingerprints, read_reviews
 from robell.labels.reviewed import Reviewed, reviewed_classes
 from robell.scale.batches import copy_table, find_files
-from robell.tables.columns import missing_cells
+from robell.tables.columns import in_short, missing_cells
 from robell.tables.encoder import TableEncoder
 from robell.tables.leaks import Giveaway, find_giveaway
 from robell.tables.numerals import number, plain_number
@@ -172,10 +172,8 @@ def _require_classes(table, place, labels):
 
 def _require_columns(table, encoder):
     if not encoder.plans_:
-        notes = encoder.notes_
-        reasons = "; ".join(f"{said(note.name, 30)} {note.done}" for note in notes[:3])
-        more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""
-        raise FileError(f"{table.name}: no column is left to learn from: {reasons}{more}")
+        told = in_short(encoder.notes_)
+        raise FileError(f"{table.name}: no column is left to learn from: {told}")
     if len(encoder.centre_) > MOST_COLUMNS:
         raise FileError(
             f"{table.name}: {len(encoder.centre_):,} columns once categories are spread out; at "
@@ -194,10 +192,7 @@ def typed_classes(classes):
 
 
 def _read_all(files, encoder, target, meant, n_rows, n_most, text, seed):
-    """Read the files again, a part at a time: the encoded rows that have a known label.
-
-    Also count the rows without a label, and those of other labels.
-    """
+    """Read the files again in parts; return encoded rows of known labels, and count the others."""
     names = encoder.feature_names_in_
     chosen = None if n_rows <= n_most else sample_places(n_rows, n_most, seed)
     X = np.empty((min(n_rows, n_most), len(encoder.centre_)))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from robell._tools.text import number_text, percent, visible, writable
 from robell.report.tables import Table, escape_markdown, to_markdown
+from robell.tables.dates import day_text
 
 MARK = "<!-- model card written by robell -->"
 MOST_COLUMNS = 200
@@ -105,18 +104,19 @@ def _columns(info):
         yield f"{info['n_features']:,} columns without names, taken in their order."
         return
     rows = tuple(
-        (visible(one["name"]), one["kind"], _missing_of(one), _values_of(one))
+        (
+            visible(one["name"]),
+            one["kind"],
+            # Nothing where the training table was not given.
+            "" if one["kind"] == "unknown" else percent(one.get("missing", 0.0)),
+            _values_of(one),
+        )
         for one in info["columns"][:MOST_COLUMNS]
     )
     yield _table("The columns of the training table", ("Column", "Kind", "Missing", "Values"), rows)
     if len(info["columns"]) > MOST_COLUMNS:
         yield f"And {len(info['columns']) - MOST_COLUMNS:,} more."
     yield f"Fingerprint of names and kinds: `{info['columns_fingerprint']}`."
-
-
-def _missing_of(column):
-    """Return the share of missing cells, nothing where the training table was not given."""
-    return "" if column["kind"] == "unknown" else percent(column.get("missing", 0.0))
 
 
 def _values_of(column):
@@ -134,9 +134,7 @@ def _values_of(column):
 
 def _day(days):
     """Return a number of days since 1970 as a date, where a calendar has it."""
-    if abs(days) > 1e6:
-        return number_text(days)
-    return str(np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(days)), "D"))
+    return number_text(days) if abs(days) > 1e6 else day_text(days)
 
 
 def _table(title, columns, rows):

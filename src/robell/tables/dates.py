@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from functools import partial
 
+import numpy as np
+
 # Possessive repeats keep the time linear, however many blanks there are.
 _CLOCK = r"(?:[T ,]++(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*+([AaPp][Mm])?)?"
 _ZONE = r"\s*+(?:(Z|UTC|GMT)|([+-])(\d{2}):?(\d{2}))?"
@@ -98,6 +100,11 @@ def _hour(hour, half):
     if not 1 <= int(hour) <= 12:
         return 24  # no hour: refused
     return int(hour) % 12 + (12 if half.lower() == "pm" else 0)
+
+
+def day_text(days: float) -> str:
+    """Return the day that so many days since 1970 fall on, as 2024-12-31."""
+    return str(np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(days)), "D"))
 
 
 # -- times of day ----------------------------------------------------------------------
