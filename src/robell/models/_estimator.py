@@ -419,13 +419,11 @@ class FamilyMember(BaseEstimator):
     @called_by_search
     def _blocks(self):
         """Return how blocks of columns are fitted together, or None for one (slot: ridge)."""
-        return
 
     @called_by_search
     @bypassed_in_parts
     def _fit_weights(self, prepared):
         """Return the importance of every training row, or None for ones (slot: weights)."""
-        return
 
     @called_by_search
     @bypassed_in_parts
@@ -438,7 +436,6 @@ class FamilyMember(BaseEstimator):
     @bypassed_in_parts
     def _fit_penalty(self, design, rows):
         """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
-        return
 
     @bypassed_by_search
     @bypassed_in_parts

@@ -38,8 +38,15 @@ from robell._tools.text import shortened
 from robell._tools.threads import n_cores
 from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
-from robell.persist.model_card import card_path, is_card, model_card
-from robell.persist.model_info import MEMBER, PACKAGES, describe_model, versions
+from robell.persist.model_info import (
+    MEMBER,
+    PACKAGES,
+    card_path,
+    describe_model,
+    is_card,
+    model_card,
+    versions,
+)
 from robell.persist.other_classifiers import (
     TYPES,
     check_nodes,
