@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from robell._tools.files import FileError, file_state
-from robell._tools.text import counted, said
+from robell._tools.text import counted, few, said
 from robell.labels.review.review import fingerprints, read_reviews
 from robell.labels.reviewed import Reviewed, reviewed_classes
 from robell.scale.batches import copy_table, find_files
@@ -89,10 +89,9 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             column, values = table.columns[place], [number(label) for label in labels.classes]
             measured = holds_numbers(column.cells, column.kind, table.delimiter)
             if measured or (len(values) > 2 and None not in values):
-                shown = ", ".join(labels.classes[:5]) + (", ..." if len(values) > 5 else "")
                 raise FileError(
                     f"{table.name}: column {said(column.name)} holds {len(values)} different "
-                    f"numbers ({shown}): if they are classes, say so:",
+                    f"numbers ({few(labels.classes)}): if they are classes, say so:",
                     parameter="classes",
                 )
         kept = table.take(labels.kept)

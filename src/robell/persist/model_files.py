@@ -33,8 +33,8 @@ from robell import __version__
 from robell._core.ridge.state import OtherSums
 from robell._tools.files import FileError, check_output, copy_pipe, parse_bytes, write_together
 from robell._tools.optional import require
-from robell._tools.pipelines import innermost, last_step, steps_of
-from robell._tools.text import shortened
+from robell._tools.pipelines import last_step, steps_of
+from robell._tools.text import few, shortened
 from robell._tools.threads import n_cores
 from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
@@ -497,7 +497,7 @@ def _require_answer(model, path):
                 model = last_step(model)
         rows, fits = _made_up(model), True
         answers = [model.predict(rows)]
-        if not isinstance(innermost(model), BaseRVFLRegressor):
+        if not isinstance(steps_of(model)[-1], BaseRVFLRegressor):
             fits = all(label in model.classes_ for label in answers[0])
             answers = [model.decision_function(rows)]
             if hasattr(model, "predict_proba"):
@@ -540,11 +540,11 @@ def _foreign_types(data):
     from skops.io import get_untrusted_types
 
     foreign = sorted(set(get_untrusted_types(data=data)) - set(OWN_TYPES))
-    return ", ".join(map(shortened, foreign[:MOST_SHOWN])) + (", ..." * (len(foreign) > MOST_SHOWN))
+    return few([*map(shortened, foreign)], MOST_SHOWN)
 
 
 def _require_own(model, where):
-    last = innermost(model)
+    last = steps_of(model)[-1]
     if not isinstance(last, FamilyMember) and not holds_base(model):
         raise FileError(
             f"{where}: {type(last).__name__} is none of robell's models, nor one that "

@@ -7,7 +7,6 @@ can be read without loading the model, and nothing of the model depends on them.
 from __future__ import annotations
 
 import datetime
-import hashlib
 import json
 import math
 import platform
@@ -19,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from robell import __version__
-from robell._tools.pipelines import innermost, steps_of
-from robell._tools.text import number_text, percent, visible, writable
+from robell._tools.pipelines import steps_of
+from robell._tools.text import few, number_text, percent, text_print, visible, writable
 from robell.report.tables import Table, escape_markdown, to_markdown
 from robell.tables.columns import learn_column, missing_cells
 from robell.tables.dates import day_text
@@ -33,17 +32,16 @@ FORMAT = 1
 PACKAGES = ("scikit-learn", "numpy", "scipy", "skops")
 MOST_ROWS = 20_000  # of the training table that the columns are described by
 MOST_CLASSES = 1_000
-_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
 def describe_model(estimator, X=None, y=None, about=None):
     """Return what is written into the file of a model, all of it plain values."""
-    classifier = innermost(estimator)
+    parts = steps_of(estimator)
+    classifier = parts[-1]
     classes = getattr(estimator, "classes_", np.empty(0))  # a regressor has none
-    columns = [] if X is None else describe_columns(X, steps_of(estimator)[0])
+    columns = [] if X is None else describe_columns(X, parts[0])
     if not columns and (names := getattr(estimator, "feature_names_in_", None)) is not None:
         columns = [{"name": str(name), "kind": "unknown"} for name in names]
-    parts = steps_of(estimator)
     judge = next((part for part in parts if hasattr(part, "noise_matrix_")), classifier)
     noise: Any = getattr(judge, "noise_matrix_", None)
     is_odd = np.ndim(noise) != 2 or len(noise) > MOST_CLASSES or not np.isfinite(noise).all()
@@ -61,7 +59,7 @@ def describe_model(estimator, X=None, y=None, about=None):
         "n_rows": None if y is None else len(y),
         "n_features": int(estimator.n_features_in_),
         "columns": columns,
-        "columns_fingerprint": columns_fingerprint(columns),
+        "columns_fingerprint": text_print(json.dumps([[c["name"], c["kind"]] for c in columns])),
         "threshold": threshold_of(estimator),
         "noise_rate": _number(getattr(judge, "noise_rate_", None)),
         "noise_matrix": None if is_odd else np.asarray(noise, float).tolist(),
@@ -151,13 +149,6 @@ def describe_drift(info: dict[str, Any], X: Any) -> Drift:
     meter = DriftMeter(info.get("columns", []))
     meter.add(columns_of(X))
     return meter.result()
-
-
-def columns_fingerprint(columns):
-    """Return letters that stand for the names and kinds of columns, in their order."""
-    text = json.dumps([[column["name"], column["kind"]] for column in columns])
-    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8)
-    return digest.hexdigest().translate(_LETTERS)
 
 
 def threshold_of(estimator):
@@ -312,7 +303,7 @@ def _values_of(column):
         return f"{_day(column['edges'][0])} to {_day(column['edges'][-1])}"
     if column.get("levels"):
         shown = [f"{visible(level)} ({percent(s)})" for level, s in column["levels"].items()]
-        return ", ".join(shown[:3]) + (", ..." if len(shown) > 3 else "")
+        return few(shown, 3)
     return ""
 
 

@@ -62,10 +62,6 @@ class Splits(NamedTuple):
     columns: Any  # (T, D)
     thresholds: Any  # (T, D)
 
-    def of(self, trees: slice) -> Splits:
-        """Return the splits of some of the trees."""
-        return Splits(self.columns[trees], self.thresholds[trees])
-
 
 class Forest(NamedTuple):
     """The trees: their splits, the values of their leaves, and the mean target."""
@@ -89,7 +85,8 @@ class Planted(NamedTuple):
 
     def of(self, trees: slice) -> Planted:
         """Return some of the trees."""
-        return Planted(self.bags[trees], self.drawn.of(trees), self.right[trees], self.rng)
+        drawn = Splits(self.drawn.columns[trees], self.drawn.thresholds[trees])
+        return Planted(self.bags[trees], drawn, self.right[trees], self.rng)
 
 
 class Cuts(NamedTuple):

@@ -13,6 +13,7 @@ from scipy.spatial import KDTree
 from robell._core.labels.noise import areas
 from robell._tools.text import (
     counted,
+    few,
     in_cell,
     percent,
     quoted,
@@ -283,11 +284,8 @@ class AuditResult(JudgedAudit):
 
     def _kind_words(self):
         """Name the classes and their sizes."""
-        sizes = [int((self.given == label).sum()) for label in self.classes[:5]]
-        shown = zip(self.classes[:5], sizes, strict=True)
-        classes = ", ".join(f"{said(label, 20)} {size:,}" for label, size in shown)
-        more = ", ..." if len(self.classes) > 5 else ""
-        return f"{counted(len(self.classes), 'class', 'classes')}: {classes}{more}"
+        sizes = [f"{said(label, 20)} {(self.given == label).sum():,}" for label in self.classes]
+        return f"{counted(len(sizes), 'class', 'classes')}: {few(sizes)}"
 
     def _compared_lines(self):
         """Return a line on the groups, and one on the earlier table, if there are any."""
