@@ -266,6 +266,13 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path):
     assert done.stdout.startswith("name")
 
 
+def test_the_page_of_a_study_quotes_the_command_as_a_shell_takes_it(tmp_path):
+    out = tmp_path / "two words"
+    assert main([str(argument) for argument in small(out, "rvfl")]) == 0
+    run = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    assert f"--out '{out}'" in run["command"]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_says_once_what_the_exit_status_means(capsys, command):
     with pytest.raises(SystemExit):

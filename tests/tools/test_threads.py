@@ -22,7 +22,7 @@ def test_blas_is_limited_and_set_free():
     before = blas_threads()
     with _threads.one_blas_thread():
         assert blas_threads() == {1}
-        with _threads.limit_blas(None):
+        with _threads.limit_threads(None):
             assert blas_threads() == {1}
     assert blas_threads() == before
 
@@ -49,7 +49,7 @@ def test_libraries_are_looked_for_again_only_after_imports(monkeypatch):
 def test_one_blas_thread_where_nobody_asked_for_more(monkeypatch):
     for name in _threads.calm_blas.VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    with _threads.limit_blas(2):
+    with _threads.limit_threads(2):
         if blas_threads() != {2}:
             pytest.skip("BLAS has one thread")
         with _threads.calm_blas, ThreadPoolExecutor(1) as pool:
@@ -71,7 +71,7 @@ def test_one_openmp_thread_for_each_caller_where_nobody_asked_for_more(monkeypat
     """Threads of OpenMP wait for each other too; how many there are is each thread's own affair."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")  # which says nothing about OpenMP
-    with _threads._limit(3, "openmp"):
+    with _threads.limit_threads(3, "openmp"):
         if openmp_threads() != {3}:
             pytest.skip("there is no OpenMP")
         with ThreadPoolExecutor(1) as pool:
@@ -106,7 +106,7 @@ def test_boosted_trees_are_grown_in_one_thread(monkeypatch, tmp_path):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     x = np.random.default_rng(0).normal(size=(80, 2))
     table = pd.DataFrame(x, columns=["u", "v"]).assign(y=np.where(x[:, 0] > 0, "a", "b"))
-    with _threads._limit(2, "openmp"):
+    with _threads.limit_threads(2, "openmp"):
         if openmp_threads() != {2}:
             pytest.skip("there is no OpenMP")
         robell.fit_table(table, "y", model=Watched(max_iter=3))
@@ -131,7 +131,7 @@ def test_judging_tables_does_not_wait_for_busy_cores(monkeypatch, call):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 3))
     y = X[:, 0] if call == "find_target_issues" else np.where(X[:, 0] > 0, "a", "b")
-    with _threads.limit_blas(2):
+    with _threads.limit_threads(2):
         if call.startswith("find"):
             getattr(robell, call)(X, y, random_state=0)
         else:

@@ -69,10 +69,7 @@ def write_together(contents: Mapping[Path, str | Callable[[Path], None]]) -> Non
 
 @contextmanager
 def _written_together(paths: Iterable[str | os.PathLike[str]]) -> Iterator[list[Path]]:
-    """Give temporary names beside the files, which get their own names once all are on the disk.
-
-    What goes to the null device has no other name.
-    """
+    """Give temporary names beside the files, which get their own names once all are on the disk."""
     with ExitStack() as stack:
         halves = {}
         for path in paths:

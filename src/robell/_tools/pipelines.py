@@ -14,15 +14,10 @@ def last_step(estimator: Any) -> Any:
 
 
 def steps_of(estimator: Any) -> list[Any]:
-    """Return the parts of a model, those within a classifier that wraps another included."""
+    """Return the parts of a model, also those within one that wraps another: the innermost last."""
     last = last_step(estimator)
     if last is not estimator:
         return [*(step for _, step in estimator.steps[:-1]), *steps_of(last)]
     # An ensemble's is what its members were made from.
     inner = None if hasattr(estimator, "estimators_") else getattr(estimator, "estimator_", None)
     return [estimator, *([] if inner is None else steps_of(inner))]
-
-
-def innermost(estimator: Any) -> Any:
-    """Return the model that all other parts prepare for or wrap."""
-    return steps_of(estimator)[-1]

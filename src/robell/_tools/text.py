@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
+# Letters alone: a spreadsheet takes digits, or digits around an e, for a number.
+TO_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 NAME = 60  # characters of a name, label or cell that the page shows
 FIRST_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
 ZERO_WIDTH_SPACE = "\u200b"
@@ -93,10 +96,14 @@ def said(text, limit=NAME):
     return f"'{isolated(shortened(text, limit))}'"
 
 
+def few(texts, most=5):
+    """Return the first of some texts, with dots for those beyond."""
+    return ", ".join(texts[:most]) + ", ..." * (len(texts) > most)
+
+
 def listed(names, most=5, limit=30):
     """Return the first of some names as they are said, with dots for those beyond."""
-    names = list(names)
-    return ", ".join(said(name, limit) for name in names[:most]) + ", ..." * (len(names) > most)
+    return few([said(name, limit) for name in names], most)
 
 
 def in_cell(text, limit=NAME):
@@ -123,6 +130,12 @@ def spreadsheet_safe(text):
 def spreadsheet_plain(text):
     """Take away the apostrophe that :func:`spreadsheet_safe` has put before a text."""
     return text[1:] if text.startswith("'") and spreadsheet_safe(text) != text else text
+
+
+def text_print(text):
+    """Return the fingerprint of a text, in letters."""
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8)
+    return digest.hexdigest().translate(TO_LETTERS)
 
 
 def unique(names):

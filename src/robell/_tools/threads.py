@@ -87,31 +87,27 @@ def _controller(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def limit_blas(n_threads: int | None) -> AbstractContextManager[Any]:
-    """Return a context in which BLAS uses so many threads; None changes nothing.
+def limit_threads(n_threads: int | None, library: str = "blas") -> AbstractContextManager[Any]:
+    """Return a context in which BLAS, or OpenMP, uses so many threads; None changes nothing.
 
     The loaded libraries are looked for again only where modules were imported since: the search
     takes longer than a small fit.
     """
-    return _limit(n_threads, "blas")
+    controller = _controller(len(sys.modules)).select(user_api=library)
+    limited: AbstractContextManager[Any] = controller.limit(limits=n_threads)
+    return limited
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS uses one thread."""
-    return limit_blas(1)
+    return limit_threads(1)
 
 
 def one_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS uses one thread, and so does OpenMP in the calling thread."""
     limited = ExitStack()
     limited.enter_context(one_blas_thread())
-    limited.enter_context(_limit(1, "openmp"))
-    return limited
-
-
-def _limit(n_threads: int | None, library: str) -> AbstractContextManager[Any]:
-    controller = _controller(len(sys.modules)).select(user_api=library)
-    limited: AbstractContextManager[Any] = controller.limit(limits=n_threads)
+    limited.enter_context(limit_threads(1, "openmp"))
     return limited
 
 
@@ -135,7 +131,9 @@ class _CalmBlas(ContextDecorator):
         self._of_thread = threading.local()
 
     def __enter__(self) -> None:
-        limited = nullcontext() if os.environ.get(self.VARIABLES[-1]) else _limit(1, "openmp")
+        limited = (
+            nullcontext() if os.environ.get(self.VARIABLES[-1]) else limit_threads(1, "openmp")
+        )
         limited.__enter__()
         self._of_thread.__dict__.setdefault("limits", []).append(limited)
         with self._lock:

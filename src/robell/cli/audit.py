@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from robell.cli.options import (
 )
 
 
-def run(options, arguments):
+def run(options, typed):
     """Audit, and write the page and the table; as a gate, answer by the exit status."""
     from robell._tools.files import check_output, write_together
     from robell.labels.audit import audit, audit_annotators
@@ -55,8 +54,7 @@ def run(options, arguments):
     text, prints_json = as_json(found), options.json == "-"
     also = {} if options.json is None or prints_json else {Path(options.json): text}
     if has_report:
-        command = shlex.join(["robell", *arguments])
-        more = {"top": options.top, "command": command, "also": also}
+        more = {"top": options.top, "command": typed, "also": also}
         result = result.write(options.out, all_rows=options.all_rows, **more)
     else:
         write_together(also)

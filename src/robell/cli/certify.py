@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 from robell.cli.options import OK, Command, how_judged
 
 
-def run(options, arguments):
+def run(options, typed):
     """Draw the sample, or make the certificate of one that was checked, and write its files."""
     from robell.labels.certificate import certificate_paths
     from robell.labels.certify import certify, sample_paths
@@ -21,8 +20,7 @@ def run(options, arguments):
         result = result.write(options.out, replace=options.force)
         paths = result.csv, result.json
     else:
-        command = shlex.join(["robell", *arguments])
-        result = result.write(options.out, replace=options.force, command=command)
+        result = result.write(options.out, replace=options.force, command=typed)
         paths = result.html, result.json
     if not options.quiet:
         print(*result.lines(), sep="\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from robell.cli.options import (
@@ -19,10 +18,10 @@ from robell.cli.options import (
 OF_SCORES = ("--metric", "--better", "--reference", "--rope", "--test-share")
 
 
-def run(options, arguments):
+def run(options, typed):
     """Run the comparison, or compare scores that exist: tables of rows have a target."""
     if options.target is None:
-        return _run_scores(options, arguments)
+        return _run_scores(options, typed)
     given = [name for name in OF_SCORES if getattr(options, name[2:].replace("-", "_")) is not None]
     if given:
         raise OptionError(f"{given[0]} is for a table of scores, which has no --target")
@@ -37,12 +36,12 @@ def run(options, arguments):
         memory_limit=memory_left(options.memory, ()),
         out=checked_study_folder(options),
         progress=not options.quiet,
-        command=shlex.join(["robell", *arguments]),
+        command=typed,
     )
     return say_outcome(found, options.quiet) or (INCOMPLETE if found.unavailable else 0)
 
 
-def _run_scores(options, arguments):
+def _run_scores(options, typed):
     """Compare the models of a table of scores."""
     from robell.comparison.given_scores import compare_scores
 
@@ -52,7 +51,7 @@ def _run_scores(options, arguments):
         options.data[0],
         **picked(options, "metric better reference rope test_share encoding delimiter"),
         out=options.out or "robell-scores",
-        command=shlex.join(["robell", *arguments]),
+        command=typed,
     )
     for remark in found.remarks:
         say(remark)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from robell.cli.options import OK, Command, say
 
 
-def run(options, arguments):
+def run(options, typed):
     """Convert the model, and write the graph."""
     from robell._tools.files import check_output, written_whole
     from robell._tools.text import counted, said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from functools import partial
 
 import robell
@@ -32,7 +31,7 @@ def models():
     }
 
 
-def run(options, arguments):
+def run(options, typed):
     """Fit, and write the model and its report."""
     if options.plain:
         return _run_plain(options)
@@ -81,8 +80,7 @@ def run(options, arguments):
     result.save(options.out)
     source = str(options.data[0]) if len(options.data) == 1 else None
     if paths:
-        command = shlex.join(["robell", *arguments])
-        write_report(result, *paths, command=command, source=source)
+        write_report(result, *paths, command=typed, source=source)
     if not options.quiet:
         for text in remarks(result):
             say(text)

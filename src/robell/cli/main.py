@@ -6,6 +6,7 @@ import argparse
 import gc
 import io
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -84,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
             options = _parser(arguments).parse_args(arguments)
             command = COMMANDS[options.command]
             Progress.enabled = shown and not getattr(options, "quiet", False)
-            status = command.run(options, arguments)
+            status = command.run(options, shlex.join(["robell", *arguments]))
             sys.stdout.flush()  # what cannot be written is noticed here, not when Python ends
             return status
     except KeyboardInterrupt:
@@ -145,10 +146,7 @@ def _seldom_collected():
 
 @contextmanager
 def _signals_as_interrupt(is_process):
-    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that nothing half-written stays.
-
-    Where the command is all of the process, later signals have nothing to stop: its status stays.
-    """
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that nothing half-written stays."""
 
     def stop(number, frame):
         raise KeyboardInterrupt

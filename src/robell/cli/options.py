@@ -47,12 +47,12 @@ class OptionError(ValueError):
 class Command:
     """What runs a command whose help and options stand in ``commands.toml``.
 
-    ``run`` gets the options and the arguments as they were typed, and returns the exit status.
+    ``run`` gets the options and the command as it was typed, and returns the exit status.
     ``values`` gives what is filled in for names in braces. What a study had finished is kept when
     it is stopped; other commands then have written nothing.
     """
 
-    run: Callable[[argparse.Namespace, list[str]], int]
+    run: Callable[[argparse.Namespace, str], int]
     values: Callable[[], dict[str, Any]] = dict
     is_study: bool = False
 

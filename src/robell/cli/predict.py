@@ -7,7 +7,7 @@ import sys
 from robell.cli.options import DRIFTED, OK, Command, OptionError, memory_left, picked, say
 
 
-def run(options, arguments):
+def run(options, typed):
     """Predict, and write the predictions."""
     from robell._tools.files import check_output
     from robell._tools.threads import calm_blas

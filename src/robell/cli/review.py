@@ -5,7 +5,7 @@ from __future__ import annotations
 from robell.cli.options import OK, Command, how_judged, picked, say
 
 
-def run(options, arguments):
+def run(options, typed):
     """Audit the table, and serve the page that asks about its rows."""
     from robell._tools.text import counted
     from robell.labels.audit import audit
@@ -33,7 +33,7 @@ def run(options, arguments):
     return OK
 
 
-def run_apply(options, arguments):
+def run_apply(options, typed):
     """Apply the review, and write the table and the log."""
     from robell._tools.text import counted
     from robell.labels.review import apply_review

@@ -26,7 +26,7 @@ def set_names(given, groups=None):
     return list(names)
 
 
-def _settings(options, arguments):
+def _settings(options, typed):
     """Return what every study is told, as its keyword arguments."""
     return {
         "n_workers": options.n_jobs,
@@ -34,20 +34,20 @@ def _settings(options, arguments):
         "out": checked_study_folder(options),
         "download": not options.offline,
         "progress": not options.quiet,
-        "command": " ".join(["robell", *arguments]),
+        "command": typed,
     }
 
 
 # -- robell reproduce --------------------------------------------------------------------
 
 
-def _run_reproduce(options, arguments):
+def _run_reproduce(options, typed):
     from robell.comparison.family import MODELS
     from robell.studies.paper.jobs import SCORERS
     from robell.studies.paper.study import reproduce
 
     if options.part.lower().endswith(".zip"):
-        return _run_archive(options, arguments)
+        return _run_archive(options, typed)
     if options.run_their_code:
         raise OptionError("--run-their-code is for an archive, study.zip")
     models = list(MODELS) if options.models == ["all"] else known(options.models, MODELS, "model")
@@ -59,12 +59,12 @@ def _run_reproduce(options, arguments):
         repeats=options.repeats,
         tuned_by=options.tune_by and tuple(known(options.tune_by, SCORERS, "metric")),
         device=options.device,
-        **_settings(options, arguments),
+        **_settings(options, typed),
     )
     return say_outcome(found, options.quiet)
 
 
-def _run_archive(options, arguments):
+def _run_archive(options, typed):
     """Run a comparison again from its archive, and say how the scores compare."""
     from robell.comparison.archive import run_again
 
@@ -73,7 +73,7 @@ def _run_archive(options, arguments):
         out=checked_study_folder(options),
         **picked(options, "data_dir run_their_code n_jobs"),
         progress=not options.quiet,
-        command=" ".join(["robell", *arguments]),
+        command=typed,
     )
     for remark in found.remarks:
         say(remark)
@@ -119,7 +119,7 @@ REPRODUCE = Command(_run_reproduce, _values_of_reproduce, is_study=True)
 # -- robell robustness -------------------------------------------------------------------
 
 
-def _run_robustness(options, arguments):
+def _run_robustness(options, typed):
     from robell.studies.label_noise.jobs import GROUPS, LEVELS
     from robell.studies.label_noise.models import EVERY_MODEL
     from robell.studies.label_noise.study import measure_robustness
@@ -131,7 +131,7 @@ def _run_robustness(options, arguments):
         kinds and known(kinds, LEVELS, "kind of noise"),
         **picked(options, "peers levels first_seed"),
         n_seeds=options.seeds,
-        **_settings(options, arguments),
+        **_settings(options, typed),
     )
     return say_outcome(found, options.quiet)
 
@@ -158,7 +158,7 @@ ROBUSTNESS = Command(_run_robustness, _values_of_robustness, is_study=True)
 # -- robell report, robell datasets ------------------------------------------------------
 
 
-def _run_report(options, arguments):
+def _run_report(options, typed):
     from robell.comparison.study_page import write_report
     from robell.studies import study_in
 
@@ -169,7 +169,7 @@ def _run_report(options, arguments):
     return OK
 
 
-def _run_datasets(options, arguments):
+def _run_datasets(options, typed):
     from robell.datasets import available, info
 
     names = set_names(options.names or ["paper"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from robell._tools.text import counted, literal
+from robell._tools.text import counted, few, literal
 from robell.comparison import study_page as common
 from robell.comparison.evaluate import NOISE
 from robell.comparison.scores import (
@@ -207,10 +207,9 @@ def data(results, run):
     for name in results.datasets:
         about = results.data[name]
         counts = dict(zip(about["classes"], about["class_counts"], strict=True))
-        shown = ", ".join(f"{label}: {n:,}" for label, n in list(counts.items())[:5])
-        more = ", ..." if len(counts) > 5 else ""
+        shown = few([f"{label}: {n:,}" for label, n in counts.items()])
         sizes = (about["n_rows"], about["n_features"], len(counts))
-        rows.append((name, *sizes, shown + more, about["source"], about["note"]))
+        rows.append((name, *sizes, shown, about["source"], about["note"]))
     for name, why in run.get("unavailable", {}).items():
         rows.append((name, None, None, None, "", "left out", why))
     return WORDS.section("tables", TableBlock(WORDS.table("tables", rows)))

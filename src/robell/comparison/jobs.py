@@ -93,20 +93,16 @@ def watched(answer, work):
             work(answer)
         except Exception as error:
             answer |= failure(error)
-    answer["outcome"]["warnings"] = _said(caught)
-    answer["seconds"]["total"] = time.perf_counter() - start
-    answer["seconds"]["cpu"] = time.process_time() - cpu
-    return answer
-
-
-def _said(caught):
-    """Return the distinct warnings about a fit, shortened: whole ones would fill the records."""
+    # Distinct and shortened: whole ones would fill the records.
     lines = [
         f"{warning.category.__name__}: {' '.join(str(warning.message).split())[:120]}"
         for warning in caught
         if not issubclass(warning.category, NOT_ABOUT_RESULTS)
     ]
-    return list(dict.fromkeys(lines))[:MOST_WARNINGS]
+    answer["outcome"]["warnings"] = list(dict.fromkeys(lines))[:MOST_WARNINGS]
+    answer["seconds"]["total"] = time.perf_counter() - start
+    answer["seconds"]["cpu"] = time.process_time() - cpu
+    return answer
 
 
 def fit_and_predict(model, X, y, X_test, classes, seconds):

@@ -15,6 +15,8 @@ from functools import cache, cached_property
 import numpy as np
 import scipy  # its parts are imported where they are used: scipy.stats takes long
 
+from robell._core.labels.groups import holm as holm
+
 SIGN_FORMULAS = ("half_root", "printed")
 _range_quantile = cache(lambda *given: scipy.stats.studentized_range.isf(*given))  # it takes long
 
@@ -229,19 +231,6 @@ def sign_test(wins, ties, losses):
     return SignTest(wins, losses, n, threshold, n > 0 and max(wins, losses) >= threshold, p)
 
 
-def holm(p_values):
-    """Adjust p-values for their number by Holm's step-down method; NaN stays NaN.
-
-    Rejecting those below alpha rejects no true hypothesis, with probability 1 - alpha.
-    """
-    p_values = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p_values, kind="stable")[: np.isfinite(p_values).sum()]
-    steps = np.arange(len(order), 0, -1) * p_values[order]
-    adjusted = np.full_like(p_values, np.nan)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return adjusted
-
-
 def wilcoxon_pairs(scores, decimals=10):
     """Return the p-values of Wilcoxon's two-sided test of all pairs of models, and by Holm's.
 
@@ -257,7 +246,7 @@ def wilcoxon_pairs(scores, decimals=10):
     found = [test(d, zero_method="pratt").pvalue if d.any() else 1.0 for d in differences.T]
     p_values, adjusted = np.full((k, k), np.nan), np.full((k, k), np.nan)
     p_values[upper] = p_values.T[upper] = found
-    adjusted[upper] = adjusted.T[upper] = holm(found)
+    adjusted[upper] = adjusted.T[upper] = holm(np.array(found))
     return p_values, adjusted
 
 

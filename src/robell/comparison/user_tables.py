@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from robell._tools.files import FileError
-from robell._tools.text import counted, did_you_mean, said, unique
+from robell._tools.text import counted, did_you_mean, few, said, unique
 from robell.comparison.jobs import Rows
 from robell.comparison.store import StudyError
 from robell.datasets._dataset import content_digest
@@ -204,8 +204,7 @@ def _matrix(table, features, labels):
     ]
     notes = []
     if left_out:
-        shown = ", ".join(left_out[:5]) + ", ..." * (len(left_out) > 5)
-        notes.append(f"{counted(len(left_out), 'column')} left out: {shown}")
+        notes.append(f"{counted(len(left_out), 'column')} left out: {few(left_out)}")
     return np.hstack([one.matrix for one in used]), notes
 
 

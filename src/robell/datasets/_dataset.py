@@ -143,15 +143,11 @@ def content_digest(X, y):
     return hashlib.sha256(shape + values.tobytes() + labels.tobytes()).hexdigest()
 
 
-def minority_size(y):
-    """Return how many rows have y = 1; of more than two classes, how many are of the smallest."""
-    counts = np.bincount(y, minlength=2)
-    return int(counts[1] if len(counts) == 2 else counts.min())
-
-
 def other_size(info, X, y):
     """Say how the size of a table differs from a known set's; an empty text where it does not."""
-    found = (*X.shape, minority_size(y))
+    counts = np.bincount(y, minlength=2)
+    # Of more than two classes the smallest counts.
+    found = (*X.shape, int(counts[1] if len(counts) == 2 else counts.min()))
     expected = (info.n_rows, info.n_features, info.n_minority)
     if found == expected:
         return ""

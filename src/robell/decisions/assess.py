@@ -235,10 +235,7 @@ def assess(held, X, names, place, rule, judge, corrected, groups, seed):
 
 
 def _decide(held, p, name, place, rule, judge, corrected, draws):
-    """Return what the threshold on a class's probability means, and which held-out rows it flags.
-
-    Raise where no threshold can be had.
-    """
+    """Return what the threshold means and which held-out rows it flags; raise where none exists."""
     probable = judge.probability[:, place]
     positive = probable if corrected else (held.codes == place).astype(np.float64)
     operating = operating_points(p, positive, np.ones(len(p)))

@@ -12,18 +12,17 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from robell._tools.files import FileError, file_state
-from robell._tools.text import counted, said
+from robell._tools.text import counted, few, said
 from robell.labels.review.review import fingerprints, read_reviews
 from robell.labels.reviewed import Reviewed, reviewed_classes
 from robell.scale.batches import copy_table, find_files
-from robell.tables.columns import missing_cells
+from robell.tables.columns import in_short, missing_cells
 from robell.tables.encoder import TableEncoder
-from robell.tables.leaks import Giveaway, find_giveaway
+from robell.tables.leaks import MOST_COLUMNS, Giveaway, find_giveaway
 from robell.tables.numerals import number, plain_number
 from robell.tables.read import MAX_ROWS, evenly, read_table, read_tables, sample_places, table_parts
 from robell.tables.target import KnownLabels, find_column, holds_numbers, read_labels
 
-MOST_COLUMNS = 2_000  # of numbers, categories spread out
 DESCRIBED_ROWS = 20_000
 COPIES = 7  # of the encoded table that a fit holds at its peak
 
@@ -86,15 +85,30 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
         if place in {find_column(table, name) for name in drop}:
             raise FileError(f"{said(target)} is the target: it cannot be left out")
         labels = _as_predicted(read_labels(table, place, keep_spelling=keep_spelling))
-        if not classes:
-            _require_classes(table, place, labels)
+        if not classes:  # numbers may be measured rather than classes, or an audit takes them so
+            column, values = table.columns[place], [number(label) for label in labels.classes]
+            measured = holds_numbers(column.cells, column.kind, table.delimiter)
+            if measured or (len(values) > 2 and None not in values):
+                raise FileError(
+                    f"{table.name}: column {said(column.name)} holds {len(values)} different "
+                    f"numbers ({few(labels.classes)}): if they are classes, say so:",
+                    parameter="classes",
+                )
         kept = table.take(labels.kept)
         columns = [c for k, c in enumerate(kept.columns) if k != place and c.name not in drop]
         if not columns:
             raise FileError(f"{table.name}: there is no column besides the target to learn from")
         encoder = TableEncoder()
         used = encoder._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
-        _require_columns(table, encoder)
+        if not encoder.plans_:
+            why = in_short(encoder.notes_)
+            raise FileError(f"{table.name}: no column is left to learn from: {why}")
+        if len(encoder.centre_) > MOST_COLUMNS:
+            raise FileError(
+                f"{table.name}: {len(encoder.centre_):,} columns once categories are spread out; "
+                f"at most {MOST_COLUMNS:,} are taken: leave some out with",
+                parameter="drop",
+            )
         told = (find_giveaway(one, labels.codes, labels.classes, target) for one in used)
         giveaways = tuple(filter(None, told))
         notes = [f"label {said(b, 20)} taken as {said(a, 20)}" for a, b in labels.alike[:3]]
@@ -160,34 +174,6 @@ def _as_predicted(labels):
     )
 
 
-def _require_classes(table, place, labels):
-    """Raise where numbers may be measured rather than classes, or an audit takes them so."""
-    column, target = table.columns[place], table.columns[place].name
-    values = [number(label) for label in labels.classes]
-    measured = holds_numbers(column.cells, column.kind, table.delimiter)
-    if measured or (len(values) > 2 and None not in values):
-        shown = ", ".join(labels.classes[:5]) + (", ..." if len(values) > 5 else "")
-        raise FileError(
-            f"{table.name}: column {said(target)} holds {len(values)} different numbers ({shown}): "
-            "if they are classes, say so:",
-            parameter="classes",
-        )
-
-
-def _require_columns(table, encoder):
-    if not encoder.plans_:
-        notes = encoder.notes_
-        reasons = "; ".join(f"{said(note.name, 30)} {note.done}" for note in notes[:3])
-        more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""
-        raise FileError(f"{table.name}: no column is left to learn from: {reasons}{more}")
-    if len(encoder.centre_) > MOST_COLUMNS:
-        raise FileError(
-            f"{table.name}: {len(encoder.centre_):,} columns once categories are spread out; at "
-            f"most {MOST_COLUMNS:,} are taken: leave some out with",
-            parameter="drop",
-        )
-
-
 def typed_classes(classes):
     """Return the classes as predictions give them: whole numbers where all are, else text."""
     values = [plain_number(label) for label in classes]
@@ -198,10 +184,7 @@ def typed_classes(classes):
 
 
 def _read_all(files, encoder, target, meant, n_rows, n_most, text, seed):
-    """Read the files again, a part at a time: the encoded rows that have a known label.
-
-    Also count the rows without a label, and those of other labels.
-    """
+    """Read the files again in parts; return encoded rows of known labels, and count the others."""
     names = encoder.feature_names_in_
     chosen = None if n_rows <= n_most else sample_places(n_rows, n_most, seed)
     X = np.empty((min(n_rows, n_most), len(encoder.centre_)))

@@ -13,7 +13,7 @@ import numpy as np
 from robell import __version__
 from robell._tools.files import check_output, write_together
 from robell._tools.pipelines import steps_of
-from robell._tools.text import counted, in_cell, literal, number_text, percent, quoted, said
+from robell._tools.text import counted, few, in_cell, literal, number_text, percent, quoted, said
 from robell.report.page import (
     Bullets,
     Callout,
@@ -152,12 +152,11 @@ def remarks(result):
 def lines(result, source=None):
     """Return what was found, in words that need no course; the page has the measures."""
     found, decision = result.assessment, result.assessment.decision
-    of_class = list(zip(result.classes.tolist(), result.class_sizes, strict=True))
-    sizes = ", ".join(f"{said(str(name), 20)} {size:,}" for name, size in of_class[:5])
+    of_class = zip(result.classes.tolist(), result.class_sizes, strict=True)
+    sizes = few([f"{said(str(name), 20)} {size:,}" for name, size in of_class])
     text = [
         f"Fitted to {result.n_fitted:,} rows, {len(result.encoder.plans_)} columns; rows of each "
-        f"class: {sizes}{', ...' if len(of_class) > 5 else ''}; model: "
-        f"{model_name(result)}",
+        f"class: {sizes}; model: {model_name(result)}",
         in_rows(result),
     ]
     if decision is None:

@@ -15,7 +15,7 @@ from sklearn.base import is_regressor
 
 from robell._tools.files import FileError
 from robell._tools.pipelines import last_step
-from robell._tools.text import said, shortened, spreadsheet_safe, unique
+from robell._tools.text import few, said, shortened, spreadsheet_safe, unique
 from robell._tools.threads import calm_blas, n_cores, one_thread, threads_of
 from robell.models._contributions import contributions, log_odds
 from robell.models.thresholded import ThresholdClassifier
@@ -73,7 +73,7 @@ class Predicted:
 
 def ignored_columns(extra):
     """Return a line that names columns the model does not know, none where there are none."""
-    names = ", ".join(map(shortened, extra[:NAMED])) + (", ..." if len(extra) > NAMED else "")
+    names = few([*map(shortened, extra)], NAMED)
     return [f"columns the model does not know are ignored: {names}"] if extra else []
 
 

@@ -306,10 +306,7 @@ def _positive_place(training: Training, positive: Any, rule: Any, keep_spelling:
 
 
 def _judge(fitted: Any, training: Training, held: Any, seed: int) -> tuple[Any, ...]:
-    """Judge the labels as an audit does; also return how far to trust that, and the held-out rows.
-
-    Where the fitted model judges labels itself, it does so here, and otherwise one that does.
-    """
+    """Judge the labels as an audit does; return that, its trust, and the rows held out."""
     X, codes, reviewed, of_held = training.X, training.codes, training.reviewed, held.places
     unseen = None
     if isinstance(fitted, NoiseRobustRVFLClassifier):

@@ -23,7 +23,7 @@ from robell import __version__
 from robell._core.labels.sampling import Interval, cut_strata, draw_rows, interval_of_total
 from robell._tools.files import FileError, write_together
 from robell._tools.optional import require
-from robell._tools.text import counted, said
+from robell._tools.text import counted, said, text_print
 from robell.labels.audit.compared import read_group_column
 from robell.labels.audit.result import (
     as_csv,
@@ -44,7 +44,6 @@ from robell.labels.review.review import (
     labels_print,
     read_print,
     row_number,
-    text_print,
 )
 from robell.tables.numerals import floats_written
 from robell.tables.raw import RawTable

@@ -22,6 +22,7 @@ from robell._core.labels.noise import (
     wrong_share,
 )
 from robell._core.ridge.calibrate import half_widths
+from robell._tools.text import few
 from robell.models.noise_robust import LeftOutScores, NoiseRobustRVFLClassifier
 
 SMALLEST_PROBABILITY = 1e-8
@@ -191,14 +192,12 @@ def _warn_of_odd(P, labels, classes):
     reordered = float(table[np.arange(len(order)), order].sum() / len(labels))
     if reordered > agreement + OTHER_ORDER:
         # column order[k] seems to hold the probability of classes[k]
-        meant = classes[np.argsort(order)]
-        likely = ", ".join(str(label) for label in meant[:5].tolist())
-        taken = ", ".join(str(label) for label in classes[:5].tolist())
-        more = ", ..." if len(classes) > 5 else ""
+        taken = [str(label) for label in classes.tolist()]
+        likely = [taken[k] for k in np.argsort(order)]
         warnings.warn(
             f"the likeliest class is the label in only {agreement:.1%} of the rows, and would be "
-            f"in {reordered:.1%} were the columns of pred_proba in the order {likely}{more}; "
-            f"they are taken in the order {taken}{more}: say otherwise with classes=",
+            f"in {reordered:.1%} were the columns of pred_proba in the order {few(likely)}; "
+            f"they are taken in the order {few(taken)}: say otherwise with classes=",
             UserWarning,
             stacklevel=4,
         )

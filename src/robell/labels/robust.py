@@ -528,10 +528,7 @@ def _scores(model, X):
 
 
 def _halves(columns, codes, present, n_classes, seed):
-    """Return two halves of the rows, equal rows in one, every class shared out; None if too few.
-
-    They depend on what the rows hold, not on their order or how often they are repeated.
-    """
+    """Return two halves of the rows, equal rows in one of them; None if there are too few."""
     _, distinct = np.unique(row_keys(columns[present], seed), return_inverse=True)
     of_class = np.full(distinct.max() + 1, n_classes)
     np.minimum.at(of_class, distinct, codes[present])

@@ -202,6 +202,7 @@ class Prepared(NamedTuple):
     T: np.ndarray  # targets of the rows: one-hot of classes
     present: np.ndarray  # places of the samples among the rows given to fit
     n_given: int
+    folds: Any = None  # those of ``folds_of``, where they are wanted more than once
 
     def in_order_given(self, values, absent):
         """Return values of the samples in the order of the rows given; ``absent`` for the rest."""
@@ -240,9 +241,8 @@ class FamilyMember(BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    # Whether [x] is among the features, the type of the design matrix, what C is multiplied by.
+    # Whether [x] is among the features, and what C is multiplied by.
     _direct_link: Annotated[Any, called_by_search] = True
-    _dtype: Annotated[Any, called_by_search] = np.float64
     _C_factor: Annotated[Any, called_by_search] = 1.0
     _system: Any = System  # the ridge problem: WithConstant where the constant is not penalised
     # Smaller networks have some of the columns of larger ones: in which parameter they differ, and
@@ -252,7 +252,6 @@ class FamilyMember(BaseEstimator):
     # Parameters that only the row weights depend on, and the one that multiplies the penalty.
     _weight_parameters: Annotated[Any, called_by_search] = ()
     _penalty_parameter: Annotated[Any, called_by_search] = None
-    _checks_of_y: dict[str, Any] = {}  # what scikit-learn is asked to check of y
     score: Annotated[Any, bypassed_by_search]  # scikit-learn's
 
     # What the roots decide. Check what fit was given, and set what says what is predicted:
@@ -291,7 +290,7 @@ class FamilyMember(BaseEstimator):
     @bypassed_in_parts
     def _validate_training(self, X, y):
         """Return X and y as arrays the mathematics may trust."""
-        return validate_data(self, X, y, **self._checks_of_y, **ARRAY_CHECKS)
+        return validate_data(self, X, y, **ARRAY_CHECKS)
 
     @called_by_search
     def _validate_new(self, X):
@@ -387,11 +386,7 @@ class FamilyMember(BaseEstimator):
     def _design(self, X):
         """Return the design matrix of some rows, a block at a time."""
         return RowBlocks(
-            lambda block: self._features(X[block]),
-            len(X),
-            self._n_columns(),
-            self._dtype,
-            tensors=is_tensor(X),
+            lambda block: self._features(X[block]), len(X), self._n_columns(), tensors=is_tensor(X)
         )
 
     # -- slots -------------------------------------------------------------------------
@@ -424,13 +419,11 @@ class FamilyMember(BaseEstimator):
     @called_by_search
     def _blocks(self):
         """Return how blocks of columns are fitted together, or None for one (slot: ridge)."""
-        return
 
     @called_by_search
     @bypassed_in_parts
     def _fit_weights(self, prepared):
         """Return the importance of every training row, or None for ones (slot: weights)."""
-        return
 
     @called_by_search
     @bypassed_in_parts
@@ -443,7 +436,6 @@ class FamilyMember(BaseEstimator):
     @bypassed_in_parts
     def _fit_penalty(self, design, rows):
         """Return the matrix added to the identity in the penalty, or None (slot: penalty)."""
-        return
 
     @bypassed_by_search
     @bypassed_in_parts
@@ -737,28 +729,6 @@ class BaseRVFLClassifier(FamilyClassifier):
         slope, offsets = fit_calibration(loo_scores, T, weight)
         return slope, beside(offsets, T)
 
-    def _folds(self, prepared):
-        """Yield each fold's samples, and X, T, weights and penalty made of all other samples."""
-        samples, setting = prepared.samples, {n: getattr(self, n) for n in self._weight_parameters}
-        fold = deal_out(*samples)
-        for k in range(fold.max() + 1):
-            held, kept = fold == k, fold != k
-            if not kept.any():
-                return  # all rows are equal: none can be scored by others
-            part = TrainingRows(*(values[kept] for values in samples))
-            seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
-            twin = of_classes(self, seen)
-            rows = twin._fit_rows(part._replace(labels=labels))
-            (importance,) = twin._importances(
-                prepared_of(rows, one_hot(rows.labels, len(seen))), [setting], {}
-            )
-            rows = rows._replace(labels=seen[rows.labels])
-            penalty = self._fit_penalty(self._design(rows.X), rows)
-            total = rows.multiplicity * (1.0 if importance is None else importance)
-            some, T = total > 0.0, one_hot(rows.labels, len(self.classes_))
-            if some.any():
-                yield held, (rows.X[some], T[some], total[some], penalty)
-
     def _fit_weights(self, prepared):
         """Return the importance of every training row, or None for ones (slot: weights)."""
         if self.class_weight is None:
@@ -846,11 +816,34 @@ class BaseRVFLClassifier(FamilyClassifier):
         return beside(found, scores)
 
 
+def folds_of(model, prepared):
+    """Yield each fold's samples, and X, T, weights and penalty made of all other samples."""
+    samples, setting = prepared.samples, {n: getattr(model, n) for n in model._weight_parameters}
+    fold = deal_out(*samples)
+    for k in range(fold.max() + 1):
+        held, kept = fold == k, fold != k
+        if not kept.any():
+            return  # all rows are equal: none can be scored by others
+        part = TrainingRows(*(values[kept] for values in samples))
+        seen, labels = np.unique(part.labels, return_inverse=True)  # a class may be missing
+        twin = of_classes(model, seen)
+        rows = twin._fit_rows(part._replace(labels=labels))
+        (importance,) = twin._importances(
+            prepared_of(rows, one_hot(rows.labels, len(seen))), [setting], {}
+        )
+        rows = rows._replace(labels=seen[rows.labels])
+        penalty = model._fit_penalty(model._design(rows.X), rows)
+        total = rows.multiplicity * (1.0 if importance is None else importance)
+        some, T = total > 0.0, one_hot(rows.labels, len(model.classes_))
+        if some.any():
+            yield held, (rows.X[some], T[some], total[some], penalty)
+
+
 def scores_of_folds(model, prepared):
     """Return scores of the samples by models fitted, weights and all, without their fold."""
     X = prepared.samples.X
     scores = np.zeros((len(X), len(model.classes_)))
-    for held, fitted in model._folds(prepared):
+    for held, fitted in prepared.folds or folds_of(model, prepared):
         found = copy(model)._fit_ridge(*fitted, False)
         scores[held] = model._linear_scores(X[held], found.beta)
     return scores
@@ -871,7 +864,6 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
 
     output_bias = True  # the free constant, first in the design; no parameter
     _system = WithConstant
-    _checks_of_y = {"multi_output": True, "y_numeric": True}
 
     def __init__(
         self,
@@ -894,6 +886,9 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+    def _validate_training(self, X, y):
+        return validate_data(self, X, y, multi_output=True, y_numeric=True, **ARRAY_CHECKS)
 
     def _check_training(self, X, y, sample_weight=None):
         """Check what fit was given, and set n_outputs_."""
@@ -1000,9 +995,8 @@ class LeftOutInFolds(BaseRVFLClassifier):
         """Solve; C is chosen by the errors of samples in folds that the fit has not seen."""
         if self.C != "loo":
             return super()._fit_weighted(prepared, importance)
-        folds, chosen = list(self._folds(prepared)), copy(self)
-        # made once, for C and for the probabilities
-        chosen.__dict__["_folds"] = lambda prepared: folds
+        # Folds are made once, for C and for the probabilities.
+        prepared, chosen = prepared._replace(folds=list(folds_of(self, prepared))), copy(self)
         rows = prepared.rows
         total = rows.multiplicity if importance is None else rows.multiplicity * importance
         T, total = self._of_samples(prepared, total)
@@ -1013,9 +1007,7 @@ class LeftOutInFolds(BaseRVFLClassifier):
             misses = np.square(T - scores_of_folds(chosen, prepared)).sum(axis=1)
             errors[k] = weight @ misses
         chosen.C = float(PAPER_C[place_of_smallest(errors, 1.0 / PAPER_C)])
-        found = vars(chosen._fit_weighted(prepared, importance))
-        del found["_folds"]
-        self.__dict__.update(found | {"C": "loo"})
+        self.__dict__.update(vars(chosen._fit_weighted(prepared, importance)) | {"C": "loo"})
         return self
 
     def _of_samples(self, prepared, total):

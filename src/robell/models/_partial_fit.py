@@ -190,7 +190,7 @@ def solve_seen(model, state):
     if state.warming_up:
         model._solve_from_rows(state.reservoir)
         return
-    found = model._solve_from_sums(state)
+    found = solve_from_sums(model, state)
     rcond, kept = found.solution.factor.rcond, state.reservoir
     if rcond < REFINE_BELOW and state.frozen is None and kept is not None and kept.complete:
         model._solve_from_rows(kept)
@@ -274,6 +274,19 @@ def require_sample(model, state):
         )
 
 
+def solve_from_sums(model, state):
+    """Return the solution that follows from the sums, and what it was found with."""
+    require_penalty(model)
+    cost = model._class_cost(state.sizes) if is_classifier(model) else None
+    sample, C = None, model.C
+    if needs_sample(model):
+        require_sample(model, state)
+        sample = model._sample(state, cost)
+    if C == "loo":
+        C = PAPER_C[model._chosen(state, cost, sample)]
+    return Found(model._solved(state, float(C), cost), float(C), cost, sample)
+
+
 class Streaming(FamilyMember):
     """What ``partial_fit`` and ``merge`` of classifiers and regressors share; not for direct use.
 
@@ -316,18 +329,6 @@ class Streaming(FamilyMember):
             kept = UNBOUNDED if waits else RESERVOIR
             reservoir = empty_reservoir(n_classes, n_features + n_targets, seed, kept)
         return sums.empty(n_classes, n_columns, reservoir, waits)
-
-    def _solve_from_sums(self, state):
-        """Return the solution that follows from the sums, and what it was found with."""
-        require_penalty(self)
-        cost = self._class_cost(state.sizes) if is_classifier(self) else None
-        sample, C = None, self.C
-        if needs_sample(self):
-            require_sample(self, state)
-            sample = self._sample(state, cost)
-        if C == "loo":
-            C = PAPER_C[self._chosen(state, cost, sample)]
-        return Found(self._solved(state, float(C), cost), float(C), cost, sample)
 
     def _scores_of_sample(self, state, found):
         """Return the scores of the merged rows kept by the model fitted without each."""

@@ -128,10 +128,7 @@ def on_its_side(differences, is_second):
 
 
 def _equal_at_the_top(scores):
-    """Return scores (n, K) of which those that reach the row's largest but for rounding equal it.
-
-    The class predicted is then the first of equal ones, not the one that rounding has preferred.
-    """
+    """Return scores (n, K), those within rounding of a row's largest made equal to it."""
     xp = namespace(scores)
     largest = xp.amax(scores, 1)[:, None]
     rounding = TOP_DIGITS * xp.clip(abs(largest), 1.0, 1e300)

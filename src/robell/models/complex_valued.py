@@ -246,9 +246,10 @@ class ComplexRVFLClassifier(BaseRVFLClassifier):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    @property
-    def _dtype(self):
-        return np.float64 if self.augmented else np.complex128
+    def _design(self, X):
+        design = super()._design(X)
+        design.dtype = np.float64 if self.augmented else np.complex128
+        return design
 
     def _validate_training(self, X, y):
         if _is_complex(y):

@@ -351,10 +351,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         return standardised
 
     def _fit_rounds(self, rows, seed, threads):
-        """Fit, clean the targets, fit again.
-
-        Return the last scores, the noise, the link, and the p-value of columns that know nothing.
-        """
+        """Fit, clean the targets, fit again; return scores, noise, link and p-value."""
         judged = threads.start(rows_judged, rows, len(self.classes_), seed)
         X = in_double_precision(rows.X)
         self.mean_, self.scale_ = column_scales(X, rows.multiplicity)

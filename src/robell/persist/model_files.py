@@ -33,13 +33,20 @@ from robell import __version__
 from robell._core.ridge.state import OtherSums
 from robell._tools.files import FileError, check_output, copy_pipe, parse_bytes, write_together
 from robell._tools.optional import require
-from robell._tools.pipelines import innermost, last_step, steps_of
-from robell._tools.text import shortened
+from robell._tools.pipelines import last_step, steps_of
+from robell._tools.text import few, shortened
 from robell._tools.threads import calm_blas, n_cores
 from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
-from robell.persist.model_card import card_path, is_card, model_card
-from robell.persist.model_info import MEMBER, PACKAGES, describe_model, versions
+from robell.persist.model_info import (
+    MEMBER,
+    PACKAGES,
+    card_path,
+    describe_model,
+    is_card,
+    model_card,
+    versions,
+)
 from robell.persist.other_classifiers import (
     TYPES,
     check_nodes,
@@ -161,7 +168,7 @@ def _require_sizes(part):
     """Raise where arrays of a model of this package are not as long as they are to each other."""
     if not type(part).__module__.startswith("robell."):
         return
-    sizes = {"f": getattr(part, "n_features_in_", None)}
+    sizes: dict[str, Any] = {"f": getattr(part, "n_features_in_", None)}
     sizes["c"] = len(getattr(part, "classes_", ())) or getattr(part, "n_outputs_", None)
     for name in SIZES.keys() & vars(part).keys():
         value = vars(part)[name]
@@ -537,11 +544,7 @@ def _files_named(schema):
 
 @calm_blas
 def _require_answer(model, path):
-    """Raise where a model cannot predict two rows: its parts were changed and do not fit.
-
-    Transformers may refuse rows that are made up, as those of categories do; then the classifier
-    alone has to answer.
-    """
+    """Raise where a model cannot predict two rows: its parts were changed and do not fit."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for part in steps_of(model):
@@ -554,7 +557,7 @@ def _require_answer(model, path):
                 model = last_step(model)
         rows, fits = _made_up(model), True
         answers = [model.predict(rows)]
-        if not isinstance(innermost(model), BaseRVFLRegressor):
+        if not isinstance(steps_of(model)[-1], BaseRVFLRegressor):
             fits = all(label in model.classes_ for label in answers[0])
             answers = [model.decision_function(rows)]
             if hasattr(model, "predict_proba"):
@@ -597,11 +600,11 @@ def _foreign_types(data):
     from skops.io import get_untrusted_types
 
     foreign = sorted(set(get_untrusted_types(data=data)) - set(OWN_TYPES))
-    return ", ".join(map(shortened, foreign[:MOST_SHOWN])) + (", ..." * (len(foreign) > MOST_SHOWN))
+    return few([*map(shortened, foreign)], MOST_SHOWN)
 
 
 def _require_own(model, where):
-    last = innermost(model)
+    last = steps_of(model)[-1]
     if not isinstance(last, FamilyMember) and not holds_base(model):
         raise FileError(
             f"{where}: {type(last).__name__} is none of robell's models, nor one that "

@@ -210,10 +210,7 @@ def _with(step, total, waiting, first):
 
 
 def _reduce_parts(step, *results, first, each):
-    """Return the result of several partitions, reduced in their order; errors name them.
-
-    The first result begins with partition ``first``, and each is that of ``each`` partitions.
-    """
+    """Reduce the results of partitions in their order, from ``first`` on; errors name them."""
     total, *more = results
     for done, result in enumerate(more, 1):
         here = first + done * each

@@ -151,10 +151,7 @@ def _require_privileged(estimator, tables, privileged):
 
 
 def _require_fit_in_parts(estimator):
-    """Say whether a model may be fitted in passes; raise for what cannot be, before files are read.
-
-    A model that is fitted to a sample of the rows is so where all of them do not fit in memory.
-    """
+    """Say whether a model may be fitted in passes; raise for what cannot be."""
     model = last_step(estimator)
     if isinstance(model, FamilyMember) and not takes_parts(model):
         return False

@@ -43,6 +43,7 @@ from robell.models._partial_fit import (
     RESERVOIR,
     number_of_targets,
     require_penalty,
+    solve_from_sums,
     solve_seen,
 )
 from robell.models._validation import ARRAY_CHECKS, draw_seed, one_line_errors, weights_of_part
@@ -185,7 +186,7 @@ class OutOfCoreFit:
     def _refine(self, rows, state):
         """Solve, and refine an inaccurate solution with residuals of the rows, as fit does."""
         model, kept = self.classifier, state.reservoir
-        found = model._solve_from_sums(state)
+        found = solve_from_sums(model, state)
         solution = found.solution
         whole = state.frozen is None and kept is not None and kept.complete
         if whole or not SINGULAR_BELOW < solution.factor.rcond < REFINE_BELOW:

@@ -229,10 +229,7 @@ class _Fold:
         return record | {"score_time": time.perf_counter() - fitted}
 
     def _largest_network(self, group, largest):
-        """Return a group's largest network, its checked rows and their targets.
-
-        Rows are checked once for groups with the same ones.
-        """
+        """Return a group's largest network, its rows, checked once where equal, and targets."""
         model, key = clone(self.last), group.rows_key
         others = clone(group.others, safe=False)
         model.set_params(**(others | {model._nested_parameter: largest}))
@@ -387,10 +384,7 @@ class _ScoredTable:
         self.lost = None if centre is None else 4.0 * EPS * (lost + 16.0 * reach(self.X))
 
     def score(self, columns, error, calibrations):
-        """Return name -> values for output weights (P, candidates, K), and which are doubtful.
-
-        ``error`` is that of the output weights relative to their size, one a candidate.
-        """
+        """Return name -> values for output weights (P, candidates, K), and which are doubtful."""
         step = max(1, SCORE_ELEMENTS // (max(1, self.rows.n_rows) * columns.shape[2]))
         xp, error, size = namespace(columns), beside(error, columns), beside(self.size, columns)
         parts, doubts = [], []

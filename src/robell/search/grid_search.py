@@ -31,7 +31,7 @@ from sklearn.utils.parallel import Parallel, delayed  # workers get scikit-learn
 from robell._core.ridge.sweep_torch import require_device
 from robell._tools.pipelines import last_step
 from robell._tools.progress import Progress
-from robell._tools.threads import limit_blas
+from robell._tools.threads import limit_threads
 from robell.models._estimator import BaseRVFLRegressor
 from robell.models._validation import one_line_errors
 from robell.search import private
@@ -315,7 +315,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
         """Yield what each fold finds, or leaves to be fitted one by one, as it is found."""
         n_jobs = effective_n_jobs(self.n_jobs)
         if n_jobs == 1 or not groups:
-            with limit_blas(1 if sum(map(len, splits[0])) <= SMALL_ROWS else None):
+            with limit_threads(1 if sum(map(len, splits[0])) <= SMALL_ROWS else None):
                 for split, rows in enumerate(splits):
                     for found in task.run(rows, groups):
                         yield split, found
@@ -328,7 +328,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             pre_dispatch=self.pre_dispatch,
             return_as="generator_unordered",
         )
-        with limit_blas(1):
+        with limit_threads(1):
             for split, all_found in parallel(
                 delayed(run_fold)(task, split, rows, groups[part::parts])
                 for split, rows in enumerate(splits)
@@ -338,11 +338,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                     yield split, found
 
     def _run_one_by_one(self, task, candidates, splits, missing, groups, scorers, progress):
-        """Fit and score what is missing one by one; return the records.
+        """Fit and score what is missing: behind first steps in common, or by scikit-learn.
 
-        Candidates of a group are fitted behind the first steps that their fold has in common, the
-        others, and those that fail, by scikit-learn. This process works alone for a while, and then
-        scikit-learn's workers do the rest.
+        That is done here for a while, and then in workers.
         """
         settings = {
             "scorer": scorers,

@@ -172,10 +172,7 @@ def _solve_centred(systems):
 
 
 def _solve_layers(systems):
-    """Yield β of networks whose layers have a ridge each, depths being the nested parameter.
-
-    That of a depth is the mean over its layers, and zero for the nodes of deeper ones.
-    """
+    """Yield β of networks by depth: the mean over the layers, each with a ridge of its own."""
     model, design, depths = systems.model, systems.design, systems.group.nested
     if model.combine == "vote":
         raise NotShared("votes of layers are counted in every fit")
@@ -228,11 +225,7 @@ def has_privileged(systems):
 
 
 def _solve_privileged(systems):
-    """Yield the output weights of the rows' own columns, for every privileged penalty γ.
-
-    The design is [m, z/√γ]: the products of its columns are those under γ = 1, the privileged ones
-    times 1/√γ.
-    """
+    """Yield the output weights of the rows' own columns m for every γ, of the design [m, z/√γ]."""
     model, n_own = systems.model, systems.model._n_columns()
     if systems.device is not None:
         raise NotShared("privileged columns are solved on the host, where device='cpu'")
@@ -371,10 +364,7 @@ def _sweep(systems, totals, penalties):
 
 
 def _distinct(totals):
-    """Return the distinct rows of some weights, and which of them each row is.
-
-    Narrow kernels see no neighbours, and wide ones see all, so settings often weigh alike.
-    """
+    """Return the distinct rows of some weights, and which of them each row is."""
     seen: dict[bytes, int] = {}
     member = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in totals])
     first = np.unique(member, return_index=True)[1]

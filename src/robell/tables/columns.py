@@ -11,7 +11,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,6 +84,12 @@ def advice_on(notes: Iterable[ColumnNote]) -> list[str]:
     found = [note.advice for note in notes if note.number_like]
     more = [f"{len(found) - 3:,} further columns look like numbers or dates and are not read so"]
     return found[:3] + (more if len(found) > 3 else [])
+
+
+def in_short(notes: Sequence[ColumnNote]) -> str:
+    """Say what was done to the first three columns, and of how many more there are notes."""
+    more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""
+    return "; ".join(f"{said(note.name, 30)} {note.done}" for note in notes[:3]) + more
 
 
 @dataclass(frozen=True)

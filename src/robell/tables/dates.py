@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 
+import numpy as np
+
 # Possessive repeats keep the time linear, however many blanks there are.
 _CLOCK = r"(?:[T ,]++(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*+([AaPp][Mm])?)?"
 _ZONE = r"\s*+(?:(Z|UTC|GMT)|([+-])(\d{2}):?(\d{2}))?"
@@ -42,10 +44,11 @@ def read_dates(cells, n_odd=0):
     Of the ways to write, the one that suits most cells; up to ``n_odd`` cells may be no dates.
     """
     counts = Counter(cells)
-    best, way = None, ""
+    best: dict[str, float] = {}
+    way = ""
     for one in (CLEAR, *AMBIGUOUS, "day-month-year"):
         found = _read_most(counts, partial(read_date, way=one), n_odd)
-        if found and len(found) > len(best or ()):
+        if found and len(found) > len(best):
             best, way = found, one
         elif found and found.keys() == best.keys() and way == AMBIGUOUS[0]:
             way = f"{way} (or {one}: no cell tells)"
@@ -54,7 +57,7 @@ def read_dates(cells, n_odd=0):
     if way == CLEAR:
         ways = CLEAR.split(" and ")
         way = " and ".join(w for w in ways if any(_PATTERNS[w].fullmatch(cell) for cell in best))
-    return best, way
+    return best or None, way
 
 
 def _read_most(counts, read, n_odd):
@@ -70,7 +73,8 @@ def _read_most(counts, read, n_odd):
 
 def date_like(counts, most=1_000):
     """Return the share of the commonest cells that are dates in any way, and one of each way."""
-    cells, shown, n = counts.most_common(most), {}, 0
+    cells, n = counts.most_common(most), 0
+    shown: dict[str, str] = {}
     for cell, count in cells:
         if way := next((way for way in _WAYS if _read_in(cell, way) is not None), ""):
             shown.setdefault(way, cell)
@@ -125,6 +129,11 @@ def _hour(hour, half):
     if not 1 <= int(hour) <= 12:
         return 24  # no hour: refused
     return int(hour) % 12 + (12 if half.lower() == "pm" else 0)
+
+
+def day_text(days: float) -> str:
+    """Return the day that so many days since 1970 fall on, as 2024-12-31."""
+    return str(np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(days)), "D"))
 
 
 # -- times of day ----------------------------------------------------------------------

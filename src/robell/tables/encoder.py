@@ -132,10 +132,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _fit_columns(
         self, columns: list[Column], rows: NDArray[Any], delimiter: str, y: Any
     ) -> list[Used]:
-        """Learn from columns as they were read, and return those that are used.
-
-        ``rows`` are the numbers of their rows in the file.
-        """
+        """Learn from columns, whose rows in the file are numbered; return those that are used."""
         self.delimiter = delimiter
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
@@ -261,10 +258,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _repeats(y: Any, n_rows: int) -> Callable[[Any], Leak | None]:
-    """Return how to see that a column repeats the labels, which are classes or numbers.
-
-    Of several targets a column may repeat any.
-    """
+    """Return how to see that a column repeats the labels: classes, or numbers of any target."""
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] > 1:
         of_each = [_repeats(one, n_rows) for one in values.T]

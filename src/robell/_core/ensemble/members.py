@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from robell._core.array import beside, is_tensor, namespace, row_squares, to_host
 from robell._core.ensemble.trees import (
+    SMALLEST_RANGE,
     Forest,
     forest_scores,
     grow_forest,
@@ -71,11 +72,6 @@ class Drawn(NamedTuple):
         Z = X @ self.hidden_weights[:, nodes]
         Z += self.hidden_bias[nodes]
         return sine_in_place(Z) if ACTIVATIONS[k] == "sin" else namespace(Z).clip(Z, 0.0, None)
-
-    def in_single_precision(self) -> Drawn:
-        """Return the same layers, arrays, in single precision."""
-        weights, bias = (a.astype(np.float32) for a in (self.hidden_weights, self.hidden_bias))
-        return self._replace(hidden_weights=weights, hidden_bias=bias)
 
 
 class Members(NamedTuple):
@@ -125,7 +121,10 @@ def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
     n_nodes = len(drawn.hidden_bias) // len(ACTIVATIONS)
     landmarks, _, width = drawn.kernel
     single = len(X) > MOST_EXACT and not tensors
-    inputs, layers = (X.astype(np.float32), drawn.in_single_precision()) if single else (X, drawn)
+    inputs, layers = X, drawn
+    if single:
+        inputs, U, b = (a.astype(np.float32) for a in (X, *drawn[:2]))
+        layers = drawn._replace(hidden_weights=U, hidden_bias=b)
 
     def with_inputs(k: int, rows: slice) -> Any:
         return namespace(X).hstack([inputs[rows], layers.hidden(inputs[rows], k)])
@@ -267,7 +266,6 @@ def network_scores(X: Any, drawn: Drawn, network: Network) -> Any:
 
 # -- the kernel layer -------------------------------------------------------------------------
 
-SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
 SMALLEST_EIGENVALUE = 1e-6  # of the largest: directions below it are rounding
 
 

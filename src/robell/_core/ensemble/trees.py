@@ -63,10 +63,6 @@ class Splits(NamedTuple):
     columns: Any  # (T, D)
     thresholds: Any  # (T, D)
 
-    def of(self, trees: slice) -> Splits:
-        """Return the splits of some of the trees."""
-        return Splits(self.columns[trees], self.thresholds[trees])
-
 
 class Forest(NamedTuple):
     """The trees: their splits, the values of their leaves, and the mean target."""
@@ -90,7 +86,8 @@ class Planted(NamedTuple):
 
     def of(self, trees: slice) -> Planted:
         """Return some of the trees."""
-        return Planted(self.bags[trees], self.drawn.of(trees), self.right[trees], self.rng)
+        drawn = Splits(self.drawn.columns[trees], self.drawn.thresholds[trees])
+        return Planted(self.bags[trees], drawn, self.right[trees], self.rng)
 
 
 class Cuts(NamedTuple):
@@ -130,22 +127,18 @@ def draw_splits(cuts: Cuts, shape: tuple[int, ...], rng: np.random.Generator) ->
 
 def leaves_of(X: Any, splits: Splits) -> Any:
     """Return the leaf that every row reaches in every tree, (T, n), in bytes."""
-    return _leaves(columns_of(X), splits)
+    by_column = columns_of(X)
+    leaf = beside(np.zeros((len(splits.columns), len(X)), np.uint8), X)
+    for of_level in zip(splits.columns.T, splits.thresholds.T, strict=True):
+        leaf += leaf
+        leaf += _right_of(by_column, *of_level).view(namespace(X).uint8)
+    return leaf
 
 
 def columns_of(X: Any) -> Any:
     """Return the columns of X, each in one piece of memory: (..., B, n) of (..., n, B)."""
     columns = X.swapaxes(-1, -2)
     return columns.contiguous() if is_tensor(X) else np.ascontiguousarray(columns)
-
-
-def _leaves(by_column: Any, splits: Splits) -> Any:
-    xp, shape = namespace(by_column), (len(splits.columns), by_column.shape[1])
-    leaf = beside(np.zeros(shape, np.uint8), by_column)
-    for of_level in zip(splits.columns.T, splits.thresholds.T, strict=True):
-        leaf += leaf
-        leaf += _right_of(by_column, *of_level).view(xp.uint8)
-    return leaf
 
 
 def _right_of(by_column: Any, columns: Any, thresholds: Any) -> Any:
@@ -234,10 +227,7 @@ def grow_forest(X: Any, targets: Any, weight: Any, planted: Planted) -> tuple[Fo
 
 
 def _grow(rows: Any, planted: Planted, directions: Any) -> tuple[Any, Any, Any]:
-    """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of their leaves.
-
-    Directions of the targets are (t, D, K, directions), None where every target is one.
-    """
+    """Grow some trees; return their splits, and the sums [W, Σ w (t - t̄)] of their leaves."""
     xp, tensors = namespace(rows), is_tensor(rows)
     bags, drawn, right_of_levels, _ = planted
     trees, kept = beside(np.arange(len(bags)), rows)[:, None], []
@@ -272,21 +262,12 @@ def _along(in_bag: Any, directions: Any) -> list[Any]:
     ]
 
 
-def _indicators(node: Any, n_nodes: int) -> Any:
-    """Return 1.0 at the node of every row and 0.0 elsewhere, (t, nodes, m)."""
-    xp = namespace(node)
-    of_nodes = beside(np.arange(n_nodes, dtype=np.uint8), node)
-    return xp.asarray(node[:, None, :] == of_nodes[:, None], dtype=xp.float64)
-
-
 def _summed(seen: Any, node: Any, n_nodes: int, right: Any) -> tuple[Any, Any]:
-    """Return the sums over all rows, and over those to the right of every split.
-
-    They are (t, 1 + directions, nodes, 1) and (t, 1 + directions, nodes, splits): products of
-    matrices, quickest where nodes are few.
-    """
+    """Return the sums over all rows, and right of every split, by products: quick for few nodes."""
     n_trees, kinds, size = seen.shape
-    at_node = (seen[:, :, None] * _indicators(node, n_nodes)[:, None]).reshape(n_trees, -1, size)
+    xp, of_nodes = namespace(node), beside(np.arange(n_nodes, dtype=np.uint8), node)
+    is_there = xp.asarray(node[:, None, :] == of_nodes[:, None], dtype=xp.float64)
+    at_node = (seen[:, :, None] * is_there[:, None]).reshape(n_trees, -1, size)
     chosen = empty_beside((n_trees, right.shape[1] + 1, size), seen)
     chosen[:, :-1], chosen[:, -1] = right, 1.0
     sums = (at_node @ chosen.swapaxes(1, 2)).reshape(n_trees, kinds, n_nodes, -1)
@@ -358,10 +339,7 @@ def _shrink(trees: Trees, rows: Any, values: Any) -> tuple[int, Any]:
 
 
 def _leaf_values(sums: Any, shrinkages: Any) -> Any:
-    """Return the values of the leaves, (T, 2^D, L, K), each shrunk to the above, from their sums.
-
-    L is the number of shrinkages.
-    """
+    """Return the values of the leaves, (T, 2^D, shrinkages, K), each shrunk to the one above."""
     levels = [sums]
     while levels[0].shape[1] > 2:
         below = levels[0]

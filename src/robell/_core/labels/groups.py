@@ -152,10 +152,7 @@ def p_value_of(table: Table, g: int, excess: float, variance: float) -> float:
 
 
 def _shrink(difference: Array, error: Array) -> tuple[Array, Array]:
-    """Return posterior means of the differences, their spread averaged over, and errors.
-
-    Errors are those of differences that exist: a spread of 0 would make them too small.
-    """
+    """Return posterior means of the differences, averaged over their spread, and their errors."""
     spreads = np.concatenate([[0.0], SPREADS])[:, None]
     total = np.square(spreads) + np.square(error)
     # What one group has too many the others have too few: G groups are G - 1 observations.
@@ -170,10 +167,11 @@ def _shrink(difference: Array, error: Array) -> tuple[Array, Array]:
 
 
 def holm(p_value: Array) -> Array:
-    """Return p-values corrected for being many, by Holm's method."""
-    order = np.argsort(p_value, kind="stable")
-    left = np.arange(len(p_value), 0, -1)
-    corrected = np.empty(len(p_value))
+    """Return p-values corrected for being many, by Holm's step-down method; NaN stays NaN."""
+    p_value = np.asarray(p_value, dtype=np.float64)
+    order = np.argsort(p_value, kind="stable")[: np.isfinite(p_value).sum()]
+    left = np.arange(len(order), 0, -1)
+    corrected = np.full(len(p_value), np.nan)
     corrected[order] = np.minimum(np.maximum.accumulate(p_value[order] * left), 1.0)
     return corrected
 

@@ -450,11 +450,7 @@ class _Counting(NamedTuple):
     workers: Workers
 
     def probabilities(self, minority: int) -> tuple[Array, Interval]:
-        """Return the class probability of every row and its interval.
-
-        Rows whose interval stays wide are compared with more references, then, the widest of
-        them, with all rows. The minority's, which no membership depends on, are left as they are.
-        """
+        """Return the class probability of every row, and its interval."""
         n_references = self.sampling.n_references
         found = np.array(self._shares(np.arange(len(self.X)), n_references))
         for size, limit in (

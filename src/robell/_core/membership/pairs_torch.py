@@ -304,10 +304,7 @@ def _fused_counts(X: Any, Y: Any, v: Any, w: Any, limit: float) -> tuple[Any, An
 
 
 def _countable(weight: Any, dtype: Any) -> Any:
-    """Return weights in single precision where their sums over a tile lose nothing by it.
-
-    Of rows in single precision, the weights are given no more digits than the rows have.
-    """
+    """Return weights in single precision where that loses nothing, or rows have no more."""
     import torch
 
     whole = bool(((weight == weight.round()) & (weight <= 1 << 16)).all())

@@ -315,11 +315,7 @@ def _single_products(M: Any, root: Any, right: Any) -> tuple[Any, Any]:
 
 
 def _eigenbasis(design: RowBlocks, T: Any, w: Any, basis: Any | None = None) -> Any:
-    """Return the spectrum of the centred problem, with its means.
-
-    Wide systems have at most A eigenvalues that are not zero: those of ÃÃᵀ, Ã = W½(M - μ), whose
-    eigenvectors U give Q = ÃᵀU/√Λ.
-    """
+    """Return the spectrum and the means; of wide problems from ÃÃᵀ = UΛUᵀ, with Q = ÃᵀU/√Λ."""
     xp, total = namespace(T), float(w.sum())
     target_mean = w @ T / total
     if basis is None and design.n_rows < design.n_columns:

@@ -99,10 +99,7 @@ class WeightedGram:
         self.add = add_gram(self.scaled, self.found)
 
     def _beside(self, rows: Labels) -> AnyArray:
-        """Return [M T 0] of some rows, conjugated.
-
-        BLAS takes rows as columns of the transpose, whose product is the conjugate of ours.
-        """
+        """Return [M T 0] of some rows, conjugated: BLAS takes rows as columns of the transpose."""
         P, K = self.M.shape[1], self.T.shape[1]
         found = np.zeros((len(rows), len(self.base)), self.M.dtype)
         np.conjugate(self.M[rows], out=found[:, :P])
@@ -270,10 +267,7 @@ class _Prefixes:
         return calls
 
     def solve(self, products: AnyArray, w: Array, places: Labels) -> tuple[AnyArray, Array]:
-        """Return β, (P, places, widths, K), until the next call, and the pivots of some penalties.
-
-        The pivots are the smallest ones, (places, widths); 0 where unsolved.
-        """
+        """Return β, (P, places, widths, K), and pivots, which the next call overwrites."""
         pivot = np.zeros((len(self.penalties), 2))  # of the columns up to the rows, and of all
         later: list[int] = []
         # Without the columns that only the dual form has
@@ -308,10 +302,7 @@ class _Prefixes:
         return beta, pivot[places][:, self.kind]
 
     def _refine(self, places: list[int], w: Array) -> None:
-        """Correct β of some penalties by its gradient MᵀW(T - Mβ) - λβ, taken from M itself.
-
-        One pass over the rows serves all penalties.
-        """
+        """Correct β of some penalties by the gradient MᵀW(T - Mβ) - λβ, in one pass over rows."""
         P, m, n = self.P, len(self.columns), len(places)
         # NumPy takes twice as long for a product with rows where β is in LAPACK's order.
         beta = np.ascontiguousarray(self.beta[:, places].reshape(P, -1))

@@ -172,11 +172,7 @@ class TorchSweep:
         return L[..., :n, :n], L[..., n:, :n].mH, pivots
 
     def _start_tall(self, w: Any, penalty: Any, widths: Labels) -> Callable[[], tuple[Any, Array]]:
-        """Put systems that share a factor on their way.
-
-        What is returned waits for β, (settings, P, penalties, widths, K), and the smallest pivots,
-        on the host.
-        """
+        """Start systems that share a factor; return what waits for β and the least pivots."""
         torch = self.torch
         P, (A, K) = int(widths.max()), self.T.shape
         M = self.M[:, :P]

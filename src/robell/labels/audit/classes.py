@@ -13,6 +13,7 @@ from scipy.spatial import KDTree
 from robell._core.labels.noise import areas
 from robell._tools.text import (
     counted,
+    few,
     in_cell,
     percent,
     quoted,
@@ -266,10 +267,7 @@ class AuditResult(JudgedAudit):
         )
 
     def _headline(self):
-        """Return the result in one sentence of plain text, or two where a class is hit hardest.
-
-        In a table of few positives, 1 % of wrong labels may be a quarter of the positives.
-        """
+        """Return the result in one sentence of plain text, or two where a class is hit hardest."""
         text, known = super()._headline(), self.trust in ("good", "fair")
         ways = [way for way in directions(self) if known and way.suspects and way.stands_out]
         hit = max(ways, key=lambda way: way.share, default=None)
@@ -286,11 +284,8 @@ class AuditResult(JudgedAudit):
 
     def _kind_words(self):
         """Name the classes and their sizes."""
-        sizes = [int((self.given == label).sum()) for label in self.classes[:5]]
-        shown = zip(self.classes[:5], sizes, strict=True)
-        classes = ", ".join(f"{said(label, 20)} {size:,}" for label, size in shown)
-        more = ", ..." if len(self.classes) > 5 else ""
-        return f"{counted(len(self.classes), 'class', 'classes')}: {classes}{more}"
+        sizes = [f"{said(label, 20)} {(self.given == label).sum():,}" for label in self.classes]
+        return f"{counted(len(sizes), 'class', 'classes')}: {few(sizes)}"
 
     def _compared_lines(self):
         """Return a line on the groups, and one on the earlier table, if there are any."""

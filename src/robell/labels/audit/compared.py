@@ -272,10 +272,7 @@ def _pooled(old, new, names, target):
 
 
 def _spelt_alike(*columns):
-    """Return the cells of a column whose dates, or numbers, each table writes in another way.
-
-    They are then written as usual; None where both tables write alike, or other things.
-    """
+    """Return cells in one spelling where each table writes dates or numbers in its own, or None."""
     numbers, ways = [], []
     for column, delimiter in columns:
         missing = missing_cells(column)

@@ -18,6 +18,7 @@ from robell._tools.text import number_text, percent, shortened
 from robell.models._contributions import contributions, log_ratio
 from robell.report.tables import MINUS
 from robell.tables.columns import OTHER
+from robell.tables.dates import day_text
 
 MOST_SUSPECTS = 100  # that are explained, the least likely labels first
 MOST_COLUMNS = 60  # that are looked at: those in which suspects differ most from their like
@@ -60,7 +61,7 @@ def usual_text(column, low, high):
     """Return the range that is usual in a column; years and other short numbers without commas."""
     ends = [low] if low == high else [low, high]
     if column.kind == "date":
-        return " to ".join(date_text(end) for end in ends)
+        return " to ".join(day_text(end).replace("-", "\u2011") for end in ends)  # never broken
     texts = [number_text(end) for end in ends]
     return " to ".join(
         text.replace(",", "") if abs(end) < LONG else text
@@ -282,9 +283,3 @@ def value_text(column, place):
         return cell
     text = f"{value:.6g}" if len(cell) > LONG_NUMBER else cell
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
-
-
-def date_text(days):
-    """Return the day, given as days since 1970, that no line is broken in."""
-    day = str(np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(days)), "D"))
-    return day.replace("-", "\u2011")  # hyphens at which no line is broken

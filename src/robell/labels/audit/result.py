@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -20,7 +19,7 @@ import numpy as np
 
 from robell import __version__
 from robell._core.labels.noise import LEVEL
-from robell._tools.files import FileError, check_output, write_together
+from robell._tools.files import FileError, check_output, read_resource, write_together
 from robell._tools.optional import require
 from robell._tools.text import (
     counted,
@@ -47,7 +46,7 @@ from robell.tables.raw import RawTable
 
 CROWD = b"row,consensus,", b"row,line,consensus,", b"row,key,consensus,", b"row,line,key,consensus,"
 LISTED = 25  # rows of a list of the page
-WORDS = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text("utf-8"))
+WORDS = tomllib.loads(read_resource("robell.labels.audit", "words.toml"))
 
 
 class Groups(NamedTuple):
@@ -305,11 +304,7 @@ class JudgedAudit(Audit):
         }
 
     def _judged_table(self, given, suggested, measured):
-        """Return the columns of the table of all rows, the least probable ones first.
-
-        ``measured`` are further columns, by name. Without any trust, there are neither suggestions
-        nor numbers.
-        """
+        """Return the columns of the table of all rows, the least probable ones first."""
         order, known = self.order, self.trust != "none"
         n = len(order)
         columns = numbered(self.row, self.line, order)

@@ -27,7 +27,7 @@ from robell.labels.audit.reasons import MOST_SUSPECTS
 from robell.labels.audit.result import Evidence, Groups, JudgedAudit, output_paths, require_whole
 from robell.labels.review.review import fingerprints, labels_print, read_reviews
 from robell.labels.trust import estimate_wrong
-from robell.tables.columns import ColumnNote, missing_cells
+from robell.tables.columns import ColumnNote, in_short, missing_cells
 from robell.tables.leaks import prepare_columns
 from robell.tables.read import MAX_ROWS, Budget, read_table
 from robell.tables.target import KINDS, LEAST_ROWS, dropped_columns, find_column, holds_numbers
@@ -283,10 +283,7 @@ def audit_annotators(
 
 
 def _start(data, hint, out, max_rows, encoding, delimiter, random_state, memory_limit):
-    """Check what was asked for; return the table, how to read a further one, and the budget.
-
-    ``hint`` is a column that the tables must have.
-    """
+    """Check what was asked for; return the table, how to read a further one, and the budget."""
     require_whole("max_rows", max_rows, LEAST_ROWS)
     require_whole("random_state", random_state, 0, SEEDS - 1)
     if out is not None:  # fails before the work, not after it
@@ -322,9 +319,7 @@ def _judge_target(kind, table, place, drop, group, random_state, budget, asked_f
     if not notes:
         raise FileError(f"{table.name}: there is no column besides the target to judge by")
     if not used:
-        reasons = "; ".join(f"{said(note.name, 30)} {note.done}" for note in notes[:3])
-        more = f"; and {len(notes) - 3:,} more" if len(notes) > 3 else ""
-        raise FileError(f"{table.name}: no column is left to judge by: {reasons}{more}")
+        raise FileError(f"{table.name}: no column is left to judge by: {in_short(notes)}")
     n_rows, n_columns = len(audited.rows), sum(column.matrix.shape[1] for column in used)
     most = PREPARED_CELLS // n_columns
     if n_rows > most:  # too large once its columns are spread out: a random part of it

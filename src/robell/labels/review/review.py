@@ -19,7 +19,14 @@ from pathlib import Path
 import numpy as np
 
 from robell._tools.files import FileError
-from robell._tools.text import did_you_mean, said, spreadsheet_safe, writable
+from robell._tools.text import (
+    TO_LETTERS,
+    did_you_mean,
+    said,
+    spreadsheet_safe,
+    text_print,
+    writable,
+)
 from robell.labels.review.sources import PARQUET, SheetSource, TextSource, same_column
 from robell.tables.excel import EXCEL, is_excel
 from robell.tables.numerals import plain_number
@@ -31,8 +38,6 @@ WORDS = (KEEP, CHANGE, DROP)
 NEEDED = ("row", "target", "given", "decision", "fingerprint")
 LOG_START = "row,target,given,decision,label,fingerprint"
 MODULUS = 1 << 64
-# Letters alone: a spreadsheet takes digits, or digits around an e, for a number.
-_TO_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 _FROM_LETTERS = str.maketrans("abcdefghijklmnop", "0123456789abcdef")
 _APART, _NONE = "\x1f", "\x00"
 
@@ -321,15 +326,9 @@ def labels_print(column):
     return text_print("\x1f".join(cell or "\x00" for cell in column.cells))
 
 
-def text_print(text):
-    """Return the fingerprint of a text, in letters."""
-    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8)
-    return in_letters(int.from_bytes(digest.digest(), "big"))
-
-
 def in_letters(value):
     """Return a number of 64 bits as 16 letters."""
-    return f"{value % MODULUS:016x}".translate(_TO_LETTERS)
+    return f"{value % MODULUS:016x}".translate(TO_LETTERS)
 
 
 def read_print(text, where):
@@ -344,4 +343,4 @@ def digest_of(path):
     """Return the fingerprint of a file's bytes, in letters."""
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8))
-    return digest.hexdigest().translate(_TO_LETTERS)
+    return digest.hexdigest().translate(TO_LETTERS)

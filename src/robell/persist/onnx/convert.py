@@ -279,10 +279,7 @@ def to_onnx(model: Any, *, without: Iterable[str] = (), target: str | None = Non
 
 
 def _steps_before(model):
-    """Return a pipeline in which the steps within NoiseRobustClassifier stand before it.
-
-    Its predictions are the same, and what is fed to the first step can be an input of the graph.
-    """
+    """Return a pipeline in which the steps within NoiseRobustClassifier stand before it."""
     *steps, (name, last) = model.steps if isinstance(model, Pipeline) else [("model", model)]
     inside = getattr(last, "estimator_", None)
     if type_name(last) != ROBUST or not isinstance(inside, Pipeline):

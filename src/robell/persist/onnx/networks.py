@@ -276,10 +276,7 @@ def _logits_of_another(graph, model, X):
 
 
 def _trees(graph, model, X):
-    """Return the mean of the leaves: of every tree the one that its splits lead to.
-
-    The place of a leaf is a binary number, of which the first level is the highest digit.
-    """
+    """Return the mean of the leaves, whose places are binary numbers, the first level highest."""
     n_trees, depth = model.split_columns_.shape
     n_leaves, n_classes = model.leaf_values_.shape[1:]
     from onnx import TensorProto
