@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robell._core.array import Array, Labels, mean_and_scatter, to_host
+from robell._core.array import Array, Labels, in_double_precision, mean_and_scatter, to_host
 from robell._core.membership.pairs import (
     ONE_WORKER,
     Workers,
@@ -108,7 +108,7 @@ def minority_class(sizes: Array, scatter: Array) -> int:
 
 def class_scatter(X: Any, classes: Any, n_classes: int, multiplicity: Any) -> Array:
     """Return Σ_i w_i |x_i - x̄_c|² of the rows of every class, 0 without rows."""
-    scatter = np.zeros(n_classes)
+    X, scatter = in_double_precision(X), np.zeros(n_classes)
     for c in np.unique(to_host(classes)).tolist():
         mine = classes == c
         scatter[c] = float(mean_and_scatter(X[mine], multiplicity[mine])[1].sum())
