@@ -50,7 +50,6 @@ from robell.persist.other_classifiers import (
     unpack,
 )
 from robell.tables.encoder import TableEncoder
-from robell.tables.excel import EXCEL
 from robell.tables.raw import Column
 from robell.tables.read import columns_of
 
@@ -363,16 +362,9 @@ def require_savable(estimator):
 
 
 def written_with(path):
-    """Return the files that a model is written to: its own, and its card unless it goes nowhere.
-
-    Any name will do that is not one of a table.
-    """
+    """Return the files that a model is written to: its own, and its card unless it goes nowhere."""
     path = Path(path)
-    if path.exists() and not path.is_file():
-        return [path]
-    if path.name.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq", *EXCEL)):
-        raise FileError(f"{path}: is the name of a table; call a model's file model.skops, say")
-    return [path, card_path(path)]
+    return [path, card_path(path)] if path.is_file() or not path.exists() else [path]
 
 
 def check_model_output(path, inputs=(), force=True):
