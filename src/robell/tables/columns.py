@@ -42,7 +42,19 @@ MISSING_WORDS = "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None",
 _NO_TEXT, _NO_VALUE = {None, ""}, {None, "", *MISSING_WORDS}
 # Between numbers these stand for none; by themselves they may be labels or categories.
 _MISSING_AMONG_NUMBERS = {"-", "--", "---", ".", "..", "*", "n.a.", "N.A.", "n. a.", "na", "#N/A"}
-_MISSING_AMONG_NUMBERS |= {"#NA", "#NV", "#VALUE!", "#DIV/0!", "#REF!", "#NAME?", "#NUM!", "#NULL!", "none", "Null", "nil"}
+_MISSING_AMONG_NUMBERS |= {
+    "#NA",
+    "#NV",
+    "#VALUE!",
+    "#DIV/0!",
+    "#REF!",
+    "#NAME?",
+    "#NUM!",
+    "#NULL!",
+    "none",
+    "Null",
+    "nil",
+}
 FEW_ODD = 0.05  # share of cells up to which a few that are no numbers are taken as missing
 NUMBER_LIKE = 0.5  # share of cells from which on a column looks like numbers
 TEXT_COLUMNS = 10  # of numbers that stand for one column of words, at the most
