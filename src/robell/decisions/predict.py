@@ -195,10 +195,7 @@ def _reasons(model, encoder, X, of_name, labels, n_named, threads):
 
 def _values(plan, column, scaled, rows):
     """Return cells, and of numbers and dates where they stand among those of the training."""
-    none, shorten = (
-        {None, "nan", *missing_texts(plan)},
-        cache(partial(shortened, limit=SHOWN_VALUE)),
-    )
+    none, shorten = {None, *missing_texts(plan)}, cache(partial(shortened, limit=SHOWN_VALUE))
     cells = column.cells
     found = ["(missing)" if cells[row] in none else shorten(cells[row]) for row in rows.tolist()]
     if plan["kind"] in ("number", "date") and plan["value"]:
