@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -300,6 +301,33 @@ def test_seeds_that_were_left_open_come_from_the_names():
     assert make(spec, "repeated", 5, None)[0].random_state == 5
     spec = read_models({"m": RandomForestClassifier(random_state=1)}, "repeated")["m"]
     assert make(spec, "repeated", 5, None)[0].random_state == 1
+
+
+def of_seed(number, C=1.0):
+    return LogisticRegression(C=C, random_state=number)
+
+
+@pytest.mark.parametrize(
+    ("maker", "expected"),
+    [
+        (of_seed, (5, 1.0)),
+        (partial(of_seed, C=3.0), (5, 3.0)),
+        (partial(of_seed, 1), (1, 1.0)),
+        (partial(of_seed, number=1), (1, 1.0)),
+        (lambda C=2.0: LogisticRegression(C=C), (5, 2.0)),
+        (lambda C=2.0, seed=0: LogisticRegression(C=C, random_state=seed), (5, 2.0)),
+        (lambda C=2.0, *, random_state: LogisticRegression(C=C, random_state=random_state),
+         (5, 2.0)),
+        (partial(lambda C, seed: LogisticRegression(C=C, random_state=seed), 2.0, seed=1),
+         (1, 2.0)),
+        (lambda *given: LogisticRegression(random_state=given[0]), (5, 1.0)),
+        (lambda: LogisticRegression(), (5, 1.0)),
+    ],
+)  # fmt: skip
+def test_a_function_gets_the_seed_and_keeps_its_other_arguments(maker, expected):
+    spec = read_models({"m": maker}, "repeated")["m"]
+    model, _ = make(spec, "repeated", 5, None)
+    assert (model.random_state, model.C) == expected
 
 
 # -- code that changes ---------------------------------------------------------------------
