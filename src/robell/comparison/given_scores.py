@@ -208,12 +208,9 @@ def _read(data, metric, encoding, delimiter):
     if len(table.rows) < table.n_rows:
         raise FileError(f"{table.name}: {table.n_rows:,} rows are too many for a table of scores")
     columns = {column.name: column.cells for column in table.columns}
-    remarks, places = [], range(table.n_rows + 1)
+    remarks, counts = [], [[str(k + first) for k in range(table.n_rows)] for first in (0, 1)]
     for name in [*columns][not _has_role(columns, "table") :]:  # the first one may name tables
-        if _key(name) in COUNTING and [*columns[name]] in (
-            [*map(str, places[:-1])],
-            [*map(str, places[1:])],
-        ):
+        if _key(name) in COUNTING and [*columns[name]] in counts:
             remarks.append(f"left out, as it counts the rows: {said(name)}")
             del columns[name]
     scores: dict = {}
@@ -256,10 +253,8 @@ def _with_names(data):
     if not hasattr(data, "reset_index"):
         return data
     names = [name for name in data.index.names if name is not None]
-    is_text = data.index.dtype.kind == "O" or data.index.dtype.kind not in "iuf"
-    if _has_role(names, *ROLES) or (is_text and not _has_role(data.columns, "table")):
-        return data.reset_index()
-    return data
+    is_text = data.index.dtype.kind not in "iuf" and not _has_role(data.columns, "table")
+    return data.reset_index() if is_text or _has_role(names, *ROLES) else data
 
 
 def _rows(name, columns, metric):
