@@ -124,6 +124,19 @@ def test_pairs_may_be_sparse_or_have_labels_in_a_column():
     assert list(tables) == list(given)
 
 
+def test_labels_that_are_missing_in_any_of_the_ways_of_pandas_are_left_out():
+    X = np.eye(60)[:, :5] + np.arange(60)[:, None] % 2
+    for y in (
+        pd.Series(["a", "b", None] * 20, dtype="string"),
+        pd.Series([True, False, None] * 20, dtype="boolean"),
+        pd.Series([1, 2, pd.NA] * 20, dtype=object),
+        [1.5, np.nan, 2.5] * 20,
+    ):
+        (rows,) = read_all({"t": (X, y)})[0].values()
+        assert np.bincount(rows.y).tolist() == [20, 20]
+        assert rows.about["note"] == "20 rows without a label left out"
+
+
 def test_text_in_another_encoding_is_read_when_that_is_said(tmp_path):
     frame = blobs("x").replace({"Oslo": "Malmö"})
     frame.to_csv(tmp_path / "x.csv", index=False, encoding="utf-16", sep="|")
