@@ -606,6 +606,25 @@ def test_of_two_classes_that_a_model_knows_each_is_ranked_where_there_is_a_third
     np.testing.assert_array_equal(scores[:, 1], 0)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_scores_of_pairs_of_classes_are_no_scores_of_classes(n_classes):
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(n_classes), 20)
+    X = random.normal(size=(len(y), 2)) + y[:, None]
+    pairs = SVC(decision_function_shape="ovo")
+    for model in (
+        pairs.fit(X, y),
+        make_pipeline(StandardScaler(), pairs).fit(X, y),
+        GridSearchCV(pairs, {"C": [1.0]}).fit(X, y),
+    ):
+        predicted = model.predict(X)
+        scores = class_scores(model, X, range(n_classes), predicted)
+        if n_classes > 2:
+            np.testing.assert_array_equal(scores, np.eye(n_classes)[predicted])
+        else:
+            np.testing.assert_array_equal(scores, model.decision_function(X))
+
+
 def test_columns_of_a_model_that_names_no_classes_are_in_sorted_order():
     class Nameless:
         def decision_function(self, X):

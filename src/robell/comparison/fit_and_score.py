@@ -15,6 +15,7 @@ from sklearn.metrics import (
 )
 from threadpoolctl import threadpool_limits
 
+from robell._tools.pipelines import innermost, last_step
 from robell.comparison.worker import failure
 from robell.metrics import g_mean_score
 
@@ -80,7 +81,9 @@ def class_scores(model, X, classes, predicted=None):
     """
     known = np.asarray(model.classes_ if hasattr(model, "classes_") else np.unique(classes))
     columns = np.full((len(X), len(known)), 1.0)
-    probable = len(known) > 2 and hasattr(model, "predict_proba")
+    fitted = innermost(getattr(last_step(model), "best_estimator_", model))
+    by_pairs = getattr(fitted, "decision_function_shape", "") == "ovo"  # a score a pair of classes
+    probable = len(known) > 2 and (by_pairs or hasattr(model, "predict_proba"))
     if len(known) > 1 and hasattr(model, "decision_function") and not probable:
         columns = np.asarray(model.decision_function(X))
         if columns.ndim == 2 and len(known) == 2:
