@@ -237,6 +237,22 @@ def test_nothing_overflows_runs_complains_or_is_fetched(browser, page_path, size
     assert browser.run("document.querySelectorAll('img, main script, iframe').length") == 0
 
 
+def test_keys_reach_what_scrolls_sideways_and_notes_are_no_landmarks(browser, page_path):
+    picture = "document.querySelector('.canvas').tabIndex"
+    assert browser.run(picture) == -1  # it fits, and needs no stop of the Tab key
+    browser.open(page_path, *SIZES[0])
+    browser.run("for (const d of document.querySelectorAll('details')) d.open = true")
+    browser.wait(f"{picture} === 0")
+    unreachable = browser.run(
+        "[...document.querySelectorAll('main *')].filter((e) =>"
+        "/auto|scroll/.test(getComputedStyle(e).overflowX) && e.scrollWidth > e.clientWidth + 1 &&"
+        "e.tabIndex < 0).map((e) => e.outerHTML.slice(0, 80))"
+    )
+    assert unreachable == []
+    assert browser.run("[...document.querySelectorAll('.callout')].map((e) => e.role)[0]") == "note"
+    assert browser.run("document.querySelectorAll('aside').length") == 0
+
+
 CONTRAST = """(() => {
   const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const luminance = (rgb) => rgb.slice(0, 3).map((c) => c / 255)

@@ -74,9 +74,10 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
     """Read the rows to fit, as :func:`robell.decisions.run.fit_table` is asked to."""
     text = {"encoding": "utf-8", "delimiter": None} | (text or {})
     review = read_reviews(reviewed, target)
+    seen: list = []  # of files, by which it is known whether they change
     with ExitStack() as stack:
         if hasattr(data, "columns"):
-            table, files = read_table(data, max_rows=len(data) or 1, seed=seed), []
+            table, files = read_table(data, max_rows=len(data) or 1, seed=seed), [data]
         else:
             files = stack.enter_context(table_files(data))
             seen = [file_state(path) for path in files]
@@ -116,12 +117,13 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
                 files, encoder, target, meant, table.n_rows, n_most, text, seed
             )
             notes += _left_out(n_missing, others, " of a random sample")
-            for path, state in zip(files, seen, strict=True):
+            for path, state in zip(files, seen, strict=False):
                 if file_state(path) != state:
                     raise FileError(f"{path}: the file was changed while it was read")
             found = Reviewed.none(codes)
             if review.labels:
-                notes.append(f"the review was not used: the table has more than {MAX_ROWS:,} rows")
+                n_sampled = len(table.rows)
+                notes.append(f"the review was not used: the table has more than {n_sampled:,} rows")
             notes.append(f"columns were learnt from a random sample of {len(table.rows):,} rows")
             if n_most < table.n_rows:
                 notes.append(
@@ -194,7 +196,7 @@ def typed_classes(classes):
 
 
 def _read_all(files, encoder, target, meant, n_rows, n_most, text, seed):
-    """Read the files again, a part at a time: the encoded rows that have a known label.
+    """Read files or a frame again, a part at a time: the encoded rows that have a known label.
 
     Also count the rows without a label, and those of other labels.
     """

@@ -118,6 +118,8 @@
     const look = () => {
       const hidden = box.scrollWidth - box.clientWidth;
       figure.classList.toggle("wide", hidden > 4);
+      // The arrow keys scroll what has the focus; a picture that fits needs none.
+      if (box.matches(".canvas")) { if (hidden > 4) box.tabIndex = 0; else box.removeAttribute("tabindex"); }
       box.classList.toggle("more", hidden - Math.abs(box.scrollLeft) > 4);
     };
     box.addEventListener("scroll", look, { passive: true });
