@@ -329,6 +329,18 @@ def test_sorting_by_mouse_numbers_text_missing_ties_and_back(browser):
     assert browser.messages == []
 
 
+def test_texts_that_begin_with_a_number_are_sorted_by_it(chromium, tmp_path):
+    """Ranges with thousands set apart, and numbers below 0, were sorted by their digits."""
+    cells = ["1,200,000 to 1,500,000", "403,100 to 472,900", "-3 kg", "\u221210 kg", "none", "98.5"]
+    rows = tuple((f"row {k}", cell) for k, cell in enumerate(cells))
+    page = render("T", "", [Section("a", "A", (TableBlock(Table("t", "T", ("r", "c"), rows)),))])
+    (tmp_path / "t.html").write_text(page, encoding="utf-8")
+    chromium.open(tmp_path / "t.html")
+    chromium.click("#table-t th:nth-child(2) button")
+    order = "[...document.querySelectorAll('#table-t tbody tr')].map((e) => e.cells[1].textContent)"
+    assert chromium.run(order) == [cells[k] for k in (3, 2, 5, 1, 0, 4)]
+
+
 @pytest.mark.parametrize("key", ["Enter", " "])
 def test_sorting_by_keyboard(browser, key):
     browser.run("document.querySelector('#table-sorted .scroll').focus()")

@@ -293,9 +293,8 @@ def _decision(result, source):
     if decision is None:
         facts = [
             _fact("of all rows are predicted rightly", found.accuracy),
-            _fact("of a class are, in the mean of the classes", found.balanced_accuracy),
+            _fact("of the rows of a class are, in the mean over classes", found.balanced_accuracy),
         ]
-        held = f"on {found.n_held_out:,} rows, each by a model that had not seen it"
     else:
         name = in_cell(decision.positive, 30)
         facts = [
