@@ -61,7 +61,7 @@ LOOKED_UP = {
         "robell.files:fit_files",
         "robell.files:load_model",
         "robell.dask:fit",
-        "robell.persist.onnx.convert:to_onnx",
+        "robell.export:to_onnx",
         "robell.metrics:corrected_scores",
     ],
     "gfdl": ["gfdl.model:GFDLRegressor", "gfdl.model:EnsembleGFDLClassifier"],

@@ -3,8 +3,8 @@
     python docs/outputs.py             prints which outputs are not those of this tree
     python docs/outputs.py --write     writes them, and adds those that are missing
 
-The Python blocks of a page are one session. Commands (``sh``) of ``start.md`` and ``tutorial.md``
-run in between, and what they print counts too.
+The Python blocks of a page are one session. Commands (``sh``) of ``start.md``, ``tutorial.md``
+and ``fit.md`` run in between, and what they print counts too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PAGES = [
     "docs/robustness.md",
     *(f"docs/guide/{name}.md" for name in GUIDE),
 ]
-WITH_COMMANDS = ("docs/start.md", "docs/guide/tutorial.md")
+WITH_COMMANDS = ("docs/start.md", "docs/guide/tutorial.md", "docs/guide/fit.md")
 
 
 class Printed(NamedTuple):
@@ -70,7 +70,7 @@ def run_command(line, folder):
 def outputs(page, folder):
     """Run the blocks of a page in a folder; return what each one that prints has printed."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    if page == "docs/guide/tutorial.md":
+    if page in WITH_COMMANDS:
         shutil.copy(ROOT / "examples" / "tables" / "claims.py", folder)
     module = ModuleType("page")  # where what a page defines can be pickled from
     sys.modules["page"] = module

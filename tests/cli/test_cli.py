@@ -171,6 +171,31 @@ def test_wrong_usage(capsys, arguments):
     assert "usage: robell" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["audit", "t.csv", "--target", "y", "--top", "ten"], "0 or more; got 'ten'"),
+        (["compare", "t.csv", "--target", "y", "--noise", "0.2"], "from 0 to 100; got '0.2'"),
+    ],
+)
+def test_what_is_no_whole_number_is_said_with_the_range(capsys, arguments, message):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert capsys.readouterr().err.endswith(f": must be a whole number, {message}\n")
+
+
+def test_files_given_for_others_say_what_is_needed(capsys, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("town,day,label\nOslo,mon,a\nRome,sat,b\n")
+    status, _, err = run(capsys, "compare", table)
+    assert status == 1
+    assert "is no number: 'mon'; if these are rows to fit models to, name their target" in err
+    status, _, err = run(capsys, "predict", table, "model.skops", "--out", tmp_path / "p.csv")
+    assert status == 1
+    assert "t.csv: not a model file" in err
+    assert "give one that robell fit or save_model has written" in err
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_examples(capsys, command):
     with pytest.raises(SystemExit) as stop:

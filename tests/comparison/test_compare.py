@@ -190,6 +190,7 @@ BAD = {
     "no rows": (lambda: blobs("x")[:0], "there is no row"),
     "constant columns": (lambda: blobs("x").assign(town=1)[["town", "label"]], "no column is left"),
     "lengths": (lambda: (np.zeros((50, 2)), np.arange(60) % 2), "X has 50 rows, y has 60"),
+    "few labels": (lambda: (np.zeros((60, 2)), np.arange(4) % 2), "X has 60 rows, y has 4"),
     "text": (lambda: (np.full((60, 2), "a"), np.arange(60) % 2), "X must hold numbers"),
 }
 
@@ -201,6 +202,22 @@ def test_a_table_that_cannot_be_used_is_named_and_the_others_go_on(make_table, w
     assert unavailable["bad"].startswith("bad: ") or "frame" in unavailable["bad"]
     assert why in unavailable["bad"]
     assert "\n" not in unavailable["bad"]
+
+
+def test_of_a_large_frame_and_its_labels_the_same_rows_are_drawn(monkeypatch):
+    """Labels beside a frame of more than 200,000 rows were looked up in the sample of its rows."""
+    monkeypatch.setattr("robell.tables.read.MAX_CELLS", 2_000)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=1_500), "b": rng.normal(size=1_500)})
+    y = np.where(frame["a"] > 0, "high", "low")
+    tables, _ = read_all({"pair": (frame, y), "frame": frame.assign(y=y)}, "y")
+    pair, whole = tables["pair"], tables["frame"]
+    assert len(pair.y) == 1_000
+    assert pair.about["note"] == whole.about["note"] == "a random sample of 1,000 of 1,500 rows"
+    np.testing.assert_array_equal(pair.labels[pair.y], whole.labels[whole.y])
+    np.testing.assert_array_equal(pair.X, whole.X)
+    of_high = pair.labels[pair.y] == "high"
+    assert pair.X[of_high, 0].min() > pair.X[~of_high, 0].max()
 
 
 def test_files_that_cannot_be_used(tmp_path):
@@ -239,6 +256,7 @@ def test_files_that_cannot_be_used(tmp_path):
         ({"models": ["own_models:nothing"]}, StudyError, "cannot be imported"),
         ({"target": None}, StudyError, "give target"),
         ({"data": []}, StudyError, "there is no table"),
+        ({"target": "lable"}, StudyError, "^x: there is no column 'lable'; did you mean 'label'"),
         ({"models": [LogisticRegression(C=threading.Lock())]}, StudyError, "cannot be sent"),
     ],
 )

@@ -381,6 +381,19 @@ def test_a_table_larger_than_the_sample_is_read_again(tmp_path, monkeypatch):
     assert any("need more memory" in note for note in small.notes)
 
 
+def test_a_frame_larger_than_is_read_at_once_is_fitted_whole_as_its_file_is(tmp_path, monkeypatch):
+    """A frame of more than ten million cells raised an error that named no mistake of the user."""
+    monkeypatch.setattr("robell.tables.read.MAX_CELLS", 6_000)
+    rows = frauds(1_500)
+    rows.index = np.random.default_rng(0).permutation(len(rows)) * 1.5  # looked up by place alone
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    framed, filed = (fit_table(t, "fraud", estimator=SMALL) for t in (rows, tmp_path / "t.csv"))
+    assert framed.n_fitted == filed.n_fitted == 1_500
+    assert any("learnt from a random sample of" in note for note in framed.notes)
+    np.testing.assert_array_equal(framed.training.X, filed.training.X)
+    np.testing.assert_array_equal(framed.training.codes, filed.training.codes)
+
+
 def test_the_class_looked_for_may_be_spelt_as_its_rows_are():
     rng = np.random.default_rng(0)
     x = rng.normal(size=200)

@@ -234,6 +234,7 @@ def test_the_command_audits_numbers_and_is_a_gate(tmp_path, capsys):
     assert status == 4
     assert "look as if their 'price' were wrong." in out
     assert "taken as measured; if they are codes of classes, say so with --kind classes" in out
+    assert "--kind classes (for at most 20 different ones)" in out
     assert json.loads((tmp_path / "f.json").read_text())["passed"] is False
 
 

@@ -217,6 +217,17 @@ def test_the_first_screen_says_what_to_do(plain):
     assert "the labels least likely to be right come first" in first
 
 
+def test_chances_of_suspects_are_numbers_by_which_a_table_is_sorted(plain):
+    """ "1 %" stood before "less than 1 %" where the least likely were asked for first."""
+    page = plain.html.read_text()
+    table = page[page.index('id="table-suspects"') :]
+    table = table[: table.index("</table>")]
+    assert '<th scope="col" class="n" dir="auto">Chance of being right, %</th>' in table
+    rows = re.findall(r"<tr><th.*?</tr>", table[table.index("<tbody>") :])
+    chances = [float(re.findall(r'data-sort="([\d.e-]+)"', row)[1]) for row in rows]
+    np.testing.assert_allclose(chances, 100 * np.sort(plain.quality[plain.suspect])[: len(rows)])
+
+
 def test_every_section_is_there_and_links_lead_somewhere(plain):
     page = plain.html.read_text()
     ids = re.findall(r'<section id="([\w-]+)"', page)

@@ -67,6 +67,17 @@ def test_a_round_trip(audited, tmp_path, kind):
         write_review(file, review)
 
 
+def test_no_decision_of_a_large_frame_is_lost(audited, tmp_path, monkeypatch):
+    """Of a frame of more than ten million cells a sample of the decisions was written."""
+    frame = audited[1].to_frame()
+    frame = pd.concat([frame.assign(decision="keep")] * 20).reset_index(drop=True)
+    frame["row"] = np.arange(len(frame)) + 1
+    monkeypatch.setattr("robell.tables.read.MAX_CELLS", 7 * len(frame))
+    assert frame.shape[1] > 7
+    written = write_review(frame, tmp_path / "r.csv").read_text(encoding="utf-8")
+    assert len(written.splitlines()) == len(frame) + 1
+
+
 def test_a_row_is_dropped_and_people_must_agree(audited, tmp_path):
     path, result = audited
     records = _answered(to_argilla(result), "argilla", ["drop"] * int(result.suspect.sum()))

@@ -120,6 +120,7 @@ def test_an_annotator_with_one_label_and_one_class_is_taken_for_an_average_one()
         ((["a", "b"],), "a column for each annotator"),
         (([["a", "b"]], [[1.0], [2.0]]), "1 rows, X has 2"),
         (([["a", 1]],), "all text or all numbers"),
+        (([[0.5, 1.25]],), "Unknown label type: continuous"),
         (([["a", "b"]], [["x"]]), "X must be numeric"),
         (([["a", "b"]], [[np.nan]]), "without missing or infinite"),
     ],

@@ -237,6 +237,22 @@ def test_nothing_overflows_runs_complains_or_is_fetched(browser, page_path, size
     assert browser.run("document.querySelectorAll('img, main script, iframe').length") == 0
 
 
+def test_keys_reach_what_scrolls_sideways_and_notes_are_no_landmarks(browser, page_path):
+    picture = "document.querySelector('.canvas').tabIndex"
+    assert browser.run(picture) == -1  # it fits, and needs no stop of the Tab key
+    browser.open(page_path, *SIZES[0])
+    browser.run("for (const d of document.querySelectorAll('details')) d.open = true")
+    browser.wait(f"{picture} === 0")
+    unreachable = browser.run(
+        "[...document.querySelectorAll('main *')].filter((e) =>"
+        "/auto|scroll/.test(getComputedStyle(e).overflowX) && e.scrollWidth > e.clientWidth + 1 &&"
+        "e.tabIndex < 0).map((e) => e.outerHTML.slice(0, 80))"
+    )
+    assert unreachable == []
+    assert browser.run("[...document.querySelectorAll('.callout')].map((e) => e.role)[0]") == "note"
+    assert browser.run("document.querySelectorAll('aside').length") == 0
+
+
 CONTRAST = """(() => {
   const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const luminance = (rgb) => rgb.slice(0, 3).map((c) => c / 255)
@@ -311,6 +327,18 @@ def test_sorting_by_mouse_numbers_text_missing_ties_and_back(browser):
     assert column(browser, 0) == [*ROWS, "b", "a", "d", "c", "e", "f", "g"]  # ties keep their order
     assert column(browser, 0, "tFoot") == ["total"]
     assert browser.messages == []
+
+
+def test_texts_that_begin_with_a_number_are_sorted_by_it(chromium, tmp_path):
+    """Ranges with thousands set apart, and numbers below 0, were sorted by their digits."""
+    cells = ["1,200,000 to 1,500,000", "403,100 to 472,900", "-3 kg", "\u221210 kg", "none", "98.5"]
+    rows = tuple((f"row {k}", cell) for k, cell in enumerate(cells))
+    page = render("T", "", [Section("a", "A", (TableBlock(Table("t", "T", ("r", "c"), rows)),))])
+    (tmp_path / "t.html").write_text(page, encoding="utf-8")
+    chromium.open(tmp_path / "t.html")
+    chromium.click("#table-t th:nth-child(2) button")
+    order = "[...document.querySelectorAll('#table-t tbody tr')].map((e) => e.cells[1].textContent)"
+    assert chromium.run(order) == [cells[k] for k in (3, 2, 5, 1, 0, 4)]
 
 
 @pytest.mark.parametrize("key", ["Enter", " "])

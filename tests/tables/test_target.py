@@ -1,5 +1,6 @@
 """The column of labels: classes in order, and one line that says why there are none."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -53,6 +54,8 @@ def test_near_names_of_columns_are_suggested():
     assert find_column(table, "y") == 1
     with pytest.raises(FileError, match="no column 'Color'; did you mean 'colour'"):
         find_column(table, "Color")
+    with pytest.raises(TypeError, match="given by its name, got ndarray"):
+        find_column(table, np.array(["a"]))
 
 
 def test_labels_of_two_encodings_of_an_accent_are_one_class():

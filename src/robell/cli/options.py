@@ -62,15 +62,14 @@ class Command:
 
 def whole(least, most=None):
     """Return what makes a whole number of a text, in a range, as argparse wants it."""
-    span = f"{least} or more" if most is None else f"a whole number from {least} to {most}"
+    span = f"{least} or more" if most is None else f"from {least} to {most}"
 
     def parse(text):
-        value = int(text)
-        if value < least or (most is not None and value > most):
-            raise argparse.ArgumentTypeError(f"must be {span}")
+        value = int(text) if re.fullmatch(r"[+-]?\d+", text.strip()) else None
+        if value is None or value < least or (most is not None and value > most):
+            raise argparse.ArgumentTypeError(f"must be a whole number, {span}; got {text!r}")
         return value
 
-    parse.__name__ = "whole number"  # what argparse calls it in a message
     return parse
 
 

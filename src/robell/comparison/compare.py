@@ -138,6 +138,8 @@ def compare(
     specs = read_models(models, protocol)
     text = {"encoding": encoding, "delimiter": delimiter}
     tables, unavailable = read_all(data, target, drop, memory_limit, **text)
+    if not tables:
+        raise StudyError("; ".join(unavailable.values()))
     _require_memory(memory_limit, tables, n_jobs)
     if protocol == "paper":
         tables, lost = _whole_classes(tables)

@@ -150,7 +150,10 @@ def compare_scores(
     tables = [common.dataset_table(cell, name) for name, cell in cells.items()]
     files = {"summary.md": "\n".join([f"# {TITLE}\n", *map(to_markdown, tables)])}
     sections.insert(-1, words.section)
-    page = render(TITLE, _subtitle(cells), sections)
+    names = ", ".join(cell.metrics[name] for name, cell in cells.items())
+    n_tables, n_models = common.sizes_of(cells.values())
+    sizes = f"{common.span(n_models, 'model')} on {common.span(n_tables, 'table')}"
+    page = render(TITLE, literal(f"{sizes}: {names}."), sections)
     report = common.write_page(folder, "index.html", sections, files, page)
     return ComparedScores(report, cells, tuple(remarks))
 
@@ -298,7 +301,8 @@ def _number(place, cell, delimiter):
     try:
         value = float(text.replace("_", "?"))  # Python takes 0_9 for 9
     except ValueError:
-        raise FileError(f"{place} is no number: {said(text, 20)}") from None
+        advice = "if these are rows to fit models to, name their target"
+        raise FileError(f"{place} is no number: {said(text, 20)}; {advice}") from None
     if not math.isfinite(value):
         raise FileError(f"{place} is infinite; leave the cell empty, or mend it")
     if abs(value) > LARGEST:
@@ -346,13 +350,6 @@ def _cell(metric, found, models, rope, test_share, named):
 
 
 # -- the page ----------------------------------------------------------------------------
-
-
-def _subtitle(cells):
-    names = ", ".join(cell.metrics[name] for name, cell in cells.items())
-    n_tables, n_models = common.sizes_of(cells.values())
-    sizes = f"{common.span(n_models, 'model')} on {common.span(n_tables, 'table')}"
-    return literal(f"{sizes}: {names}.")
 
 
 def _headline(metric, cell):

@@ -89,7 +89,8 @@ class Store:
 
     def append(self, record):
         """Write one record and force it to disk."""
-        line = _with_checksum(json.dumps(record, ensure_ascii=False, allow_nan=False)) + b"\n"
+        body = json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
+        line = body[:-1] + CHECK + b'"%08x"}\n' % zlib.crc32(body)
         end = os.fstat(self._file).st_size
         try:
             written = 0
@@ -205,12 +206,6 @@ def _is_record(record):
         return False
     parts = [record.get(name, {}) for name in ("job", "outcome", "data", "seconds")]
     return record.get("status") in ("done", "failed") and all(isinstance(p, dict) for p in parts)
-
-
-def _with_checksum(text):
-    """Return the line of a record, its checksum as the last member."""
-    body = text.encode()
-    return body[:-1] + CHECK + b'"%08x"}' % zlib.crc32(body)
 
 
 def _checked(line):

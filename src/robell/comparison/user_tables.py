@@ -148,28 +148,24 @@ def _from_table(name, source, target, drop, columns, text, budget):
     whole = [int(value) for value in known if value is not None and float(value).is_integer()]
     # Whole numbers as pandas would read them; 01 and 1 are two labels.
     classes = np.array(whole if len(set(whole)) == len(known) else labels.classes)
-    if len(table.rows) < table.n_rows:
-        notes.insert(0, f"a random sample of {len(table.rows):,} of {table.n_rows:,} rows")
     return _rows(name, matrix, labels, classes, table.how, notes)
 
 
 def _from_pair(name, X, y, drop, columns):
     """Take (X, y): arrays of numbers as they are, a data frame read as any table."""
-    values = np.asarray(y).ravel().tolist()
+    values = np.asarray(y).ravel()
     if hasattr(X, "toarray"):
         X = X.toarray()
-    cells = [
-        None if str(value) in ("None", "nan", "NaT", "<NA>") else str(value) for value in values
-    ]
-    column, numbers = Column("y", cells), np.arange(len(cells)) + 1
-    table = RawTable(name, (column,), numbers, None, len(cells), "arrays")
+    if len(X) != len(values):
+        raise FileError(f"{name}: X has {len(X):,} rows, y has {len(values):,}")
+    table = RawTable(name, (), np.arange(len(values)) + 1, None, len(values), "arrays")
     if hasattr(X, "columns"):
-        frame = read_table(X)
-        columns |= {one.name for one in frame.columns}
-        table = replace(frame, name=name)
-    labels = read_labels(replace(table, columns=(column,)), 0)
-    if table.n_rows != len(cells) or len(X) != len(cells):
-        raise FileError(f"{name}: X has {len(X):,} rows, y has {len(cells):,}")
+        table = replace(read_table(X), name=name)  # of a large frame, a sample of its rows
+        columns |= {one.name for one in table.columns}
+    values = values[table.rows - 1].tolist()
+    none = ("None", "nan", "NaT", "<NA>")
+    cells = [None if str(value) in none else str(value) for value in values]
+    labels = read_labels(replace(table, columns=(Column("y", cells),)), 0)
     if hasattr(X, "columns"):
         features = [one for one in table.columns if one.name not in drop]
         matrix, notes = _matrix(table, features, labels)
@@ -205,6 +201,8 @@ def _matrix(table, features, labels):
         if note.kind == "left out"
     ]
     notes = []
+    if len(table.rows) < table.n_rows:
+        notes.append(f"a random sample of {len(table.rows):,} of {table.n_rows:,} rows")
     if left_out:
         notes.append(f"{counted(len(left_out), 'column')} left out: {few(left_out)}")
     return np.hstack([one.matrix for one in used]), notes

@@ -134,12 +134,13 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
                 files, encoder, target, meant, table.n_rows, n_most, text, seed
             )
             notes += _left_out(n_missing, others, " of a random sample")
-            for path, state in zip(files, seen, strict=True):
+            for path, state in zip(files, seen, strict=False):
                 if file_state(path) != state:
                     raise FileError(f"{path}: the file was changed while it was read")
             found = Reviewed.none(codes)
             if review.labels:
-                notes.append(f"the review was not used: the table has more than {MAX_ROWS:,} rows")
+                n_sampled = len(table.rows)
+                notes.append(f"the review was not used: the table has more than {n_sampled:,} rows")
             notes.append(f"columns were learnt from a random sample of {len(table.rows):,} rows")
         if is_sample:
             notes.append(

@@ -27,7 +27,7 @@ from robell.report.page import (
     render,
 )
 from robell.report.picture import ALARM, CALM, INK, MUTED, RULE, Picture, label
-from robell.report.tables import Table
+from robell.report.tables import MINUS, Table
 from robell.tables.columns import advice_on
 
 OFTEN = 3.0  # times as many predicted as labelled, from which on it is said
@@ -292,9 +292,8 @@ def _decision(result, source):
     if decision is None:
         facts = [
             _fact("of all rows are predicted rightly", found.accuracy),
-            _fact("of a class are, in the mean of the classes", found.balanced_accuracy),
+            _fact("of the rows of a class are, in the mean over classes", found.balanced_accuracy),
         ]
-        held = f"on {found.n_held_out:,} rows, each by a model that had not seen it"
     else:
         name = in_cell(decision.positive, 30)
         facts = [
@@ -446,11 +445,13 @@ def _columns(result):
     what = "average precision" if found.decision is not None else "mean area under the ROC curves"
     text = (
         "The values of one column at a time are shuffled among held-out rows: the bars show by how "
-        f"much the {what}, {found.importance_score:.3f}, falls. Columns that say the same can "
-        "stand in for each other, and then neither matters by itself."
+        f"much the {what} of scores, {found.importance_score:.3f} before they are calibrated, "
+        "falls. Columns that say the same can stand in for each other, and then neither matters "
+        "by itself."
     )
     shown = found.importances[:MOST_DRAWN]
-    about = ", ".join(f"{label(one.name)}: {one.drop:z.3f}" for one in shown)
+    falls = [f"{one.drop:z.3f}".replace("-", MINUS) for one in shown]
+    about = ", ".join(f"{label(one.name)}: {fall}" for one, fall in zip(shown, falls, strict=True))
     picture = Picture("fit-columns", WIDTH, 40 * len(shown) + 28, "Columns that matter", about)
     room = WIDTH - 90
     scale = room / max(shown[0].drop, 1e-9)  # the first falls most
@@ -460,7 +461,7 @@ def _columns(result):
         picture.text(0, top + 14, label(one.name), weight="600", fill=INK)
         picture.bar(0, top + 20, max(1.5, width), 12, CALM)
         picture.line(max(width - error, 0), top + 26, min(width + error, room + 40), top + 26)
-        picture.text(max(width + error, width) + 7, top + 31, f"{one.drop:z.3f}", fill=MUTED)
+        picture.text(max(width + error, width) + 7, top + 31, falls[place], fill=MUTED)
     picture.text(0, 40 * len(shown) + 20, f"fall of the {what}", fill=MUTED)
     figure = FigureBlock(picture.svg(), "", "Bars of the columns that matter most")
     rows = tuple((in_cell(one.name), one.drop, one.deviation) for one in found.importances)

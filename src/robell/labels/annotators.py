@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.multiclass import check_classification_targets
 
 from robell._core.array import is_no_value
 from robell._core.labels.annotators import (
@@ -399,6 +400,7 @@ def _encode(given):
     if len(kinds) > 1:
         raise ValueError("labels must be all text or all numbers")
     typed = np.array(given.tolist())
-    if typed.dtype.kind == "f" and (typed == np.floor(typed)).all():
+    check_classification_targets(typed)
+    if typed.dtype.kind == "f":
         typed = typed.astype(np.int64)  # a column with missing entries makes 1 into 1.0
     return np.unique(typed, return_inverse=True)

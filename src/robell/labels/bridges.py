@@ -285,7 +285,7 @@ def _rows_of_frame(frame):
         if name not in names:
             raise FileError(f"the frame has no column {said(name)}, which an audit's table has")
     wanted = ("row", "target", "given", "decision", final, "fingerprint")
-    table = read_table(frame, max_rows=max(1, len(frame)))
+    table = read_table(frame[list(wanted)], max_rows=max(1, len(frame)))
     cells = {column.name: column.cells for column in table.columns}
     texts = [[spreadsheet_plain(cell or "") for cell in cells[name]] for name in wanted]
     return [list(row) for row in zip(*texts, strict=True)]

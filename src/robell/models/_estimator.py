@@ -563,7 +563,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
         except TypeError:  # labels that cannot be compared with the classes
             unknown = np.ones(len(y), bool)
         if np.any(unknown):
-            label = np.asarray(y)[np.argmax(unknown)]
+            label = np.asarray(y).tolist()[np.argmax(unknown)]
             raise ValueError(
                 f"y has the label {label!r}, which is not among the classes {classes.tolist()}"
             )

@@ -477,7 +477,8 @@ def _unless_damaged(path):
     except OtherSums as error:
         raise FileError(f"{path}: {error}") from error
     except Exception as error:
-        raise FileError(f"{path}: not a model file ({type(error).__name__})") from error
+        advice = "give one that robell fit or save_model has written"
+        raise FileError(f"{path}: not a model file ({type(error).__name__}); {advice}") from error
 
 
 def _require_size(path, data, limit):

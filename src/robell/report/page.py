@@ -241,9 +241,9 @@ def _blocks(blocks, taken):
                 )
             case Callout(kind, text):
                 html += (
-                    f'<aside class="callout {kind}"><strong class="kind">{CALLOUTS[kind]}</strong>'
+                    f'<div class="callout {kind}" role="note"><strong class="kind">'
+                    f'{CALLOUTS[kind]}</strong><p dir="auto">{_inline(text)}</p></div>\n'
                 )
-                html += f'<p dir="auto">{_inline(text)}</p></aside>\n'
             case _:
                 raise TypeError(f"not a block of a page: {block!r}")
     return html

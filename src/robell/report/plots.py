@@ -307,7 +307,10 @@ def measured_against_printed(measured, printed, names, title=""):
     figure = _new_figure(6.2, 4.8)
     axes = figure.subplots()
     both = np.isfinite(measured) & np.isfinite(printed)
-    ends = _span(np.concatenate([measured[both], printed[both]]))
+    values = np.concatenate([measured[both], printed[both]])
+    low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
+    room = 0.04 * (high - low) or 1.0
+    ends = low - room, high + room
     axes.plot(ends, ends, color=INK, linewidth=0.9, alpha=0.6)
     for place, name in enumerate(names):
         (colour, marker), kept = _looks(name, names), both[:, place]
@@ -405,13 +408,6 @@ def _luminance(colour):
     colour = np.asarray(colour)
     linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
     return linear @ [0.2126, 0.7152, 0.0722]
-
-
-def _span(values):
-    """Return ends that hold all values with a little room."""
-    low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
-    room = 0.04 * (high - low) or 1.0
-    return low - room, high + room
 
 
 # -- a file of matplotlib's, made fit to stand within a page

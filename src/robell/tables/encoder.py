@@ -67,6 +67,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         What is remembered of each column that is used.
     centre_ : ndarray of shape (n_features_out,)
         Means of the encoded columns over the rows of the fit.
+    groups_ : dict of str -> list of int
+        The places of each used column among the encoded ones.
     n_features_in_ : int
         Number of columns seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

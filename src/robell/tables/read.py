@@ -234,7 +234,8 @@ def arrow_errors(path):
 def _read_frame(frame, max_rows, seed, budget):
     if not (hasattr(frame, "columns") and hasattr(frame, "shape")) or len(frame.shape) != 2:
         raise TypeError(
-            f"data must be a path or a data frame of pandas or polars, got {type(frame).__name__}"
+            "data must be a path or a data frame of pandas or polars, such as pandas.DataFrame(X); "
+            f"got {type(frame).__name__}"
         )
     names = require_names("the frame", [str(name) for name in frame.columns])
     if not len(frame):
@@ -325,7 +326,11 @@ def _joined(columns):
 
 
 def table_parts(path, target=None, *, encoding="utf-8", delimiter=None, n_rows=PART_ROWS):
-    """Yield the rows of a file in their order as RawTables of so many rows, the last of fewer."""
+    """Yield the rows of a file, or of a frame, in their order as RawTables of so many rows."""
+    if hasattr(path, "columns"):
+        rows, n_rows = getattr(path, "iloc", path), row_limit(n_rows, path.shape[1])
+        yield from (read_table(rows[k : k + n_rows]) for k in range(0, len(path), n_rows))
+        return
     path, start = Path(path), 1
     with readable(path):
         names, batches, (_, how, delimiter) = _open_table(path, target, encoding, delimiter, n_rows)

@@ -47,6 +47,8 @@ class Labels:
 def find_column(table, name):
     """Return the place of a column; raise, suggesting near names, where there is none."""
     names = [column.name for column in table.columns]
+    if np.ndim(name):
+        raise TypeError(f"a column of the table is given by its name, got {type(name).__name__}")
     if not isinstance(name, str):
         raise TypeError(f"columns are named by texts: give {str(name)!r} instead of {name!r}")
     if name in names:
@@ -76,15 +78,7 @@ def read_labels(table, place, *, keep_spelling=False):
         )
     cells, alike = one_spelling(cells, keep=keep_spelling)
     counts = Counter(cells)
-    require_classes(where, counts, len(cells))
-    classes = tuple(sorted((c for c in counts if counts[c] >= LEAST_OF_CLASS), key=sort_key))
-    if len(classes) < 2:
-        raise FileError(
-            f"{where} has {counted(len(classes), 'class', 'classes')} of at least "
-            f"{LEAST_OF_CLASS} rows; two are needed"
-        )
-    if len(classes) > MOST_CLASSES:
-        raise FileError(f"{where} has {len(counts):,} classes; at most {MOST_CLASSES} can be used")
+    classes = classes_of(where, counts)
     codes = {label: code for code, label in enumerate(classes)}
     usable = np.array([label in codes for label in cells])
     if usable.sum() < LEAST_ROWS:
@@ -156,26 +150,40 @@ class KnownLabels(dict):
         return code
 
 
-def require_classes(where, counts, n_rows):
-    """Raise if the values do not look like classes."""
+def classes_of(where, counts, what="rows"):
+    """Return the classes, each in enough rows, in order; raise if the values do not look so."""
+    n_rows = sum(counts.values())
     if len(counts) == 1:
-        raise FileError(f"{where} is constant: every row has the label {said(next(iter(counts)))}")
+        label = said(next(iter(counts)))
+        raise FileError(f"{where} is constant: every row has the label {label}; two are needed")
     values, _ = read_numbers(counts)
-    if values is not None:
-        whole = all(float(value).is_integer() for value in values.values())
-        few = FEW_FRACTIONS
-        if whole:
-            few = min(MOST_CLASSES, max(FEW_VALUES, n_rows // ROWS_A_VALUE))
-        if len(counts) > few:
-            raise FileError(
-                f"{where} looks continuous ({len(counts):,} distinct values); classes are needed"
-            )
+    if values is not None and len(counts) > _most_classes(values.values(), n_rows):
+        raise FileError(
+            f"{where} looks continuous ({len(counts):,} distinct values); classes are needed, "
+            "such as 'high' above a limit and 'low' below it"
+        )
     in_small = sum(count for count in counts.values() if count < LEAST_OF_CLASS)
     if in_small > n_rows / 2:
         raise FileError(
             f"{where} has {len(counts):,} distinct values in {n_rows:,} rows, most of them in "
             f"fewer than {LEAST_OF_CLASS}: these are not classes"
         )
+    classes = tuple(sorted((c for c in counts if counts[c] >= LEAST_OF_CLASS), key=sort_key))
+    if len(classes) < 2:
+        raise FileError(
+            f"{where} has {counted(len(classes), 'class', 'classes')} of at least "
+            f"{LEAST_OF_CLASS} {what}; two are needed"
+        )
+    if len(classes) > MOST_CLASSES:
+        raise FileError(f"{where} has {len(counts):,} classes; at most {MOST_CLASSES} can be used")
+    return classes
+
+
+def _most_classes(values, n_rows):
+    """Return how many different numbers may be classes: more where all of them are whole."""
+    if all(float(value).is_integer() for value in values):
+        return min(MOST_CLASSES, max(FEW_VALUES, n_rows // ROWS_A_VALUE))
+    return FEW_FRACTIONS
 
 
 # -- numbers ---------------------------------------------------------------------------
@@ -199,6 +207,11 @@ class NumberTarget:
         """How many different numbers there are."""
         return len(np.unique(self.values))
 
+    @property
+    def most_classes(self):
+        """How many different numbers there may be at most where they are said to be classes."""
+        return _most_classes(np.unique(self.values), len(self.values))
+
 
 def holds_numbers(cells, kind=None, delimiter=","):
     """Say whether the cells of a target column are measured numbers rather than classes.
@@ -213,13 +226,10 @@ def holds_numbers(cells, kind=None, delimiter=","):
         return False
     values = values[np.isfinite(values)]
     distinct = np.unique(values)
-    if not (distinct == np.round(distinct)).all():
-        return len(distinct) > FEW_FRACTIONS
-    if len(distinct) <= FEW_VALUES:
-        return False
-    without_gap = distinct[0] in (0, 1) and np.ptp(distinct) == len(distinct) - 1
-    most = min(MOST_CLASSES, len(values) // ROWS_A_VALUE)
-    return not (without_gap and len(distinct) <= most)
+    n, most = len(distinct), _most_classes(distinct, len(values))
+    if n > most or n <= FEW_VALUES:
+        return n > most
+    return not (distinct[0] in (0, 1) and np.ptp(distinct) == n - 1)
 
 
 def read_number_target(table, place):

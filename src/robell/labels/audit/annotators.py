@@ -33,15 +33,7 @@ from robell.report.tables import Table
 from robell.tables.columns import ColumnNote, missing_cells
 from robell.tables.leaks import find_leak, prepare_columns
 from robell.tables.raw import RawTable
-from robell.tables.target import (
-    LEAST_OF_CLASS,
-    LEAST_ROWS,
-    MOST_CLASSES,
-    find_column,
-    one_spelling,
-    require_classes,
-    sort_key,
-)
+from robell.tables.target import LEAST_ROWS, classes_of, find_column, one_spelling
 
 UNSURE = 0.8  # quality of a consensus below which its row is called unsure
 FEW_LABELS = 20  # of an annotator, below which little is known about them
@@ -548,22 +540,17 @@ def _crowd(table, keys, names, found, notes):
             f"{table.name}: {len(names):,} annotators; at most {MOST_ANNOTATORS:,} can be compared"
         )
     cells, _ = one_spelling(cells)
-    counts, where = Counter(cells), f"{table.name}: the labels"
-    require_classes(where, counts, len(cells))
-    small = {label: n for label, n in counts.items() if n < LEAST_OF_CLASS}
-    classes = tuple(sorted(set(counts) - set(small), key=sort_key))
-    if len(classes) < 2:
-        raise FileError(
-            f"{where}: fewer than two classes were given {LEAST_OF_CLASS} times or more"
-        )
-    if len(classes) > MOST_CLASSES:
-        raise FileError(f"{where}: {len(classes):,} classes; at most {MOST_CLASSES} can be used")
+    counts, where = Counter(cells), f"{table.name}: what the annotators gave"
+    classes = classes_of(where, counts, "labels")
     place = {label: k for k, label in enumerate(classes)}
+    small = {label: n for label, n in counts.items() if label not in place}
     usable = np.array([cell in place for cell in cells])
     codes = np.array([place[cell] for cell in cells if cell in place])
     row, who, n_rows = row[usable], who[usable], len(table.rows)
     if (n := len(np.unique(row))) < LEAST_ROWS:
-        raise FileError(f"{where}: only {n:,} rows have one; at least {LEAST_ROWS} are needed")
+        raise FileError(
+            f"{table.name}: only {n:,} rows have a label; at least {LEAST_ROWS} are needed"
+        )
     votes = Votes(row, who, codes, n_rows, len(names), len(classes))
     texts = np.array(classes, object), np.arange(n_rows), np.array(names, object)
     return Crowd(table, keys, ReadVotes(votes, *texts, None), small, notes)

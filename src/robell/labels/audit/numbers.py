@@ -156,10 +156,12 @@ class NumberAuditResult(JudgedAudit):
         """Say that the target was taken as numbers, and how to say otherwise; "" if asked for."""
         if self.evidence.asked_for:
             return ""
-        n_distinct = self.evidence.target.n_distinct
+        target = self.evidence.target
+        most, n_distinct = target.most_classes, target.n_distinct
+        limit = f" (for at most {most} different ones)" if n_distinct > most else ""
         return (
             f"{quote(self.target)} holds {n_distinct:,} different numbers, taken as measured; if "
-            f"they are codes of classes, say so with {option}"
+            f"they are codes of classes, say so with {option}{limit}"
         )
 
     def _findings(self):

@@ -19,7 +19,6 @@ from robell._tools.text import (
     in_cell,
     isolated,
     literal,
-    percent,
     quoted,
     shortened,
     visible,
@@ -126,13 +125,13 @@ def suspects_table(result, parts, shown):
             in_cell(parts.given[place], 24),
             in_cell(parts.suggested[place], 24),
             *([parts.likely[place]] if likely else []),
-            percent(float(result.quality[place])),
+            100 * float(result.quality[place]),
             in_cell(reasons_text(result, place), 300) or "no single column",
         )
         for place in shown
     )
-    heads += ["Chance of being right", "Why"]
-    return Table("suspects", "The least likely first", tuple(heads), rows)
+    heads += ["Chance of being right, %", "Why"]
+    return Table("suspects", "The least likely first", tuple(heads), rows, digits=1)
 
 
 def drawn_words(drawn, n_rows, most):

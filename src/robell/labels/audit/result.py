@@ -441,7 +441,7 @@ class JudgedAudit(Audit):
             if top:
                 shown = f"the first {top:,} rows" if top < self.suspect.sum() else "the rows"
                 yield (
-                    f"[Decide on {shown}](#suspects) below: each stands beside {words['similar']}, "
+                    f"[Decide on {shown}](#suspects) below: each stands beside {words['similar']}; "
                     f"the {words['thing']}s least likely to be right come first. Keep, change or "
                     "drop each, and save what you decided."
                 )

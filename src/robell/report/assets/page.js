@@ -32,10 +32,13 @@
   }
 
   const collator = new Intl.Collator(undefined, { numeric: true });
+  // Texts that begin with a number, such as "-3" and "1,200 to 1,500", are compared by it first.
+  const leading = (text) => parseFloat(text.replace(/(\d),(?=\d{3})/g, "$1").replace(/^\s*\u2212/, "-"));
+  const compareTexts = (a, b) => leading(a) - leading(b) || collator.compare(a, b);
   function compare(a, b, sign) {
     if (a === null || b === null) return (a === null) - (b === null);
     if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
-    return sign * (typeof a === "number" ? a - b || 0 : collator.compare(a, b));
+    return sign * (typeof a === "number" ? a - b || 0 : compareTexts(a, b));
   }
 
   const NEXT = { none: "ascending", ascending: "descending", descending: "none" };
@@ -118,6 +121,8 @@
     const look = () => {
       const hidden = box.scrollWidth - box.clientWidth;
       figure.classList.toggle("wide", hidden > 4);
+      // The arrow keys scroll what has the focus; a picture that fits needs none.
+      if (box.matches(".canvas")) { if (hidden > 4) box.tabIndex = 0; else box.removeAttribute("tabindex"); }
       box.classList.toggle("more", hidden - Math.abs(box.scrollLeft) > 4);
     };
     box.addEventListener("scroll", look, { passive: true });

@@ -502,21 +502,16 @@ def tests(cells):
     return common.one_table("tests", common.significance_table(cells, OURS, OUR_LABEL), WORDS)
 
 
-def _side(name):
-    """Return whether a table reports or chose."""
-    if name in (*REPORTING, *REPORTING_CLASSES):
-        return "reporting"
-    return "choosing" if name in (*CHOOSING, *CHOOSING_CLASSES) else "neither"
-
-
 def data(results, run):
     """Where every set came from."""
+    sides = dict.fromkeys((*CHOOSING, *CHOOSING_CLASSES), "choosing")
+    sides |= dict.fromkeys((*REPORTING, *REPORTING_CLASSES), "reporting")
     rows = []
     for name in results.datasets:
-        about = results.data[name]
+        about, side = results.data[name], sides.get(name, "neither")
         size = [about.get(field) for field in ("n_rows", "n_features", "n_minority")]
         size.insert(2, len(about.get("class_counts", ())) or None)
-        rows.append((name, *size, _side(name), about.get("source", ""), about.get("note", "")))
+        rows.append((name, *size, side, about.get("source", ""), about.get("note", "")))
     for name, why in run.get("unavailable", {}).items():
         rows.append((name, None, None, None, None, "", "none", why))
     return WORDS.section("sets", TableBlock(WORDS.table("sets", rows)))
