@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm, rankdata
+import scipy
 
 from robell._core.array import Array, Labels, Mask, to_host
 
@@ -176,9 +176,9 @@ def area_and_error(score: Array, positive: Mask) -> tuple[float, float]:
     rows above the negative row j, the variance is var(V_i)/n₁ + var(V_j)/n₀.
     """
     n1, n0 = int(positive.sum()), int((~positive).sum())
-    ranks = rankdata(score)
-    of_positive = (ranks[positive] - rankdata(score[positive])) / n0
-    of_negative = 1.0 - (ranks[~positive] - rankdata(score[~positive])) / n1
+    ranks = scipy.stats.rankdata(score)
+    of_positive = (ranks[positive] - scipy.stats.rankdata(score[positive])) / n0
+    of_negative = 1.0 - (ranks[~positive] - scipy.stats.rankdata(score[~positive])) / n1
     area = float(of_positive.mean())
     variance = 0.0
     for values in (of_positive, of_negative):
@@ -239,4 +239,4 @@ def signal(beyond_chance: float) -> float:
     have seen no label. Two rows each had a part in the prediction of the other: what they have in
     common by chance counts twice, and the variance is twice as large.
     """
-    return float(norm.sf(beyond_chance / np.sqrt(2.0)))
+    return float(scipy.special.ndtr(-beyond_chance / np.sqrt(2.0)))
