@@ -65,3 +65,15 @@ def test_contributions_are_exact_for_sums_and_products_of_columns():
     one = contributions(paired, X, typical[0], groups)
     many = contributions(paired, X, np.repeat(typical[:1], 5, axis=0), groups)
     np.testing.assert_allclose(one, many)
+
+
+def test_a_label_of_which_every_row_is_suspect_has_reasons_too():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(6), 30)
+    frame = pd.DataFrame(5.0 * np.eye(6)[y] + 0.7 * rng.normal(size=(180, 6))).add_prefix("x")
+    odd = np.isin(np.arange(180), rng.choice(180, 5, replace=False))
+    found = audit(frame.assign(y=np.where(odd, "odd", [f"class {k}" for k in y])), "y")
+    assert set(found.reasons) == set(np.flatnonzero(odd) + 1)
+    for reasons in found.reasons.values():
+        assert reasons
+        assert "for 'odd' (usual " in reasons[0].text

@@ -1,5 +1,6 @@
 """Fits on Dask: the local fit's model, whatever the partitions, the workers, and their fate."""
 
+import multiprocessing
 import os
 import signal
 import threading
@@ -68,6 +69,17 @@ def in_blocks(sizes, *arrays):
         da.from_array(array, chunks=(tuple(sizes), *(-1 for _ in array.shape[1:])))
         for array in arrays
     ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def workers_start_quickly():
+    """Let all workers be copies of one process that has imported Dask and the models already."""
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    with dask.config.set({"distributed.worker.multiprocessing-method": method}):
+        if method == "forkserver":
+            preload = ["distributed", "robell.dask", "robell.models.noise_robust"]
+            distributed.utils.get_mp_context().set_forkserver_preload(preload)
+        yield
 
 
 @pytest.fixture(scope="module")

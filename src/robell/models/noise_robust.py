@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -21,6 +20,7 @@ from robell._core.array import (
     is_tensor,
     namespace,
     one_hot,
+    softmax_of_rows,
     to_host,
 )
 from robell._core.ensemble.members import (
@@ -411,7 +411,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
             share = predicted_share(scores, Z, multiplicity, cleaning)
             cut = cut_for_share(scores[:, 1] - scores[:, 0], multiplicity, share)
             odds = np.clip(link.logits(np.array([[0.0, cut]])), -LARGEST_ODDS, LARGEST_ODDS)
-            thresholds = softmax(odds[0])
+            thresholds = softmax_of_rows(odds)[0]
         else:
             thresholds = link.shares.copy()
             if (np.ptp(scores, axis=0) <= SAME).all():  # nothing tells rows apart: the likeliest

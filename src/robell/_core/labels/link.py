@@ -29,7 +29,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import softmax
 
 from robell._core.array import Array, Labels, beside, namespace, softmax_of_rows
 from robell._core.ridge.calibrate import SlopePrior, log_odds, newton_step
@@ -137,20 +136,22 @@ def fit_full(scores: Array, Z: Array, weight: Array, slope: float) -> Link:
     overshoots. The slope keeps A from turning the scores of pure noise round.
     """
     n_classes, share = scores.shape[1], class_shares(Z, weight)
-    counts = weight[:, None] * Z / (n_classes * share)
-    of_row = counts.sum(axis=1)
+    # Classes by rows, as in the fit of one slope.
+    counts = np.ascontiguousarray(Z.T) * weight / (n_classes * share)[:, None]
+    of_row = counts.sum(axis=0)
     mean = weight @ scores / weight.sum()
     spread = np.sqrt(weight @ np.square(scores - mean).mean(axis=1) / weight.sum())
     spread = float(spread) if spread > 1e-12 else 1.0
-    M = np.hstack([(scores - mean) / spread, np.ones((len(scores), 1))])
+    M = np.vstack([(scores - mean).T / spread, np.ones(len(scores))])
     penalty = np.append(np.full(n_classes, FULL_RIDGE), 1e-6 * weight.sum())
-    inverse = np.linalg.inv(0.5 * (M * of_row[:, None]).T @ M + np.diag(penalty))
+    inverse = np.linalg.inv(0.5 * (M * of_row) @ M.T + np.diag(penalty))
     centre = np.vstack([slope * spread * np.eye(n_classes), np.zeros(n_classes)])
     theta = centre.copy()
     for _ in range(FULL_STEPS):
-        P = softmax(M @ theta, axis=1)
-        gradient = M.T @ (of_row[:, None] * P - counts) + penalty[:, None] * (theta - centre)
-        step = inverse @ gradient
+        P = theta.T @ M
+        P = np.exp(P - P.max(axis=0))
+        error = P * (of_row / P.sum(axis=0)) - counts
+        step = inverse @ (M @ error.T + penalty[:, None] * (theta - centre))
         theta -= step
         if np.abs(step).max() < FULL_TOLERANCE:
             break
@@ -170,7 +171,7 @@ def fit_recalibration(scores: Array, labels: Labels, N: Array) -> Link:
 
     def loss(theta: Array) -> tuple[float, Array]:
         slope, offsets = np.exp(theta[0]), theta[1:]
-        P = softmax(slope * scores + offsets, axis=1)
+        P = softmax_of_rows(slope * scores + offsets)
         joint = P * likelihood
         total = np.maximum(joint.sum(axis=1), 1e-300)
         error = P - joint / total[:, None]
@@ -184,7 +185,7 @@ def fit_recalibration(scores: Array, labels: Labels, N: Array) -> Link:
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}
     )
     matrix, offsets = np.exp(found.x[0]) * np.eye(n_classes), found.x[1:]
-    P = softmax(scores @ matrix + offsets, axis=1)
+    P = softmax_of_rows(scores @ matrix + offsets)
     joint = P * likelihood
     Z = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
     return Link(matrix, offsets, class_shares(Z, np.ones(len(Z))))

@@ -33,9 +33,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from scipy.special import expit
-from scipy.stats import norm, rankdata
-from scipy.stats import t as student
 
 from robell._core.array import Array, Labels, Mask, to_host
 from robell._core.membership.equations import weighted_median
@@ -190,9 +189,9 @@ def area_and_error(score: Array, positive: Mask) -> tuple[float, float]:
     rows above the negative row j, the variance is var(V_i)/n₁ + var(V_j)/n₀.
     """
     n1, n0 = int(positive.sum()), int((~positive).sum())
-    ranks = rankdata(score)
-    of_positive = (ranks[positive] - rankdata(score[positive])) / n0
-    of_negative = 1.0 - (ranks[~positive] - rankdata(score[~positive])) / n1
+    ranks = scipy.stats.rankdata(score)
+    of_positive = (ranks[positive] - scipy.stats.rankdata(score[positive])) / n0
+    of_negative = 1.0 - (ranks[~positive] - scipy.stats.rankdata(score[~positive])) / n1
     area = float(of_positive.mean())
     variance = 0.0
     for values in (of_positive, of_negative):
@@ -253,7 +252,7 @@ def signal(beyond_chance: float) -> float:
     have seen no label. Two rows each had a part in the prediction of the other: what they have in
     common by chance counts twice, and the variance is twice as large.
     """
-    return float(norm.sf(beyond_chance / np.sqrt(2.0)))
+    return float(scipy.special.ndtr(-beyond_chance / np.sqrt(2.0)))
 
 
 TAILS = (3.0, 5.0, 10.0, 30.0)  # ν
@@ -283,12 +282,12 @@ class NumberNoise(NamedTuple):
         return np.asarray(np.logaddexp(self._log_wrong(residual), self._log_right(residual, scale)))
 
     def _log_wrong(self, residual: Array) -> Array:
-        density = student.logpdf(residual / self.spread, WRONG_TAILS)
+        density = scipy.stats.t.logpdf(residual / self.spread, WRONG_TAILS)
         return np.asarray(density - np.log(self.spread) + np.log(self.rate))
 
     def _log_right(self, residual: Array, scale: Array) -> Array:
         sigma = self.sigma * scale
-        density = student.logpdf(residual / sigma, self.tails) - np.log(sigma)
+        density = scipy.stats.t.logpdf(residual / sigma, self.tails) - np.log(sigma)
         return np.asarray(density + np.log1p(-self.rate))
 
 

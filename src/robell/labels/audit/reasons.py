@@ -75,6 +75,7 @@ def reasons_of_classes(evidence, places):
     if judgement.model is None:
         return {}
     examples = trusted(judgement, codes)
+    examples |= ~np.isin(codes, codes[examples])  # of a label that is never trusted, all its rows
     found = {}
     pairs = {(int(codes[place]), int(judgement.suggested[place])) for place in places}
     for given, suggested in sorted(pairs):
