@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from robell._core.labels.noise import area_and_error, unmixed_area
+from robell._core.labels.noise import accuracy_and_recalls, area_and_error, unmixed_area
 from robell.metrics import corrected_scores
 
 N2 = np.array([[0.9, 0.1], [0.3, 0.7]])
@@ -170,3 +170,23 @@ def test_the_area_of_mixed_classes_is_unmixed(p1):
     a, b = (1.0 - p1) * N[0, 1] / share, p1 * N[1, 0] / (1.0 - share)
     mixed = 0.5 + (1.0 - a - b) * (area - 0.5)
     assert unmixed_area(np.array(mixed), np.array(share), N) == pytest.approx(area)
+
+
+def test_corrected_scores_are_shares():
+    """Counts of a table may say less than nothing of a cell, and more than all of another."""
+    accuracy, recalls = accuracy_and_recalls(np.array([[0.6, -0.1], [-0.05, 0.55]]))
+    assert accuracy == 1.0
+    np.testing.assert_array_equal(recalls, [1.0, 1.0])
+    accuracy, recalls = accuracy_and_recalls(np.array([[-0.2, 0.6], [0.7, -0.1]]))
+    assert accuracy == 0.0
+    np.testing.assert_array_equal(recalls, [0.0, 0.0])
+    N = np.array([[0.6, 0.4], [0.4, 0.6]])
+    for area, expected in ((0.99, 1.0), (0.01, 0.0)):
+        assert unmixed_area(np.array(area), np.array(0.5), N) == expected
+
+
+def test_more_of_label_1_than_noise_can_make_is_a_table_of_class_1_alone():
+    N = np.array([[0.9, 0.1], [0.25, 0.75]])
+    b = 0.25 / (1.0 - 0.9)  # of the rows labelled 0, as far as a share may be more than one
+    expected = 0.5 + (0.6 - 0.5) / (1.0 - b)
+    assert unmixed_area(np.array(0.6), np.array(0.9), N) == pytest.approx(expected)

@@ -15,6 +15,7 @@ from robell._core.labels.annotators import (
     expected_gain,
     fit_annotators,
     log_likelihood,
+    shares_of_votes,
     true_classes,
 )
 
@@ -124,3 +125,20 @@ def test_whom_to_ask_is_the_same_block_by_block(monkeypatch):
     np.testing.assert_array_equal(most, gain.max(axis=1))
     assert most[7] == -1.0
     assert not labelled[np.arange(40), best][most >= 0].any()
+
+
+def test_shares_of_votes_add_one_vote_that_is_spread_like_all():
+    votes = Votes(np.array([0, 0, 1, 3]), np.array([0, 1, 0, 1]), np.array([2, 2, 0, 1]), 4, 2, 3)
+    weight = np.array([1.0, 2.0, 1.0, 3.0])
+    common = np.array([2.0 + 1.0, 3.0 + 1.0, 2.0 + 1.0]) / (7.0 + 3.0)  # one vote more for each
+    found = shares_of_votes(votes, weight)
+    np.testing.assert_allclose(found[0], (np.array([0.0, 0.0, 2.0]) + common) / 3.0)
+    np.testing.assert_allclose(found[1], (np.array([1.0, 0.0, 0.0]) + common) / 2.0)
+    np.testing.assert_allclose(found[2], common)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+def test_a_class_that_is_ruled_out_counts_as_one_in_a_million():
+    likelihood = np.log([[1e-3, 2.0]])
+    expected = np.array([1e-3, 2e-6]) / (1e-3 + 2e-6)
+    np.testing.assert_allclose(true_classes(np.array([[1.0, 0.0]]), likelihood)[0], expected)

@@ -119,3 +119,26 @@ def test_points_asked_for_are_the_best_of_all(seed, n_rows, wanted, cost):
     place = Rule("budget", wanted).point(points)
     assert share[place] <= wanted + 1e-9
     assert share[place] == max(share[share <= wanted * (1 + 1e-12)])
+
+
+@given(seeds, st.integers(2, 50), st.sampled_from([1e-12, 1e-6, 1e9]))
+def test_the_nearest_share_does_not_depend_on_the_scale_of_scores(seed, n_rows, scale):
+    scores, Z, weight = draw(seed, n_rows)
+    expected = nearest_share(scores, Z, weight)
+    assert nearest_share(scale * scores, Z, weight) == pytest.approx(expected)
+
+
+def test_the_classes_shares_count_two_fifths_where_labels_are_clean_and_a_quarter_where_not():
+    scores, Z, weight = draw(3, 40)
+    nearest, prior = nearest_share(scores, Z, weight), weight @ Z[:, 1] / weight.sum()
+    assert abs(nearest - prior) > 1e-3
+    for cleaning, part in ((0.0, 0.4), (1.0, 0.25), (0.5, 0.325)):
+        expected = (1.0 - part) * nearest + part * prior
+        assert predicted_share(scores, Z, weight, cleaning) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_of_all_rows_or_none_all_but_one_may_lie_above_a_cut(share):
+    values = np.array([0.1, 0.5, 0.7, 0.2])
+    above = (values > cut_for_share(values, np.ones(4), share)).sum()
+    assert abs(above - 4 * share) <= 1

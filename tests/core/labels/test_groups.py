@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import hypergeom, norm
 
 from robell._core.labels.groups import (
+    INTERVAL,
     Table,
     _shrink,
     count_disagreements,
@@ -192,3 +194,33 @@ def test_holm_is_its_literal_twin():
         worst = max(worst, (9 - rank) * p[k])
         expected[k] = min(1.0, worst)
     np.testing.assert_allclose(holm(p), expected)
+
+
+def test_shrinkage_is_the_posterior_mean_over_all_spreads_written_out():
+    """Even odds that groups do not differ at all, else by .01 to .5: 15 spreads, each as likely."""
+    difference, error = np.array([0.12, -0.02, -0.05, 0.03]), np.array([0.04, 0.02, 0.05, 0.03])
+    spreads = [0.0] + [0.01 * 50.0 ** (k / 14) for k in range(15)]
+    odds, means = [], []
+    for tau in spreads:
+        scale = [np.sqrt(tau**2 + e**2) for e in error]
+        fit = np.mean([norm.logpdf(d, scale=s) for d, s in zip(difference, scale, strict=True)])
+        odds.append(np.exp(3 * fit) * (0.5 if tau == 0 else 0.5 / 15))  # 4 groups, 3 observations
+        means.append([d * tau**2 / s**2 for d, s in zip(difference, scale, strict=True)])
+    expected = np.array(odds) @ np.array(means) / np.sum(odds)
+    np.testing.assert_allclose(_shrink(difference, error)[0], expected)
+
+
+def test_intervals_are_of_90_percent():
+    assert norm.cdf(INTERVAL) - norm.cdf(-INTERVAL) == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(("n", "is_exact"), [(190, True), (220, False)])
+def test_p_values_are_exact_up_to_a_variance_of_25_and_normal_beyond(n, is_exact):
+    table = Table(np.array([[n, n]]).T.astype(float), np.array([[n / 2 + 9, n / 2 - 9]]).T)
+    excess, variance = excess_of(table)
+    assert (variance[0] <= 25.0) == is_exact
+    drawn = hypergeom(2 * n, n, n)
+    exact = 2.0 * drawn.sf(n / 2 + 8)
+    expected = exact if is_exact else 2.0 * norm.sf(9.0 / np.sqrt(variance[0]))
+    assert abs(exact / (2.0 * norm.sf(9.0 / np.sqrt(variance[0]))) - 1.0) > 0.01
+    assert p_value_of(table, 0, excess[0], variance[0]) == pytest.approx(expected)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from robell._core.labels import link as link_module
 from robell._core.labels.link import (
@@ -23,12 +24,14 @@ from robell._core.labels.noise import (
     LARGEST_RATE,
     SMALLEST_REMAINDER,
     anchor_rate,
+    areas,
     common_rate,
     even_noise,
     joint_matrix,
     margins,
     noise_matrix,
     noise_rates,
+    separations,
     wrong_share,
 )
 
@@ -176,6 +179,18 @@ def test_no_more_labels_are_wrong_than_differ_from_the_prediction(problem):
         assert common_rate(scores, labels, weight) <= differ + 0.5 * error + 1e-12
 
 
+@pytest.mark.parametrize("share", [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+def test_the_groups_of_anchors_have_a_fifth_to_four_fifths_of_the_rows(share):
+    """Wrong are the 50 most certain rows, and all that are less certain than such a share."""
+    n, predicted = 1000, np.arange(1000) % 3
+    wrong = (np.arange(n) < 50) | (np.arange(n) >= round(share * n))
+    scores = np.linspace(2.0, 1.0, n)[:, None] * np.eye(3)[predicted]
+    labels = np.where(wrong, (predicted + 1) % 3, predicted)
+    rate = 0.05 / share
+    expected = rate + 0.5 * np.sqrt(rate * (1.0 - rate) / (share * n))
+    assert common_rate(scores, labels, np.ones(n)) == pytest.approx(expected)
+
+
 def test_rows_without_a_wrong_label_still_leave_some_doubt():
     """Half a standard error of a share never seen: 1/4 of a row in the largest group."""
     scores, labels, _ = draw_scores(0, 1000, 2, 0.0, separation=20.0)
@@ -210,6 +225,43 @@ def test_noise_matrix_sees_a_small_class_that_loses_labels():
     N = noise_matrix(scores, labels, np.ones(2400), rate)
     assert N[0, 1] < 0.01
     assert N[1, 0] == pytest.approx(0.3, abs=0.08)
+
+
+# -- areas ---------------------------------------------------------------------------
+
+
+@given(seeds, st.booleans())
+def test_areas_are_scikit_learns_for_one_row_of_weights_or_several(seed, ties):
+    rng = np.random.default_rng(seed)
+    y, score = np.arange(40) % 2, rng.normal(size=40)
+    score = np.round(score) if ties else score
+    weights = rng.uniform(0.2, 3.0, (3, 40))
+    precision, area = areas(score, y)
+    assert isinstance(area, float)
+    assert precision == pytest.approx(average_precision_score(y, score))
+    assert area == pytest.approx(roc_auc_score(y, score))
+    several = areas(score, y, weights)
+    assert [len(of_weights) for of_weights in several] == [3, 3]
+    for k, w in enumerate(weights):
+        one = areas(score, y, w)
+        assert one == pytest.approx([of_weights[k] for of_weights in several])
+        assert one[0] == pytest.approx(average_precision_score(y, score, sample_weight=w))
+        assert one[1] == pytest.approx(roc_auc_score(y, score, sample_weight=w))
+
+
+@pytest.mark.parametrize("n_rows", [None, 25.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_area_by_chance_has_the_error_of_mann_and_whitneys_statistic(rng, weighted, n_rows):
+    scores, labels = rng.normal(size=(60, 3)), np.arange(60) % 4 % 3
+    weight = rng.uniform(0.5, 2.0, 60) if weighted else np.ones(60)
+    area, error = separations(scores, labels, weight if weighted else None, n_rows)
+    n = weight.sum() if n_rows is None else n_rows
+    for k in range(3):
+        mine = n * weight[labels == k].sum() / weight.sum()
+        assert area[k] == pytest.approx(
+            roc_auc_score(labels == k, scores[:, k], sample_weight=weight)
+        )
+        assert error[k] == pytest.approx(np.sqrt((n + 1.0) / (12.0 * mine * (n - mine))))
 
 
 # -- Bayes' rule ---------------------------------------------------------------------
@@ -404,3 +456,19 @@ def test_of_many_classes_the_true_ones_are_found_under_wrong_labels():
     # One slope: what a class gains depends on its own score alone.
     assert np.allclose(link.matrix, link.matrix[0, 0] * np.eye(n_classes))
     assert link.matrix[0, 0] > 0
+
+
+@pytest.mark.parametrize(("sign", "bound"), [(-1.0, -3.0), (1.0, 5.0)])
+def test_the_logarithm_of_the_slope_lies_between_minus_three_and_five(sign, bound):
+    """Many rows whose scores say the opposite, or everything, faintly."""
+    labels = np.arange(4000) % 2
+    scores = sign * 1e-3 * np.eye(2)[labels]
+    scores = scores if sign > 0 else 1e3 * scores
+    link = fit_slope(scores, labels, np.full(4000, 1e3), symmetric_noise(0.01, 2), 200)
+    assert np.log(link.matrix[0, 0]) == pytest.approx(bound)
+
+
+def test_rows_that_weigh_next_to_nothing_leave_the_slope_of_the_prior():
+    scores, labels, _ = draw_scores(1, 30, 3)
+    link = fit_link(scores, labels, np.full(30, 1e-7), symmetric_noise(0.1, 3))
+    np.testing.assert_allclose(link.matrix, np.exp(PRIOR.log_slope) * np.eye(3), atol=1e-3)

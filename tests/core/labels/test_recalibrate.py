@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import softmax
 
 from robell._core.labels.link import OFFSET_PRECISION, fit_recalibration
@@ -54,3 +55,14 @@ def test_without_rows_to_speak_of_probabilities_stay_as_they_are():
     link = fit_recalibration(scores, y, N)
     assert np.abs(link.offsets).max() < 0.4
     assert 0.3 < link.matrix[0, 0] < 3.0
+
+
+@pytest.mark.parametrize("slope", [0.3, 4.0])
+def test_of_few_rows_it_is_the_minimum_that_an_optimiser_without_derivatives_finds(slope):
+    scores, y, N = drawn(np.random.default_rng(4), 12, slope, [0.0, 0.0], [0.05, 0.05])
+    link = fit_recalibration(scores, y, N)
+    theta = np.append(np.log(link.matrix[0, 0]), link.offsets)
+    best = minimize(literal_loss, np.zeros(3), (scores, y, N), "Nelder-Mead",
+                    options={"xatol": 1e-8, "fatol": 1e-12})  # fmt: skip
+    assert abs(best.x[0]) > 0.1  # the prior of the slope has a say
+    np.testing.assert_allclose(theta, best.x, atol=1e-3)

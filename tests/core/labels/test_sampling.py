@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from robell._core.labels.sampling import (
+    _Hypergeometric,
+    _Test,
     cut_strata,
     domain_strata,
     draw_rows,
@@ -145,3 +147,49 @@ def test_strata_have_equal_sums_of_s_and_are_checked_in_proportion(rng):
     assert (expected > 3.0).all()  # no stratum at its bounds
     assert (abs(counts - expected) < 1.0).all()
     assert counts.sum() == n
+
+
+def test_ends_at_what_was_found_and_at_what_may_be_wrong_are_whole_rows():
+    """Two rows are unchecked: none of them may be wrong, or both."""
+    found = interval_of_total(np.array([12.0]), np.array([10.0]), np.array([3.0]))
+    assert found == (pytest.approx(3.6), 3.0, 5.0)
+
+
+@pytest.mark.parametrize("wrong", [12, 40])
+def test_a_share_beside_a_stratum_known_in_whole_has_the_exact_interval(wrong):
+    """All 300 wrong rows of one stratum are known: the other's 2,000 rows decide the share."""
+    sizes, checked = np.array([2000.0, 600.0]), np.array([200.0, 600.0])
+    found = np.array([float(wrong), 300.0])
+    share = interval_of_share(sizes, checked, found, np.array([True, False]))
+    low, high = _exact(2000, 200, wrong)
+    assert share.low * 300.0 / (1.0 - share.low) == pytest.approx(low, abs=3)
+    assert share.high * 300.0 / (1.0 - share.high) == pytest.approx(high, abs=3)
+
+
+def test_the_likeliest_rows_under_a_contrast_satisfy_it():
+    sizes, checked = np.array([500.0, 200.0, 100.0]), np.array([50.0, 40.0, 30.0])
+    weights = np.array([0.3, -0.7, 0.3])
+    rows = _Test(sizes, checked, np.array([5.0, 9.0, 4.0]), weights).where_zero()
+    assert weights @ rows == pytest.approx(0.0, abs=0.01)
+
+
+@pytest.mark.parametrize("size", [60, 5000])
+def test_both_tails_have_all_the_probability(size):
+    """Half of P(T = t) counts in each, wherever t stands on the grid."""
+    for checked in range(2, 50, 3):
+        for wrong in (0, checked // 2, checked):
+            test = _Test(*np.array([[size], [checked], [wrong]], float), np.ones(1))
+            tails = test.tails(np.array([0.4 * size]))
+            assert sum(tails) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_both_tails_have_all_the_probability_where_a_total_is_between_two_places():
+    test = _Test(np.array([5000.0]), np.array([1000.0]), np.array([500.0]), np.ones(1))
+    assert sum(test.tails(np.array([2500.0]))) == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 3.0, 3.25, 7.9, 20.0])
+def test_a_sample_has_its_part_of_the_wrong_rows_in_the_mean(wrong):
+    probability = _Hypergeometric(20.0, 8.0).probabilities(wrong)
+    assert probability.sum() == pytest.approx(1.0)
+    assert probability @ np.arange(9.0) == pytest.approx(8.0 * wrong / 20.0)

@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
-from scipy.stats import binom
+from scipy.stats import beta, binom
 from sklearn.model_selection import GridSearchCV
 
 import robell.models.robell as robell_module
 from robell import RoBellRVFLClassifier, RVFLGridSearchCV, pw_gbell_membership
 from robell._core.membership.approximate import (
     Effort,
+    Residual,
     Sampling,
+    _Counting,
     approximable,
     approximate_radii,
     approximate_statistics,
@@ -28,6 +30,7 @@ from robell._core.membership.approximate import (
     nearest_point,
     pairs_to_sample,
     proportion_interval,
+    radius_intervals,
     squared_distance_to,
     stand,
 )
@@ -38,7 +41,7 @@ from robell._core.membership.equations import (
     kernel_statistics,
     pw_gbell,
 )
-from robell._core.membership.pairs import Workers
+from robell._core.membership.pairs import ONE_WORKER, Workers
 
 # Small enough for a few hundred rows to be sampled rather than compared in full
 SMALL = Sampling(
@@ -129,6 +132,30 @@ def test_what_the_hull_misses_obeys_cauchy_and_schwarz(rng, width):
     np.testing.assert_allclose(
         squared + missed - 2 * delta, exact_radii(X, np.ones(300), width) ** 2, atol=1e-7
     )
+
+
+def test_what_the_hull_misses_of_a_row_is_its_distance_from_the_hull(rng):
+    """Against least squares: Σ v_l φ(z_l) with Σv = 1 nearest to φ(x); nothing of a landmark."""
+    X, _ = mixture(rng, 60, 3)
+    Z, width = X[:12], 2.0
+    K = np.exp(-cdist(Z, Z, "sqeuclidean") / width**2)
+    k = np.exp(-cdist(X, Z, "sqeuclidean") / width**2)
+    system = np.block([[K, np.ones((12, 1))], [np.ones((1, 12)), np.zeros((1, 1))]])
+    v = np.linalg.solve(system, np.vstack([k.T, np.ones(60)]))[:12].T
+    expected = 1.0 - 2.0 * (k * v).sum(axis=1) + ((v @ K) * v).sum(axis=1)
+    basis = landmark_basis(Z, width)
+    mean = nearest_point(basis, landmark_sums(X, np.ones(60), Z, width), 60.0)
+    np.testing.assert_allclose(stand(X, basis, mean)[1], expected, atol=1e-8)
+    np.testing.assert_allclose(expected[:12], 0.0, atol=1e-12)
+
+
+def test_radii_lie_within_cauchy_and_schwarzs_bound():
+    squared, residual = np.array([0.5, 0.3]), np.array([0.04, 0.0])
+    found = radius_intervals(squared, residual, Residual(0.01, 0.005, 0.02), 1e-4)
+    slack = 2.0 * np.sqrt(residual * 0.02)  # |2δ|, of the largest Δ
+    np.testing.assert_allclose(found.radius, np.sqrt(squared + 0.01))
+    np.testing.assert_allclose(found.low, np.sqrt(squared + 0.005 - slack - 1e-4))
+    np.testing.assert_allclose(found.high, np.sqrt(squared + 0.02 + slack + 1e-4))
 
 
 def test_intervals_of_the_missed_part_hold_far_more_often_than_promised(rng):
@@ -246,6 +273,29 @@ def test_proportions_are_clopper_and_pearsons(trials):
         assert b == 1 if h == trials else binom.cdf(h, trials, b) == pytest.approx(1e-3, rel=1e-6)
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_weights_within_reach_are_those_of_the_references_drawn(rng, label):
+    """w_i + (N - w_i) h/m: h of the m references that are not the row itself are in reach."""
+    X, y = mixture(rng, 240, n_minor=100)
+    w, rows, seed = rng.integers(1, 4, 240).astype(float), np.arange(0, 240, 5), 7
+    how = (4.0, 4.0, 4.0), np.random.default_rng(seed), SMALL, ONE_WORKER
+    found = _Counting(X, y, 2, w, *how)._class_weights(rows, label, 80)
+    members = np.flatnonzero(y == label)
+    drawn = members[draw_rows(w[members], 80, np.random.default_rng(seed))]
+    chance = 0.5 * SMALL.failure / (4 * 240 * 2)  # half of all is spent on counts: 2 sides, 2 draws
+    for place, i in enumerate(rows):
+        others = drawn[drawn != i]
+        m, h = len(others), int((np.square(X[others] - X[i]).sum(axis=1) <= 4.0).sum())
+        own = w[i] if y[i] == label else 0.0
+        shares = [
+            h / m,
+            beta.ppf(chance, h, m - h + 1) if h else 0.0,
+            beta.isf(chance, h + 1, m - h) if h < m else 1.0,
+        ]
+        expected = [own + (w[members].sum() - own) * share for share in shares]
+        np.testing.assert_allclose(found[:, place], expected, rtol=1e-8)
+
+
 def test_rows_compared_in_full_are_known_but_for_the_reach(rng):
     X, y = mixture(rng, 700)
     exact = kernel_statistics(X, y, 2, 4.0, np.ones(700))
@@ -296,6 +346,14 @@ def test_threads_and_tiles_change_nothing(rng):
     np.testing.assert_array_equal(found[0].radius, found[1].radius)
     np.testing.assert_array_equal(found[0].class_probability, found[1].class_probability)
     np.testing.assert_array_equal(found[0].bounds.class_probability, found[1].bounds[1])
+
+
+def test_the_total_of_pairs_is_the_sum_written_out():
+    """300 rows of a class that is sampled and 50 of one that is not, each row with references."""
+    classes = np.repeat([0, 1], [300, 50])
+    radii = 300 * (2 * 40 + 120 + 30) + 50 * 51 // 2
+    references = 350 * (80 + 50) + 0.35 * 350 * (300 + 50) + 50 * 350
+    assert pairs_to_sample(classes, 2, SMALL) == int(radii + references)
 
 
 def test_progress_never_passes_its_total(rng):

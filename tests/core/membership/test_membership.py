@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from robell import pw_gbell_membership
 from robell._core.membership import pairs as pairwise
 from robell._core.membership.equations import (
+    CLASS_COSTS,
     class_cost,
     generalized_bell,
     kernel_statistics,
@@ -340,6 +341,21 @@ def test_reach_is_unbounded_from_the_largest_kernel_distance_on():
 
 def test_class_cost_is_the_ratio_to_the_smallest():
     np.testing.assert_allclose(class_cost(np.array([90.0, 10.0])), [1 / 9, 1.0])
+
+
+def test_class_costs_are_the_formulas_written_out():
+    n = [60.0, 10.0, 30.0]
+    golden = (np.sqrt(5.0) - 1.0) / 2.0
+    expected = {
+        "balanced": [100 / (3 * each) for each in n],
+        "ratio": [10 / each for each in n],
+        "golden": [golden * 100 / 180, 100 / 30, 100 / 90],  # only the first has more than a third
+        "complement": [1 - each / 100 for each in n],
+    }
+    assert list(CLASS_COSTS) == list(expected)
+    for name, cost in CLASS_COSTS.items():
+        np.testing.assert_allclose(cost(np.array(n)), expected[name], rtol=1e-3)
+        np.testing.assert_array_equal(cost(np.array([7.0])), [1.0])
 
 
 def test_scale_width_is_root_features_on_standardised_data(rng):

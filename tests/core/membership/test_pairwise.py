@@ -108,6 +108,27 @@ def test_small_tiles_meet_every_boundary(rng, monkeypatch, tile):
         )
 
 
+@pytest.mark.parametrize("n_first", [14, 15, 16, 17, 18])
+def test_a_class_may_begin_anywhere_in_a_block(rng, monkeypatch, n_first):
+    """Blocks of 16 rows, the second of which begins with the first class's last row, or not."""
+    monkeypatch.setattr(pairwise, "TILE", 2)
+    X, classes = rows_of(rng, (n_first, 40 - n_first), 3)
+    ones = np.ones(40)
+    found = neighbour_weights(X, classes, ones, 4.0)
+    np.testing.assert_array_equal(found, counts_at_once(X, classes, ones, 4.0))
+
+
+@pytest.mark.parametrize("width", [3.0, 1e3])
+def test_blocks_of_different_sizes_under_a_wide_kernel(rng, monkeypatch, width):
+    """Sums of 1 - K lose digits there, unless they are taken tile by tile."""
+    monkeypatch.setattr(pairwise, "TILE", 8)
+    X, classes = rows_of(rng, (150,), 3, 0.1)
+    weight = rng.integers(1, 4, 150).astype(float)
+    sums = same_class_dissimilarity(X, classes, weight, 1 / width**2)
+    expected = sums_at_once(X, classes, weight, 1 / width**2)
+    np.testing.assert_allclose(sums, expected, rtol=1e-9)
+
+
 def test_results_do_not_depend_on_threads_to_the_bit(rng, monkeypatch):
     X, classes = rows_of(rng, (900, 400), 6)
     weight = rng.uniform(0.1, 3.0, len(X))
@@ -326,6 +347,19 @@ def test_reference_weights_hold_the_exact_ones_between_them(rng, weighted, offse
         found = weights_within(X, references, weight, reach)
         np.testing.assert_array_equal(found, (reach >= D2) @ values)
     np.testing.assert_array_equal(weights_within(X, references[:0], None, 1.0), 0.0)
+
+
+@pytest.mark.parametrize("weight", [None, np.array([1.0, 4.0, 2.0])])
+def test_without_a_reach_all_references_count(weight):
+    found = reference_weights(np.zeros((5, 2)), np.ones((3, 2)), weight, (np.inf,) * 3)
+    np.testing.assert_array_equal(found, np.full((3, 5), 3.0 if weight is None else 7.0))
+
+
+def test_references_a_little_nearer_than_the_reach_are_told_from_those_beyond():
+    """Norms a thousand times the reach: by a share of 1e-4, which single precision cannot."""
+    off = np.sqrt(0.1 * (1.0 + np.array([-1e-4, 1e-4, -1e-4])))
+    found = reference_weights(np.array([[10.0]]), 10.0 + off[:, None], None, (0.1,) * 3)
+    np.testing.assert_array_equal(found, 2.0)
 
 
 # -- work shared out ----------------------------------------------------------------------

@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robell._core.membership.samples import UNBOUNDED, level, merge_samples, row_keys, sample_of
+from robell._core.membership.samples import (
+    UNBOUNDED,
+    add_rows,
+    as_count,
+    draw_keyed,
+    empty_reservoir,
+    level,
+    merge_samples,
+    ordered_keys,
+    row_keys,
+    sample_of,
+    settle,
+)
 
 SEED = 5
 
@@ -91,3 +103,47 @@ def test_rows_that_all_fit_keep_their_weights(rng):
     assert sample.complete
     np.testing.assert_array_equal(sample.row_weights(), sample.reservoir.weight)
     assert sample.row_weights().sum() == weight.sum()
+
+
+def test_keys_are_those_of_every_copy_of_the_package():
+    """A saved model knows its rows by their keys, and meets them again under another version."""
+    found = row_keys(np.array([[1.0, -2.5], [0.1, 3e8]]), 11)
+    assert found.tolist() == [9033946566384926786, 11512707928282302093]
+    assert row_keys(np.array([[7.0]]), 0).tolist() == [14926125640044879719]
+
+
+def test_keys_in_signed_integers_keep_their_order(rng):
+    X = rng.normal(size=(40_000, 2))  # two blocks
+    found, keys = ordered_keys(X, SEED), row_keys(X, SEED)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(np.argsort(found), np.argsort(keys))
+
+
+@pytest.mark.parametrize("budget", [30, 119, 120, 500])
+def test_rows_drawn_from_a_table_are_those_of_its_sample(rng, budget):
+    X, labels, weight = rows_with_copies(rng, 120, 3)
+    sample = of(X, labels, weight, budget)
+    drawn = draw_keyed(X, labels, weight, 3, SEED, budget)
+    if sample.complete:
+        assert drawn is None
+        return
+    kept = {(c, *row) for c, row in zip(sample.reservoir.labels, sample.reservoir.rows)}
+    mine = [i for i in range(120) if (labels[i], *X[i]) in kept]
+    np.testing.assert_array_equal(drawn.places, mine)
+    expected = np.bincount(sample.reservoir.labels, sample.row_weights())
+    found = np.bincount(labels[drawn.places], drawn.weight)
+    np.testing.assert_allclose(found / found.sum(), expected / expected.sum())
+    assert draw_keyed(X, labels, weight, 3, SEED, budget, most=120) is None
+
+
+def test_copies_of_the_last_row_of_a_full_reservoir_are_counted(rng):
+    X, labels = rng.normal(size=(30, 2)), np.zeros(30, int)
+    full = settle(add_rows(empty_reservoir(1, 2, SEED, 5), X, labels, np.ones(30)))
+    again = settle(add_rows(full, full.rows, full.labels, np.arange(1.0, 6.0)))
+    np.testing.assert_array_equal(again.weight, np.arange(2.0, 7.0))
+    np.testing.assert_array_equal(again.rows, full.rows)
+
+
+def test_counts_are_whole_numbers_where_weights_are():
+    assert (as_count(12.0), type(as_count(12.0))) == (12, int)
+    assert as_count(2.5) == 2.5
