@@ -1,6 +1,7 @@
 """A comparison of one's own models on one's own tables: what is read, run, kept and reported."""
 
 import csv
+import importlib
 import json
 import linecache
 import os
@@ -33,6 +34,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import robell
 from robell._tools.files import FileError
+from robell.cli.main import main
 from robell.comparison.compare import _whole_classes, compare
 from robell.comparison.evaluate import plan_own_jobs, run_own_job
 from robell.comparison.identity import _sources
@@ -339,10 +341,10 @@ def factory(seed):
     return Variant()
 """,
 }
-ASK = """
+MODELS = ["make:plain", "make:nested", "make:factory", "variant:Variant"]
+ASK = f"""
 from robell.comparison.user_models import read_models
-names = ["make:plain", "make:nested", "make:factory", "variant:Variant"]
-for spec in read_models(names, "repeated").values():
+for spec in read_models({MODELS}, "repeated").values():
     print(spec.identity)
 """
 
@@ -367,12 +369,35 @@ def fresh(folder, *command):
     return found.stdout
 
 
-def test_identity_changes_with_every_module_of_the_users_that_a_model_runs(library):
+def forget(folder):
+    """Let the modules of a folder be read again, as a new process would."""
+    for name, module in list(sys.modules.items()):
+        if folder in Path(getattr(module, "__file__", None) or "/").parents:
+            del sys.modules[name]
+    importlib.invalidate_caches()
+    linecache.clearcache()
+
+
+@pytest.fixture
+def known_library(library, monkeypatch):
+    """The folder of a user's own modules, which this process can import; no bytecode is kept."""
+    monkeypatch.chdir(library)
+    monkeypatch.syspath_prepend(library)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield library
+    forget(library)
+
+
+def test_identity_changes_with_every_module_of_the_users_that_a_model_runs(known_library):
+    library = known_library
+
     def identities():
-        return fresh(library, "-c", ASK).split()
+        forget(library)
+        return [spec.identity for spec in read_models(MODELS, "repeated").values()]
 
     before = identities()
     assert len(set(before)) == 4
+    assert fresh(library, "-c", ASK).split() == before  # of every process
     for name in ("variant.py", "base.py", "tools/__init__.py", "tools/deep.py", "tools/deeper.py"):
         with (library / name).open("a") as file:
             file.write("MORE = 1\n")
@@ -453,16 +478,25 @@ def test_code_of_installed_packages_is_not_read():
     assert [name for name, _ in _sources(modules)] == ["own_models"]
 
 
-def test_code_edited_between_two_runs_runs_again_and_the_rest_is_said_to_be_kept(library):
+def test_code_edited_between_two_runs_runs_again_and_the_rest_is_said_to_be_kept(
+    known_library, capsys
+):
+    library = known_library
     blobs("a").to_csv(library / "a.csv", index=False)
-    command = ["-m", "robell.cli", "compare", "a.csv", "--target", "label", "--repeats", "2"]
+    command = ["compare", "a.csv", "--target", "label", "--repeats", "2"]
     command += ["--jobs", "1", "--models", "make:factory", "forest", "--out"]
-    first = fresh(library, *command, "out")
+
+    def run(folder):
+        forget(library)
+        assert main([*command, folder]) == 0
+        return capsys.readouterr().out
+
+    first = run("out")
     assert "kept" not in first + (library / "out" / "index.html").read_text()
-    again = fresh(library, *command, "out")
+    again = fresh(library, "-m", "robell.cli", *command, "out")  # another process keeps them too
     assert "4 of 4 results kept from an earlier run\n" in again
     (library / "tools" / "deeper.py").write_text("CLASS = -1\n")
-    changed = fresh(library, *command, "out")
+    changed = run("out")
     assert "2 of 4 results kept from an earlier run\n" in changed
     page = (library / "out" / "index.html").read_text()
     assert "2 of 4 results kept from an earlier run" in page
@@ -471,7 +505,7 @@ def test_code_edited_between_two_runs_runs_again_and_the_rest_is_said_to_be_kept
         lines = (library / folder / "tables" / "every_score.csv").read_text().splitlines()
         return [line for line in lines if "factory" in line]
 
-    fresh(library, *command, "new")
+    run("new")
     assert accuracy("out") == accuracy("new") != []
 
 

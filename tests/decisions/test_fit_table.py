@@ -1,6 +1,8 @@
 """``fit_table``: honest measures, thresholds kept, reasons that add up, and odd tables."""
 
 import json
+import re
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -474,3 +476,11 @@ def test_numbers_near_the_largest_are_fitted_saved_and_told_from_others(tmp_path
     info = model_info(tmp_path / "m.skops")
     assert info["columns"][0]["size"] == np.median(np.abs(frame["x"]) / 4) * 4
     assert describe_drift(info, frame.drop(columns="y")).lines == []
+
+
+def test_a_column_that_matters_by_nothing_is_no_negative_zero(result):
+    none = replace(result.assessment.importances[-1], name="nothing", drop=-1e-5)
+    found = replace(result.assessment, importances=(result.assessment.importances[0], none))
+    page = fit_page(replace(result, assessment=found))
+    assert "nothing: 0.000" in page
+    assert not re.search(r"[-\u2212]0\.0+\b", page.partition("</style>")[2])

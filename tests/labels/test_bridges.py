@@ -78,6 +78,27 @@ def test_a_row_is_dropped_and_people_must_agree(audited, tmp_path):
     assert not (tmp_path / "s.csv").exists()
 
 
+def test_what_nobody_has_submitted_is_no_answer_and_two_choices_are_not_one(audited, tmp_path):
+    path, result = audited
+    records = to_argilla(result)
+    given = records[0]["metadata"]["given"]
+    no_answers = [
+        {"value": None, "user_id": "ann"},
+        {"value": "ham", "user_id": "ann", "status": "draft"},
+        {"value": "spam", "user_id": "bob", "status": "discarded"},
+    ]
+    for record in records:
+        record["responses"] = {"label": no_answers}
+    records[0]["responses"] = {"label": [*no_answers, {"value": given, "status": "submitted"}]}
+    done = apply_review(path, write_review(records, tmp_path / "r.csv"), tmp_path / "clean.csv")
+    assert (done.kept, done.changed, done.undecided) == (1, 0, len(records) - 1)
+    tasks = to_label_studio(result)
+    both = {"from_name": "label", "value": {"choices": ["ham", "spam"]}}
+    tasks[0]["annotations"] = [{"result": [both]}]
+    with pytest.raises(FileError, match="was answered 'ham' and 'spam': agree on one"):
+        write_review(tasks, tmp_path / "s.csv")
+
+
 @pytest.mark.parametrize("library", [lambda frame: frame, pl.from_pandas])
 def test_a_frame_is_a_review(audited, tmp_path, library):
     path, result = audited

@@ -184,3 +184,14 @@ def test_groups_of_one_number_or_one_name_are_one():
     names, places, _ = read_group_column(table, 0)
     assert names.tolist() == ["(missing)", "01", "1", "A", "a", "caf\u00e9"]
     assert np.bincount(places).tolist() == [3, 3, 9, 3, 3, 6]
+
+
+def test_groups_are_spelt_as_levels_of_a_category_may_be(tmp_path):
+    cells = ["North", "NORTH", "North", "north ", "South  Gate", "south gate", "North", "Nor."] * 9
+    frame = pd.DataFrame({"g": cells, "y": "k"})
+    names, places, done = read_group_column(read_table(frame), 0)
+    assert names.tolist() == ["North", "South  Gate"]
+    assert np.bincount(places).tolist() == [54, 18]
+    assert "'NORTH' as 'North'" in done
+    declared = read_table(frame.astype({"g": "category"}))  # are taken as they are
+    assert len(read_group_column(declared, 0)[0]) == 6

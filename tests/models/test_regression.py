@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from robell import DeepRVFLRegressor, ELMRegressor, RVFLGridSearchCV, RVFLRegressor
+from robell._core.ridge.solve import WithConstant, left_out_errors
 from robell.models._estimator import PAPER_C
 from robell.scale.out_of_core import OutOfCoreFit
 
@@ -85,6 +86,25 @@ def test_loo_chooses_what_refits_choose(n_hidden):
     # in units of the targets' spread: another unit chooses the same
     again = RVFLRegressor(n_hidden, C="loo", random_state=0).fit(X, Y * [1e6, 1e-3])
     assert again.C_ == model.C_
+
+
+@pytest.mark.parametrize("outlier", [1.0, 1e3, 1e4])
+def test_loo_chooses_what_refits_choose_where_a_row_decides_its_own_score(rng, outlier):
+    X = rng.normal(size=(14, 4))
+    X[:, 2] = 0.0
+    X[3, 2] = outlier  # without this row nothing is known of the column
+    y = X[:, 0] + rng.normal(size=14)
+    errors = np.zeros(len(PAPER_C))
+    for k, C in enumerate(PAPER_C):
+        for i in range(len(X)):
+            rest = np.arange(len(X)) != i
+            fitted = RVFLRegressor(2, C=C, random_state=0).fit(X[rest], y[rest])
+            errors[k] += np.square(y[i] - fitted.predict(X[i : i + 1])[0])
+    model = RVFLRegressor(2, C="loo", random_state=0).fit(X, y)
+    assert PAPER_C[np.argmin(errors)] == model.C_
+    one_by_one = WithConstant(model._design(X), y[:, None])
+    found = left_out_errors(one_by_one, PAPER_C) * y.var()
+    np.testing.assert_allclose(found, errors, rtol=0.01)
 
 
 @BOTH

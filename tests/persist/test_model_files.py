@@ -4,6 +4,8 @@ import io
 import json
 import tracemalloc
 import zipfile
+from contextlib import contextmanager
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from sklearn.base import clone
 from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+from threadpoolctl import threadpool_info, threadpool_limits
 
 pytest.importorskip("skops")
 
@@ -19,10 +22,14 @@ from robell import (
     NoiseRobustClassifier,
     NoiseRobustRVFLClassifier,
     RVFLClassifier,
+    RVFLRegressor,
     TableEncoder,
+    ThresholdClassifier,
 )
 from robell._tools.threads import n_cores
 from robell.files import FileError, ModelVersionWarning, load_model, save_model
+from robell.persist import model_files
+from robell.persist.model_files import SIZES
 
 
 @pytest.fixture
@@ -379,3 +386,100 @@ def test_forged_versions_are_shown_visibly(model):
     with pytest.warns(ModelVersionWarning, match="numpy") as caught:
         load_model(model)
     assert str(caught[0].message).isprintable()
+
+
+# -- sizes that do not go together, and the number of threads ------------------------------------
+
+
+def shorter_and_longer(array):
+    """Yield an array with one entry less, and with one more, along each of its axes."""
+    for axis in range(array.ndim):
+        last = array.take([-1], axis)
+        yield array.take(range(array.shape[axis] - 1), axis)
+        yield np.concatenate([array, last], axis)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", [RVFLClassifier, NoiseRobustRVFLClassifier, RVFLRegressor])
+def test_an_array_that_is_longer_or_shorter_than_its_like_is_refused(tmp_path, kind, n_classes):
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    y = np.digitize(X[:, 0], [-0.5, 0.5][: n_classes - 1])
+    fitted = kind(n_hidden=5, random_state=0).fit(X, y)
+    save_model(fitted, tmp_path / "m.skops")
+    load_model(tmp_path / "m.skops")
+    forged = 0
+    for name, array in list(vars(fitted).items()):
+        if name not in SIZES:
+            continue
+        for other in shorter_and_longer(array):
+            with monkeypatched(fitted, name, other):
+                save_model(fitted, tmp_path / "m.skops")
+            with pytest.raises(FileError, match=r"m\.skops: (not a model file|damaged)"):
+                load_model(tmp_path / "m.skops")
+            forged += 1
+    assert forged >= 10
+
+
+@contextmanager
+def monkeypatched(one, name, value):
+    """Give an attribute another value for a while."""
+    was = getattr(one, name)
+    setattr(one, name, value)
+    yield
+    setattr(one, name, was)
+
+
+def test_offsets_of_a_threshold_are_one_a_class(tmp_path):
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    fitted = ThresholdClassifier(slope=1.0, offsets=np.zeros(2)).fit(X, X[:, 0] > 0)
+    for offsets in (np.zeros(1), np.zeros(3)):
+        fitted.offsets = offsets
+        save_model(fitted, tmp_path / "m.skops")
+        with pytest.raises(FileError, match="not a model file"):
+            load_model(tmp_path / "m.skops")
+
+
+@pytest.mark.parametrize("n_jobs", [8, -8, None, -1])
+def test_a_model_that_is_loaded_keeps_its_number_of_threads(tmp_path, n_jobs, monkeypatch):
+    LGBMClassifier = pytest.importorskip("lightgbm").LGBMClassifier
+    monkeypatch.setattr(model_files, "n_cores", lambda: 2)
+    X = np.random.default_rng(0).random((120, 3))
+    around = NoiseRobustClassifier(LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1))
+    around.fit(X, X[:, 0] > 0.5)
+    own = NoiseRobustRVFLClassifier(n_hidden=5, random_state=0).fit(X, X[:, 0] > 0.5)
+    for fitted, part in ((around, around.estimator_), (around, around.estimator), (own, own)):
+        part.n_jobs = n_jobs
+        save_model(fitted, tmp_path / "m.skops")
+        again = load_model(tmp_path / "m.skops")
+        for name in ("n_jobs",) if fitted is own else ("estimator.n_jobs", "estimator_.n_jobs"):
+            assert attrgetter(name)(again) == attrgetter(name)(fitted)
+    own.n_jobs = 300  # which it starts in a fit alone
+    save_model(own, tmp_path / "m.skops")
+    assert load_model(tmp_path / "m.skops").n_jobs == 300
+
+
+def test_the_trial_prediction_of_a_file_uses_one_thread_of_blas(model, monkeypatch):
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    seen = []
+    predict = RVFLClassifier.predict
+
+    def watched(self, X):
+        seen.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+        return predict(self, X)
+
+    monkeypatch.setattr(RVFLClassifier, "predict", watched)
+    with threadpool_limits(2, "blas"):
+        load_model(model)
+    assert set(seen) == {1}
+
+
+@pytest.mark.parametrize("name", ["m.csv", "M.CSV.gz", "m.parquet", "m.xlsx"])
+def test_a_model_is_not_called_as_a_table_is(tmp_path, name):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    fitted = RVFLClassifier(n_hidden=5, random_state=0).fit(X, X[:, 0] > 0)
+    with pytest.raises(FileError, match="is the name of a table"):
+        save_model(fitted, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    save_model(fitted, tmp_path / "m.txt")  # any other name will do
+    assert np.array_equal(load_model(tmp_path / "m.txt").predict(X), fitted.predict(X))

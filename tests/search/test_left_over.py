@@ -135,3 +135,38 @@ def test_workers_get_the_settings_of_scikit_learn():
         theirs, ours = both(model, {"rvflclassifier__C": ["loo"]}, X, y, **settings)
     assert_same(theirs, ours)
     assert ours.n_shared_ == 0
+
+
+class _CountedScaler(MinMaxScaler):
+    """A first step that counts how often it is fitted."""
+
+    n_fits = 0
+
+    def fit(self, X, y=None):
+        _CountedScaler.n_fits += 1
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", ["f1", "roc_auc"]])
+def test_single_fits_of_a_group_have_their_fold_s_first_steps_in_common(scoring):
+    """Columns that stand twice make systems singular: these candidates are fitted one by one."""
+    X, y = table()
+    X = np.hstack([X, X[:, :2]])
+    model = make_pipeline(_CountedScaler(), RVFLClassifier(n_hidden=4, random_state=0))
+    grid = {"rvflclassifier__C": [1e14, 1.0, 1e13, 1e12], "rvflclassifier__n_hidden": [9, 3]}
+    settings = {"cv": 3, "refit": False, "scoring": scoring, "return_train_score": True}
+    theirs = GridSearchCV(model, grid, **settings).fit(X, y)
+    _CountedScaler.n_fits = 0
+    ours = RVFLGridSearchCV(model, grid, **settings).fit(X, y)
+    assert _CountedScaler.n_fits <= 6
+    assert 0 < ours.n_shared_ <= 18
+    assert_same(theirs, ours, 1e-12 if scoring == "neg_log_loss" else 0.0)
+
+
+def test_a_metric_may_be_named_score():
+    X, y = table()
+    grid = {"C": [0.1, np.inf], "n_hidden": [3, 9]}
+    settings = {"scoring": {"score": "accuracy"}, "refit": "score", "cv": 3}
+    theirs, ours = both(RVFLClassifier(random_state=0), grid, X, y, **settings)
+    assert_same(theirs, ours)
+    assert ours.multimetric_ is theirs.multimetric_ is True

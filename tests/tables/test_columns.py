@@ -1,14 +1,16 @@
 """Columns of text as numbers: imputed, standardised, spread out, or left out with the reason."""
 
 import unicodedata
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from robell.tables.columns import prepare_column
+from robell.tables.columns import apply_plan, learn_column, prepare_column
 from robell.tables.encoder import TableEncoder
 from robell.tables.raw import Column
+from robell.tables.read import read_table, table_parts
 
 
 def prepared(cells, name="x", kind=None, **options):
@@ -207,6 +209,47 @@ def test_a_few_odd_cells_cost_no_column_of_dates():
     assert "1 cell taken as missing ('unknown')" in note.done
 
 
+def test_dates_that_can_mean_one_day_only_may_be_written_side_by_side():
+    days = [date(2024, 1, 1) + timedelta(days=5 * k) for k in range(100)]
+    ways = "%Y-%m-%d", "%d.%m.%Y", "%d %b %Y"
+    used, note = prepared([day.strftime(ways[k % 3]) for k, day in enumerate(days)])
+    plain, _ = prepared([day.isoformat() for day in days])
+    np.testing.assert_array_equal(used.values, plain.values)
+    assert "date, year-month-day and day.month.year and day, name of the month, year" in note.done
+    for way in ways:  # new rows too, however the fit's were written
+        new = Column("x", [day.strftime(way) for day in days])
+        for plan in (learn_column(used.column, np.arange(100))[0], *_plans_of_one_way(days)):
+            np.testing.assert_array_equal(apply_plan(plan, new).values, plain.values)
+
+
+def _plans_of_one_way(days):
+    """Yield how columns are read whose dates are written in one way."""
+    for way in ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y"):
+        yield learn_column(Column("x", [day.strftime(way) for day in days]), np.arange(100))[0]
+
+
+@pytest.mark.parametrize("cell", ["2024-02-30", "0000-00-00", "12/31/2024", "5", "24:61"])
+def test_a_cell_that_is_no_date_or_no_time_costs_no_column(cell):
+    cells = [f"2024-01-{1 + k % 28:02}" for k in range(99)]
+    used, note = prepared([*cells, cell])
+    assert (note.kind, note.missing) == ("date", 1)
+    assert f"1 cell taken as missing ('{cell}')" in note.done
+    np.testing.assert_array_equal(used.values[:99], prepared([*cells, ""])[0].values[:99])
+    _, note = prepared([*(f"{k % 24}:{k % 60:02}" for k in range(99)), cell])
+    assert (note.kind, note.missing) == ("number", 1)
+    assert "time of day" in note.done
+
+
+@pytest.mark.parametrize("second", ["%d/%m/%Y", "%d.%m.%Y", "%H:%M"])
+def test_dates_written_in_ways_that_do_not_go_together_are_said(second):
+    days = [datetime(2024, 1, 31, 5) + timedelta(days=31 * k) for k in range(60)]
+    cells = [day.strftime(second if k % 2 else "%m/%d/%Y") for k, day in enumerate(days)]
+    _, note = prepared(cells)
+    assert note.kind != "date"
+    assert "looks like dates and is not read so" in note.advice
+    assert "write it in one way" in note.advice
+
+
 @pytest.mark.parametrize(
     "cells",
     [
@@ -255,6 +298,33 @@ def test_an_abbreviation_of_two_levels_is_none_of_them():
 def test_declared_categories_are_levels_as_they_are():
     used, _ = prepared(["auto"] * 60 + ["AUTO"] * 50, kind="text")
     assert used.levels == ("auto", "AUTO")
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "arrow"])
+def test_words_among_declared_categories_are_levels_in_frames_and_parquet_files(tmp_path, package):
+    cells = ["NA", "red", "null", "None", "blue", None] * 20
+    frame = pd.DataFrame({"c": pd.Categorical(cells)})
+    frame.to_parquet(tmp_path / "t.parquet")
+    if package == "polars":
+        polars = pytest.importorskip("polars")
+        frame = polars.DataFrame({"c": cells}).with_columns(
+            polars.col("c").cast(polars.Categorical)
+        )
+        frame.write_parquet(tmp_path / "t.parquet")
+    if package == "arrow":
+        frame = pd.read_parquet(tmp_path / "t.parquet", dtype_backend="pyarrow")
+    found = [read_table(source).columns[0] for source in (frame, tmp_path / "t.parquet")]
+    parts = [part.columns[0] for part in table_parts(tmp_path / "t.parquet", n_rows=50)]
+    for column in found:
+        plan, note = learn_column(column, np.arange(1, 121))
+        assert sorted(plan["levels"]) == sorted(["NA", "red", "null", "None", "blue", "(missing)"])
+        assert note.missing == 20
+        whole = apply_plan(plan, column).matrix
+        np.testing.assert_array_equal(whole, apply_plan(plan, found[0]).matrix)
+        in_parts = [apply_plan(plan, part).matrix for part in parts]
+        np.testing.assert_array_equal(whole, np.vstack(in_parts))
+    pd.DataFrame({"c": cells}).to_csv(tmp_path / "t.csv", index=False)  # which declares nothing
+    assert learn_column(read_table(tmp_path / "t.csv").columns[0], np.arange(120))[1].missing == 80
 
 
 def test_booleans_and_accents_are_known_however_new_rows_write_them():

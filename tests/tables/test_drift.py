@@ -95,3 +95,21 @@ def test_a_model_of_plain_numbers_cannot_tell(tmp_path, capsys):
     new, out = str(tmp_path / "t.csv"), str(tmp_path / "p.csv")
     assert main(["predict", model, new, "--out", out, "--fail-on-drift"]) == 1
     assert "fitted to plain numbers" in capsys.readouterr().err
+
+
+def test_dates_that_are_written_otherwise_than_in_training_are_said(tmp_path, capsys):
+    days = pd.date_range("2023-01-15", periods=200, freq="5D")
+    y = np.where(np.arange(200) < 100, "old", "new")
+    for name, way in (("t", "%Y-%m-%d"), ("same", "%d.%m.%Y"), ("other", "%m/%d/%Y")):
+        frame = pd.DataFrame({"on": days.strftime(way), "x": np.arange(200) % 7, "y": y})
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    model = str(tmp_path / "m.skops")
+    small = NoiseRobustRVFLClassifier(n_hidden=5, random_state=0)
+    fit_table(tmp_path / "t.csv", "y", estimator=small).save(model)
+    for name in ("t", "same", "other"):
+        out = tmp_path / f"{name}-out.csv"
+        assert main(["predict", model, str(tmp_path / f"{name}.csv"), "--out", str(out)]) == 0
+    answers = [(tmp_path / f"{name}-out.csv").read_text() for name in ("t", "same")]
+    assert answers[0] == answers[1]
+    said = capsys.readouterr().err
+    assert said.count("held dates (year-month-day) in training; here 100 % of the cells") == 1

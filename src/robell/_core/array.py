@@ -128,6 +128,17 @@ def is_no_value(value: Any) -> bool:
         return False
 
 
+def typical_distance(column: Any) -> Any:
+    """Return the median distance from their median of values other than it, 0 for a constant.
+
+    Unlike a range, it is not that of one outlier.
+    """
+    xp = namespace(column)
+    distance = abs(column - xp.median(column))
+    distance = distance[distance > 0]
+    return xp.median(distance) if len(distance) else 0.0
+
+
 def mean_and_scatter(X: Any, weight: Any) -> tuple[Any, Any]:
     """Return the weighted mean μ of some rows and Σ_i w_i (x_i - μ)², column by column."""
     with np.errstate(over="ignore", invalid="ignore"):  # whoever squares such rows will refuse them

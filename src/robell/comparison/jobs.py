@@ -12,18 +12,9 @@ import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
-from sklearn.metrics import (
-    accuracy_score,
-    average_precision_score,
-    balanced_accuracy_score,
-    f1_score,
-    roc_auc_score,
-)
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from threadpoolctl import threadpool_limits
 
 from robell.comparison.worker import failure
-from robell.metrics import g_mean_score
 
 
 @dataclass(frozen=True)
@@ -70,6 +61,8 @@ def paper_split(n_rows):
 
 def repeated_split(y, dataset, repeat):
     """Split 70:30, stratified, seeded by the names of the set and the repeat: (train, test)."""
+    from sklearn.model_selection import StratifiedShuffleSplit  # reports need no scikit-learn
+
     seed = seed_of("repeated", dataset, repeat, "split")
     splitter = StratifiedShuffleSplit(1, test_size=0.30, random_state=seed)
     return next(splitter.split(np.zeros((len(y), 1)), y))
@@ -77,6 +70,8 @@ def repeated_split(y, dataset, repeat):
 
 def folds(protocol, dataset, repeat):
     """Return the five stratified shuffled folds every model of a cell is tuned on (erratum E24)."""
+    from sklearn.model_selection import StratifiedKFold
+
     seed = seed_of(protocol, dataset, repeat, "folds")
     return StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
 
@@ -170,18 +165,24 @@ def six_metrics(truth, predicted, scores):
     Of two classes, F1, ROC AUC and average precision are those of class 1; of more, means over the
     classes of the test rows, each against the others.
     """
+    from sklearn import metrics
+
+    from robell.metrics import g_mean_score
+
     ranked, average = [(truth, scores)], "binary"
     if np.ndim(scores) == 2:
         ranked, average = [(truth == k, scores[:, k]) for k in np.unique(truth)], "macro"
     with warnings.catch_warnings():
         # A class that is predicted and not among the test rows has no recall to be averaged.
         warnings.filterwarnings("ignore", message="y_pred contains classes not in y_true")
-        balanced = balanced_accuracy_score(truth, predicted)
+        balanced = metrics.balanced_accuracy_score(truth, predicted)
     return {
-        "accuracy": float(accuracy_score(truth, predicted)),
+        "accuracy": float(metrics.accuracy_score(truth, predicted)),
         "balanced_accuracy": float(balanced),
         "g_mean": g_mean_score(truth, predicted),
-        "f1": float(f1_score(truth, predicted, average=average, zero_division=0.0)),
-        "roc_auc": float(np.mean([roc_auc_score(*one) for one in ranked])),
-        "average_precision": float(np.mean([average_precision_score(*one) for one in ranked])),
+        "f1": float(metrics.f1_score(truth, predicted, average=average, zero_division=0.0)),
+        "roc_auc": float(np.mean([metrics.roc_auc_score(*one) for one in ranked])),
+        "average_precision": float(
+            np.mean([metrics.average_precision_score(*one) for one in ranked])
+        ),
     }

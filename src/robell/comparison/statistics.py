@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import brentq
+import scipy  # its parts are imported where they are used: scipy.stats takes long
 
 from robell._core.labels.groups import holm as holm
 
 SIGN_FORMULAS = ("half_root", "printed")
-_range_quantile = cache(stats.studentized_range.isf)  # it takes long
+_range_quantile = cache(lambda *given: scipy.stats.studentized_range.isf(*given))  # it takes long
 
 
 def _checked(scores, min_datasets=1, min_models=2):
@@ -50,7 +49,7 @@ def _rounded(scores, decimals):
 
 def rank_rows(scores, decimals=None):
     """Rank the models on each dataset, 1 for the best, equal scores sharing their mean rank."""
-    return stats.rankdata(-_rounded(_checked(scores), decimals), axis=1)
+    return scipy.stats.rankdata(-_rounded(_checked(scores), decimals), axis=1)
 
 
 def average_ranks(scores, decimals=None):
@@ -95,7 +94,7 @@ def friedman(scores, alpha=0.05, decimals=None):
     largest_tied = largest - n * int(sum((size**3 - size).sum() for size in ties))
     plain = _friedman_statistics(spread, largest, n, k)
     tied = _friedman_statistics(spread, largest_tied, n, k)
-    critical = float(stats.f.isf(alpha, k - 1, (n - 1) * (k - 1)))
+    critical = float(scipy.stats.f.isf(alpha, k - 1, (n - 1) * (k - 1)))
     return Friedman(*(n, k, ranks.mean(axis=0), *plain, *tied, critical))
 
 
@@ -110,9 +109,9 @@ def _friedman_statistics(spread, largest, n, k):
     f = math.inf if spread == largest else (n - 1) * spread / (largest - spread)
     return (
         chi2,
-        float(stats.chi2.sf(chi2, k - 1)),
+        float(scipy.stats.chi2.sf(chi2, k - 1)),
         f,
-        float(stats.f.sf(f, k - 1, (n - 1) * (k - 1))),
+        float(scipy.stats.f.sf(f, k - 1, (n - 1) * (k - 1))),
     )
 
 
@@ -137,7 +136,7 @@ class Nemenyi:
         upper = np.triu_indices(k, 1)
         gaps = np.abs(self.average_ranks[upper[0]] - self.average_ranks[upper[1]])
         quantiles = gaps / _range_unit(self.n_datasets, k)
-        p_values[upper] = np.clip(stats.studentized_range.sf(quantiles, k, np.inf), 0.0, 1.0)
+        p_values[upper] = np.clip(scipy.stats.studentized_range.sf(quantiles, k, np.inf), 0.0, 1.0)
         p_values.T[upper] = p_values[upper]
         return p_values
 
@@ -228,7 +227,7 @@ def sign_test(wins, ties, losses):
     wins, losses = wins + ties // 2, losses + ties // 2
     n = wins + losses
     threshold = sign_threshold(n)
-    p = float(stats.binomtest(wins, n).pvalue) if n else 1.0
+    p = float(scipy.stats.binomtest(wins, n).pvalue) if n else 1.0
     return SignTest(wins, losses, n, threshold, n > 0 and max(wins, losses) >= threshold, p)
 
 
@@ -243,9 +242,8 @@ def wilcoxon_pairs(scores, decimals=10):
     k = scores.shape[1]
     upper = np.triu_indices(k, 1)
     differences = np.round(scores[:, upper[0]] - scores[:, upper[1]], decimals)
-    found = np.array(
-        [stats.wilcoxon(d, zero_method="pratt").pvalue if d.any() else 1.0 for d in differences.T]
-    )
+    test = scipy.stats.wilcoxon
+    found = [test(d, zero_method="pratt").pvalue if d.any() else 1.0 for d in differences.T]
     p_values, adjusted = np.full((k, k), np.nan), np.full((k, k), np.nan)
     p_values[upper] = p_values.T[upper] = found
     adjusted[upper] = adjusted.T[upper] = holm(found)
@@ -278,7 +276,7 @@ def effect(differences, alpha=0.05):
     walsh = np.sort((d[:, None] + d)[np.triu_indices(n)] / 2)
     out = _signed_rank_quantile(n, alpha)  # so many at either end are outside of the interval
     low, high = (walsh[out - 1], walsh[-out]) if out else (-np.inf, np.inf)
-    ranks = stats.rankdata(np.abs(d))
+    ranks = scipy.stats.rankdata(np.abs(d))
     return Effect(
         float(np.median(walsh)), float(low), float(high), float(np.sign(d) @ ranks / ranks.sum())
     )
@@ -289,7 +287,7 @@ def _signed_rank_quantile(n, alpha):
     """Return the largest k with P(W < k) <= alpha / 2, W being Wilcoxon's statistic of n signs."""
     if n > 300:
         mean, deviation = n * (n + 1) / 4, math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-        return int(mean - stats.norm.isf(alpha / 2) * deviation)
+        return int(mean - scipy.stats.norm.isf(alpha / 2) * deviation)
     shares = np.zeros(n * (n + 1) // 2 + 1)
     shares[0] = 1.0
     for rank in range(1, n + 1):  # a rank counts, or does not, each with probability 1/2
@@ -308,12 +306,12 @@ def detectable_difference(deviation, n_datasets, power=0.5, alpha=0.05):
     if 2.0 ** (1 - n_datasets) > alpha:
         return math.inf
     n = n_datasets * 3 / math.pi
-    limit = stats.t.isf(alpha / 2, n - 1)
+    limit = scipy.stats.t.isf(alpha / 2, n - 1)
 
     def missing(effect):
-        return float(np.nan_to_num(stats.nct.sf(limit, n - 1, effect), nan=1.0)) - power
+        return float(np.nan_to_num(scipy.stats.nct.sf(limit, n - 1, effect), nan=1.0)) - power
 
-    return float(brentq(missing, 0.0, 10.0 + 4 * limit)) * deviation / math.sqrt(n)
+    return float(scipy.optimize.brentq(missing, 0.0, 10.0 + 4 * limit)) * deviation / math.sqrt(n)
 
 
 # -- what is believed after the scores were seen ---------------------------------------------
@@ -378,6 +376,6 @@ def correlated_t(differences, test_share, rope=0.0):
         if not rope and not mean:
             better = worse = 0.5
     else:
-        better = float(stats.t.sf((rope - mean) / scale, n - 1))
-        worse = float(stats.t.cdf((-rope - mean) / scale, n - 1))
+        better = float(scipy.stats.t.sf((rope - mean) / scale, n - 1))
+        worse = float(scipy.stats.t.cdf((-rope - mean) / scale, n - 1))
     return better, max(0.0, 1 - better - worse), worse

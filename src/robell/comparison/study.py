@@ -13,7 +13,6 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from robell._tools.files import write_atomically
 from robell._tools.optional import require
@@ -99,6 +98,8 @@ def sampled(rows, most):
     """Return a table, or a stratified sample of it (always the same) where it is larger."""
     if len(rows.y) <= most:
         return rows
+    from sklearn.model_selection import train_test_split
+
     places = np.arange(len(rows.y))
     chosen = np.sort(train_test_split(places, train_size=most, stratify=rows.y, random_state=0)[0])
     X, y = rows.X[chosen], rows.y[chosen]

@@ -450,7 +450,7 @@ def _columns(result):
         "stand in for each other, and then neither matters by itself."
     )
     shown = found.importances[:MOST_DRAWN]
-    about = ", ".join(f"{label(one.name)}: {one.drop:.3f}" for one in shown)
+    about = ", ".join(f"{label(one.name)}: {one.drop:z.3f}" for one in shown)
     picture = Picture("fit-columns", WIDTH, 40 * len(shown) + 28, "Columns that matter", about)
     room = WIDTH - 90
     scale = room / max(shown[0].drop, 1e-9)  # the first falls most
@@ -460,7 +460,7 @@ def _columns(result):
         picture.text(0, top + 14, label(one.name), weight="600", fill=INK)
         picture.bar(0, top + 20, max(1.5, width), 12, CALM)
         picture.line(max(width - error, 0), top + 26, min(width + error, room + 40), top + 26)
-        picture.text(max(width + error, width) + 7, top + 31, f"{one.drop:.3f}", fill=MUTED)
+        picture.text(max(width + error, width) + 7, top + 31, f"{one.drop:z.3f}", fill=MUTED)
     picture.text(0, 40 * len(shown) + 20, f"fall of the {what}", fill=MUTED)
     figure = FigureBlock(picture.svg(), "", "Bars of the columns that matter most")
     rows = tuple((in_cell(one.name), one.drop, one.deviation) for one in found.importances)

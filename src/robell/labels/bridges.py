@@ -248,16 +248,22 @@ def _rows(decisions, name):
                 f"{where}: is no task or record of an audit, with {', '.join(ROW_KEYS)}"
             )
         try:
-            answers = [
-                str(part["value"]["choices"][0])  # that people made in a task of Label Studio
+            chosen = [
+                part["value"]["choices"]  # that people made in a task of Label Studio
                 for annotation in one.get("annotations") or []
                 if not annotation.get("was_cancelled")
                 for part in annotation["result"]
                 if part["from_name"] == QUESTION
             ]
-            if "data" not in one:  # a record of Argilla
+            answers = [str(choice) for choices in chosen for choice in choices]
+            if "data" not in one:  # a record of Argilla; a draft or a discarded one is no answer
                 responses = (one.get("responses") or {}).get(QUESTION, [])
-                answers = [str(response["value"]) for response in responses]
+                answers = [
+                    str(response["value"])
+                    for response in responses
+                    if response["value"] is not None
+                    and response.get("status", "submitted") == "submitted"
+                ]
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise FileError(f"{where}: its answer is not written as a choice is") from error
         if len(set(answers)) > 1:

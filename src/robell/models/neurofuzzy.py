@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -224,6 +223,8 @@ class NeuroFuzzyRVFLClassifier(BaseRVFLClassifier):
 
     def _find_centers(self, X, weight, seed):
         if self.centers == "kmeans":
+            from sklearn.cluster import KMeans  # brings a third of scikit-learn along
+
             kmeans = KMeans(
                 self.n_rules_,
                 n_init=1,

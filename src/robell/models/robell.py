@@ -249,9 +249,9 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
 
     Which class is the minority is counted in each fit, by total ``sample_weight``. Weights that
     state importance rather than counts can therefore make another class the minority, and so
-    change which rows get a membership of 1. Of classes of equal size the one whose label sorts
-    first counts as the smallest, so renaming the labels of a balanced table can change predictions:
-    on standardised iris, turning the order of the three names round changes 13 of 150.
+    change which rows get a membership of 1. Of classes of equal size the one whose rows scatter
+    least about their mean counts as the smallest, whatever the classes are called; of equal scatter
+    too, the one whose label sorts first.
 
     References
     ----------
@@ -345,6 +345,10 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
         self.radius_ = prepared.in_order_given(found.radius, np.nan)
 
 
+# Fits memberships alone; messages name the function that was called.
+_Membership = type("pw_gbell_membership", (RoBellRVFLClassifier,), {})
+
+
 @validate_params(
     _MEMBERSHIP_CONSTRAINTS
     | {
@@ -419,9 +423,7 @@ def pw_gbell_membership(
             "pw_gbell_membership takes arrays: give X.cpu(), or fit RoBellRVFLClassifier to the "
             "tensors and take its membership_"
         )
-    model = RoBellRVFLClassifier(
-        kernel_width=kernel_width, rho=rho, membership=membership, n_jobs=n_jobs
-    )
+    model = _Membership(kernel_width=kernel_width, rho=rho, membership=membership, n_jobs=n_jobs)
     model._validate_params()
     prepared = model._prepare(X, y, sample_weight)
     if membership != "exact":  # exact memberships draw nothing, and leave a RandomState as it is

@@ -35,7 +35,7 @@ from robell._tools.files import FileError, check_output, copy_pipe, parse_bytes,
 from robell._tools.optional import require
 from robell._tools.pipelines import last_step, steps_of
 from robell._tools.text import few, shortened
-from robell._tools.threads import n_cores
+from robell._tools.threads import calm_blas, n_cores
 from robell.models import CLASSIFIERS, REGRESSORS
 from robell.models._estimator import BaseRVFLRegressor, FamilyMember
 from robell.persist.model_info import (
@@ -57,12 +57,37 @@ from robell.persist.other_classifiers import (
     unpack,
 )
 from robell.tables.encoder import TableEncoder
+from robell.tables.excel import EXCEL
 from robell.tables.raw import Column
 from robell.tables.read import columns_of
 
 MOST_PARTS = 1_000_000
 # What scikit-learn and LightGBM call the number of threads or processes
 THREADS = {"n_jobs", "num_threads", "num_thread", "nthread", "nthreads"}
+MOST_THREADS = 32  # that a part of another package may start where there are fewer cores
+# What the axes of arrays count: f features, c classes or targets, h nodes of a layer, n rows of the
+# fit, m landmarks, r rules, t trees, s splits and l leaves of a tree, d columns; any number is _.
+# Axes of one letter are of one length.
+_AXES = {
+    "c": "calibration_offsets_ class_prior_ intercept_ link_offsets_ offsets offsets_ thresholds_",
+    "cc": "_assumed_noise link_matrix_ noise_matrix_",
+    "f": "feature_low_ feature_span_ mean_ scale_",
+    "n": "class_probability_ distance_ foreign_share_ membership_ membership_error_ radius_ "
+    "sample_quality_ score_",
+    "nc": "label_probability_",
+    "h": "hidden_bias_",
+    "_h": "hidden_weights_",
+    "dc": "coef_",
+    "_c": "layer_coef_",
+    "_f": "training_rows_",
+    "rf": "centers_",
+    "fr": "rule_weights_",
+    "mf": "landmarks_",
+    "mc": "landmark_weights_",
+    "tlc": "leaf_values_",
+    "ts": "split_columns_ split_thresholds_",
+}
+SIZES = {name: letters for letters, names in _AXES.items() for name in names.split()}
 KINDS = ("number", "date", "category", "text", "left out", "unknown")
 
 
@@ -90,8 +115,8 @@ def other_versions(info):
 def check_parts(model):
     """Raise a ValueError where a part of a loaded model would lead compiled code astray.
 
-    No part may start more threads or processes than there are cores. Return the most columns that
-    one of them takes or makes.
+    Nor may arrays of our models be of sizes that do not go together, or a part start many more
+    threads than there are cores. Return the most columns that a part takes or makes.
     """
     seen, left, most = set(), [model], 0
     while left:
@@ -118,20 +143,47 @@ def check_parts(model):
         elif hasattr(part, "__dict__"):
             left.extend(vars(part).values())
             _limit_threads(part)
+            _require_sizes(part)
             check_nodes(part)
             most = max(most, _columns_made(part))
     return most
 
 
 def _limit_threads(part):
-    """Let a part start as many threads or processes as this machine has cores, at most."""
+    """Let a part that would start very many threads or processes have one for each core.
+
+    Models of this package start none to predict, whatever their ``n_jobs``.
+    """
+    most = math.inf if isinstance(part, FamilyMember) else max(n_cores(), MOST_THREADS)
     for options in (vars(part), vars(part).get("_other_params")):  # as LightGBM names further ones
         for name in THREADS & set(options or ()):
             number = options[name]
             if number is not None and not isinstance(number, int | np.integer):
                 raise ValueError(f"{name} is no number")
-            if number is not None and not -n_cores() <= int(number) <= n_cores():
+            if number is not None and abs(int(number)) > most:
                 options[name] = n_cores()
+
+
+def _require_sizes(part):
+    """Raise where arrays of a model of this package are not as long as they are to each other."""
+    if not type(part).__module__.startswith("robell."):
+        return
+    sizes = {"f": getattr(part, "n_features_in_", None)}
+    sizes["c"] = len(getattr(part, "classes_", ())) or getattr(part, "n_outputs_", None)
+    for name in SIZES.keys() & vars(part).keys():
+        value = vars(part)[name]
+        for k, one in enumerate(value if isinstance(value, list) else [value]):
+            shape = np.shape(one)
+            if one is None:
+                continue
+            for letter, size in zip(SIZES[name], shape, strict=True):
+                known = sizes.setdefault(letter if letter != "h" else f"h{k}", size)
+                if letter != "_" and known not in (size, None):
+                    raise ValueError(f"{name} is of another size")
+    if "l" in sizes:  # the classifier of several members
+        own = sizes["l"], sizes["d"]
+        if own != (1 << sizes["s"], sizes["f"] + sizes["h0"]):
+            raise ValueError("coefficients or leaves of other members")
 
 
 def _columns_made(part):
@@ -318,8 +370,13 @@ def require_savable(estimator):
 
 
 def written_with(path):
-    """Return the files that a model is written to: its own, and its card unless it goes nowhere."""
+    """Return the files that a model is written to: its own, and its card unless it goes nowhere.
+
+    Any name will do that is not one of a table.
+    """
     path = Path(path)
+    if path.name.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq", *EXCEL)):
+        raise FileError(f"{path}: is the name of a table; call a model's file model.skops, say")
     return [path, card_path(path)] if path.is_file() or not path.exists() else [path]
 
 
@@ -483,6 +540,7 @@ def _files_named(schema):
     return names
 
 
+@calm_blas
 def _require_answer(model, path):
     """Raise where a model cannot predict two rows: its parts were changed and do not fit."""
     with np.errstate(all="ignore"), warnings.catch_warnings():

@@ -72,6 +72,7 @@ class FoldTask(NamedTuple):
     device: Any  # a torch device, or None for NumPy and LAPACK
     tests: list  # the rows that each fold holds out
     all_rows: dict  # features of all rows, by group, where folds have them in common
+    behind: dict  # the fold behind whose first steps candidates are fitted one by one, by number
 
     def run(self, split, groups):
         """Yield what is found for each group and setting of one fold, and what is left."""
@@ -92,6 +93,17 @@ class FoldTask(NamedTuple):
                 before, steps = steps, ()
             yield from filter(None, steps)
         yield from filter(None, before)
+
+    def fit_one(self, number, split, group, parameters):
+        """Return the record of one candidate of a group; None where a fit or a scorer fails."""
+        try:
+            fold = self.behind.get(number)
+            if fold is None or fold.stage != group.stage:
+                self.behind.clear()
+                fold = self.behind[number] = _Fold(self, split[0], split[1], group)
+            return fold.fit_one(parameters)
+        except Exception:  # scikit-learn meets it again, and follows error_score
+            return None
 
 
 def _until_waiting(steps):
@@ -195,6 +207,26 @@ class _Fold:
                 start = time.perf_counter()
         except NotShared as reason:
             yield Unshared(group.candidate.ravel(), str(reason))
+
+    def fit_one(self, parameters):
+        """Return the record of one candidate, fitted and scored behind the first steps.
+
+        The fit is the candidate's own, but probabilities are calibrated only for who asks for them.
+        """
+        plan, start = self.task.plan, time.perf_counter()
+        model = last_step(clone(self.task.base).set_params(**clone(parameters, safe=False)))
+        calibrated = any(one.depends_on == "probabilities" for one in plan.values())
+        if hasattr(model, "calibrate") and not calibrated:
+            model.calibrate = False
+        model.fit(*self.given, **self.params)
+        fitted = time.perf_counter()
+        test, *train = (
+            {name: one.scorer(model, X, y, **params) for name, one in plan.items()}
+            for X, y, params in self.scored
+        )
+        record = {"fit_error": None, "fit_time": fitted - start, "test_scores": test}
+        record |= {"train_scores": train[0]} if train else {}
+        return record | {"score_time": time.perf_counter() - fitted}
 
     def _largest_network(self, group, largest):
         """Return a group's largest network, its rows, checked once where equal, and targets."""

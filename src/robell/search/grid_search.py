@@ -213,6 +213,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 f"totalling {len(candidates) * len(splits)} fits"
             )
         # Which candidates share work, and why the others do not.
+        several = isinstance(scorers, private._MultimetricScorer)
         table = _ResultTable(len(candidates), len(splits), self.return_train_score)
         base, fit_params = clone(self.estimator), routed.estimator.fit
         plan: dict[str, Any] = {}
@@ -244,6 +245,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             device,
             [test for _, test in splits],
             {},
+            {},
         )
         # The shared work, and single fits of what is left.
         with Progress(table.missing.size, "search") as progress:
@@ -259,10 +261,15 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             slow: list[dict[str, Any]] = []
             while True:
                 table.leave_ties(smooth)
-                missing = np.argwhere(table.missing).tolist()
+                places = np.argwhere(table.missing)
+                if len(places) < table.missing.size:  # one fold after the other
+                    places = places[np.argsort(places[:, 1], kind="stable")]
+                missing = places.tolist()
                 if not missing:
                     break
-                records = self._run_one_by_one(task, candidates, splits, missing, scorers, progress)
+                records = self._run_one_by_one(
+                    task, candidates, splits, missing, groups, scorers, progress
+                )
                 slow += records
                 if len(missing) == table.missing.size:
                     table.fitted[:] = True
@@ -285,7 +292,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 refit_metric = self.refit
         else:
             results = table.results(candidates, self.param_grid)
-            self.multimetric_ = table.multimetric
+            self.multimetric_ = several
         # Choose, refit and store as GridSearchCV does.
         if self.refit or not self.multimetric_:
             self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
@@ -300,7 +307,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             self.best_estimator_ = best
             if hasattr(best, "feature_names_in_"):
                 self.feature_names_in_ = best.feature_names_in_
-        several = isinstance(scorers, private._MultimetricScorer)
         self.scorer_ = scorers._scorers if several else scorers
         self.cv_results_ = results
         return self
@@ -331,8 +337,13 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                 for found in all_found:
                     yield split, found
 
-    def _run_one_by_one(self, task, candidates, splits, missing, scorers, progress):
-        """Let scikit-learn fit and score what is missing: here for a while, then in workers."""
+    def _run_one_by_one(self, task, candidates, splits, missing, groups, scorers, progress):
+        """Fit and score what is missing one by one; return the records.
+
+        Candidates of a group are fitted behind the first steps that their fold has in common, the
+        others, and those that fail, by scikit-learn. This process works alone for a while, and then
+        scikit-learn's workers do the rest.
+        """
         settings = {
             "scorer": scorers,
             "fit_params": task.fit_params,
@@ -362,10 +373,17 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
             for c, s in missing
         )
         records: list[dict[str, Any]] = []
-        start = time.perf_counter()
-        alone = ALONE_SECONDS if len(missing) < len(candidates) * len(splits) else 0.0
+        start, alone = time.perf_counter(), 0.0
+        if len(missing) < len(candidates) * len(splits):  # else scikit-learn formats its records
+            alone = np.inf if effective_n_jobs(self.n_jobs) == 1 else ALONE_SECONDS
+        group_of = np.full(len(candidates), -1)
+        for number, group in enumerate(groups):
+            group_of[group.candidate] = number
         while len(records) < len(missing) and time.perf_counter() - start < alone:
-            records.append(next(fits)())
+            (c, s), fit = missing[len(records)], next(fits)
+            group = groups[group_of[c]] if group_of[c] >= 0 else None
+            found = None if group is None else task.fit_one(s, splits[s], group, candidates[c])
+            records.append(fit() if found is None else found)
             progress.advance()
         if len(records) < len(missing):
             parallel = Parallel(self.n_jobs, pre_dispatch=self.pre_dispatch, return_as="generator")
@@ -389,11 +407,9 @@ class _ResultTable:
             partial(np.full, self.shape, np.nan)
         )
         self.with_train = with_train
-        self.multimetric = False
 
     def store(self, split, found):
         """Take in what a fold found for some candidates."""
-        self.multimetric = set(found.test) != {"score"}
         for kind, values in (("test", found.test), ("train", found.train or {})):
             for name, value in values.items():
                 self.scores[kind, name][found.candidates, split] = value
@@ -415,11 +431,12 @@ class _ResultTable:
             self.missing |= tied
 
     def store_record(self, candidate, split, record):
-        """Take in one of scikit-learn's records."""
+        """Take in the record of a single fit."""
         self.missing[candidate, split], self.fitted[candidate, split] = False, True
         for kind in ("test", "train")[: 1 + self.with_train]:
             values = record[f"{kind}_scores"]
-            for name, value in (values if self.multimetric else {"score": values}).items():
+            values = values if isinstance(values, dict) else {"score": values}
+            for name, value in values.items():
                 self.scores[kind, name][candidate, split] = value
         for name, values in self.times.items():
             values[candidate, split] = record[name]

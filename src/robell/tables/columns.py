@@ -19,7 +19,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from robell._tools.text import composed, counted, listed, number_text, percent, said
-from robell.tables.dates import ISO, TIME, read_date, read_dates, read_time, read_times
+from robell.tables.dates import (
+    CLEAR,
+    TIME,
+    date_like,
+    read_date,
+    read_dates,
+    read_time,
+    read_times,
+)
 from robell.tables.numerals import (
     floats_written,
     number_like,
@@ -48,8 +56,8 @@ class ColumnNote:
     """What was done to one column, in words.
 
     `kind` is how it was used: "number", "date", "category", "text" or "left out"; `missing` counts
-    the rows without a value. `number_like` are three cells of a column that looks like numbers and
-    could not be read so.
+    the rows without a value. `number_like` are three cells of a column that looks like numbers, or
+    like dates, and could not be read so.
     """
 
     name: str
@@ -60,20 +68,21 @@ class ColumnNote:
 
     @property
     def advice(self) -> str:
-        """What to do about a column that looks like numbers and was not read so, "" for others."""
+        """What to do about a column that looks like numbers or dates and was not read so, or ""."""
         if not self.number_like:
             return ""
-        cells = listed(self.number_like, 3, 20)
+        is_date = date_like(Counter(self.number_like))[0] > 0
+        what, how = ("dates", "way") if is_date else ("numbers", "unit and one spelling")
         return (
-            f"column {said(self.name)} looks like numbers and is not read so ({cells}): write it "
-            "in one unit and one spelling"
+            f"column {said(self.name)} looks like {what} and is not read so "
+            f"({listed(self.number_like, 3, 20)}): write it in one {how}"
         )
 
 
 def advice_on(notes: Iterable[ColumnNote]) -> list[str]:
-    """Return what to do about at most three columns that look like numbers and are not read so."""
+    """Return what to do about at most three columns that :attr:`ColumnNote.advice` is for."""
     found = [note.advice for note in notes if note.number_like]
-    more = [f"{len(found) - 3:,} further columns look like numbers and are not read so"]
+    more = [f"{len(found) - 3:,} further columns look like numbers or dates and are not read so"]
     return found[:3] + (more if len(found) > 3 else [])
 
 
@@ -185,9 +194,12 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
     plan, note = learn_levels(column, missing, present, how, text_columns)
     if plan is not None:
         plan |= {"declared": is_text}
-    if not is_text and distinct > MOST_LEVELS:
-        share, cells = number_like(Counter(present))
-        note = replace(note, number_like=tuple(cells) if share >= NUMBER_LIKE else ())
+    if not is_text:
+        counts = Counter(present)
+        share, cells = date_like(counts)
+        if share < NUMBER_LIKE and distinct > MOST_LEVELS:
+            share, cells = number_like(counts)
+        note = replace(note, number_like=tuple(cells[:3]) if share >= NUMBER_LIKE else ())
     return plan, note
 
 
@@ -260,7 +272,7 @@ def read_cells(plan, column):
 
 def _day(cell, way):
     day = read_date(cell, way)
-    return read_date(cell, ISO) if day is None else day  # as typed sources write dates
+    return read_date(cell, CLEAR) if day is None else day  # as typed sources write dates
 
 
 def numbers_of(present, delimiter, kind=None):
@@ -275,10 +287,11 @@ def numbers_of(present, delimiter, kind=None):
     if (values := plain_floats(present)) is not None:
         return values, "number", []
     counts = Counter(present)
-    dated = [cell for cell in counts if any(map(str.isdigit, cell))]
-    table, how = read_times(dated), TIME
+    dated = Counter({cell: n for cell, n in counts.items() if any(map(str.isdigit, cell))})
+    n_odd = int(FEW_ODD * len(present))
+    table, how = read_times(dated, n_odd), TIME
     if table is None:
-        table, way = read_dates(dated)
+        table, way = read_dates(dated, n_odd)
         how = f"date, {way}"
     if table is None:
         table, how = read_most(counts, delimiter)
@@ -491,9 +504,7 @@ def learn_levels(column, missing, present, odd, text_columns):
         done = f"{odd}read as a category of {counted(len(counts), 'level')}"
         done += f"; the {pooled:,} rarest taken together" if pooled else ""
         done += f", {told}" if told else ""
-        if spelt:
-            cells = [f"{said(cell, 20)} as {said(level, 20)}" for cell, level in spelt.items()]
-            done += f"; {', '.join(cells[:3])}{', ...' if len(cells) > 3 else ''}"
+        done += spellings_said(spelt)
         done += "; missing as a level of its own" if has_missing else ""
     return plan, ColumnNote(name, plan["kind"], int(missing.sum()), done)
 
@@ -529,6 +540,12 @@ def other_spellings(counts):
         if len(whole) == 1 and counts[whole[0]] > counts[cell]:
             meant |= {one: whole[0] for one, of in [*meant.items(), (cell, cell)] if of == cell}
     return meant
+
+
+def spellings_said(spelt):
+    """Return up to three spellings with the levels they are taken as, to be added to a note."""
+    cells = [f"{said(cell, 20)} as {said(level, 20)}" for cell, level in spelt.items()]
+    return f"; {', '.join(cells[:3])}{', ...' if len(cells) > 3 else ''}" if cells else ""
 
 
 # -- words ----------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 
@@ -19,7 +20,6 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 ISO = "year-month-day"
 # Each way of writing: its pattern, and which of the first three groups are year, month and day.
-# A column is read in one way; where two suit all of its cells, the first does.
 _WAYS = {
     ISO: (r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})", (0, 1, 2)),
     "day.month.year": (rf"(\d{{1,2}})\.(\d{{1,2}})\.{_YEAR}", (2, 1, 0)),
@@ -33,34 +33,61 @@ _PATTERNS = {
     way: re.compile(pattern + _CLOCK + _ZONE, re.ASCII) for way, (pattern, _) in _WAYS.items()
 }
 AMBIGUOUS = "month/day/year", "day/month/year"
+# Each of these can mean one day only: in one column they may stand side by side, and new rows may
+# be written in any of them. A column of another way is read in that way alone.
+CLEAR = " and ".join(way for way in _WAYS if way not in (*AMBIGUOUS, "day-month-year"))
 
 
-def read_dates(cells):
-    """Return cell -> days since 1970 (UTC) and how all of them are written, or None and ""."""
-    cells = set(cells)
-    for way in _WAYS:
-        found = _read_all(cells, partial(read_date, way=way))
-        if found is not None:
-            other = partial(read_date, way=AMBIGUOUS[1])
-            if way == AMBIGUOUS[0] and _read_all(cells, other) is not None:
-                way = f"{way} (or {AMBIGUOUS[1]}: no cell tells)"
-            return found, way
-    return None, ""
+def read_dates(cells, n_odd=0):
+    """Return cell -> days since 1970 (UTC) and how they are written, or None and "".
+
+    Of the ways to write, the one that suits most cells; up to ``n_odd`` cells may be no dates.
+    """
+    counts = Counter(cells)
+    best, way = None, ""
+    for one in (CLEAR, *AMBIGUOUS, "day-month-year"):
+        found = _read_most(counts, partial(read_date, way=one), n_odd)
+        if found and len(found) > len(best or ()):
+            best, way = found, one
+        elif found and found.keys() == best.keys() and way == AMBIGUOUS[0]:
+            way = f"{way} (or {one}: no cell tells)"
+        if one == CLEAR and found and len(found) == len(counts):
+            break
+    if way == CLEAR:
+        ways = CLEAR.split(" and ")
+        way = " and ".join(w for w in ways if any(_PATTERNS[w].fullmatch(cell) for cell in best))
+    return best, way
 
 
-def _read_all(cells, read):
-    """Return cell -> days or hours, None as soon as one cell is written otherwise."""
+def _read_most(counts, read, n_odd):
+    """Return cell -> days or hours, None as soon as more than so many cells are none."""
     table = {}
-    for cell in cells:
-        table[cell] = read(cell)
-        if table[cell] is None:
+    for cell, n in counts.items():
+        if (value := read(cell)) is not None:
+            table[cell] = value
+        elif (n_odd := n_odd - n) < 0:
             return None
     return table or None
 
 
+def date_like(counts, most=1_000):
+    """Return the share of the commonest cells that are dates in any way, and one of each way."""
+    cells, shown, n = counts.most_common(most), {}, 0
+    for cell, count in cells:
+        if way := next((way for way in _WAYS if _read_in(cell, way) is not None), ""):
+            shown.setdefault(way, cell)
+            n += count
+    return n / max(1, sum(count for _, count in cells)), list(shown.values())
+
+
 def read_date(cell, way):
     """Return the days from 1970 to a date, a time without a zone taken as UTC, or None."""
-    way = way.partition(" (or ")[0]
+    ways = way.partition(" (or ")[0].split(" and ")
+    return next((day for one in ways if (day := _read_in(cell, one)) is not None), None)
+
+
+def _read_in(cell, way):
+    """Return the days from 1970 to a date that is written in one way, or None."""
     found = _PATTERNS[way].fullmatch(cell)
     if found is None:
         return None
@@ -116,9 +143,9 @@ _TIME = re.compile(
 )
 
 
-def read_times(cells: Iterable[str]) -> dict[str, float] | None:
-    """Return cell -> hours of a day, None if not all of them are times."""
-    return _read_all(set(cells), read_time)
+def read_times(cells: Iterable[str], n_odd: int = 0) -> dict[str, float] | None:
+    """Return cell -> hours of a day, None if more than so many cells are no times."""
+    return _read_most(Counter(cells), read_time, n_odd)
 
 
 def read_time(cell: str) -> float | None:

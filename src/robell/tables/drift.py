@@ -218,7 +218,8 @@ class _Counter:
             return "", 0.0, ""
         unreadable = self._unreadable / n
         if unreadable >= UNREADABLE:
-            kind = "dates" if self.profile["kind"] == "date" else "numbers"
+            how = self.profile["how"].removeprefix("date, ")
+            kind = f"dates ({how})" if self.profile["kind"] == "date" else "numbers"
             how = f"held {kind} in training; here {percent(unreadable)} of the cells are none"
             return "other kind", unreadable, how
         known = n - self._missing - self._unreadable

@@ -168,17 +168,19 @@ def arrow_column(name: str, array: Any) -> Column:
     if isinstance(array, pyarrow.ChunkedArray):
         array = array.combine_chunks()
     if types.is_integer(array.type) or types.is_floating(array.type):
-        values = array.to_numpy(zero_copy_only=False).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
+            values = array.to_numpy(zero_copy_only=False).astype(np.float64)
         return Column(name, None, "number", values, array)
     if types.is_string(array.type):
         return Column(name, array=compute.utf8_trim_whitespace(array))
-    return typed_column(name, arrow_values(array))
+    return typed_column(name, arrow_values(array), types.is_dictionary(array.type))
 
 
 def arrow_values(array: Any) -> list:
     """Return the values of an Arrow array; times that Python cannot hold as text.
 
-    A time zone that is not known here matters little: moments are kept in UTC.
+    Those that Arrow cannot write either are counts of their unit. A time zone that is not known
+    here matters little: moments are kept in UTC.
     """
     try:
         return array.to_pylist()
@@ -190,7 +192,10 @@ def arrow_values(array: Any) -> list:
             return arrow_values(array.dictionary_decode())
         if types.is_timestamp(array.type) and array.type.tz not in (None, "UTC"):
             return arrow_values(array.cast(pyarrow.timestamp(array.type.unit, "UTC")))
-        return array.cast(pyarrow.string()).to_pylist()
+        try:
+            return array.cast(pyarrow.string()).to_pylist()
+        except pyarrow.ArrowInvalid:
+            return array.cast(pyarrow.int64()).cast(pyarrow.string()).to_pylist()
 
 
 def array_cells(array: Any) -> list:

@@ -225,6 +225,9 @@ def arrow_errors(path):
         yield
     except pyarrow.ArrowException as error:
         raise FileError(f"{path}: {one_line(error)}") from error
+    except UnicodeDecodeError as error:
+        where = "perhaps the name of a column"
+        raise FileError(f"{path}: it holds text that is not UTF-8, {where}") from error
 
 
 def _read_frame(frame, max_rows, seed, budget):
@@ -275,7 +278,7 @@ def series_column(series, name):
         numbers = series.to_numpy()
         return Column(name, None, "number", numbers.astype(np.float64), numbers)
     values = series.tolist() if hasattr(series, "tolist") else series.to_list()
-    is_category = str(series.dtype).startswith(("category", "Categorical", "Enum"))
+    is_category = str(series.dtype).startswith(("category", "Categorical", "Enum", "dictionary"))
     return typed_column(name, values, is_category)
 
 

@@ -46,6 +46,24 @@ def test_rounding_makes_no_difference_and_a_real_one_does(rng, offset):
     assert find_twins(np.vstack([X, X + 1e-6 * np.ptp(X, axis=0)])) is None
 
 
+@pytest.mark.parametrize("outlier", [1e9, 1e10, 1e12])
+def test_an_outlier_does_not_make_other_rows_equal(rng, outlier):
+    X = rng.integers(0, 100, (300, 1)).astype(float)
+    y = (X[:, 0] > 50).astype(int)
+    X[0] = outlier
+    np.testing.assert_array_equal(len(find_twins(X).first), len(np.unique(X)))
+    model = RVFLClassifier(30, random_state=0).fit(X, y)
+    alone = RVFLClassifier(30, calibrate=False, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, alone.coef_, atol=1e-6)
+    assert NoiseRobustRVFLClassifier(random_state=0).fit(X, y).score(X, y) > 0.95
+
+
+def test_long_tails_do_not_make_other_rows_equal(rng):
+    X = np.exp(2.5 * rng.normal(size=(20_000, 1)))
+    twins = find_twins(X)
+    assert twins is None or len(twins.first) > 19_990
+
+
 def test_complex_rows(rng):
     X = rng.normal(size=(20, 2)) + 1j * rng.normal(size=(20, 2))
     assert find_twins(np.vstack([X, X.conj()])) is None

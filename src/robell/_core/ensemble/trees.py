@@ -33,6 +33,7 @@ from robell._core.array import (
     namespace,
     sum_by_group,
     to_host,
+    typical_distance,
 )
 
 Array = NDArray[np.float64]
@@ -44,7 +45,7 @@ SPLITS_DRAWN = 12  # on every level of a tree
 MOST_ROWS = 2048  # that a tree is grown on
 SHRINKAGES = (1.0, 4.0, 16.0, 64.0)  # λ, in rows
 MOST_DIRECTIONS = 3  # of the targets that a level looks at: random ones where classes are more
-SAME_SHARE = 1e-9  # of a column's range: values nearer to each other are not cut apart
+SAME_SHARE = 1e-9  # of a column's typical distance: values nearer to each other are not cut apart
 SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
 MOST_NUMBERS = 1 << 18  # that growing takes at a time: they stay in cache
 MOST_NUMBERS_OF_TENSORS = 1 << 25
@@ -101,7 +102,8 @@ def find_cuts(X: Array) -> Cuts:
     """Return where the columns of X can be cut."""
     values = np.sort(X, axis=0)
     spread = values[-1] - values[0]
-    step = (np.diff(values, axis=0) > SAME_SHARE * spread) & (spread > SMALLEST_RANGE)
+    near = SAME_SHARE * np.array([typical_distance(column) for column in values.T])
+    step = (np.diff(values, axis=0) > near) & (spread > SMALLEST_RANGE)
     starts = np.zeros(values.shape, np.intp)
     starts[1:] = np.where(step, np.arange(1, len(values))[:, None], 0)
     first = np.where(step.any(axis=0), step.argmax(axis=0) + 1, 0) if len(step) else starts[0]

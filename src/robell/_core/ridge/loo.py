@@ -105,7 +105,7 @@ def left_out_residuals(
     solutions = (inverse[:, :, None] * coordinates[:, None, :]).reshape(
         len(values), len(penalties) * T.shape[1]
     )
-    smallest = EPS if centre is None else SMALLEST_COMPLEMENT
+    smallest = EPS if remembered is None else SMALLEST_COMPLEMENT
 
     def of_block(rows: slice, M: Any) -> tuple[slice, Any, Any]:
         Z = M @ Q
@@ -134,11 +134,17 @@ def left_out_residuals(
 
 
 def squared_errors(
-    design: RowBlocks, T: Any, w: Any, counted: Any, spectrum: Spectrum, penalties: Array
+    design: RowBlocks,
+    T: Any,
+    w: Any,
+    counted: Any,
+    spectrum: Spectrum,
+    penalties: Array,
+    remembered: Any | None = None,
 ) -> Array:
     """Return the squared leave-one-out error under each penalty, rows counted so often."""
     errors = np.zeros(len(penalties))
-    for rows, residual in left_out_residuals(design, T, w, spectrum, penalties):
+    for rows, residual in left_out_residuals(design, T, w, spectrum, penalties, remembered):
         errors += to_host(counted[rows] @ (residual**2).sum(axis=2))
     return errors
 

@@ -103,6 +103,7 @@ from robell._core.array import (
 )
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.loo import (
+    SMALLEST_COMPLEMENT,
     Centre,
     Spectrum,
     decompose,
@@ -250,11 +251,11 @@ class Rows(NamedTuple):
             beta = namespace(beta).vstack([-(self.mean @ beta)[None, :], beta])
         return RidgeSolution(beta, method, loo_scores)
 
-    def errors(self, spectrum: Spectrum, lift: float, penalties: Array) -> Array:
+    def errors(self, spectrum: Spectrum, lift: float, penalties: Array, remembered: Any) -> Array:
         """Return the squared leave-one-out error under each penalty, samples of one row each.
 
         With K = QΛQᵀ and d = λ/(Λ + λ), residuals Qd QᵀT̃ and 1 - h_i = Σ_k q_ik² d_k - u_i² λ/(s+λ)
-        lose no digits near h_i = 1.
+        lose no digits near h_i = 1, except those of the constant, which sets ``remembered``.
         """
         xp, (values, Q, coordinates, _) = namespace(self.T), spectrum
         errors = np.zeros(len(penalties))
@@ -263,7 +264,9 @@ class Rows(NamedTuple):
             residual = (Q @ (shrink[:, None] * coordinates)).real
             complement = xp.square(abs(Q)) @ shrink
             if self.u is not None:
-                complement = complement - xp.square(self.u) * (penalty / (lift + penalty))
+                of_constant = xp.square(self.u) * (penalty / (lift + penalty))
+                remembered[k] = (complement - of_constant < SMALLEST_COMPLEMENT * complement).any()
+                complement = complement - of_constant
             residual /= xp.clip(complement, EPS, None)[:, None]
             errors[k] = float(xp.square(residual).sum())
         return errors
@@ -326,9 +329,14 @@ class System:
         """Return the spectrum of a tall system."""
         return decompose(*self.equations(w))
 
-    def errors(self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array) -> Array:
-        """Return the squared leave-one-out error under each penalty, rows counted so often."""
-        return squared_errors(self.design, self.T, w, counted, spectrum, penalties)
+    def errors(
+        self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array, remembered: Any = None
+    ) -> Array:
+        """Return the squared leave-one-out error under each penalty, rows counted so often.
+
+        ``remembered`` is set for each penalty under which a row decides its own score.
+        """
+        return squared_errors(self.design, self.T, w, counted, spectrum, penalties, remembered)
 
     def in_units(self) -> System:
         """Return the system with every target in the unit that its errors are counted in."""
@@ -574,7 +582,8 @@ def choose_C(system: System, candidates: Array) -> int:
 def left_out_errors(system: System, candidates: Array) -> Array:
     """Return the weighted squared leave-one-out error under every candidate C.
 
-    One decomposition serves all candidates for which it keeps enough digits; others are fitted.
+    One decomposition serves all candidates for which it keeps enough digits; others are fitted, and
+    those under which a row decides its own score: it has lost the little that others say of it.
     """
     system, penalties = system.in_units(), 1.0 / candidates
     xp, T = namespace(system.T), system.T
@@ -593,8 +602,10 @@ def left_out_errors(system: System, candidates: Array) -> Array:
             if spectrum is not None:
                 # Without a penalty a row may stand alone: its left-out score needs a fit.
                 sure = keeps_digits(spectrum, penalties) & (penalties > 0.0)
-                if sure.any():
-                    errors[sure] = errors_of(penalties[sure])
+                remembered = beside(np.zeros(int(sure.sum()), bool), T)
+                if len(remembered):
+                    errors[sure] = errors_of(penalties[sure], remembered)
+                    sure[sure] = ~to_host(remembered)
         for k in np.flatnonzero(~sure).tolist():
             scores = system.solve(float(candidates[k]), True).loo_scores
             errors[k] = float(w @ xp.square(T - scores).sum(1))
@@ -659,10 +670,12 @@ class WithConstant(System):
         spectrum = decompose(centred, R[1:] - total * mean[:, None] * target_mean)
         return spectrum._replace(centre=Centre(mean, target_mean, float(total)))
 
-    def errors(self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array) -> Array:
+    def errors(
+        self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array, remembered: Any = None
+    ) -> Array:
         """Return the squared leave-one-out error under each penalty, rows counted so often."""
         behind = columns_behind_constant(self.design)
-        return squared_errors(behind, self.T, w, counted, spectrum, penalties)
+        return squared_errors(behind, self.T, w, counted, spectrum, penalties, remembered)
 
 
 def columns_behind_constant(design: RowBlocks) -> RowBlocks:
@@ -765,26 +778,30 @@ class InBlocks(System):
         scores, least = np.empty_like(self.T), 1.0
         once = np.ones((basis.shape[1], 1))
         for rows, found, own in self._left_out(w, basis, once, theta[:, None, :]):
-            scores[rows], least = found[:, 0], min(least, own)
+            scores[rows], least = found[:, 0], min(least, float(own[0]))
         return scores, least
 
-    def errors(self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array) -> Array:
+    def errors(
+        self, spectrum: Spectrum, w: Any, counted: Any, penalties: Array, remembered: Any = None
+    ) -> Array:
         """Return the squared leave-one-out error under each penalty, samples counted so often."""
         values, Q, coordinates, _ = spectrum
         inverse = 1.0 / (values[:, None] + penalties)  # (P, L)
         theta = np.einsum("pr,rl,rk->plk", Q, inverse, coordinates, optimize=True)
         errors = np.zeros(len(penalties))
-        for rows, scores, _ in self._left_out(w, Q, inverse, theta):
+        for rows, scores, own in self._left_out(w, Q, inverse, theta):
             errors += counted[rows] @ np.square(self.T[rows, None, :] - scores).sum(axis=2)
+            if remembered is not None:
+                remembered |= own < SMALLEST_COMPLEMENT
         return errors
 
     def _left_out(
         self, w: Array, basis: Array, inverse: Array, theta: Array
-    ) -> Iterator[tuple[slice, Array, float]]:
+    ) -> Iterator[tuple[slice, Array, Array]]:
         """Yield blocks of the scores of samples left out, (n, L, K), of L systems.
 
         System l has G⁻¹ = basis diag(inverse_l) basisᵀ and the solution theta_l, of (P, L, K). The
-        number beside is the least eigenvalue of I - E½BE½, which is 0 where a sample stands alone.
+        numbers beside are the least eigenvalues of I - E½BE½, 0 where a sample stands alone.
         """
         N, a, L = self.blocks.roots(), self.blocks.scored, inverse.shape[1]
         columns, K = self.blocks.columns, self.T.shape[1]
@@ -803,7 +820,7 @@ class InBlocks(System):
             missed = Q @ (np.swapaxes(Q, -1, -2) @ missed / complement)
             change = (a @ B @ N.T)[:, :, None, :] @ missed
             scores = np.einsum("v,nlvk->nlk", a, F) - change[:, :, 0]
-            yield rows, scores, float(complement.min())
+            yield rows, scores, complement.min(axis=(0, 2, 3))
 
     def rows(self, w: Any) -> Rows:
         """Return the stacked rows of all samples, and [a_1 M_1 ... a_V M_V], which scores them."""

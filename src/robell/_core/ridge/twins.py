@@ -13,12 +13,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robell._core.array import Array, Labels, beside, namespace, sum_by_group, to_host
+from robell._core.array import (
+    Array,
+    Labels,
+    beside,
+    namespace,
+    sum_by_group,
+    to_host,
+    typical_distance,
+)
 from robell._core.membership.samples import row_keys
 from robell._tools.threads import NO_THREADS, Threads
 
-# Rows are equal where no column differs by more than this share of its range, or beyond the 14
-# digits that survive being written with 15, as spreadsheets do.
+# Rows are equal where no column differs by more than this share of its typical distance, or beyond
+# the 14 digits that survive being written with 15, as spreadsheets do.
 SAME_SHARE = 1e-9
 ROUNDING = 1e-14
 # Models of four fifths of a small table are worse than that of all rows; of a large one they are
@@ -65,8 +73,13 @@ def find_twins(X: Any) -> Twins | None:
     if not len(close):
         return None
     a, b = order[beside(close, X)], order[beside(close + 1, X)]
+    alike = xp.ones_like(a, dtype=bool)
+    for j in range(X.shape[1]):
+        column = X[:, j] / 2
+        near = xp.clip(ROUNDING * abs(column[a]), SAME_SHARE * typical_distance(column), None)
+        alike &= abs(column[a] - column[b]) <= near
     same = np.zeros(len(X) - 1, bool)
-    same[close] = to_host((abs(X[a] / 2 - X[b] / 2) <= near / 2).all(1))
+    same[close] = to_host(alike)
     if not same.any():
         return None
     # Groups are rows that follow each other in the order, numbered by their first rows.

@@ -17,7 +17,7 @@ import importlib.util
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr
+import scipy
 
 from robell._tools.optional import require
 from robell.datasets._dataset import DatasetError
@@ -136,7 +136,7 @@ def damaged_columns(inputs):
         values = values[values >= 10]
         if len(np.unique(values)) < 10:
             continue
-        if bdtr(np.count_nonzero(values % 10 == 0), len(values), 0.1) < 1e-4:
+        if scipy.special.bdtr(np.count_nonzero(values % 10 == 0), len(values), 0.1) < 1e-4:
             found.append(position)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,7 +28,12 @@ from robell.labels.drift import LabelDrift, compare_labels, number_regions
 from robell.labels.groups import LEVEL, MISSING_GROUP
 from robell.report.page import Bullets, Callout, FigureBlock, Paragraph, Section, TableBlock
 from robell.report.tables import Table
-from robell.tables.columns import missing_cells, numbers_of
+from robell.tables.columns import (
+    missing_cells,
+    numbers_of,
+    other_spellings,
+    spellings_said,
+)
 from robell.tables.dates import TIME, read_dates
 from robell.tables.leaks import find_leak, prepare_columns
 from robell.tables.numerals import unit_of
@@ -51,8 +57,10 @@ def read_group_column(table, place):
     """Return the sorted groups, the place of each row's group, and what was done, in words."""
     column = table.columns[place]
     gone = missing_cells(column)
-    # 1 and 1.0 are one group, and so is a name whose accents are encoded in two ways.
+    # 1 and 1.0 are one group, and so are spellings of one level of a category.
     present = [composed(cell) for cell in one_spelling(column.without(gone), keep=True)[0]]
+    spelt = {} if column.kind == "text" else other_spellings(Counter(present))
+    present = [spelt.get(cell, cell) for cell in present]
     where = f"{table.name}: column {said(column.name)}"
     if column.kind == "other":
         raise FileError(f"{where} holds lists or other structures, which are no groups")
@@ -67,7 +75,7 @@ def read_group_column(table, place):
             f"{where} has {len(names):,} different values in {len(cells):,} rows: groups need rows "
             "in common"
         )
-    return names, places.reshape(-1), done
+    return names, places.reshape(-1), done + spellings_said(spelt)
 
 
 def _periods(cells):

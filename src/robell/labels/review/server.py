@@ -129,8 +129,8 @@ class ReviewDesk:
             of_row = cards["row"][k], cards["number"][k], given, label, word, made.get("note", "")
             rows.append((*of_row, cards["print"][k]))
         for one in self.others:
-            at = int(np.searchsorted(self.result.row, one.row))
-            line, label = numbers[at] if at < len(numbers) else "", one.label
+            at = np.flatnonzero(self.result.row == one.row)  # none of a class too small to judge
+            line, label = numbers[at[0]] if len(at) else "", one.label
             label = label if one.word == CHANGE else ""
             of_row = one.row, line, one.given, label, one.word, one.note
             rows.append((*of_row, in_letters(one.print)))
