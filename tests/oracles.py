@@ -43,13 +43,8 @@ def pw_gbell_loops(X, y, kernel_width, rho):
     """Steps 3 to 9 of the algorithm box, pair by pair."""
     A = len(X)
     labels, sizes = np.unique(y, return_counts=True)
-    # Majority: more samples; when equal, more scatter, and then the larger label (erratum E7).
-    scatter = [
-        math.fsum(sum((X[i] - X[y == c].mean(axis=0)) ** 2) for i in range(A) if y[i] == c)
-        for c in labels
-    ]
-    wider = labels[1] if scatter[1] >= scatter[0] * (1 - 1e-9) else labels[0]
-    majority = wider if sizes[1] == sizes[0] else labels[np.argmax(sizes)]
+    # Majority: more samples; the larger label when equal (erratum E7).
+    majority = labels[1] if sizes[1] >= sizes[0] else labels[0]
     T1 = [i for i in range(A) if y[i] == majority]
     T2 = [i for i in range(A) if y[i] != majority]
 

@@ -36,6 +36,21 @@ def test_known_values():
     assert expected_calibration_error(y, np.full((4, 2), 0.5)) == 0
 
 
+def test_columns_stand_in_the_order_of_the_labels_that_are_given(rng):
+    P, y = rng.dirichlet(np.ones(3), 90), rng.choice(["a", "b", "c"], 90)
+    found = expected_calibration_error(y, P)
+    order = [2, 0, 1]
+    turned = expected_calibration_error(y, P[:, order], labels=np.array(["c", "a", "b"]))
+    assert turned == found
+    two = np.where(y == "a", "yes", "no")
+    p = P[:, 0]
+    first = expected_calibration_error(two, p)
+    assert expected_calibration_error(two, 1 - p, labels=["yes", "no"]) != first
+    both = np.column_stack([p, 1 - p])
+    assert expected_calibration_error(two, both[:, ::-1], labels=["no", "yes"]) == first
+    assert expected_calibration_error(two, both, labels=["yes", "no"]) == pytest.approx(first)
+
+
 @pytest.mark.parametrize(
     ("y", "P", "options", "message"),
     [

@@ -187,6 +187,12 @@ def test_the_noise_curve_is_that_of_fits_by_hand(table):
     band = display.ax_.collections[0].get_paths()[0].vertices
     error = by_hand[1].std(ddof=1) / np.sqrt(2)
     assert band[:, 1].min() == pytest.approx(by_hand[1].mean() - error)
+    turned = plots.NoiseCurveDisplay(
+        [0.2, 0.0], display.scores | {"RidgeClassifier": by_hand[::-1]}
+    )
+    line = turned.plot().lines_["RidgeClassifier"]
+    assert list(line.get_xdata()) == [0.0, 20.0]
+    np.testing.assert_allclose(line.get_ydata(), by_hand.mean(axis=1))
     with pytest.raises(ValueError, match="a row for each of 2 levels"):
         plots.NoiseCurveDisplay([0.0, 0.1], {"a": [[1.0]]})
 
@@ -208,6 +214,21 @@ def test_the_diagram_is_that_of_nemenyis_test():
     for unit in (1.0, 1e-12):
         display = plots.CriticalDifferenceDisplay.from_scores(unit * scores)
         assert display.average_ranks[0] == display.average_ranks[1]
+
+
+def test_the_budget_curve_of_one_row():
+    display = plots.BudgetCurveDisplay(np.array([0.3]), 1, np.array([True])).plot()
+    assert display.precision_.tolist() == [1.0]
+    assert display.ax_.get_xlim() == (1, 2)
+
+
+def test_rows_of_one_probability_are_one_point_of_the_calibration_curve_in_any_order():
+    y = np.repeat([0, 1], [70, 30])
+    p = np.where(np.arange(100) % 2, 0.2, 0.4)
+    for order in (np.arange(100), np.random.default_rng(0).permutation(100)):
+        display = plots.LeftOutCalibrationDisplay.from_predictions(y[order], p[order])
+        assert display.predicted_ == pytest.approx([0.2, 0.4])
+        assert display.observed_ == pytest.approx([0.3, 0.3])
 
 
 def test_the_calibration_curve_is_the_frequency_in_each_bin():

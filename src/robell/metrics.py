@@ -128,6 +128,7 @@ def g_mean_score(
     >>> from sklearn.metrics import make_scorer
     >>> scorer = make_scorer(g_mean_score)
     """
+    weight = _weights(sample_weight)
     try:
         labels = np.unique(y_true)
     except (TypeError, ValueError):
@@ -139,9 +140,12 @@ def g_mean_score(
         y_pred,
         labels=labels,
         average=None,
-        sample_weight=_weights(sample_weight),
+        sample_weight=weight,
         zero_division=0.0,
     )
+    if weight is not None:  # a class of weight 0 is not there
+        truth = np.ravel(y_true)
+        recalls = recalls[[weight[truth == label].any() for label in labels]]
     return float(np.prod(recalls) ** (1.0 / len(recalls)))
 
 
@@ -167,7 +171,7 @@ def expected_calibration_error(
         Of two classes the probability of the second (or of both); of more, one column a class:
         the probability of each row's likeliest class is then the one looked at.
     labels : array-like, default=None
-        The classes in the order of the columns, sorted; by default those of ``y_true``.
+        The classes in the order of the columns; by default those of ``y_true``, sorted.
     n_bins : int, default=10
         Number of bins.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -184,16 +188,17 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 1], [0.1, 0.1, 0.9, 0.9]), 3)
     0.1
     """
-    classes = np.unique(y_true if labels is None else labels)
-    P = np.asarray(y_proba, dtype=np.float64)
-    place = np.searchsorted(classes, np.asarray(y_true))
+    classes = np.unique(y_true) if labels is None else np.asarray(labels)
+    P, order = np.asarray(y_proba, dtype=np.float64), np.argsort(classes)
+    place = np.searchsorted(classes, np.asarray(y_true), sorter=order)
+    place = order[np.minimum(place, len(classes) - 1)]
     if n_bins < 1:
         raise ValueError(f"n_bins must be at least 1; got {n_bins!r}")
     if P.shape not in [(len(place),), (len(place), len(classes))] or len(classes) < 2:
         raise ValueError(f"y_proba of shape {P.shape} does not fit {len(classes)} classes")
     if not ((P >= 0) & (P <= 1)).all():
         raise ValueError("y_proba must hold probabilities, from 0 to 1")
-    if not np.array_equal(classes[np.minimum(place, len(classes) - 1)], np.asarray(y_true)):
+    if not np.array_equal(classes[place], np.asarray(y_true)):
         raise ValueError("y_true holds labels that are not among those given")
     if P.ndim == 1 and len(classes) > 2:
         raise ValueError("of more than two classes y_proba must have one column a class")

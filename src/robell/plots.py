@@ -458,7 +458,7 @@ class BudgetCurveDisplay(_IssuesDisplay):
             ax.axvline(self.n_suspects, color=GREY, linewidth=1, linestyle=":")
             looks = {"xytext": (4, 4), "textcoords": "offset points", "color": "#595959"}
             ax.annotate(f"{self.n_suspects:,} suspects", (self.n_suspects, 0.0), **looks)
-        ax.set(xlim=(1, len(checked)), ylim=(0, 1.02))
+        ax.set(xlim=(1, max(2, len(checked))), ylim=(0, 1.02))
         ax.set(xlabel="rows checked, from the top of the list", ylabel="share with a wrong label")
         ax.legend(frameon=False)
 
@@ -713,9 +713,10 @@ class NoiseCurveDisplay(_Display):
         return cls(levels, scores, called.replace("_", " ")).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        percent = 100.0 * self.noise
-        self.lines_ = {}
-        for place, (name, scores) in enumerate(self.scores.items()):
+        order = np.argsort(self.noise, kind="stable")
+        percent, self.lines_ = 100.0 * self.noise[order], {}
+        for place, (name, given) in enumerate(self.scores.items()):
+            scores = given[order]
             looks = {"color": APART[place % len(APART)], "marker": MARKERS[place % 8]}
             mean = scores.mean(axis=1)
             (self.lines_[name],) = ax.plot(percent, mean, label=name, **looks)
@@ -819,9 +820,10 @@ class CriticalDifferenceDisplay(_Display):
 class LeftOutCalibrationDisplay(_Display):
     """Whether probabilities of left-out rows come true, and how they spread.
 
-    The curve has a point for each bin of equally many rows, with an interval of 95 % (Wilson); the
-    grey bars below show how many rows have which probability. Where labels are wrong, the curve is
-    the frequency of the labels given, not of the true classes.
+    The curve has a point for each bin of equally many rows, those of one probability in one bin,
+    with an interval of 95 % (Wilson); the grey bars below show how many rows have which
+    probability. Where labels are wrong, the curve is the frequency of the labels given, not of the
+    true classes.
 
     Parameters
     ----------
@@ -837,7 +839,7 @@ class LeftOutCalibrationDisplay(_Display):
     Attributes
     ----------
     predicted_, observed_ : ndarray of shape (n_bins,)
-        Mean probability, and frequency of the class, of each bin.
+        Mean probability, and frequency of the class, of each bin; fewer where rows share one.
     ax_, figure_ : matplotlib axes and figure
         What was drawn on.
 
@@ -958,7 +960,10 @@ class LeftOutCalibrationDisplay(_Display):
 
     def _draw(self, ax: Any) -> None:
         order = np.argsort(self.probability, kind="stable")
-        bins = [rows for rows in np.array_split(order, self.n_bins) if len(rows)]
+        parts = np.array_split(np.arange(len(order)), min(self.n_bins, len(order)))
+        begin, ranked = [rows[0] for rows in parts], self.probability[order]
+        place = np.searchsorted(begin, np.searchsorted(ranked, ranked), side="right")
+        bins = [order[place == k] for k in np.unique(place)]
         self.predicted_ = np.array([self.probability[rows].mean() for rows in bins])
         self.observed_ = np.array([self.is_class[rows].mean() for rows in bins])
         tests = [binomtest(int(self.is_class[rows].sum()), len(rows)) for rows in bins]

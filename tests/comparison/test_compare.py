@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -98,6 +99,15 @@ def test_a_file_a_frame_and_arrays_give_the_same_rows(tmp_path):
     for rows in tables.values():
         np.testing.assert_array_equal(rows.labels[rows.y], y)
         assert rows.labels.tolist() == ["no", "yes"]  # the smaller class is 1
+
+
+def test_a_table_without_a_name_takes_none_that_a_file_has(tmp_path):
+    blobs("a").to_csv(tmp_path / "table 1.csv", index=False)
+    tables, _ = read_all([tmp_path / "table 1.csv", blobs("bb", counts=(30, 20))], "label")
+    assert {name: len(rows.y) for name, rows in tables.items()} == {
+        "table 1": 60,
+        "table 1 (2)": 50,
+    }
 
 
 def test_parquet_is_read(tmp_path):
@@ -579,6 +589,44 @@ def test_scores_of_a_class_the_model_does_not_know_are_alike():
     np.testing.assert_array_equal(indicator, [0, 1])
 
 
+def test_of_two_classes_that_a_model_knows_each_is_ranked_where_there_is_a_third():
+    X = np.array([[0.0], [1.0], [5.0], [6.0]])
+    model = LogisticRegression().fit(X, ["a", "a", "c", "c"])
+    scores = class_scores(model, X, np.array(["a", "b", "c"]))
+    np.testing.assert_array_equal(scores[:, 2], model.decision_function(X))
+    np.testing.assert_array_equal(scores[:, 0], -model.decision_function(X))
+    np.testing.assert_array_equal(scores[:, 1], 0)
+
+
+def test_columns_of_a_model_that_names_no_classes_are_in_sorted_order():
+    class Nameless:
+        def decision_function(self, X):
+            return X[:, 0]
+
+    X = np.array([[1.0], [-2.0]])
+    classes = np.array(["yes", "no"])
+    np.testing.assert_array_equal(class_scores(Nameless(), X, classes), [-1, 2])
+    Nameless.predict_proba = lambda self, X: np.column_stack([1 - X[:, 0], X[:, 0]])
+    del Nameless.decision_function
+    np.testing.assert_array_equal(class_scores(Nameless(), X, classes), [0, 3])
+
+
+@pytest.mark.parametrize("names", [("no", "yes"), ("yes", "no")])
+def test_rows_are_ranked_by_a_decision_function_whatever_the_classes_are_called(names):
+    table = blobs("a", shift=0.7)
+    table["label"] = np.array(names)[(table["label"] == "yes").astype(int)]
+    (answer,) = answers({"a": table}, [LogisticRegression()], target="label")
+    (rows,) = read_all({"a": table}, "label")[0].values()
+    assert rows.labels.tolist() == list(names)  # the smaller class is the second here
+    train, test = repeated_split(rows.y, "a", 0)
+    model = LogisticRegression().fit(rows.X[train], rows.y[train])
+    scores = model.decision_function(rows.X[test])
+    found = answer["outcome"]["metrics"]
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(rows.y[test], scores))
+    expected = average_precision_score(rows.y[test], scores)
+    assert found["average_precision"] == pytest.approx(expected)
+
+
 # -- whole comparisons ---------------------------------------------------------------------
 
 
@@ -715,6 +763,55 @@ def test_a_model_or_table_that_changes_runs_again_and_only_the_new_one_counts(tm
     fewer = go(0.001, {"a": blobs("a", seed=1)}, protocol="holdout")
     assert fewer.results.datasets == ("a",)
     assert fewer.results.protocol == "holdout"
+
+
+def test_rows_that_were_measured_before_others_of_their_name_count_again_when_asked_for(tmp_path):
+    def go(seed):
+        found = compare(
+            {"a": blobs("a", seed=seed)}, "rvfl", target="label", repeats=2, out=tmp_path
+        )
+        cell = found.results.cell("clean", 0)
+        return found.summary.done, {name: of.tolist() for name, of in cell.values.items()}
+
+    first, other, again = go(0), go(1), go(0)
+    assert (first[0], other[0], again[0]) == (2, 2, 0)
+    assert first[1] != other[1]
+    assert again[1] == first[1]
+    records = read_records(tmp_path).values()
+    assert len({record["job"]["digest"] for record in records}) == 2
+
+
+def test_a_model_that_had_its_name_alone_before_is_told_from_another_of_that_name(tmp_path):
+    class RVFL(GaussianNB):
+        pass
+
+    options = {"target": "label", "repeats": 1, "out": tmp_path}
+    compare({"a": blobs("a")}, ["rvfl"], **options)
+    found = compare({"a": blobs("a")}, [RVFL(), "rvfl"], **options)
+    assert found.summary.stored == 1
+    assert found.results.cell("clean", 0).labels == ("RVFL", "RVFL (2)")
+
+
+@pytest.mark.parametrize("module", ["random", "numpy.random"])
+def test_models_without_a_seed_of_their_own_give_the_same_numbers_in_any_order(module):
+    class Chance(GaussianNB):
+        def predict(self, X):
+            return self.classes_[[int(2 * import_module(module).random()) for _ in X]]
+
+    def metrics(models):
+        found = answers({"a": blobs("a")}, models, target="label", repeats=3, protocol="repeated")
+        return [answer["outcome"]["metrics"] for answer in found]
+
+    alone = metrics([Chance()])
+    assert alone == metrics([make_bayes, Chance()])[1::2]
+    assert alone[0] != alone[1]
+
+
+def test_equal_winners_are_all_named_on_the_page(tmp_path):
+    models = {"one": GaussianNB(), "same": make_bayes, "none": DummyClassifier()}
+    found = compare({"a": blobs("a")}, models, target="label", repeats=2, out=tmp_path)
+    page = found.report.read_text(encoding="utf-8")
+    assert page.count("one, same; Balanced accuracy, clean") == 2  # best mean, best average rank
 
 
 def test_a_model_that_hangs_or_dies_is_ended_and_the_rest_goes_on(tmp_path):

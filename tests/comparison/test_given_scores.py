@@ -12,7 +12,7 @@ from robell import compare_scores
 from robell._tools.files import FileError
 from robell.cli.main import main
 from robell.comparison.given_scores import _read
-from robell.comparison.statistics import average_ranks
+from robell.comparison.statistics import average_ranks, correlated_t
 from robell.comparison.store import StudyError
 
 MODELS = ("net", "tree", "line")
@@ -47,7 +47,7 @@ def test_wide_and_long_tables_say_the_same(tmp_path):
     np.testing.assert_allclose(first.values["accuracy"], other.values["accuracy"])
     np.testing.assert_allclose(first.ranks("accuracy"), average_ranks(array.mean(axis=1)))
     assert other.n_seeds == (3,) * 8
-    assert other.test_share == pytest.approx(1 / 3)
+    assert other.test_shares == pytest.approx([1 / 3] * 8)
     assert first.models == MODELS
 
 
@@ -97,6 +97,40 @@ def test_gaps_leave_tables_out_and_are_named(tmp_path):
     assert "2 tables of 8 left out" in found.report.read_text(encoding="utf-8")
 
 
+def test_each_table_is_tested_by_its_own_number_of_folds(tmp_path):
+    few, many = long(scores()), long(scores(n_splits=10))
+    many = many[many["Data set"] == "t0"]
+    frame = pd.concat([few[few["Data set"] != "t0"], many])
+    found = go(frame, tmp_path)
+    cell = found.cells["accuracy"]
+    assert dict(zip(cell.datasets, cell.test_shares, strict=True)) == pytest.approx(
+        {f"t{k}": 1 / 3 for k in range(1, 8)} | {"t0": 1 / 10}
+    )
+    lost = frame[(frame["Data set"] != "t1") | (frame["Model"] != "net") | (frame["Fold"] != 0)]
+    cell = go(lost, tmp_path / "lost").cells["accuracy"]
+    assert cell.n_seeds[cell.datasets.index("t1")] == 2  # of three folds all the same
+    assert cell.test_shares[cell.datasets.index("t1")] == pytest.approx(1 / 3)
+    table = pd.read_csv(found.report.parent / "tables" / "by_splits_accuracy_given.csv")
+    worse = [
+        correlated_t(of[:, 0] - of[:, 1], share, 0.01)[2]
+        for of, share in zip(
+            found.cells["accuracy"].splits["accuracy"],
+            found.cells["accuracy"].test_shares,
+            strict=True,
+        )
+    ]
+    assert table["Mean P(worse)"][0] == pytest.approx(np.mean(worse))
+    assert (
+        "10 to 33%" in (found.report.parent / "tables" / "by_splits_accuracy_given.md").read_text()
+    )
+
+
+def test_equal_ranks_name_all_their_models(tmp_path):
+    frame = pd.DataFrame({"set": ["a", "b"], "net": [0.1, 0.2], "tree": [0.2, 0.1], "line": 0.0})
+    found = go(frame, tmp_path, metric="auc")
+    assert "net, tree; AUC, 1 = best" in found.report.read_text(encoding="utf-8")
+
+
 def test_several_metrics_have_a_section_each(tmp_path):
     frame = pd.concat([long(scores()), long(1 - scores(seed=1), "rmse")])
     found = go(frame, tmp_path)
@@ -138,6 +172,7 @@ def changed(frame, place, column, value):
         (wide(scores()), {"metric": "auc", "test_share": 1}, "test_share must lie"),
         (changed(wide(scores()), 1, "tree", "high"), {"metric": "auc"},
          "'tree' on 't1' is no number: 'high'"),
+        (changed(wide(scores()), 1, "tree", "0_9"), {"metric": "auc"}, "is no number: '0_9'"),
         (changed(wide(scores()), 1, "tree", "inf"), {"metric": "auc"}, "'t1' is infinite"),
         (changed(wide(scores()), 1, "tree", 1e300), {"metric": "rmse"}, "'t1' is too large"),
         (wide(scores()), {"metric": "auc", "delimiter": ";"}, "a data frame is no text"),

@@ -456,6 +456,14 @@ def test_an_interval_holds_the_shifts_that_wilcoxon_does_not_refuse(differences,
     assert (size.low <= 0 <= size.high) == (p > 0.05)
 
 
+def test_rounding_errors_decide_no_effect():
+    noise = np.array([1e-17, 5e-17, -1e-17, 2e-17, 1e-16, 3e-17])
+    assert effect(noise) == effect(np.zeros(6))
+    assert effect(noise).rank_biserial == 0
+    d = np.array([0.1, 0.1, -0.1, 0.05, 0.2, 0.3])
+    assert effect(d + noise) == effect(d)
+
+
 def test_an_effect_moves_with_the_scores_and_knows_when_nothing_can_be_said():
     d = np.random.default_rng(2).normal(0.1, 0.3, 20)
     found, moved = effect(d), effect(3 * d + 1)

@@ -29,6 +29,8 @@ from robell.decisions.page import (
 )
 from robell.files import describe_drift, model_info
 from robell.models._contributions import contributions, log_odds
+from robell.tables import read
+from robell.tables.read import read_table
 
 
 @parametrize_with_checks(
@@ -484,3 +486,40 @@ def test_a_column_that_matters_by_nothing_is_no_negative_zero(result):
     page = fit_page(replace(result, assessment=found))
     assert "nothing: 0.000" in page
     assert not re.search(r"[-\u2212]0\.0+\b", page.partition("</style>")[2])
+
+
+@pytest.mark.parametrize(
+    "names", [[" a", "b ", "c"], [0, 1, 2], [1.5, "b", ""], [("u", 1), 2, "c"]]
+)
+def test_a_model_takes_the_frame_it_was_fitted_to_whatever_its_columns_are_called(tmp_path, names):
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    frame = pd.DataFrame(X, columns=pd.Index(names, tupleize_cols=False))
+    result = fit_table(frame.assign(kind=np.where(X[:, 0] > 0, "p", "q")), "kind", estimator=SMALL)
+    expected = result.model[1].predict_proba(result.training.X)
+    np.testing.assert_array_equal(result.model.predict_proba(frame), expected)
+    result.save(tmp_path / "m.skops")
+    assert describe_drift(model_info(tmp_path / "m.skops"), frame).lines == []
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    file = read_table(tmp_path / "t.csv")
+    np.testing.assert_array_equal(
+        result.encoder._transform_columns(file.columns), result.training.X
+    )
+    with pytest.raises(ValueError, match="names"):
+        result.model.predict(frame[names[::-1]])
+
+
+def test_a_frame_of_many_cells_is_fitted_whole_as_far_as_memory_allows(tmp_path, monkeypatch):
+    monkeypatch.setattr(read, "MAX_CELLS", 4_000)  # a file of so many cells is sampled
+    X = np.random.default_rng(0).normal(size=(1_500, 4)).round(2)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=np.where(X[:, 0] > 0, "p", "q"))
+    whole = fit_table(frame, "y", estimator=SMALL)
+    assert (whole.n_rows, whole.n_fitted, whole.notes) == (1_500, 1_500, ())
+    monkeypatch.undo()
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for source in (frame, tmp_path / "t.csv"):
+        part = fit_table(source, "y", estimator=SMALL, memory=8 * 7 * 4 * 600)
+        assert part.n_fitted == 600
+        assert "1,500 rows need more memory than was given: a random sample of 600 was fitted" in (
+            part.notes
+        )
+        assert {tuple(row) for row in part.training.X} < {tuple(row) for row in whole.training.X}

@@ -27,7 +27,7 @@ from robell import (
     ThresholdClassifier,
 )
 from robell._tools.threads import n_cores
-from robell.files import FileError, ModelVersionWarning, load_model, save_model
+from robell.files import FileError, ModelVersionWarning, load_model, model_info, save_model
 from robell.persist import model_files
 from robell.persist.model_files import SIZES
 
@@ -474,12 +474,10 @@ def test_the_trial_prediction_of_a_file_uses_one_thread_of_blas(model, monkeypat
     assert set(seen) == {1}
 
 
-@pytest.mark.parametrize("name", ["m.csv", "M.CSV.gz", "m.parquet", "m.xlsx"])
-def test_a_model_is_not_called_as_a_table_is(tmp_path, name):
+@pytest.mark.parametrize("name", ["m.txt", "m", "m.csv", "m.skops.bak"])
+def test_a_model_is_known_by_what_its_file_holds_not_by_its_name(tmp_path, name):
     X = np.random.default_rng(0).normal(size=(60, 2))
     fitted = RVFLClassifier(n_hidden=5, random_state=0).fit(X, X[:, 0] > 0)
-    with pytest.raises(FileError, match="is the name of a table"):
-        save_model(fitted, tmp_path / name)
-    assert not list(tmp_path.iterdir())
-    save_model(fitted, tmp_path / "m.txt")  # any other name will do
-    assert np.array_equal(load_model(tmp_path / "m.txt").predict(X), fitted.predict(X))
+    save_model(fitted, tmp_path / name)
+    assert np.array_equal(load_model(tmp_path / name).predict(X), fitted.predict(X))
+    assert model_info(tmp_path / name)["n_features"] == 2

@@ -87,6 +87,8 @@ def test_metrics_of_the_paper():
     assert specificity_score(names[y], names[predicted], pos_label="ill") == pytest.approx(3 / 5)
     assert sensitivity_score([0, 0], [0, 1]) == 0.0
     assert g_mean_score([0, 1, 2], [0, 1, 1]) == 0.0
+    assert g_mean_score([0, 0, 1, 1], [0, 0, 1, 0], sample_weight=[1, 2, 0, 0]) == 1.0
+    assert g_mean_score([0, 0, 1, 1], [0, 1, 1, 0], sample_weight=[0, 0, 0, 1]) == 0.0
     weight = [2, 1, 1, 1, 1, 1, 1, 1, 3]
     assert sensitivity_score(y, predicted, sample_weight=weight) == pytest.approx(4 / 5)
     assert specificity_score(y, predicted, sample_weight=weight) == pytest.approx(3 / 7)

@@ -16,6 +16,7 @@ from robell.report.tables import Compared
 from robell.studies.paper import printed
 from robell.studies.paper.jobs import Job
 from robell.studies.paper.page import (
+    findings,
     friedman_table,
     headline,
     probe_table,
@@ -234,6 +235,44 @@ def test_a_cell_that_is_missing_takes_its_set_out_of_averages_and_tests(records)
     assert len(comparison.datasets) == 25
     row = next(row for row in table_one(comparison).rows if row[0] == "cmc")
     assert np.isnan(row[6].measured)
+
+
+def test_equal_models_share_their_place_and_are_all_named(records):
+    changed = json.loads(json.dumps(records))
+    cells = {
+        tuple(r["job"][k] for k in ("study", "protocol", "dataset", "repeat", "noise", "model")): r
+        for r in changed
+    }
+    for (*place, model), entry in cells.items():
+        if place[0] == "table1" and model == "robell":  # as good as the first by name, and best
+            for other in ("robell", "gb"):
+                outcome = cells[*place, other]["outcome"] = json.loads(json.dumps(entry["outcome"]))
+                for chosen in outcome["selected"].values():
+                    right = chosen["confusion"]
+                    right |= {"tp": right["tp"] + right["fn"], "fn": 0}
+                    right |= {"tn": right["tn"] + right["fp"], "fp": 0}
+    results = Results(changed)
+    told = " ".join(findings(results, Comparison(results, "paper")))
+    assert "Highest mean accuracy: **GB-RVFL, RoBell-RVFL** (100.00 %), over" in told
+    assert "the best average rank has **GB-RVFL, RoBell-RVFL**" in told
+    assert "RoBell-RVFL is number" not in told
+
+
+def test_the_mean_under_noise_is_over_the_sets_that_every_model_has_run_on(records):
+    model, level = printed.NOISE_MODELS[0], printed.NOISE_LEVELS[1]
+
+    def is_lost(job):
+        place = job["study"], job["dataset"], job["model"], job["noise"]
+        return place == ("noise", "monk1", model, level)
+
+    found = Results([r for r in records if not is_lost(r["job"])])
+    whole = Results([r for r in records if r["job"]["dataset"] != "monk1"])
+    told, expected = (
+        [text for text in findings(of, Comparison(of, "paper")) if "labels flipped" in text]
+        for of in (found, whole)
+    )
+    assert told == expected
+    assert "over 4 sets" in told[0]
 
 
 def test_one_cell_is_enough_for_a_report(tmp_path):

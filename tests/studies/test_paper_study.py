@@ -222,6 +222,16 @@ def test_means_over_repeats():
     assert cells.sd[0, 0] == pytest.approx(25)
 
 
+def test_models_are_held_against_each_other_on_the_same_splits():
+    records = [record("cmc", "rvfl", 2 * k, repeat=k, protocol="repeated") for k in range(4)]
+    records += [record("cmc", "elm", k, repeat=k, protocol="repeated") for k in (1, 3)]
+    records += [record("haberman", "rvfl", 7, repeat=2, protocol="repeated")]
+    cells = Results(records).scores("table1", "repeated", "accuracy", "accuracy")
+    assert cells.n.tolist() == [[2, 2], [1, 0]]
+    assert cells.mean[0].tolist() == [70, 60]  # of splits 1 and 3
+    assert np.isnan(cells.mean[1, 1])
+
+
 def test_one_table_never_mixes_two_versions_of_a_set():
     old = [record("cmc", "rvfl", 1, digest="old"), record("cmc", "elm", 1, digest="old")]
     new = [record("cmc", "rvfl", 9, digest="new"), record("haberman", "elm", 9)]

@@ -2,6 +2,7 @@
 
 import unicodedata
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from robell.tables.columns import apply_plan, learn_column, prepare_column
 from robell.tables.encoder import TableEncoder
 from robell.tables.raw import Column
-from robell.tables.read import read_table, table_parts
+from robell.tables.read import columns_of, read_table, table_parts
 
 
 def prepared(cells, name="x", kind=None, **options):
@@ -112,7 +113,7 @@ def test_words_of_typed_columns_are_not_missing():
     assert prepared(["NA", "DE"] * 20)[1].missing == 20
 
 
-@pytest.mark.parametrize("mark", ["-", "n.a.", "#N/A", "."])
+@pytest.mark.parametrize("mark", ["-", "n.a.", "#N/A", ".", "#NAME?", "#NUM!", "#NULL!"])
 def test_usual_marks_for_missing_do_not_cost_a_column_of_numbers(mark):
     used, note = prepared([mark, "1.5", "2.5", "4"] * 10)
     plain, _ = prepared(["", "1.5", "2.5", "4"] * 10)
@@ -199,6 +200,16 @@ def test_times_of_day_stand_on_a_circle():
     assert "two more columns hold the time of day on a circle" in note.done
     angle = 2 * np.pi * used.values / 24
     np.testing.assert_allclose(used.matrix[:, 1:], np.c_[np.sin(angle), np.cos(angle)])
+
+
+def test_numbers_are_no_times_of_day():
+    """Of a file, a frame, or seconds of a time span: what the fit read as times has a colon."""
+    plan, _ = learn_column(Column("x", [f"{k % 24}:{k % 60:02}" for k in range(90)]), np.arange(90))
+    spans = pd.Series([pd.NaT, *pd.to_timedelta([90, 5400], unit="s")], dtype=object)
+    for new in (["", "2.5", "14"], [np.nan, 2.5, 14.0], [None, Decimal(2), Decimal(14)], spans):
+        used = apply_plan(plan, columns_of(pd.DataFrame({"x": new}))[0])
+        assert np.isnan(used.values).all()
+        assert used.unknown == 2
 
 
 def test_a_few_odd_cells_cost_no_column_of_dates():

@@ -113,3 +113,14 @@ def test_dates_that_are_written_otherwise_than_in_training_are_said(tmp_path, ca
     assert answers[0] == answers[1]
     said = capsys.readouterr().err
     assert said.count("held dates (year-month-day) in training; here 100 % of the cells") == 1
+
+
+def test_every_row_of_a_long_table_counts_alike_for_drift(model, tmp_path, capsys):
+    """The last part of a file is short: its rows must not count more than those of the others."""
+    new = pd.concat([rows(seed, 11_000).drop(columns="y") for seed in (1, 2, 3)])
+    new.iloc[-230:, 0] = None
+    assert describe_drift(model_info(model), new).lines == []
+    new.to_csv(tmp_path / "n.csv", index=False)
+    args = ["predict", str(model), str(tmp_path / "n.csv"), "--out", str(tmp_path / "o.csv")]
+    assert main([*args, "--fail-on-drift"]) == 0
+    assert "missing" not in capsys.readouterr().err

@@ -163,6 +163,7 @@ def run_comparison(tables, unavailable, settings, out, **how):
         "tables": list(tables),
         "models": {spec.name: spec.identity for spec in specs},
         "about": {spec.name: spec.about for spec in specs},
+        "labels": {spec.name: spec.label for spec in specs},
     }
     study = replace(STUDY, run=partial(run_own_job, specs=settings["specs"]))
     return carry_out(study, tables, unavailable, settings, out, notes=notes, **how)

@@ -38,7 +38,7 @@ class OwnResults(ScoreResults):
                 and job["seed"] < run.get("repeats", job["seed"] + 1)
             )
 
-        found = {r["job"]["model"]: r["job"]["label"] for r in records}
+        found = {r["job"]["model"]: r["job"]["label"] for r in records} | run.get("labels", {})
         labels = {model: found[model] for model in models if model in found}
         tables = run.get("tables", ())
         super().__init__(records, counts, labels=labels, sets=tables, kinds=(NOISE,))
@@ -135,11 +135,10 @@ def summary(results, cells, run, figures):
     for cell in cells:
         where = f"{METRICS[HEADLINE]}, {cell.name}"
         means, ranks = cell.means(HEADLINE), cell.ranks(HEADLINE)
-        best = cell.labels[means.argmax()]
+        best = common.leaders(cell.labels, means)
         facts.append(("Best mean", f"{means.max():.3f}", literal(f"{best}; {where}")))
         if len(cell.models) > 1:
-            best = cell.labels[ranks.argmin()]
-            hint = literal(f"{best}; {where}; 1 = best")
+            hint = literal(f"{common.leaders(cell.labels, -ranks)}; {where}; 1 = best")
             facts.append(("Best average rank", f"{ranks.min():.2f}", hint))
     blocks = [
         Facts(tuple(facts)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from dataclasses import dataclass
 
@@ -88,6 +89,8 @@ def run_own_job(job, rows, device="cpu", *, specs):
     }
 
     def fit(answer):
+        for set_seed in (random.seed, np.random.seed):  # of models that have no seed of their own
+            set_seed(seeds["model"])
         spec = specs[job.model]
         classes = rows.labels if spec.known is None else np.arange(len(rows.labels))
         estimator, grid = make(spec, job.protocol, seeds["model"], noisy)

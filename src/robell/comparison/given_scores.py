@@ -103,7 +103,7 @@ def compare_scores(
         from 0 to 1, and else 0: then no two models are called practically equal.
     test_share : float, default=None
         Share of the rows that each split was tested on, for tests within a table; by default that
-        of cross-validation with as many folds as there are splits.
+        of cross-validation with as many folds as the table has splits.
     encoding, delimiter : str, default="utf-8", None
         Of a text file.
     out : path-like, default="robell-scores"
@@ -276,7 +276,7 @@ def _number(place, cell, delimiter):
     if text.lower() in GAPS:
         return None
     try:
-        value = float(text)
+        value = float(text.replace("_", "?"))  # Python takes 0_9 for 9
     except ValueError:
         raise FileError(f"{place} is no number: {said(text, 20)}") from None
     if not math.isfinite(value):
@@ -309,7 +309,8 @@ def _cell(metric, found, models, rope, test_share, named):
     values = cell.values[metric]
     if rope is None:
         rope = ROPE if np.min(values) >= 0 and np.max(values) <= 1 else 0.0
-    cell = replace(cell, rope=rope, test_share=test_share or 1 / max(2, *cell.n_seeds))
+    shares = tuple(test_share or 1 / max(2, len(found[table])) for table in cell.datasets)
+    cell = replace(cell, rope=rope, test_shares=shares)
     remarks = []
     if gaps := cell.left_out:
         remarks.append(
@@ -352,9 +353,9 @@ def _sections(cells, reference, remarks, figures, command):
         ("Models", common.span(n_models), ""),
     ]
     for name, cell in cells.items():
-        best = int(np.argmin(cell.ranks(name)))
-        hint = literal(f"{cell.labels[best]}; {cell.metrics[name]}, 1 = best")
-        facts.append(("Best average rank", f"{cell.ranks(name)[best]:.2f}", hint))
+        ranks = cell.ranks(name)
+        hint = literal(f"{common.leaders(cell.labels, -ranks)}; {cell.metrics[name]}, 1 = best")
+        facts.append(("Best average rank", f"{ranks.min():.2f}", hint))
     notes = [literal(text) + "." for text in remarks]
     notes += common.not_computed(max(n_tables), max(n_models))
     yield WORDS.section("summary", Facts(tuple(facts)), *(Callout("note", t) for t in notes))

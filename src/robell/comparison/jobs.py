@@ -130,17 +130,17 @@ def class_scores(model, X, classes, predicted=None):
     scikit-learn's scorers they are the decision function of two classes and the probabilities of
     more, whose decision functions compare classes within a row, not rows; where the model lacks
     the one, the other, and else the predictions. A class that the model does not know has constant
-    scores.
+    scores. Of a model that does not say which classes it knows, columns are in sorted order.
     """
-    known = np.asarray(getattr(model, "classes_", classes))
+    known = np.asarray(model.classes_ if hasattr(model, "classes_") else np.unique(classes))
     columns = np.full((len(X), len(known)), 1.0)
     probable = len(known) > 2 and hasattr(model, "predict_proba")
     if len(known) > 1 and hasattr(model, "decision_function") and not probable:
         columns = np.asarray(model.decision_function(X))
+        if columns.ndim == 2 and len(known) == 2:
+            columns = columns[:, 1] - columns[:, 0]
         if columns.ndim == 1:
-            columns = np.column_stack([np.zeros(len(columns)), columns])
-        elif len(known) == 2:
-            columns = np.column_stack([np.zeros(len(columns)), columns[:, 1] - columns[:, 0]])
+            columns = np.column_stack([-columns, columns])
     elif len(known) > 1 and hasattr(model, "predict_proba"):
         columns = np.asarray(model.predict_proba(X))
     elif len(known) > 1:

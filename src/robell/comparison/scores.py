@@ -72,6 +72,7 @@ METRICS = {
 DECIMALS = 9
 CLEAN = "clean"
 GIVEN = "given"  # scores that somebody else has measured
+TEST_SHARE = 0.3  # of the rows, in every split of ours
 ROPE = 0.01  # of shares of 1: the usual limit of what matters in practice
 
 
@@ -183,7 +184,7 @@ class ScoreCell:
         default_factory=lambda: dict(zip(METRICS, METRICS, strict=True))
     )  # of files
     lower: frozenset = frozenset()  # metrics of which less is better
-    test_share: float = 0.3  # of the rows of a set that a split is tested on
+    test_shares: tuple = ()  # of the rows of every set that a split is tested on
     rope: float = ROPE
     _ranked: dict = field(default_factory=dict, repr=False, compare=False)
 
@@ -234,6 +235,7 @@ class ScoreCell:
             datasets=tuple(self.datasets[place] for place in kept),
             n_seeds=tuple(self.n_seeds[place] for place in kept),
             left_out=tuple(name for name in self.left_out if name in datasets),
+            test_shares=tuple(self.test_shares[place] for place in kept),
             values={metric: array[kept] for metric, array in self.values.items()},
             deviations={metric: array[kept] for metric, array in self.deviations.items()},
             splits={m: [rows[place] for place in kept] for m, rows in self.splits.items()},
@@ -294,6 +296,7 @@ def score_cell(kind, level, found, labels, sets=(), metrics=METRICS, **more):
         deviations={metric: deviations[:, :, k] for k, metric in enumerate(metrics)},
         splits={m: [rows[:, :, k] for rows in every] for k, m in enumerate(metrics)},
         metrics=metrics,
+        test_shares=(TEST_SHARE,) * len(n_seeds),
         **more,
     )
 

@@ -246,7 +246,7 @@ def wilcoxon_pairs(scores, decimals=10):
     found = [test(d, zero_method="pratt").pvalue if d.any() else 1.0 for d in differences.T]
     p_values, adjusted = np.full((k, k), np.nan), np.full((k, k), np.nan)
     p_values[upper] = p_values.T[upper] = found
-    adjusted[upper] = adjusted.T[upper] = holm(found)
+    adjusted[upper] = adjusted.T[upper] = holm(np.array(found))
     return p_values, adjusted
 
 
@@ -270,8 +270,8 @@ class Effect:
 
 
 def effect(differences, alpha=0.05):
-    """Return the Effect of differences of scores, one a dataset."""
-    d = np.asarray(differences, dtype=np.float64)
+    """Return the Effect of differences of scores, one a dataset, rounded as for Wilcoxon's test."""
+    d = np.round(np.asarray(differences, dtype=np.float64), 10)
     n = len(d)
     walsh = np.sort((d[:, None] + d)[np.triu_indices(n)] / 2)
     out = _signed_rank_quantile(n, alpha)  # so many at either end are outside of the interval

@@ -125,6 +125,7 @@ def carry_out(study, tables, unavailable, settings, out, *, command="", notes=No
             "finished": time.strftime("%Y-%m-%d"),
             "workers": how.get("n_workers", 1),
             "unavailable": unavailable,
+            "digests": {name: rows.digest for name, rows in tables.items()},
             **(notes or {}),
             "summary": asdict(summary),
         }

@@ -34,7 +34,7 @@ from robell.report.page import (
     Words,
     render,
 )
-from robell.report.tables import EN_DASH, MINUS, Spread, escape_latex, write
+from robell.report.tables import EN_DASH, MINUS, Spread, escape_latex, number_text, write
 
 WORDS = Words("robell.comparison")
 SURE = 0.95  # of a posterior probability
@@ -61,6 +61,13 @@ def span(numbers, what=""):
 def sizes_of(cells):
     """Return how many sets, and how many models, each of some cells has."""
     return [len(cell.datasets) for cell in cells], [len(cell.models) for cell in cells]
+
+
+def leaders(labels, values):
+    """Return the names of the largest value, several where they are equal up to rounding."""
+    best = max(values)
+    named = zip(labels, values, strict=True)
+    return ", ".join(label for label, value in named if round(best - value, DECIMALS) <= 0)
 
 
 def cell_table(cell, group=""):
@@ -128,7 +135,7 @@ def bold_cells(cell, metric):
         for model, value in enumerate(values):
             near = round(values[best] - value, DECIMALS) <= 0
             if not near and len(rows) > 1:
-                test = correlated_t(rows[:, model] - rows[:, best], cell.test_share)
+                test = correlated_t(rows[:, model] - rows[:, best], cell.test_shares[place])
                 near = test[2] < SURE
             if near:
                 found.add((place, model + 1))
@@ -240,12 +247,21 @@ def against_table(cell, metric, own):
         if j == place:
             continue
         gap, wins, *posterior = _pair(found, place, j)
-        size = effect(found.values[:, place] - found.values[:, j])
-        ends = [format(end, found.form) for end in (size.low, size.high)]
+        size = effect(found.scaled[:, place] - found.scaled[:, j])
+        ends = [number_text(found.unit * end, found.form) for end in (size.low, size.high)]
         interval = " to ".join(ends) if np.isfinite(size.low) else EN_DASH
         tests = sign_test(*found.wins[place, j].tolist()).p, p_values[j], adjusted
         rows.append(
-            (other, wins, gap, size.shift, interval, size.rank_biserial, *tests, *posterior)
+            (
+                other,
+                wins,
+                gap,
+                found.unit * size.shift,
+                interval,
+                size.rank_biserial,
+                *tests,
+                *posterior,
+            )
         )
     words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
     return WORDS.table("against", rows, own=cell.labels[place], rope=found.rope, **words)
@@ -270,7 +286,7 @@ def verdict_table(cell, metric):
 
     def sign(i, j):
         if adjusted[i, j] < 0.05:  # the side that the test speaks for, whatever the means
-            side = effect(found.values[:, i] - found.values[:, j]).rank_biserial
+            side = effect(found.scaled[:, i] - found.scaled[:, j]).rank_biserial
             return "+" if side > 0 else MINUS
         return "" if i == j else "=" if equal[i, j] >= SURE else "\u00b7"
 
@@ -285,17 +301,18 @@ def verdict_table(cell, metric):
 def split_table(cell, metric, own):
     """Return on how many sets a model is surely better, equal or worse by its splits alone."""
     place, unit = cell.models.index(own), cell.by(metric).unit
-    sets = [rows * cell.sign(metric) / unit for rows in cell.splits[metric] if len(rows) > 1]
+    by_set = zip(cell.splits[metric], cell.test_shares, strict=True)
+    sets = [(q, cell.sign(metric) * scores / unit) for scores, q in by_set if len(scores) > 1]
     rows = []
     for j, other in enumerate(cell.labels):
         if j != place and sets:
-            gaps = [one[:, place] - one[:, j] for one in sets]
-            found = np.array([correlated_t(d, cell.test_share, cell.rope / unit) for d in gaps])
+            gaps = [(one[:, place] - one[:, j], q) for q, one in sets]
+            found = np.array([correlated_t(*gap, cell.rope / unit) for gap in gaps])
             sure = (found >= SURE).sum(axis=0).tolist()
             rows.append((other, *sure, len(sets) - sum(sure), *found.mean(axis=0).tolist()))
     words = _of_metric(cell, metric) | {
         "own": cell.labels[place],
-        "share": f"{cell.test_share:.0%}",
+        "share": f"{span([round(100 * q) for q, _ in sets] or [0])}%",
     }
     return WORDS.table("by_splits", rows, rope=cell.rope, **words)
 
@@ -485,8 +502,10 @@ def _can_compose(study, records):
 
 
 def _compose(study, folder, records, run):
-    maker = study.maker
-    results = maker.read(records, run)
+    maker, rows = study.maker, run.get("digests", {})
+    jobs = ((record, record["job"]) for record in records)
+    asked_for = [r for r, job in jobs if rows.get(job["dataset"], job["digest"]) == job["digest"]]
+    results = maker.read(asked_for, run)
     sections = maker.all_sections(results, run, FigureFolder(folder / "figures"))
     sections = [section for section in sections if section is not None]
     page = render(maker.TITLE, maker.subtitle(results), sections, footer=results.versions())
@@ -606,7 +625,9 @@ def methods_of(cells, reference, *more):
         ropes.setdefault(cell.rope, []).append(cell.metrics[name])
     several = len(ropes) > 1
     limits = [f"{rope:g}" + f" ({', '.join(of)})" * several for rope, of in ropes.items() if rope]
-    values["share"] = span([round(100 * cell.test_share) for cell in found])
+    splits = (zip(cell.n_seeds, cell.test_shares, strict=True) for cell in found)
+    shares = [round(100 * share) for each in splits for n, share in each if n > 1]
+    values["share"] = span(shares or [0])
     parts = ["methods"]
     if any(cell.testable for cell in found):
         parts.append("methods_ranks")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from robell._tools.files import FileError
-from robell._tools.text import counted, did_you_mean, few, said
+from robell._tools.text import counted, did_you_mean, few, said, unique
 from robell.comparison.jobs import Rows
 from robell.comparison.store import StudyError
 from robell.datasets._dataset import content_digest
@@ -72,17 +72,17 @@ def _named(data):
     if _is_pair(data) or isinstance(data, str | os.PathLike) or hasattr(data, "shape"):
         data = [data]
     paths: list[Path] = []
-    others: dict = {}
+    others: list = []
     for source in data:
         if isinstance(source, str | os.PathLike):
             paths += _files(Path(source))
         else:
-            others[f"table {len(others) + 1}"] = source
+            others.append(source)
     paths = list({path.resolve(): path for path in paths}.values())
-    found = dict(zip(_names(paths), paths, strict=True)) | others
-    if not found:
+    names = [*_names(paths), *(f"table {k + 1}" for k in range(len(others)))]
+    if not names:
         raise StudyError("there is no table to compare models on")
-    return found
+    return dict(zip(unique(names), [*paths, *others], strict=True))
 
 
 def _files(path):

@@ -75,7 +75,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
     review = read_reviews(reviewed, target)
     with ExitStack() as stack:
         if hasattr(data, "columns"):
-            table, files = read_table(data, max_rows=len(data) or 1, seed=seed), []
+            table, files = read_table(data, max_rows=None), []
         else:
             files = stack.enter_context(table_files(data))
             seen = [file_state(path) for path in files]
@@ -112,6 +112,7 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
         told = (find_giveaway(one, labels.codes, labels.classes, target) for one in used)
         giveaways = tuple(filter(None, told))
         notes = [f"label {said(b, 20)} taken as {said(a, 20)}" for a, b in labels.alike[:3]]
+        n_most = max(1, int(memory) // (8 * COPIES * len(encoder.centre_)))
         if len(table.rows) == table.n_rows:
             notes += _left_out(sum(labels.unlabelled.values()), labels.set_aside)
             X, codes = np.hstack([one.matrix for one in used]), labels.codes
@@ -122,10 +123,13 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
                 found = reviewed_classes(settled, first, labels.classes, codes)
                 decided = counted(int(found.settled.sum()), "label")
                 notes.append(f"{decided} reviewed before: right, where labels are judged")
+            if is_sample := len(X) > n_most:
+                chosen = sample_places(len(X), n_most, seed)
+                X, codes, found = X[chosen], codes[chosen], found.at(chosen)
         else:
             cells, codes = kept.columns[place].cells, labels.codes.tolist()
             meant = KnownLabels(cells, codes, keep_spelling=keep_spelling)
-            n_most = max(1, int(memory) // (8 * COPIES * len(encoder.centre_)))
+            is_sample = table.n_rows > n_most
             X, codes, n_missing, others = _read_all(
                 files, encoder, target, meant, table.n_rows, n_most, text, seed
             )
@@ -137,11 +141,11 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             if review.labels:
                 notes.append(f"the review was not used: the table has more than {MAX_ROWS:,} rows")
             notes.append(f"columns were learnt from a random sample of {len(table.rows):,} rows")
-            if n_most < table.n_rows:
-                notes.append(
-                    f"{table.n_rows:,} rows need more memory than was given: a random sample of "
-                    f"{len(X):,} was fitted"
-                )
+        if is_sample:
+            notes.append(
+                f"{table.n_rows:,} rows need more memory than was given: a random sample of "
+                f"{len(X):,} was fitted"
+            )
     some = evenly(len(kept.rows), DESCRIBED_ROWS)
     return Training(
         table.name, target, encoder, X, codes, typed_classes(labels.classes), table.n_rows,

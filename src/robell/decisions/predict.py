@@ -125,14 +125,14 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
                 raise FileError(f"{part.name}: there is no column {gone}, which the model needs")
             if gone := missing_columns(keep or (), of_name):
                 raise FileError(f"{part.name}: there is no column {gone} to be kept")
-            if not found.n_rows:
-                known = {*names, *(keep or ())}
-                found.extra = [name for name in of_name if name not in known]
-                there = [name for name in names if name in of_name]
-                if [name for name in of_name if name in set(names)] != there:
-                    found.drift = [REORDERED]
+            known = {*names, *(keep or ()), *found.extra}
+            found.extra += [name for name in of_name if name not in known]
+            there = [name for name in names if name in of_name]
+            if [name for name in of_name if name in set(names)] != there:
+                found.drift = [REORDERED]
             some = evenly(len(part.rows), METERED)
-            meter.add([of_name[name].take(some) for name in names if name in of_name])
+            metered = [of_name[name].take(some) for name in names if name in of_name]
+            meter.add(metered, len(part.rows) / len(some))
             empty = Column("", [None] * len(part.rows))
             used = encoder._used([of_name.get(name, empty) for name in names])
             for one in used:
@@ -195,10 +195,7 @@ def _reasons(model, encoder, X, of_name, labels, n_named, threads):
 
 def _values(plan, column, scaled, rows):
     """Return cells, and of numbers and dates where they stand among those of the training."""
-    none, shorten = (
-        {None, "nan", *missing_texts(plan)},
-        cache(partial(shortened, limit=SHOWN_VALUE)),
-    )
+    none, shorten = {None, *missing_texts(plan)}, cache(partial(shortened, limit=SHOWN_VALUE))
     cells = column.cells
     found = ["(missing)" if cells[row] in none else shorten(cells[row]) for row in rows.tolist()]
     if plan["kind"] in ("number", "date") and plan["value"]:

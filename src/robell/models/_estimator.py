@@ -82,7 +82,7 @@ from robell.models._validation import (
     TrainingRows,
     as_columns,
     check_labels_of_tensor,
-    check_multiplicity,
+    check_rows_counted,
     check_targets_of_tensor,
     check_tensor,
     draw_seed,
@@ -495,8 +495,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
                 X, y = self._validate_training(X, y)
             if not is_tensor(y):
                 check_classification_targets(y)
-        multiplicity = check_multiplicity(to_host(sample_weight), len(X))
-        present = np.flatnonzero(multiplicity)
+        multiplicity, counted, present = check_rows_counted(sample_weight, X)
         classes = to_host(namespace(y).unique(y if len(present) == len(X) else y[present]))
         if len(classes) < 2:
             raise ValueError(
@@ -505,7 +504,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
             )
         self.classes_ = beside(classes, X) if is_tensor(y) else classes
         labels = namespace(y).searchsorted(beside(classes, y), y)
-        rows = TrainingRows(X, beside(labels, X), beside(multiplicity, X))
+        rows = TrainingRows(X, beside(labels, X), counted)
         if len(present) < len(X):
             rows = TrainingRows(*(values[beside(present, X)] for values in rows))
         return Given(X, y, multiplicity, present, rows, classes)
@@ -900,9 +899,10 @@ class BaseRVFLRegressor(RegressorMixin, FamilyMember):
                 y = check_targets_of_tensor(y, len(X))
             else:
                 X, y = self._validate_training(X, y)
-        multiplicity, targets = check_multiplicity(to_host(sample_weight), len(X)), as_columns(y)
-        present, self.n_outputs_ = np.flatnonzero(multiplicity), targets.shape[1]
-        rows = TargetRows(X, beside(targets, X), beside(multiplicity, X))
+        multiplicity, counted, present = check_rows_counted(sample_weight, X)
+        targets = as_columns(y)
+        self.n_outputs_ = targets.shape[1]
+        rows = TargetRows(X, beside(targets, X), counted)
         if len(present) < len(X):
             rows = TargetRows(*(values[beside(present, X)] for values in rows))
         return Given(X, targets, multiplicity, present, rows)

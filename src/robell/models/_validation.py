@@ -15,7 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval
 
-from robell._core.array import is_no_value, is_tensor, to_host
+from robell._core.array import beside, empty_beside, is_no_value, is_tensor, to_host
 
 WHOLE_NUMBERS = ("int8", "int16", "int32", "int64", "uint8")  # of tensors
 LARGEST_WEIGHT = 1e100  # of a row: squares and sums of larger ones overflow
@@ -179,6 +179,18 @@ def check_multiplicity(sample_weight, n_rows):
             f"positive entries range from {least:g} to {most:g}: scale them"
         )
     return weight
+
+
+def check_rows_counted(sample_weight, X):
+    """Return how often each row counts, as an array and beside X, and the places of those that do.
+
+    Where no weight is given nothing is looked for, and nothing sent to a device.
+    """
+    multiplicity = check_multiplicity(to_host(sample_weight), len(X))
+    if sample_weight is not None:
+        return multiplicity, beside(multiplicity, X), np.flatnonzero(multiplicity)
+    ones = empty_beside((len(X),), X).fill_(1.0) if is_tensor(X) else multiplicity
+    return multiplicity, ones, np.arange(len(X))
 
 
 def weights_of_part(sample_weight, n_rows):

@@ -57,7 +57,6 @@ from robell.persist.other_classifiers import (
     unpack,
 )
 from robell.tables.encoder import TableEncoder
-from robell.tables.excel import EXCEL
 from robell.tables.raw import Column
 from robell.tables.read import columns_of
 
@@ -73,8 +72,8 @@ _AXES = {
     "cc": "_assumed_noise link_matrix_ noise_matrix_",
     "f": "feature_low_ feature_span_ mean_ scale_",
     "n": "class_probability_ distance_ foreign_share_ membership_ membership_error_ radius_ "
-    "sample_quality_ score_",
-    "nc": "label_probability_",
+    "sample_quality_ score_ interval_weights_",
+    "nc": "label_probability_ interval_residuals_",
     "h": "hidden_bias_",
     "_h": "hidden_weights_",
     "dc": "coef_",
@@ -168,22 +167,20 @@ def _require_sizes(part):
     """Raise where arrays of a model of this package are not as long as they are to each other."""
     if not type(part).__module__.startswith("robell."):
         return
-    sizes = {"f": getattr(part, "n_features_in_", None)}
+    sizes: dict[str, Any] = {"f": getattr(part, "n_features_in_", None)}
     sizes["c"] = len(getattr(part, "classes_", ())) or getattr(part, "n_outputs_", None)
     for name in SIZES.keys() & vars(part).keys():
         value = vars(part)[name]
         for k, one in enumerate(value if isinstance(value, list) else [value]):
-            shape = np.shape(one)
-            if one is None:
-                continue
-            for letter, size in zip(SIZES[name], shape, strict=True):
+            axes = () if one is None else zip(SIZES[name], np.shape(one), strict=True)
+            for letter, size in axes:
                 known = sizes.setdefault(letter if letter != "h" else f"h{k}", size)
                 if letter != "_" and known not in (size, None):
                     raise ValueError(f"{name} is of another size")
-    if "l" in sizes:  # the classifier of several members
-        own = sizes["l"], sizes["d"]
-        if own != (1 << sizes["s"], sizes["f"] + sizes["h0"]):
-            raise ValueError("coefficients or leaves of other members")
+    if "l" in sizes and sizes["l"] != 1 << sizes["s"]:
+        raise ValueError("trees with other leaves than their splits have")
+    if "l" in sizes and sizes["d"] != sizes["f"] + sizes["h0"]:  # as others find by themselves
+        raise ValueError("coefficients of other members")
 
 
 def _columns_made(part):
@@ -370,13 +367,8 @@ def require_savable(estimator):
 
 
 def written_with(path):
-    """Return the files that a model is written to: its own, and its card unless it goes nowhere.
-
-    Any name will do that is not one of a table.
-    """
+    """Return the files that a model is written to: its own, and its card unless it goes nowhere."""
     path = Path(path)
-    if path.name.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq", *EXCEL)):
-        raise FileError(f"{path}: is the name of a table; call a model's file model.skops, say")
     return [path, card_path(path)] if path.is_file() or not path.exists() else [path]
 
 

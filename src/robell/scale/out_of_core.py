@@ -181,7 +181,7 @@ class OutOfCoreFit:
             "largest radii", partial(_largest_radii, rows, means), np.maximum
         ).result()
         rho = float(self.classifier.rho)
-        return frozen_steps.freeze(means, r_max, moments, rho)
+        return frozen_steps.freeze(means, r_max, moments.sizes, rho, moments.reservoir)
 
     def _refine(self, rows, state):
         """Solve, and refine an inaccurate solution with residuals of the rows, as fit does."""

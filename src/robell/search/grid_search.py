@@ -338,11 +338,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ : see GridSearchCV
                     yield split, found
 
     def _run_one_by_one(self, task, candidates, splits, missing, groups, scorers, progress):
-        """Fit and score what is missing one by one; return the records.
+        """Fit and score what is missing: behind first steps in common, or by scikit-learn.
 
-        Candidates of a group are fitted behind the first steps that their fold has in common, the
-        others, and those that fail, by scikit-learn. This process works alone for a while, and then
-        scikit-learn's workers do the rest.
+        That is done here for a while, and then in workers.
         """
         settings = {
             "scorer": scorers,

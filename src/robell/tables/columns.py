@@ -42,7 +42,19 @@ MISSING_WORDS = "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None",
 _NO_TEXT, _NO_VALUE = {None, ""}, {None, "", *MISSING_WORDS}
 # Between numbers these stand for none; by themselves they may be labels or categories.
 _MISSING_AMONG_NUMBERS = {"-", "--", "---", ".", "..", "*", "n.a.", "N.A.", "n. a.", "na", "#N/A"}
-_MISSING_AMONG_NUMBERS |= {"#NA", "#NV", "#VALUE!", "#DIV/0!", "#REF!", "none", "Null", "nil"}
+_MISSING_AMONG_NUMBERS |= {
+    "#NA",
+    "#NV",
+    "#VALUE!",
+    "#DIV/0!",
+    "#REF!",
+    "#NAME?",
+    "#NUM!",
+    "#NULL!",
+    "none",
+    "Null",
+    "nil",
+}
 FEW_ODD = 0.05  # share of cells up to which a few that are no numbers are taken as missing
 NUMBER_LIKE = 0.5  # share of cells from which on a column looks like numbers
 TEXT_COLUMNS = 10  # of numbers that stand for one column of words, at the most
@@ -246,25 +258,25 @@ def read_cells(plan, column):
     if plan["kind"] not in ("number", "date"):
         spelt = plan.get("spelt", {})  # a model saved before knows none
         return [None if cell in gone else spelt.get(cell, cell) for cell in column.cells], 0
-    values = np.full(len(column), np.nan)
+    values, how = np.full(len(column), np.nan), plan["how"]
     if column.values is not None:
-        if plan["kind"] == "number":
+        if plan["kind"] == "number" and how != TIME:
             return column.values, 0
         return values, int((~np.isnan(column.values)).sum())  # numbers where the fit had dates
     missing = _cells_among(column, gone)
-    if plan["kind"] == "number" and (column.kind == "number" or plan["how"] == "number"):
+    if how == "number" or (column.kind == plan["kind"] == "number" and how != TIME):
         plain = _plain_numbers(column, missing)  # the usual case, and the quickest
         if plain is not None:
             values[~missing] = plain
             return values, 0
     present = column.without(missing)
-    if plan["kind"] == "date" or plan["how"] == TIME:
-        way = plan["how"].removeprefix("date, ")
+    if plan["kind"] == "date" or how == TIME:
+        way = how.removeprefix("date, ")
         table = {cell: read_time(cell) if way == TIME else _day(cell, way) for cell in set(present)}
         found = np.array([table[cell] for cell in present], np.float64)
     else:
         # Numbers of a typed source are written in the usual way, however the fit's were.
-        found = floats_written(present, "number" if column.kind == "number" else plan["how"])
+        found = floats_written(present, "number" if column.kind == "number" else how)
     values[~missing] = found
     unread = [present[k] for k in np.flatnonzero(np.isnan(found))]
     return values, sum(cell not in _MISSING_AMONG_NUMBERS for cell in unread)

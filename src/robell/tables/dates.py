@@ -44,40 +44,37 @@ def read_dates(cells, n_odd=0):
     Of the ways to write, the one that suits most cells; up to ``n_odd`` cells may be no dates.
     """
     counts = Counter(cells)
-    best, way = None, ""
-    for one in (CLEAR, *AMBIGUOUS, "day-month-year"):
-        found = _read_most(counts, partial(read_date, way=one), n_odd)
-        if found and len(found) > len(best or ()):
-            best, way = found, one
-        elif found and found.keys() == best.keys() and way == AMBIGUOUS[0]:
-            way = f"{way} (or {one}: no cell tells)"
-        if one == CLEAR and found and len(found) == len(counts):
-            break
+    tables = {
+        way: _read_most(counts, partial(read_date, way=way), n_odd)
+        for way in (CLEAR, *AMBIGUOUS, "day-month-year")
+    }
+    way, best = max(tables.items(), key=lambda one: len(one[1]))  # of equal ones the first
+    if way == AMBIGUOUS[0] and tables[AMBIGUOUS[1]].keys() == best.keys():
+        way = f"{way} (or {AMBIGUOUS[1]}: no cell tells)"
     if way == CLEAR:
         ways = CLEAR.split(" and ")
         way = " and ".join(w for w in ways if any(_PATTERNS[w].fullmatch(cell) for cell in best))
-    return best, way
+    return (best, way) if best else (None, "")
 
 
 def _read_most(counts, read, n_odd):
-    """Return cell -> days or hours, None as soon as more than so many cells are none."""
+    """Return cell -> days or hours, nothing as soon as more than so many cells are none."""
     table = {}
     for cell, n in counts.items():
         if (value := read(cell)) is not None:
             table[cell] = value
         elif (n_odd := n_odd - n) < 0:
-            return None
-    return table or None
+            return {}
+    return table
 
 
 def date_like(counts, most=1_000):
     """Return the share of the commonest cells that are dates in any way, and one of each way."""
-    cells, shown, n = counts.most_common(most), {}, 0
-    for cell, count in cells:
-        if way := next((way for way in _WAYS if _read_in(cell, way) is not None), ""):
-            shown.setdefault(way, cell)
-            n += count
-    return n / max(1, sum(count for _, count in cells)), list(shown.values())
+    some = Counter(dict(counts.most_common(most)))
+    ways = {cell: [way for way in _WAYS if _read_in(cell, way) is not None] for cell in some}
+    of_way = {found[0]: cell for cell, found in reversed(ways.items()) if found}
+    n_dates = sum(some[cell] for cell, found in ways.items() if found)
+    return n_dates / max(1, some.total()), list(of_way.values())[::-1]
 
 
 def read_date(cell, way):
@@ -145,7 +142,7 @@ _TIME = re.compile(
 
 def read_times(cells: Iterable[str], n_odd: int = 0) -> dict[str, float] | None:
     """Return cell -> hours of a day, None if more than so many cells are no times."""
-    return _read_most(Counter(cells), read_time, n_odd)
+    return _read_most(Counter(cells), read_time, n_odd) or None
 
 
 def read_time(cell: str) -> float | None:

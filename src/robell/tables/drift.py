@@ -143,13 +143,13 @@ class DriftMeter:
         self._counters = {name: _Counter(one) for name, one in self._profiles.items()}
         self._names, self._n_rows = None, 0
 
-    def add(self, columns):
-        """Count the cells of some rows; columns that are not known are passed over."""
+    def add(self, columns, weight=1.0):
+        """Count cells of rows that stand for ``weight`` rows each; pass over unknown columns."""
         self._names = [column.name for column in columns]
         self._n_rows += len(columns[0]) if columns else 0
         for column in columns:
             if column.name in self._counters:
-                self._counters[column.name].add(column)
+                self._counters[column.name].add(column, weight)
 
     def result(self, ignore=()):
         """Return what was found; ``ignore`` are columns whose absence or presence means nothing."""
@@ -184,32 +184,34 @@ class _Counter:
         self._levels = {level: place for place, level in enumerate(profile.get("levels", ()))}
         size = len(self._edges) + 2 if len(self._edges) else len(self._levels) + 1
         self._counts = np.zeros(size)
-        self._n = self._missing = self._unreadable = self._far = 0
+        self._n_seen = 0
+        self._n = self._missing = self._unreadable = self._far = 0.0  # of the rows they stand for
         self._middles = []  # of each part: median, median size, rows
 
-    def add(self, column):
-        """Count the cells of some rows."""
+    def add(self, column, weight):
+        """Count the cells of some rows, each of which stands for so many."""
         if self.profile["kind"] not in ("number", "date", "category", "text"):
             return
         found, unreadable = read_cells(self.profile, column)
-        self._n += len(found)
+        self._n_seen += len(found)
+        self._n += weight * len(found)
         if not len(self._edges):
             texts = [text for text in found if text is not None]
-            self._missing += len(found) - len(texts)
+            self._missing += weight * (len(found) - len(texts))
             places = [self._levels.get(text, len(self._levels)) for text in texts]
-            self._counts += np.bincount(places, minlength=len(self._counts))
+            self._counts += weight * np.bincount(places, minlength=len(self._counts))
             return
         known = found[np.isfinite(found)]
-        self._unreadable += unreadable
-        self._missing += len(found) - len(known) - unreadable
+        self._unreadable += weight * unreadable
+        self._missing += weight * (len(found) - len(known) - unreadable)
         if not len(known):
             return
-        self._counts += _histogram(self._edges, known)
+        self._counts += weight * _histogram(self._edges, known)
         with np.errstate(over="ignore"):
             width = self._edges[-1] - self._edges[0]
             outside = np.maximum(known - self._edges[-1], self._edges[0] - known)
-        self._far += int((outside > width).sum())
-        self._middles.append((median(known), median(np.abs(known)), len(known)))
+        self._far += weight * int((outside > width).sum())
+        self._middles.append((median(known), median(np.abs(known)), weight * len(known)))
 
     def judged(self):
         """Return what is different ("" for nothing), the index, and how, in words."""
@@ -235,12 +237,12 @@ class _Counter:
             size = f", {size}" if ratio > 0 else ""
             how = f"lies far outside its training range ({low} to {high}): its median is {middle}"
             return "far outside", self._far / known, f"{how}{size}; another unit?"
-        if n < LEAST_ROWS:
+        if self._n_seen < LEAST_ROWS:
             return "", 0.0, ""
         # The population stability index: sum of (q - p) log(q / p) over the bins
         p, q = (np.maximum(shares, 1e-3) for shares in self._shares())
         index = float(np.sum((q - p) * np.log(q / p)))
-        by_chance = 3.0 * len(self._counts) / n  # among so few rows
+        by_chance = 3.0 * len(self._counts) / self._n_seen  # among so few rows
         return ("moved", index, self._how()) if index > MOVED + by_chance else ("", index, "")
 
     def _shares(self):

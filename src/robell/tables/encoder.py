@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from numbers import Integral
 from typing import Any
 
@@ -18,10 +19,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from robell._tools.text import said, unique
+from robell._tools.text import unique
 from robell.tables.columns import TEXT_COLUMNS, ColumnNote, Used, apply_plan, learn_column
 from robell.tables.leaks import Leak, find_leak, find_number_leak
-from robell.tables.raw import Column
+from robell.tables.raw import Column, require_names
 from robell.tables.read import columns_of
 from robell.tables.target import LEAST_ROWS, MOST_CLASSES, holds_numbers
 
@@ -228,6 +229,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _columns(self, X: Any, *, reset: bool) -> list[Column]:
         """Return the columns of a frame or an array, checked as scikit-learn checks them."""
         if hasattr(X, "columns") and hasattr(X, "dtypes"):
+            given, names = list(X.columns), require_names("the frame", map(str, X.columns))
+            # As files name columns, which the fit may have read one of; numbers are no names.
+            is_known = not reset and hasattr(self, "feature_names_in_")
+            if given != names and (is_known or all(isinstance(name, str) for name in given)):
+                X = copy(X)
+                X.columns = names
             _check_feature_names(self, X, reset=reset)
             _check_n_features(self, X, reset=reset)
             if not len(X) or not len(X.columns):
@@ -236,10 +243,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     f"Found array with 0 {what} (shape={X.shape}) while a minimum of 1 is required "
                     f"by {type(self).__name__}."
                 )
-            names = [str(name) for name in X.columns]
-            if len(set(names)) < len(names):
-                twice = next(name for name in names if names.count(name) > 1)
-                raise ValueError(f"two columns are called {said(twice)}")
         elif issparse(X):
             raise TypeError("sparse data is not a raw table: give a dense array or a data frame")
         else:

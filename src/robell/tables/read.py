@@ -7,6 +7,7 @@ import gzip
 import math
 import os
 import random
+import sys
 import tempfile
 import zlib
 from contextlib import contextmanager
@@ -241,8 +242,6 @@ def _read_frame(frame, max_rows, seed, budget):
     places = sample_places(len(frame), row_limit(max_rows, len(names)), seed)
     budget.hold("the frame", EACH_VALUE * len(places) * len(names))
     columns = columns_of(frame.iloc[places] if hasattr(frame, "iloc") else frame[places])
-    for column, name in zip(columns, names, strict=True):
-        column.name = name
     return RawTable("table", tuple(columns), places + 1, None, len(frame), "a data frame")
 
 
@@ -255,7 +254,7 @@ def columns_of(X):
     if hasattr(X, "columns") and hasattr(X, "shape"):
         # Of pandas, items() takes a fifth of the time of a place after the other, which is felt
         # where rows come one by one.
-        names = map(str, X.columns)
+        names = require_names("the frame", map(str, X.columns))
         several = (one for _, one in X.items()) if hasattr(X, "items") else X.iter_columns()
         return [series_column(one, name) for name, one in zip(names, several, strict=True)]
     X = np.asarray(X)
@@ -359,8 +358,10 @@ def _equally_large(batches, n_rows):
 # -- how much of a table is held: a uniform sample of its rows, and their memory ---------
 
 
-def row_limit(max_rows: int, n_columns: int) -> int:
-    """Return how many rows are kept of a table with so many columns."""
+def row_limit(max_rows: int | None, n_columns: int) -> int:
+    """Return how many rows are kept of a table with so many columns; of None all."""
+    if max_rows is None:
+        return sys.maxsize
     return min(max_rows, max(LEAST_SAMPLE, MAX_CELLS // max(1, n_columns)))
 
 

@@ -324,7 +324,7 @@ def four_steps(X, labels, weight, width, rho, n_landmarks, capacity, n_classes=2
     sums = steps.dissimilarity_sums(landmarks, X, labels, weight)
     means = steps.class_means(landmarks, sums, moments.sizes)
     r_max = steps.largest_class_radii(means, X, labels)
-    return steps.freeze(means, r_max, moments, rho)
+    return steps.freeze(means, r_max, moments.sizes, rho, moments.reservoir)
 
 
 @given(

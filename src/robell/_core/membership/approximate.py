@@ -18,7 +18,6 @@ from robell._core.membership.equations import (
     Interval,
     KernelStatistics,
     class_probability,
-    class_scatter,
     class_sizes,
     kernel_radii,
     largest_radii,
@@ -259,8 +258,7 @@ def approximate_statistics(
         counting = _Counting(
             X, classes, n_classes, multiplicity, (low, middle, high), rng, sampling, workers
         )
-        scatter = class_scatter(X, classes, n_classes, multiplicity)
-        minority = minority_class(class_sizes(classes, n_classes, multiplicity), scatter)
+        minority = minority_class(class_sizes(classes, n_classes, multiplicity))
         probability, share = counting.probabilities(minority)
     bounds = Bounds(Interval(radii.low, radii.high), share, Interval(r_max.low, r_max.high))
     return KernelStatistics(radii.radius, probability, r_max.radius, minority, bounds)

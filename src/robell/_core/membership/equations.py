@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robell._core.array import Array, Labels, mean_and_scatter, to_host
+from robell._core.array import Array, Labels, to_host
 from robell._core.membership.pairs import (
     ONE_WORKER,
     Workers,
@@ -46,7 +46,6 @@ from robell._core.membership.pairs import (
     same_class_dissimilarity,
 )
 
-ROUNDING = 1e-9  # of a sum of weights, relative
 EPSILON = 1e-12  # the ε of Eq. 7, which the paper leaves open (erratum E11)
 
 GOLDEN_SECTION = 0.618  # as the published weights have it
@@ -96,23 +95,9 @@ def class_sizes(classes: Labels, n_classes: int, multiplicity: Array) -> Array:
     return np.asarray(np.bincount(classes, weights=multiplicity, minlength=n_classes), np.float64)
 
 
-def minority_class(sizes: Array, scatter: Array) -> int:
-    """Return the smallest class; of several, the one of least scatter (erratum E7).
-
-    Labels decide nothing, except where both are equal, up to the rounding of sums.
-    """
-    smallest = np.flatnonzero(sizes <= sizes.min() * (1.0 + ROUNDING))
-    least = scatter[smallest].min() * (1.0 + ROUNDING)
-    return int(smallest[scatter[smallest] <= least][0])
-
-
-def class_scatter(X: Any, classes: Any, n_classes: int, multiplicity: Any) -> Array:
-    """Return Σ_i w_i |x_i - x̄_c|² of the rows of every class, 0 without rows."""
-    scatter = np.zeros(n_classes)
-    for c in np.unique(to_host(classes)).tolist():
-        mine = classes == c
-        scatter[c] = float(mean_and_scatter(X[mine], multiplicity[mine])[1].sum())
-    return scatter
+def minority_class(sizes: Array) -> int:
+    """Return the smallest class; of several, the one with the smallest label (erratum E7)."""
+    return int(np.argmin(sizes))
 
 
 def class_cost(sizes: Array) -> Array:
@@ -226,12 +211,11 @@ def kernel_statistics(
         partial(same_class_dissimilarity, X, labels, weight, workers=workers),
         partial(neighbour_weights, X, labels, weight, workers=workers),
     )
-    return statistics_of_passes(order, X, labels, weight, n_classes, kernel_width, *passes)
+    return statistics_of_passes(order, labels, weight, n_classes, kernel_width, *passes)
 
 
 def statistics_of_passes(
     order: Any,
-    X: Any,
     labels: Any,
     weight: Any,
     n_classes: int,
@@ -245,7 +229,6 @@ def statistics_of_passes(
     :mod:`robell._core.membership.pairs`; ``order`` says where each row stood before sorting. All
     may be tensors.
     """
-    scatter = class_scatter(X, labels, n_classes, weight)
     order, labels, weight = to_host(order), to_host(labels), to_host(weight)
     width = usable_width(kernel_width)
     sums = to_host(dissimilarity_sums(1.0 / (width * width)))
@@ -257,7 +240,7 @@ def statistics_of_passes(
     radius[order] = sorted_radius
     probability[order] = class_probability(own_class, total)
     foreign[order] = (total - own_class) / total
-    minority = minority_class(class_sizes(labels, n_classes, weight), scatter)
+    minority = minority_class(class_sizes(labels, n_classes, weight))
     return KernelStatistics(radius, probability, r_max, minority, foreign_share=foreign)
 
 

@@ -195,11 +195,11 @@ class FrozenMembership:
     references: Reservoir
 
 
-def freeze(means: ClassMeans, r_max: Array, moments: Moments, rho: float) -> FrozenMembership:
+def freeze(
+    means: ClassMeans, r_max: Array, sizes: Array, rho: float, references: Reservoir
+) -> FrozenMembership:
     """Put together what the steps have found; a class without rows counts as the smallest."""
-    minority = minority_class(moments.sizes, moments.scatter.sum(axis=1))
-    references = settle(moments.reservoir)
-    return FrozenMembership(means, r_max, moments.sizes, minority, rho, references)
+    return FrozenMembership(means, r_max, sizes, minority_class(sizes), rho, settle(references))
 
 
 def freeze_rows(
@@ -213,7 +213,7 @@ def freeze_rows(
     sums = dissimilarity_sums(landmarks, X, labels, weight)
     means = class_means(landmarks, sums, moments.sizes)
     r_max = largest_class_radii(means, X, labels)
-    return freeze(means, r_max, moments, rho)
+    return freeze(means, r_max, moments.sizes, rho, moments.reservoir)
 
 
 def frozen_membership(

@@ -62,7 +62,7 @@ def kernel_statistics(
     require_squares(rows)
     passes = same_class_dissimilarity, neighbour_weights
     of_rows = [partial(compute, rows, labels, weight) for compute in passes]
-    return statistics_of_passes(order, rows, labels, weight, n_classes, kernel_width, *of_rows)
+    return statistics_of_passes(order, labels, weight, n_classes, kernel_width, *of_rows)
 
 
 def same_class_dissimilarity(X: Any, classes: Any, weight: Any, inv_width2: float) -> Any:

@@ -310,14 +310,14 @@ class System:
 
         ``factor`` maps rows of M to m_i G⁻¹m_iᵀ, so that h_i = w_i m_i G⁻¹m_iᵀ.
         """
-        scores, least = namespace(self.T).empty_like(self.T), 1.0
+        scores, least = namespace(self.T).empty_like(self.T), [1.0]
         for rows, M in self.design:
             h = factor.leverage(M)
             if w is not None:
                 h *= w[rows]
             scores[rows] = leave_one_out((M @ beta).real, self.T[rows], h)
-            least = min(least, float((1.0 - h).min()))
-        return scores, least
+            least.append((1.0 - h).min())
+        return scores, min(map(float, least))  # in the end: a device is not waited for in between
 
     def rows(self, w: Any | None) -> Rows:
         """Return W½M and W½T, where the system is wide or singular."""

@@ -19,6 +19,7 @@ from robell.comparison.statistics import (
 from robell.comparison.study_page import (
     failed_blocks,
     last_run,
+    leaders,
     literal,
     one_table,
     tuned_rows,
@@ -350,7 +351,7 @@ def _facts(results, paper):
         mean = f"{paper.values[:, own].mean():.2f}"
         yield "RoBell-RVFL, mean accuracy", mean, f"printed on these sets: {theirs}"
     if paper.testable and own is not None:
-        place = 1 + int((paper.ranks < paper.ranks[own] - 1e-9).sum())
+        place = place_of(paper)
         theirs = "none" if print_ is None else f"{average_ranks(print_)[own]:.2f}"
         hint = f"place {place} of {len(paper.models)}; printed: {theirs}"
         yield "RoBell-RVFL, average rank", f"{paper.ranks[own]:.2f}", hint
@@ -368,17 +369,22 @@ def findings(results, paper):
         never = sum(row[4] == 0 for row in probe.rows)
         yield WORDS.text("probe", reached=reached, n=len(probe.rows), never=never)
     if results.datasets("noise", "paper"):
-        yield _noise_finding(results)
+        yield from _noise_finding(results)
     for metric in results.tuned_by("table1", "repeated"):
         if metric in SCORES:
             yield from _repeated_finding(Comparison(results, "repeated", metric, metric))
 
 
+def place_of(comparison):
+    """Return the place of RoBell by its average rank; models of equal rank share the better one."""
+    return 1 + int((comparison.ranks < comparison.ranks[comparison.own] - 1e-9).sum())
+
+
 def _table_findings(paper):
-    means = paper.values.mean(axis=0)
-    best, own = int(np.argmax(means)), paper.own
-    text = f"Highest mean accuracy: **{MODELS[paper.models[best]].label}** ({means[best]:.2f} %)"
-    if own is not None and own != best:
+    means, own = paper.values.mean(axis=0), paper.own
+    best = leaders(labels(paper.models), means)
+    text = f"Highest mean accuracy: **{best}** ({means.max():.2f} %)"
+    if own is not None and MODELS["robell"].label not in best.split(", "):
         text += f"; RoBell-RVFL has {means[own]:.2f} %"
     yield f"{text}, over {len(paper.datasets)} sets ([Table I](#table-1))."
     if paper.printed is not None:
@@ -396,23 +402,25 @@ def _table_findings(paper):
 def _noise_finding(results):
     levels, curves = noise_curves(results, "paper")
     models = results.models("noise", "paper")
-    means = {model: np.mean([lines[model][1:] for lines in curves.values()]) for model in models}
+    values = np.array([[lines[model][1:] for model in models] for lines in curves.values()])
+    values = values[np.isfinite(values).all(axis=(1, 2))]  # the sets that every model has run on
+    if not len(values):
+        return
+    means = dict(zip(models, values.mean(axis=(0, 2)), strict=True))
     order = sorted(means, key=lambda model: -means[model])
     ranking = ", ".join(f"{MODELS[model].label} {means[model]:.2f}" for model in order)
-    words = {"low": levels[1], "high": levels[-1], "n": len(curves), "ranking": ranking}
-    return WORDS.text("noise", **words)
+    words = {"low": levels[1], "high": levels[-1], "n": len(values), "ranking": ranking}
+    yield WORDS.text("noise", **words)
 
 
 def _repeated_finding(comparison):
     if not comparison.testable:
         return
-    order = np.argsort(comparison.ranks)
-    best, own = comparison.models[int(order[0])], comparison.own
-    words = {"best": MODELS[best].label, "rank": comparison.ranks[order[0]]}
-    text = WORDS.text("repeated", score=SCORES[comparison.score], **words)
-    if own is not None and best != "robell":
-        place = int(np.flatnonzero(order == own)[0]) + 1
-        text += f"; RoBell-RVFL is number {place} ({comparison.ranks[own]:.2f})"
+    ranks, own = comparison.ranks, comparison.own
+    best = leaders(labels(comparison.models), -ranks)
+    text = WORDS.text("repeated", score=SCORES[comparison.score], best=best, rank=ranks.min())
+    if own is not None and (place := place_of(comparison)) > 1:
+        text += f"; RoBell-RVFL is number {place} ({ranks[own]:.2f})"
     yield f"{text} ([repeated splits](#repeated))."
 
 

@@ -79,20 +79,27 @@ class Results(engine.Results):
         return tuple(metrics)
 
     def scores(self, study, protocol, tuned_by, score, noise=0, datasets=None):
-        """Return one of ``SCORES`` of every set and model over repeats, in percent."""
+        """Return one of ``SCORES`` of every set and model over repeats, in percent.
+
+        Of every set the repeats count that all models with any have finished: the same splits.
+        """
         datasets = self.datasets(study, protocol) if datasets is None else tuple(datasets)
         models = self.models(study, protocol)
         values: dict = {}
         for record in self.of(study, protocol, noise=noise):
             job, selected = record["job"], record["outcome"]["selected"]
             if tuned_by in selected:
-                found = values.setdefault((job["dataset"], job["model"]), [])
-                found.append(scores_of(selected[tuned_by]["confusion"])[score])
+                found = values.setdefault(job["dataset"], {}).setdefault(job["model"], {})
+                found[job["repeat"]] = scores_of(selected[tuned_by]["confusion"])[score]
+        cells = []
+        for by_model in (values.get(name, {}) for name in datasets):
+            common = set.intersection(*map(set, by_model.values())) if by_model else ()
+            found = [[by_model.get(model, {}).get(k) for k in common] for model in models]
+            # Sorted: the order they finished in is chance.
+            cells += [np.sort([]) if None in of else np.sort(of) for of in found]
 
         def each(number, fewest=0):
-            # Repeats sorted: the order they finished in is chance.
-            found = (np.sort(values.get((d, m), ())) for d in datasets for m in models)
-            numbers = [number(of) if len(of) >= fewest else np.nan for of in found]
+            numbers = [number(of) if len(of) >= fewest else np.nan for of in cells]
             return np.reshape(numbers, (len(datasets), len(models)))
 
         deviations = each(partial(np.std, ddof=1), 2)
