@@ -115,7 +115,8 @@ def g_mean_score(
     Returns
     -------
     score : float
-        In [0, 1]; 0 as soon as one class of ``y_true`` is missed altogether.
+        In [0, 1]; 0 as soon as one class of ``y_true`` is missed altogether. A class whose rows
+        all have weight 0 is absent.
 
     Examples
     --------
@@ -135,17 +136,12 @@ def g_mean_score(
         labels = None
     if labels is None or labels.dtype.kind == "c":
         raise TypeError("y_true must hold labels that can be sorted, with none missing")
+    weight = _weights(sample_weight)
     recalls = recall_score(
-        y_true,
-        y_pred,
-        labels=labels,
-        average=None,
-        sample_weight=weight,
-        zero_division=0.0,
+        y_true, y_pred, labels=labels, average=None, sample_weight=weight, zero_division=0.0
     )
-    if weight is not None:  # a class of weight 0 is not there
-        truth = np.ravel(y_true)
-        recalls = recalls[[weight[truth == label].any() for label in labels]]
+    if weight is not None and weight.any():
+        recalls = recalls[np.isin(labels, np.asarray(y_true)[weight != 0.0])]
     return float(np.prod(recalls) ** (1.0 / len(recalls)))
 
 

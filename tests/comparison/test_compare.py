@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -122,6 +123,19 @@ def test_pairs_may_be_sparse_or_have_labels_in_a_column():
     tables = read_all(given)[0]
     assert len({rows.digest for rows in tables.values()}) == 1
     assert list(tables) == list(given)
+
+
+def test_labels_that_are_missing_in_any_of_the_ways_of_pandas_are_left_out():
+    X = np.eye(60)[:, :5] + np.arange(60)[:, None] % 2
+    for y in (
+        pd.Series(["a", "b", None] * 20, dtype="string"),
+        pd.Series([True, False, None] * 20, dtype="boolean"),
+        pd.Series([1, 2, pd.NA] * 20, dtype=object),
+        [1.5, np.nan, 2.5] * 20,
+    ):
+        (rows,) = read_all({"t": (X, y)})[0].values()
+        assert np.bincount(rows.y).tolist() == [20, 20]
+        assert rows.about["note"] == "20 rows without a label left out"
 
 
 def test_text_in_another_encoding_is_read_when_that_is_said(tmp_path):
@@ -301,6 +315,33 @@ def test_seeds_that_were_left_open_come_from_the_names():
     assert make(spec, "repeated", 5, None)[0].random_state == 5
     spec = read_models({"m": RandomForestClassifier(random_state=1)}, "repeated")["m"]
     assert make(spec, "repeated", 5, None)[0].random_state == 1
+
+
+def of_seed(number, C=1.0):
+    return LogisticRegression(C=C, random_state=number)
+
+
+@pytest.mark.parametrize(
+    ("maker", "expected"),
+    [
+        (of_seed, (5, 1.0)),
+        (partial(of_seed, C=3.0), (5, 3.0)),
+        (partial(of_seed, 1), (1, 1.0)),
+        (partial(of_seed, number=1), (1, 1.0)),
+        (lambda C=2.0: LogisticRegression(C=C), (5, 2.0)),
+        (lambda C=2.0, seed=0: LogisticRegression(C=C, random_state=seed), (5, 2.0)),
+        (lambda C=2.0, *, random_state: LogisticRegression(C=C, random_state=random_state),
+         (5, 2.0)),
+        (partial(lambda C, seed: LogisticRegression(C=C, random_state=seed), 2.0, seed=1),
+         (1, 2.0)),
+        (lambda *given: LogisticRegression(random_state=given[0]), (5, 1.0)),
+        (lambda: LogisticRegression(), (5, 1.0)),
+    ],
+)  # fmt: skip
+def test_a_function_gets_the_seed_and_keeps_its_other_arguments(maker, expected):
+    spec = read_models({"m": maker}, "repeated")["m"]
+    model, _ = make(spec, "repeated", 5, None)
+    assert (model.random_state, model.C) == expected
 
 
 # -- code that changes ---------------------------------------------------------------------
@@ -596,6 +637,25 @@ def test_of_two_classes_that_a_model_knows_each_is_ranked_where_there_is_a_third
     np.testing.assert_array_equal(scores[:, 2], model.decision_function(X))
     np.testing.assert_array_equal(scores[:, 0], -model.decision_function(X))
     np.testing.assert_array_equal(scores[:, 1], 0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_scores_of_pairs_of_classes_are_no_scores_of_classes(n_classes):
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(n_classes), 20)
+    X = random.normal(size=(len(y), 2)) + y[:, None]
+    pairs = SVC(decision_function_shape="ovo")
+    for model in (
+        pairs.fit(X, y),
+        make_pipeline(StandardScaler(), pairs).fit(X, y),
+        GridSearchCV(pairs, {"C": [1.0]}).fit(X, y),
+    ):
+        predicted = model.predict(X)
+        scores = class_scores(model, X, range(n_classes), predicted)
+        if n_classes > 2:
+            np.testing.assert_array_equal(scores, np.eye(n_classes)[predicted])
+        else:
+            np.testing.assert_array_equal(scores, model.decision_function(X))
 
 
 def test_columns_of_a_model_that_names_no_classes_are_in_sorted_order():

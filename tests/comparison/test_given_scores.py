@@ -131,6 +131,40 @@ def test_equal_ranks_name_all_their_models(tmp_path):
     assert "net, tree; AUC, 1 = best" in found.report.read_text(encoding="utf-8")
 
 
+def test_a_column_that_counts_the_rows_is_no_model(tmp_path):
+    frame = wide(scores())
+    for header, first in (("", 0), ("Unnamed: 0", 0), ("id", 1)):
+        path = tmp_path / "scores.csv"
+        counted = frame.set_index(pd.RangeIndex(first, first + len(frame), name=header))
+        counted.to_csv(path)
+        found = go(path, tmp_path, metric="auc")
+        assert found.cells["auc"].models == MODELS
+        assert "left out, as it counts the rows" in found.remarks[0]
+    numbered = frame.assign(dataset=range(1, 9)).rename(columns={"dataset": "id"})
+    found = go(numbered, tmp_path, metric="auc").cells["auc"]  # here they are the tables' names
+    assert found.datasets == tuple("12345678")
+    assert found.models == MODELS
+    real = wide(scores()).assign(id=[0.5, 0.6] * 4)
+    assert go(real, tmp_path, metric="auc").cells["auc"].models == (*MODELS, "id")
+
+
+def test_an_index_that_names_tables_models_or_splits_is_read(tmp_path):
+    frame, lines = wide(scores()), long(scores())
+    plain = go(frame, tmp_path, metric="auc").cells["auc"]
+    splits = go(lines, tmp_path).cells["accuracy"]
+    named = frame.set_index("dataset")
+    for indexed in (named, named.rename_axis(None), named.rename_axis("where")):
+        found = go(indexed, tmp_path, metric="auc").cells["auc"]
+        assert (found.models, found.datasets) == (MODELS, plain.datasets)
+        np.testing.assert_array_equal(found.values["auc"], plain.values["auc"])
+    pivot = lines.pivot(index=["Data set", "Fold"], columns="Model", values="Score")
+    by_split = go(pivot[list(MODELS)], tmp_path, metric="accuracy").cells["accuracy"]
+    np.testing.assert_array_equal(by_split.values["accuracy"], splits.values["accuracy"])
+    assert by_split.n_seeds == splits.n_seeds
+    filtered = go(frame[frame["net"] > frame["net"].median()], tmp_path, metric="auc")
+    assert filtered.cells["auc"].models == MODELS  # numbers of rows are no names
+
+
 def test_several_metrics_have_a_section_each(tmp_path):
     frame = pd.concat([long(scores()), long(1 - scores(seed=1), "rmse")])
     found = go(frame, tmp_path)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import RandomForestClassifier, StackingClassifier
 from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -176,6 +177,18 @@ def test_thresholds_are_chosen_as_the_flagship_does(table):
     small = NoiseRobustClassifier(logistic(), calibrate=False, random_state=0).fit(X, noisy)
     with pytest.raises(ValueError, match="needs calibrate=True"):
         small.choose_threshold(budget=0.1)
+
+
+def test_the_order_of_the_rows_of_a_raw_frame_changes_nothing(rng):
+    X = pd.DataFrame(rng.normal(size=(200, 3)), columns=["a", "b", "c"])
+    y = (X["a"] + X["b"] + 0.3 * rng.normal(size=200) > 0).to_numpy()
+    X["d"] = np.where(rng.random(200) < 0.1, np.nan, X["a"])
+    pipeline = make_pipeline(SimpleImputer(), LogisticRegression())
+    model = NoiseRobustClassifier(pipeline, random_state=0).fit(X, y)
+    for _ in range(3):
+        order = rng.permutation(200)
+        again = clone(model).fit(X.iloc[order], y[order])
+        np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X), atol=1e-5)
 
 
 def test_raw_frames_with_gaps_and_words_are_judged(table):

@@ -10,7 +10,8 @@ from oracles_variants import (
 )
 from scipy.linalg import LinAlgWarning
 from sklearn.cluster import KMeans
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_breast_cancer, load_wine, make_blobs
+from sklearn.preprocessing import scale
 
 from robell import GranularBallRVFLClassifier, RVFLClassifier
 from robell._core.balls import graphs as graph
@@ -46,6 +47,29 @@ def test_generations_give_the_balls_of_the_released_scan(seed, purity):
     ball = grow_balls(X, y, y.max() + 1, np.ones(len(X)), purity)
     expected = granular_balls_by_scanning(X, y, purity)
     assert partition(ball) == {frozenset(members) for members in expected}
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
+def test_balls_of_a_standardised_table_do_not_depend_on_the_order_of_its_rows(rng, load):
+    """All its columns have the same variance: rounding decided which one was cut first."""
+    X, y = load(return_X_y=True)
+    expected = GranularBallRVFLClassifier(random_state=0).fit(scale(X), y)
+    for _ in range(5):
+        order = rng.permutation(len(X))
+        found = GranularBallRVFLClassifier(random_state=0).fit(scale(X[order]), y[order])
+        assert len(found.balls_["size"]) == len(expected.balls_["size"])
+        np.testing.assert_allclose(
+            found.decision_function(scale(X)), expected.decision_function(scale(X)), atol=1e-9
+        )
+
+
+def test_rows_as_near_to_one_centre_as_to_the_other_stay_where_rounding_would_move_them(rng):
+    X = rng.integers(1, 5, (300, 6)).astype(float)
+    y = ((X[:, 0] == X[:, 1]) | (X[:, 4] == 1)).astype(int)
+    expected = GranularBallRVFLClassifier(random_state=0).fit(scale(X), y)
+    order = rng.permutation(len(X))
+    found = GranularBallRVFLClassifier(random_state=0).fit(scale(X[order]), y[order])
+    assert len(found.balls_["size"]) == len(expected.balls_["size"])
 
 
 def test_two_means_equals_scikit_learns_from_the_same_start(rng):

@@ -1,6 +1,7 @@
 """Left-out scores against literal refits, and probabilities of new rows, on overlapping tables."""
 
 from functools import partial
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -188,6 +189,13 @@ def test_small_tables_have_more_folds(rng):
     np.testing.assert_array_equal(
         deal_out(X, 1 - y, np.ones(len(y))), deal_out(X, y, np.ones(len(y)))
     )
+    # Copies of a row with as many labels of one class as of another belong to neither by its name.
+    twice, labels = np.vstack([X[:40], X[:40]]), np.r_[np.arange(40) % 3, (np.arange(40) + 1) % 3]
+    for renamed in permutations(range(3)):
+        np.testing.assert_array_equal(
+            deal_out(twice, np.array(renamed)[labels], np.ones(80)),
+            deal_out(twice, labels, np.ones(80)),
+        )
 
 
 class ShareOfOwnClass(BaseRVFLClassifier):

@@ -115,6 +115,14 @@ def test_no_thread_is_refused(rows):
     refused(lambda: pw_gbell_membership(*rows, n_jobs=0), "n_jobs")
 
 
+def test_g_mean_without_a_class_whose_rows_have_no_weight():
+    given, predicted, weight = [0, 0, 1, 1, 2], [0, 1, 1, 1, 0], [1.0, 1.0, 2.0, 0.0, 0.0]
+    expected = g_mean_score(given[:3], predicted[:3], sample_weight=weight[:3])
+    assert g_mean_score(given, predicted, sample_weight=weight) == expected > 0.7
+    names = np.array(["a", "b", "c"])
+    assert g_mean_score(names[given], names[predicted], sample_weight=weight) == expected
+
+
 def test_g_mean_of_weights_whose_sum_overflows():
     assert g_mean_score([0, 1], [0, 1], sample_weight=[1e308, 1e308]) == 1.0
     refused(lambda: g_mean_score(["a", None], ["a", "a"]), "y_true must hold labels")

@@ -56,6 +56,19 @@ def test_a_network_fitted_in_passes_is_fit(many, rng, model, known):
     assert_same_model(pickle.loads(pickle.dumps(found)), found, X, 0.0)
 
 
+def test_a_class_whose_rows_all_have_weight_zero_is_absent(many):
+    X, y = many
+    labels, weight = np.where(np.arange(len(y)) % 9 == 0, 2, y), np.ones(len(y))
+    weight[labels == 2] = 0.0
+    for model in (RVFLClassifier(random_state=0), RoBellRVFLClassifier(random_state=0)):
+        found = in_passes(model, list(batches(X, labels, (64, 300), weight)))
+        assert_same_model(found, clone(model).fit(X, labels, weight), X)
+        stream = clone(model)
+        for part in batches(X, labels, (200,), weight):
+            stream.partial_fit(*part[:2], classes=[0, 1], sample_weight=part[2])
+        assert_same_model(stream, found, X)
+
+
 def test_ill_conditioned_networks_are_refined_from_the_rows(many, small):
     X, y = many
     model = ELMClassifier(120, C=1e7, random_state=0)

@@ -44,9 +44,11 @@ SHORT = {"ap", "auc", "auprc", "auroc", "ece", "mae", "mape", "mcc", "mse", "rms
 # Rows of a paper's table that are no tables: they sum up the others.
 SUMMARIES = re.compile(
     r"(overall )?(average|avg|mean|median|std|sd|rank|total)"
-    r"( (accuracy|auc|error|f1|ranks?|scores?))?",
+    r"( (acc|accuracy|auc|error|f1|ranks?|scores?))?",
     re.I,
 )
+# Names of columns that count the rows, as pandas writes them and others.
+COUNTING = {"column1", "unnamed0", "level0", "index", "id", "row", "nr", "no"}
 GAPS = {"", "na", "n/a", "nan", "none", "null", "-", "\u2013"}
 LARGEST = 1e100  # of a score: squares of larger ones are no numbers any more
 TITLE = "Models by their scores"
@@ -81,11 +83,12 @@ def compare_scores(
 ) -> ComparedScores:
     """Compare models by scores that exist, from any source, and write the page.
 
-    A wide table has a column of names of tables first and one column of scores for each model. A
-    long one has the columns table (or dataset), model, value (or score), and perhaps split (or
-    fold, repeat) and metric; in place of value it may have columns that are named as metrics. Cells
-    may be empty: ranks and tests are over the tables of which every model has a score, and the page
-    says which are not.
+    A wide table has a column of names of tables first, or as the index of a data frame of pandas,
+    and one column of scores for each model. A long one has the columns table (or dataset), model,
+    value (or score), and perhaps split (or fold, repeat) and metric; in place of value it may have
+    columns that are named as metrics. Columns that count the rows are left out. Cells may be empty:
+    ranks and tests are over the tables of which every model has a score, and the page says which
+    are not.
 
     Parameters
     ----------
@@ -200,10 +203,15 @@ def _stems(metrics):
 
 def _read(data, metric, encoding, delimiter):
     """Return {metric: {table: {split: {model: [score]}}}}, models in their order, and remarks."""
-    table = read_table(data, encoding=encoding, delimiter=delimiter)
+    table = read_table(_with_names(data), encoding=encoding, delimiter=delimiter)
     if len(table.rows) < table.n_rows:
         raise FileError(f"{table.name}: {table.n_rows:,} rows are too many for a table of scores")
     columns = {column.name: column.cells for column in table.columns}
+    remarks, counts = [], [[str(k + first) for k in range(table.n_rows)] for first in (0, 1)]
+    for name in [*columns][not _has_role(columns, "table") :]:  # the first one may name tables
+        if _key(name) in COUNTING and [*columns[name]] in counts:
+            remarks.append(f"left out, as it counts the rows: {said(name)}")
+            del columns[name]
     scores: dict = {}
     models: dict = {}
     summaries: dict = {}
@@ -228,12 +236,24 @@ def _read(data, metric, encoding, delimiter):
         raise FileError(f"{table.name}: there are no scores in it")
     if metric is not None and metric not in scores:
         raise StudyError(f"there is no metric {said(metric)}; there are {', '.join(scores)}")
-    remarks = []
     if summaries:
         names = listed(summaries, len(summaries), NAME)
         remarks.append(f"left out, as rows that sum up the others: {names}")
     scores = {name: scores[name] for name in scores if metric in (None, name)}
     return scores, tuple(models), remarks
+
+
+def _has_role(names, *roles):
+    return any(_key(str(name)) in ROLES[role] for name in names for role in roles)
+
+
+def _with_names(data):
+    """Return a data frame whose index names tables, models or splits with that as columns."""
+    if not hasattr(data, "reset_index"):
+        return data
+    names = [name for name in data.index.names if name is not None]
+    is_text = data.index.dtype.kind not in "iuf" and not _has_role(data.columns, "table")
+    return data.reset_index() if is_text or _has_role(names, *ROLES) else data
 
 
 def _rows(name, columns, metric):

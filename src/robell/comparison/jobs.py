@@ -132,9 +132,13 @@ def class_scores(model, X, classes, predicted=None):
     the one, the other, and else the predictions. A class that the model does not know has constant
     scores. Of a model that does not say which classes it knows, columns are in sorted order.
     """
+    from robell._tools.pipelines import last_step, steps_of  # reports need no scikit-learn
+
     known = np.asarray(model.classes_ if hasattr(model, "classes_") else np.unique(classes))
     columns = np.full((len(X), len(known)), 1.0)
-    probable = len(known) > 2 and hasattr(model, "predict_proba")
+    fitted = steps_of(getattr(last_step(model), "best_estimator_", model))[-1]
+    by_pairs = getattr(fitted, "decision_function_shape", "") == "ovo"  # a score a pair of classes
+    probable = len(known) > 2 and (by_pairs or hasattr(model, "predict_proba"))
     if len(known) > 1 and hasattr(model, "decision_function") and not probable:
         columns = np.asarray(model.decision_function(X))
         if columns.ndim == 2 and len(known) == 2:

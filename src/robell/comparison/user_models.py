@@ -203,16 +203,22 @@ def _estimator_of(maker, grid, seed):
 
 
 def _made(maker, seed):
-    """Return what a factory makes of a seed, an instance of a class, a copy of an estimator."""
+    """Return what a factory makes, of a seed if it takes one, or a new or copied estimator."""
     if isinstance(maker, type):
         return maker()
     if hasattr(maker, "fit"):
         return clone(maker) if hasattr(maker, "get_params") else copy.deepcopy(maker)
     try:
-        takes_seed = bool(inspect.signature(maker).parameters)
+        known = inspect.signature(maker).parameters
     except ValueError:  # written in C
-        takes_seed = True
-    return maker(seed) if takes_seed else maker()
+        return maker(seed)
+    fixed = getattr(maker, "keywords", {})  # of functools.partial
+    for name in ("seed", "random_state"):
+        if name in known and name not in fixed and known[name].kind != known[name].POSITIONAL_ONLY:
+            return maker(**{name: seed})
+    # An argument with a default is a choice of its own, and no seed.
+    needed = [one.kind.name for one in known.values() if one.default is one.empty]
+    return maker(seed) if any("POSITIONAL" in kind for kind in needed) else maker()
 
 
 def _seeded(estimator, seed):

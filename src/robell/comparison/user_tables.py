@@ -158,7 +158,9 @@ def _from_pair(name, X, y, drop, columns):
     values = np.asarray(y).ravel().tolist()
     if hasattr(X, "toarray"):
         X = X.toarray()
-    cells = [None if value is None or value != value else str(value) for value in values]
+    cells = [
+        None if str(value) in ("None", "nan", "NaT", "<NA>") else str(value) for value in values
+    ]
     column, numbers = Column("y", cells), np.arange(len(cells)) + 1
     table = RawTable(name, (column,), numbers, None, len(cells), "arrays")
     if hasattr(X, "columns"):

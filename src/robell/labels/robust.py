@@ -55,6 +55,7 @@ LOG_SLOPES = -4.0, 2.0  # the least and the largest
 COVERAGE = 0.8  # of the intervals that targets are moved into: wider ones leave more of an error
 AGREEMENT = 0.5  # of the way to the interval: a regressor that is nearer keeps the target given
 LEAST_AGREEING = 0.1  # of the targets outside: fewer are met by chance, where many are wrong
+ENCODED_DIGITS = 7  # after the point that encoded columns, whose spread is about 1, are kept to
 FEWEST_TO_CALIBRATE = 10  # distinct rows of every class
 
 
@@ -474,7 +475,8 @@ class NoiseRobustRegressor(RegressorMixin, _NoiseRobust):
 def as_numbers(X, y, multiplicity):
     """Return a table of finite numbers as it is, any other as TableEncoder makes it.
 
-    The encoder learns from the rows of positive multiplicity, each of them once.
+    The encoder learns from the rows of positive multiplicity, each of them once. What it makes is
+    rounded: means over rows in another order differ in the last digit, and with it halves of rows.
     """
     try:
         columns = np.asarray(X, np.float64)
@@ -484,9 +486,10 @@ def as_numbers(X, y, multiplicity):
         return columns
     check_consistent_length(X, y)
     if issparse(X) or multiplicity.all():  # sparse tables are refused
-        return TableEncoder().fit_transform(X, y)
+        return np.round(TableEncoder().fit_transform(X, y), ENCODED_DIGITS)
     present = np.flatnonzero(multiplicity)
-    return TableEncoder().fit(rows_of(X, present), y[present]).transform(X)
+    encoder = TableEncoder().fit(rows_of(X, present), y[present])
+    return np.round(encoder.transform(X), ENCODED_DIGITS)
 
 
 def _likeliest(Z):

@@ -554,6 +554,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
             with one_line_errors(self, y):
                 y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
+        X, y, weight = present_rows(X, y, weights_of_part(sample_weight, len(X)))
         classes = self.classes_
         try:
             labels = np.searchsorted(classes, y)
@@ -566,7 +567,7 @@ class FamilyClassifier(ClassifierMixin, FamilyMember):
             raise ValueError(
                 f"y has the label {label!r}, which is not among the classes {classes.tolist()}"
             )
-        return present_rows(X, labels, weights_of_part(sample_weight, len(X)))
+        return X, labels, weight
 
     def _set_outcome(self, classes):
         """Set the classes to the labels of all parts."""

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 from robell._core.array import Array, Labels, Mask
 
 LLOYD_STEPS = 300
+ROUNDING = 1e-9  # variances, and distances to two centres, that differ by less are equal
 
 
 class Balls(NamedTuple):
@@ -69,9 +70,9 @@ def two_means(X: Array, weight: Array, ball: Labels) -> Mask:
     """Cut every ball in two non-empty parts; say which rows are above. ``ball`` is sorted.
 
     Lloyd's iterations for all balls at once, exactly, passing over rows that stay for certain. A
-    row is in the upper part when its margin x·d - t is positive, d being the difference of the two
-    centres. Since d and t moved by δd and δt, the margin moved by at most |x||δd| + |δt|; rows
-    whose last margin was larger are passed over (as in Hamerly's k-means).
+    row is in the upper part when its margin x·d - t is positive, and not by rounding only, d being
+    the difference of the two centres. Since d and t moved by δd and δt, the margin moved by at most
+    |x||δd| + |δt|; rows whose last margin was larger are passed over (as in Hamerly's k-means).
     """
     side = _first_cut(X, weight, ball)
     total, rows_in = np.bincount(ball, weights=weight), np.bincount(ball)
@@ -100,7 +101,9 @@ def two_means(X: Array, weight: Array, ball: Labels) -> Mask:
         slack += moved_t[ball[rows]] - seen_t[rows]
         near = rows[(np.abs(margin[rows]) <= slack * (1 + 1e-9)) | (seen_d[rows] < 0)]
         along = np.einsum("ij,ij->i", X[near], direction[ball[near]])
-        margin[near] = along - threshold[ball[near]]
+        of_near = along - threshold[ball[near]]
+        rounding = ROUNDING * length[near] * np.linalg.norm(direction, axis=1)[ball[near]]
+        margin[near] = np.where(abs(of_near) <= rounding, 0.0, of_near)
         seen_d[near], seen_t[near] = moved_d[ball[near]], moved_t[ball[near]]
 
         # Rows move to the part of the nearer centre.
@@ -163,13 +166,17 @@ def _class_counts(ball: Labels, labels: Labels, n_classes: int, weight: Array) -
 
 
 def _first_cut(X: Array, weight: Array, ball: Labels) -> Mask:
-    """Cut every ball at the mean of its axis of largest variance."""
+    """Cut every ball at the mean of its axis of largest variance, the first of equal ones.
+
+    In a standardised table all columns have the same variance, but for rounding.
+    """
     total = np.bincount(ball, weights=weight)
     mean = _sums(X, weight, ball) / total[:, None]
     variance = _sums(np.square(X - mean[ball]), weight, ball)
-    axis = variance.argmax(axis=1)
+    axis = (variance >= variance.max(axis=1)[:, None] * (1.0 - ROUNDING)).argmax(axis=1)
     along = X[np.arange(len(X)), axis[ball]]
-    side = along > mean[np.arange(len(mean)), axis][ball]
+    spread = np.sqrt(variance.max(axis=1) / total)
+    side = along > (mean[np.arange(len(mean)), axis] + ROUNDING * spread)[ball]
     # Where rounding or equal rows leave a part empty: the largest values against the others,
     # or, all rows being equal, the first row against the others.
     high = np.bincount(ball, weights=side)

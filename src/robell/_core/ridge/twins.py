@@ -124,7 +124,9 @@ def deal_out(X: Array, labels: Labels, multiplicity: Array) -> Labels:
     first = group if twins is None else np.asarray(twins.first)
     counts = np.zeros((len(first), int(labels.max()) + 1))
     np.add.at(counts, (group, labels), multiplicity)
-    keys, label = row_keys(X[first], 0), counts.argmax(axis=1)
+    keys = row_keys(X[first], 0)
+    by_rows = np.argsort(keys @ counts)  # equal counts go to the first class in this order
+    label = by_rows[counts[:, by_rows].argmax(axis=1)]
     smallest = np.full(counts.shape[1], keys.max())
     np.minimum.at(smallest, label, keys)
     order = np.lexsort((keys, smallest[label]))

@@ -93,10 +93,9 @@ class Results(engine.Results):
                 found[job["repeat"]] = scores_of(selected[tuned_by]["confusion"])[score]
         cells = []
         for by_model in (values.get(name, {}) for name in datasets):
-            common = set.intersection(*map(set, by_model.values())) if by_model else ()
-            found = [[by_model.get(model, {}).get(k) for k in common] for model in models]
             # Sorted: the order they finished in is chance.
-            cells += [np.sort([]) if None in of else np.sort(of) for of in found]
+            common = sorted(set.intersection(*map(set, by_model.values()))) if by_model else ()
+            cells += [[by_model[m][k] for k in common] if m in by_model else [] for m in models]
 
         def each(number, fewest=0):
             numbers = [number(of) if len(of) >= fewest else np.nan for of in cells]
