@@ -44,8 +44,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax
-from scipy.stats import hypergeom, norm
+import scipy  # scipy.stats, which takes long, is imported where it is used
+from numpy.typing import ArrayLike
+from scipy.special import ndtri, softmax
 
 from robell._core.array import Array, Mask, Places
 
@@ -55,7 +56,7 @@ SPREADS = np.geomspace(0.01, 0.5, 15)  # of the rates of groups
 LEAST_SLOPE = 0.1
 LARGEST_GROUP_RATE = 0.9
 EXACT_VARIANCE = 25.0  # of the number of disagreements; up to here its distribution is exact
-INTERVAL = float(norm.ppf(0.95))  # of 90 %
+INTERVAL = float(ndtri(0.95))  # of 90 %
 
 
 class GroupRates(NamedTuple):
@@ -139,12 +140,12 @@ def p_value_of(table: Table, g: int, excess: float, variance: float) -> float:
     if variance <= 0.0:
         return 1.0
     if variance > EXACT_VARIANCE:
-        return float(2.0 * norm.sf(abs(excess) / np.sqrt(variance)))
+        return float(2.0 * scipy.stats.norm.sf(abs(excess) / np.sqrt(variance)))
     chances = np.ones(1)
     totals = table.rows.sum(axis=0), table.odd.sum(axis=0)
     for rows, n, D in zip(table.rows[g], *totals, strict=True):
         if rows and D:
-            possible = hypergeom.pmf(np.arange(min(rows, D) + 1.0), n, D, rows)
+            possible = scipy.stats.hypergeom.pmf(np.arange(min(rows, D) + 1.0), n, D, rows)
             chances = np.convolve(chances, possible)
     found = int(table.odd[g].sum())
     tails = chances[: found + 1].sum(), chances[found:].sum()
@@ -156,7 +157,9 @@ def _shrink(difference: Array, error: Array) -> tuple[Array, Array]:
     spreads = np.concatenate([[0.0], SPREADS])[:, None]
     total = np.square(spreads) + np.square(error)
     # What one group has too many the others have too few: G groups are G - 1 observations.
-    fit = norm.logpdf(difference, scale=np.sqrt(total)).mean(axis=1) * (len(difference) - 1)
+    fit = scipy.stats.norm.logpdf(difference, scale=np.sqrt(total)).mean(axis=1) * (
+        len(difference) - 1
+    )
     prior = np.concatenate([[0.5], np.full(len(SPREADS), 0.5 / len(SPREADS))])
     weight = softmax(fit + np.log(prior))
     kept = np.square(spreads) / total  # of each difference, were the spread known
@@ -166,9 +169,9 @@ def _shrink(difference: Array, error: Array) -> tuple[Array, Array]:
     return mean, np.sqrt(slab @ off)
 
 
-def holm(p_value: Array) -> Array:
+def holm(p_values: ArrayLike) -> Array:
     """Return p-values corrected for being many, by Holm's step-down method; NaN stays NaN."""
-    p_value = np.asarray(p_value, dtype=np.float64)
+    p_value = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p_value, kind="stable")[: np.isfinite(p_value).sum()]
     left = np.arange(len(order), 0, -1)
     corrected = np.full(len(p_value), np.nan)
@@ -215,5 +218,5 @@ def _of_largest(statistic: Array, correlation: Array, rng: np.random.Generator) 
     half = vectors * np.sqrt(np.maximum(values, 0.0))
     largest = np.abs(rng.standard_normal((DRAWS, len(half))) @ half.T).max(axis=1)
     drawn = (1.0 + (largest[:, None] >= statistic).sum(axis=0)) / (1.0 + DRAWS)
-    single = 2.0 * norm.sf(statistic)
+    single = 2.0 * scipy.stats.norm.sf(statistic)
     return np.asarray(np.clip(np.minimum(drawn, len(statistic) * single), single, 1.0))
