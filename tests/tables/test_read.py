@@ -18,7 +18,8 @@ import robell.tables.read as read_module
 import robell.tables.read_csv as csv_module
 from robell._tools import files
 from robell._tools.files import FileError
-from robell.tables.read import Sample, read_table
+from robell.tables.columns import numbers_of
+from robell.tables.read import Sample, read_table, read_tables
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 
@@ -262,3 +263,21 @@ def test_decimals_keep_their_digits(tmp_path):
     assert (column.kind, column.cells) == ("number", exact)
     frame = pd.DataFrame({"claim": [*map(Decimal, digits), None]})
     assert read_table(frame).columns[0].cells == exact
+
+
+def test_a_comma_that_means_another_thing_in_one_of_several_files_is_refused(tmp_path):
+    """1,234 of a file with semicolons is 1.234: beside a file with commas it was taken as 1234."""
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    how = {"encoding": "utf-8", "delimiter": None, "max_rows": 1_000, "seed": 0}
+    first.write_text("".join(["x,y\n", *(f"{k}.5,p\n" for k in range(20))]))
+    second.write_text("".join(["x;y\n", *(f"{k},5;p\n" for k in range(20))]))
+    joined = read_tables([first, second], "y", **how).columns[0]  # both can be told
+    values = numbers_of(joined.cells, ",")[0]
+    np.testing.assert_array_equal(values, [k + 0.5 for k in range(20)] * 2)
+    second.write_text("".join(["x;y\n", *(f"{k},234;p\n" for k in range(1, 20))]))
+    for paths in ([first, second], [second, first]):
+        if paths[0] == second:
+            read_tables(paths, "y", **how)  # a comma is decimal there
+            continue
+        with pytest.raises(FileError, match=r"b\.csv: column 'x' would mean other numbers"):
+            read_tables(paths, "y", **how)

@@ -25,7 +25,7 @@ from robell.tables.columns import learn_column, missing_cells
 from robell.tables.dates import day_text
 from robell.tables.drift import Drift, DriftMeter, column_profile
 from robell.tables.encoder import TableEncoder
-from robell.tables.read import columns_of
+from robell.tables.read import columns_of, evenly
 
 MEMBER = "robell.json"  # the part of a model file that this is
 FORMAT = 1
@@ -86,10 +86,8 @@ def describe_columns(X, first):
     Columns are read as the first step of the model reads them, if that is a TableEncoder.
     """
     columns = columns_of(X)
-    n_rows = len(columns[0]) if columns else 0
-    if n_rows > MOST_ROWS:
-        places = np.linspace(0, n_rows - 1, MOST_ROWS).astype(int)
-        columns = [column.take(places) for column in columns]
+    some = evenly(len(columns[0]) if columns else 0, MOST_ROWS)
+    columns = [column.take(some) for column in columns]
     if isinstance(first, TableEncoder):
         plans = {plan["name"]: plan for plan in first.plans_}
     else:

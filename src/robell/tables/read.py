@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from robell._tools.files import FileError, copy_pipe, parse_bytes
 from robell._tools.text import said
+from robell.tables.columns import missing_cells, numbers_of
 from robell.tables.excel import EXCEL, sheet_table
 from robell.tables.raw import (
     Column,
@@ -303,6 +304,9 @@ def read_tables(paths, target, *, encoding, delimiter, max_rows, seed):
             if name not in names:
                 raise FileError(f"{table.name}: column {said(name)} is not in {first.name}")
         tables[k] = replace(table, columns=tuple(of_name[name] for name in names))
+    if len({table.delimiter for table in tables}) > 1:
+        for k in range(len(names)):
+            _require_one_reading(tables, k)
     limit = row_limit(max_rows, len(names))
     sizes = [table.n_rows for table in tables]
     if sum(sizes) > limit:  # as many rows of each as a sample of all would have
@@ -317,6 +321,28 @@ def read_tables(paths, target, *, encoding, delimiter, max_rows, seed):
     rows = np.concatenate([t.rows + start for t, start in zip(tables, starts, strict=True)])
     name = f"{first.name} and {len(tables) - 1} more"
     return RawTable(name, columns, rows, None, sum(sizes), first.how, first.delimiter)
+
+
+def _require_one_reading(tables, place):
+    """Raise where numbers of a file, its column read by itself, are others among all files' cells.
+
+    A comma may be decimal in a file that is separated by semicolons, and not in the others.
+    """
+    columns, first = [table.columns[place] for table in tables], tables[0]
+    present = [column.without(missing_cells(column)) for column in columns]
+    every = [cell for cells in present for cell in cells]
+    together, start = numbers_of(every, first.delimiter, _joined(columns).kind)[0], 0
+    for table, cells in zip(tables, present, strict=True):
+        own = numbers_of(cells, table.delimiter, table.columns[place].kind)[0] if cells else None
+        if own is not None and together is not None:
+            there = together[start : start + len(cells)]
+            if not np.array_equal(own, there, equal_nan=True):
+                raise FileError(
+                    f"{table.name}: column {said(columns[0].name)} would mean other "
+                    f"numbers beside those of {first.name}, where the cells are set apart by "
+                    f"{called(first.delimiter)}: write the numbers of all files alike"
+                )
+        start += len(cells)
 
 
 def _joined(columns):
