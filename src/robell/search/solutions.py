@@ -336,7 +336,7 @@ def _sweep(systems, totals, penalties):
         nested = NestedRidge(design, T, penalties, widths)
         P, *shape = nested.shape
         if design.n_rows * design.n_columns <= KEEP_ELEMENTS:
-            gram = WeightedGram(design.whole(), T, distinct)
+            gram = WeightedGram(design.whole(), T, distinct, nested.first)
     for start in range(0, len(distinct), step):
         weights = distinct[start : start + step]
         places = np.flatnonzero((member >= start) & (member < start + step))

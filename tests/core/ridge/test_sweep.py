@@ -63,8 +63,11 @@ def test_every_penalty_and_width_is_its_own_solution(rng, shape, widths, n_targe
     M, T, first = a_table(rng, shape, n_targets, is_complex)
     nested = NestedRidge(a_design(M), T, PENALTIES, np.array(widths))
     for w in (first, rng.uniform(0.2, 3.0, len(M))):  # the second time in the same memory
-        products = WeightedGram(M, T, w[None]).lower(0)
-        beta, pivot = nested.solve(products, w)
+        every = nested.solve(WeightedGram(M, T, w[None]).lower(0), w)
+        every = [found.copy() for found in every]
+        beta, pivot = nested.solve(WeightedGram(M, T, w[None], nested.first).lower(0), w)
+        for found, expected in zip((beta, pivot), every, strict=True):  # of the products needed
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * abs(expected).max())
         assert beta.shape == (shape[1], len(PENALTIES), len(widths), n_targets)
         for i, penalty in enumerate(PENALTIES):
             for j, width in enumerate(widths):

@@ -185,7 +185,5 @@ def fit_recalibration(scores: Array, labels: Labels, N: Array) -> Link:
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}
     )
     matrix, offsets = np.exp(found.x[0]) * np.eye(n_classes), found.x[1:]
-    P = softmax_of_rows(scores @ matrix + offsets)
-    joint = P * likelihood
-    Z = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+    Z = posterior(softmax_of_rows(scores @ matrix + offsets), labels, N)
     return Link(matrix, offsets, class_shares(Z, np.ones(len(Z))))

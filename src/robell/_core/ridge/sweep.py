@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from robell._core.array import AnyArray, Array, Labels
+from robell._core.array import AnyArray, Array, Labels, row_squares
 from robell._core.layers.features import RowBlocks, rows_per_block
 from robell._core.ridge.lapack import (
     Call,
@@ -80,20 +80,28 @@ def _order(n: int) -> int:
 
 
 class WeightedGram:
-    """[M T]ᵀW[M T] for several row weights, (settings, A); rows of constant weight taken once."""
+    """[M T]ᵀW[M T] for several row weights, (settings, A); rows of constant weight taken once.
 
-    def __init__(self, M: AnyArray, T: Array, weights: Array) -> None:
+    Where every weight is constant, and of MᵀWM only the products of the ``first`` columns are
+    needed, and the diagonal of the others, no more is computed.
+    """
+
+    def __init__(self, M: AnyArray, T: Array, weights: Array, first: int | None = None) -> None:
         self.weights, self.M, self.T = weights, M, T
         constant = (weights == weights[0]).all(axis=0)
         self.varying = np.flatnonzero(~constant)
         n = _order(M.shape[1] + T.shape[1])
         self.base, self.found = aligned((n, n), M.dtype), aligned((n, n), M.dtype)
         self.copy = copy_lower(self.base, self.found)
-        rows, step = np.flatnonzero(constant), rows_per_block(n)
+        (P, K), rows, step = (M.shape[1], T.shape[1]), np.flatnonzero(constant), rows_per_block(n)
+        part = n if first in (None, P) or len(self.varying) else first
         for start in range(0, len(rows), step):
             block = self._beside(rows[start : start + step])
             block *= np.sqrt(weights[0, rows[start : start + step]])[:, None]
-            add_gram(block, self.base)()
+            add_gram(block, self.base[:part, :part])()
+            if part < n:
+                self.base[P : P + K, :P] += block[:, P : P + K].T @ block[:, :P].conj()
+                self.base[range(part, P), range(part, P)] += row_squares(block[:, part:P].T)
         self.columns = self._beside(self.varying)
         self.scaled = np.empty_like(self.columns)  # a fresh one would cost as much as the scaling
         self.add = add_gram(self.scaled, self.found)
@@ -138,7 +146,9 @@ class NestedRidge:
         self.shape = (design.n_columns, len(penalties), len(widths), T.shape[1])
         self.dtype = np.dtype(design.dtype)
         self.limit = _largest_factor(widths, design.n_rows)
+        self.first = int(widths[widths <= self.limit].max(initial=0))  # columns with a factor
         self.made: dict[int, _Prefixes | _Wide] = {}
+        self.last: tuple[int, Any] = 0, 0.0  # the width of the last dual system, and its MMᵀ
         self.squares = np.square(T).sum(axis=1)
 
     def solve(self, products: AnyArray, w: Array, out: AnyArray | None = None) -> NestedSolution:
@@ -181,7 +191,7 @@ class NestedRidge:
     def _make(self, key: int, kind: Any, widths: Any) -> Any:
         """Return systems of some widths, made when they are first needed."""
         if key not in self.made:
-            self.made[key] = kind(self.design, self.T, self.penalties, widths)
+            self.made[key] = kind(self, widths)
         return self.made[key]
 
 
@@ -232,9 +242,9 @@ class _System:
 class _Prefixes:
     """The leading blocks of one system, to be solved for one penalty after another."""
 
-    def __init__(self, design: RowBlocks, T: Array, penalties: Array, widths: Labels) -> None:
-        self.design, self.T, self.penalties = design, T, penalties
-        P, K = int(widths.max()), T.shape[1]
+    def __init__(self, nested: NestedRidge, widths: Labels) -> None:
+        self.design, self.T, self.penalties = nested.design, nested.T, nested.penalties
+        design, P, K = self.design, int(widths.max()), self.T.shape[1]
         self.P, self.K, self.n_widths = P, K, len(widths)
         self.tall = min(P, design.n_rows)
         self.kind = (widths > design.n_rows).astype(np.intp)
@@ -245,8 +255,8 @@ class _Prefixes:
         self.columns = np.repeat(widths[rising], K)
         self.inside = np.asfortranarray((np.arange(P)[:, None] < self.columns).astype(np.float64))
         self.work = _System(P, K, design.dtype)
-        beta = aligned((P, len(penalties) * len(self.columns)), design.dtype)
-        self.beta = beta.reshape(P, len(penalties), len(self.columns))  # a view
+        beta = aligned((P, len(self.penalties) * len(self.columns)), design.dtype)
+        self.beta = beta.reshape(P, len(self.penalties), len(self.columns))  # a view
         self.block = aligned((P, len(self.columns)), design.dtype)  # β of one penalty
         self.back = self._substitution(self.block, transposed=True)
         self.forward = self._substitution(self.block, transposed=False)
@@ -328,15 +338,21 @@ class _Prefixes:
 
 
 class _Wide:
-    """β = M̃ᵀ(M̃M̃ᵀ + λI)⁻¹T̃ of one width: MMᵀ is made once, and weights only scale it."""
+    """β = M̃ᵀ(M̃M̃ᵀ + λI)⁻¹T̃ of one width: MMᵀ is made once, and weights only scale it.
 
-    def __init__(self, design: RowBlocks, T: Array, penalties: Array, width: int) -> None:
-        self.M, self.T, self.penalties = design.whole()[:, :width], T, penalties
-        A, K = T.shape
-        self.work = _System(A, K, design.dtype)
-        self.kernel = self.M @ self.M.conj().T
-        self.alpha: AnyArray = np.zeros((A, len(penalties), K), design.dtype)
-        self.block = aligned((A, K), design.dtype)  # α of one penalty
+    MMᵀ of a wider network is that of a narrower one and the products of the columns it has more.
+    """
+
+    def __init__(self, nested: NestedRidge, width: int) -> None:
+        self.T, self.penalties, dtype = nested.T, nested.penalties, nested.dtype
+        self.M, (A, K) = nested.design.whole()[:, :width], self.T.shape
+        self.work = _System(A, K, dtype)
+        start, narrower = nested.last if nested.last[0] < width else (0, 0.0)
+        more = self.M[:, start:]
+        self.kernel = narrower + more @ more.conj().T
+        nested.last = width, self.kernel
+        self.alpha: AnyArray = np.zeros((A, len(self.penalties), K), dtype)
+        self.block = aligned((A, K), dtype)  # α of one penalty
         factor = self.work.system[:A, :A]
         self.forward = solve_lower(factor, self.block, transposed=False)
         self.back = solve_lower(factor, self.block, transposed=True)
