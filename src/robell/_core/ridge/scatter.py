@@ -116,12 +116,11 @@ class LeftOut:
             counts, rest, out=np.zeros_like(counts), where=rest > 1e-9 * sizes
         )
 
-    def keeps_digits(self, C: float) -> bool:
-        """Say whether the system is regular: of a singular one, left-out scores are rounding."""
-        return self._basis(C)[0]
+    def basis(self, C: float) -> tuple[bool, Spectrum]:
+        """Return d, Q and QᵀMᵀWT with (I + CG)⁻¹ = Q diag(d) Qᵀ: the whitened inverse.
 
-    def _basis(self, C: float) -> tuple[bool, Spectrum]:
-        """Return d, Q and QᵀMᵀWT with (I + CG)⁻¹ = Q diag(d) Qᵀ: the whitened inverse."""
+        And whether it keeps digits: of a singular system, left-out scores are rounding.
+        """
         values, Q, coordinates, _ = self.spectrum
         if not (sure := bool(keeps_digits(self.spectrum, np.array([1.0 / C]))[0])):
             G, R = self.equations
@@ -134,7 +133,7 @@ class LeftOut:
 
     def scores(self, C: float) -> Array:
         """Return f_-i of every row."""
-        inverse, Q, coordinates, _ = self._basis(C)[1]
+        inverse, Q, coordinates, _ = self.basis(C)[1]
         beta, means = C * inverse[:, None] * coordinates, self.means @ Q
         n_groups, unit = len(means), (1.0 + 4.0 * EPS) * np.eye(len(means) + 1)
         found = np.empty_like(self.T)
