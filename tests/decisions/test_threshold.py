@@ -90,6 +90,17 @@ def test_a_weight_is_a_number_of_rows(rows):
     assert areas(p, y, weight) == pytest.approx(areas(many_p, many_y))
 
 
+@pytest.mark.parametrize("unit", [0.1, 1 / 3, 0.7])
+def test_the_unit_of_weights_changes_no_threshold(rng, unit):
+    rules = [Rule("precision", share) for share in (0.5, 0.6, 0.75, 0.8, 0.9, 1.0)]
+    rules += [Rule("recall", 0.5), Rule("budget", 0.25), Rule("cost", None, 5.0, 1.0), Rule("f1")]
+    for _ in range(100):
+        p = rng.random(40).round(2)
+        y = (rng.random(40) < p).astype(float)
+        for rule in rules:
+            assert choose_threshold(p, y, rule, np.full(40, unit)) == choose_threshold(p, y, rule)
+
+
 @settings(deadline=None, max_examples=60)
 @given(ROWS)
 def test_areas_are_those_of_scikit_learn(rows):

@@ -304,3 +304,13 @@ def test_passes_refine_what_is_ill_conditioned(rng, kind, monkeypatch):
     found, whole = passes.estimator(), clone(model).fit(X, y)
     scale = np.abs(whole.coef_).max()
     np.testing.assert_allclose(found.coef_, whole.coef_, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("C", [1e30, 1e140, 1e300])
+def test_singular_systems_under_hardly_any_penalty_are_calibrated_as_without_one(rng, C):
+    """Left-out scores in closed form were rounding there, or not numbers."""
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    model = VarianceRVFLClassifier(80, C=np.inf, random_state=0).fit(X, y)
+    found = VarianceRVFLClassifier(80, C=C, random_state=0).fit(X, y)
+    np.testing.assert_allclose(found.predict_proba(X), model.predict_proba(X), atol=1e-6)

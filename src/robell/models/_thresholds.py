@@ -62,7 +62,7 @@ class Rule:
             return int(np.argmax(recall >= self.value * (1.0 - SAME)))
         if self.kind == "budget":
             return int(np.flatnonzero(share <= self.value * (1.0 + SAME))[-1])
-        precise = np.flatnonzero(precision >= self.value)
+        precise = np.flatnonzero(precision >= self.value * (1.0 - SAME))
         return int(precise[np.argmax(recall[precise])])
 
 

@@ -33,7 +33,8 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
         values regularise more.
         ``"loo"`` takes the value from 1e-5 to 1e5, in powers of ten, with the smallest weighted
         squared leave-one-out error, found in closed form; of several targets each counts in units
-        of its own spread. ``np.inf`` is the least squares solution of smallest norm.
+        of its own spread, that of the means of equal rows. ``np.inf`` is the least squares solution
+        of smallest norm.
     direct_link : bool, default=True
         Whether the inputs enter the output layer too. Without, the model is an ELM.
     bias_scale : float, default=0.1

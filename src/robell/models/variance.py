@@ -193,7 +193,9 @@ class VarianceRVFLClassifier(StreamingMixin, BaseRVFLClassifier):
             self.C_ = float(PAPER_C[choose_scatter_C(left_out, PAPER_C)])
         unpenalised = bool(np.isinf(self.C_))
         found = solve_ridge(design, T, float(self.C_), weights, leave_out and unpenalised)
-        loo = left_out.scores(float(self.C_)) if leave_out and not unpenalised else None
+        loo = None  # of a singular system folds are refitted
+        if leave_out and not unpenalised and left_out.basis(float(self.C_))[0]:
+            loo = left_out.scores(float(self.C_))
         if unpenalised and found.method == "primal":
             loo = found.loo_scores  # least squares of independent columns: no penalty enters
         return replace(found, beta=R @ found.beta, loo_scores=loo)

@@ -116,21 +116,24 @@ class LeftOut:
             counts, rest, out=np.zeros_like(counts), where=rest > 1e-9 * sizes
         )
 
-    def _basis(self, C: float) -> Spectrum:
-        """Return d, Q and QᵀMᵀWT with (I + CG)⁻¹ = Q diag(d) Qᵀ: the whitened inverse."""
+    def basis(self, C: float) -> tuple[bool, Spectrum]:
+        """Return d, Q and QᵀMᵀWT with (I + CG)⁻¹ = Q diag(d) Qᵀ: the whitened inverse.
+
+        And whether it keeps digits: of a singular system, left-out scores are rounding.
+        """
         values, Q, coordinates, _ = self.spectrum
-        if not keeps_digits(self.spectrum, np.array([1.0 / C]))[0]:
+        if not (sure := bool(keeps_digits(self.spectrum, np.array([1.0 / C]))[0])):
             G, R = self.equations
             factor = factor_spd(G + np.eye(len(G)) / C)
             if factor is not None:
                 F = factor.inverse_lower
-                return Spectrum(np.full(len(G), 1.0 / C), F.T, F @ R)
+                return True, Spectrum(np.full(len(G), 1.0 / C), F.T, F @ R)
         inverse = 1.0 / (1.0 + C * values) if C <= 1.0 else (1.0 / C) / (1.0 / C + values)
-        return Spectrum(inverse, Q, coordinates)
+        return sure, Spectrum(inverse, Q, coordinates)
 
     def scores(self, C: float) -> Array:
         """Return f_-i of every row."""
-        inverse, Q, coordinates, _ = self._basis(C)
+        inverse, Q, coordinates, _ = self.basis(C)[1]
         beta, means = C * inverse[:, None] * coordinates, self.means @ Q
         n_groups, unit = len(means), (1.0 + 4.0 * EPS) * np.eye(len(means) + 1)
         found = np.empty_like(self.T)
