@@ -161,6 +161,8 @@ def test_an_index_that_names_tables_models_or_splits_is_read(tmp_path):
     by_split = go(pivot[list(MODELS)], tmp_path, metric="accuracy").cells["accuracy"]
     np.testing.assert_array_equal(by_split.values["accuracy"], splits.values["accuracy"])
     assert by_split.n_seeds == splits.n_seeds
+    twice = frame.set_index("dataset", drop=False)
+    assert go(twice, tmp_path, metric="auc").cells["auc"].datasets == plain.datasets
     filtered = go(frame[frame["net"] > frame["net"].median()], tmp_path, metric="auc")
     assert filtered.cells["auc"].models == MODELS  # numbers of rows are no names
 

@@ -250,9 +250,11 @@ def _has_role(names, *roles):
 
 def _with_names(data):
     """Return a data frame whose index names tables, models or splits with that as columns."""
-    if not hasattr(data, "reset_index"):
+    if not (hasattr(data, "reset_index") and hasattr(data, "columns")):
         return data
     names = [name for name in data.index.names if name is not None]
+    if set(names) & set(data.columns):
+        return data
     is_text = data.index.dtype.kind not in "iuf" and not _has_role(data.columns, "table")
     return data.reset_index() if is_text or _has_role(names, *ROLES) else data
 
