@@ -26,7 +26,6 @@ import numpy as np
 import sklearn
 from comparison import datasets as binary_datasets
 from comparison import thinned
-from fit_predict import expected_calibration_error
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, load_wine, make_classification
@@ -46,6 +45,7 @@ from robell import (
     RoBellRVFLClassifier,
     RVFLClassifier,
 )
+from robell.metrics import expected_calibration_error
 
 N_NODES = 100
 NOISE = (0.0, 0.2)
@@ -60,6 +60,7 @@ BEST = {
 }
 REFERENCE = "Nystroem + ridge"
 NAME_WIDTH = 30
+BINS = {"labels": [False, True], "n_bins": 15}
 
 
 def contestants(n_features, seed):
@@ -154,7 +155,7 @@ def area_under_roc(y, scores):
 
 
 def evaluate(model, X, y):
-    """Return the metrics, and (probability, whether it came true) pairs or None."""
+    """Return the metrics, and pairs of whether it came true and the probability, or None."""
     predicted = model.predict(X)
     probability = model.predict_proba(X) if hasattr(model, "predict_proba") else None
     if hasattr(model, "decision_function"):
@@ -170,8 +171,8 @@ def evaluate(model, X, y):
         return [*values, np.nan, np.nan], None
     values += [log_loss(y, probability), probability.max(axis=1).mean()]
     if probability.shape[1] == 2:
-        return values, (probability[:, 1], y)
-    return values, (probability.max(axis=1), probability.argmax(axis=1) == y)
+        return values, (y == 1, probability[:, 1])
+    return values, (probability.argmax(axis=1) == y, probability.max(axis=1))
 
 
 def progress(text=""):
@@ -202,7 +203,7 @@ class Results:
 
     def __init__(self):
         self.values = {}  # metrics
-        self.probabilities = {}  # (probability, whether it came true) pairs
+        self.probabilities = {}  # (whether it came true, probability) pairs
         self.seconds = {}  # [dataset][model], right labels only
         self.balls = {}  # [dataset, noise]: (rows, balls used)
         self.penalties = {}  # [model][group]: what the searches chose
@@ -233,7 +234,7 @@ class Results:
         for name, by_dataset in self.values[group].items():
             rows[name] = [*np.mean([np.mean(v, axis=0) for v in by_dataset.values()], axis=0)]
             pooled = [
-                expected_calibration_error(*(np.concatenate(part) for part in zip(*v, strict=True)))
+                expected_calibration_error(*map(np.concatenate, zip(*v, strict=True)), **BINS)
                 for v in self.probabilities[group].get(name, {}).values()
             ]
             rows[name].append(np.mean(pooled) if pooled else np.nan)

@@ -131,6 +131,19 @@ def test_equal_ranks_name_all_their_models(tmp_path):
     assert "net, tree; AUC, 1 = best" in found.report.read_text(encoding="utf-8")
 
 
+def test_small_errors_without_an_upper_end_are_not_practically_equal(tmp_path):
+    array = 1e-3 * (1 - scores())
+    frame = wide(array)
+    assert go(frame, tmp_path, metric="error rate").cells["error rate"].rope == 0.01
+    for metric in ("mse", "log loss", "Seconds"):
+        found = go(frame, tmp_path / metric, metric=metric)
+        assert found.cells[metric].rope == 0
+        (table,) = (found.report.parent / "tables").glob("against_*.csv")
+        assert (pd.read_csv(table)["P(equal)"] == 0).all()
+        asked = go(frame, tmp_path / metric, metric=metric, rope=0.01)
+        assert asked.cells[metric].rope == 0.01
+
+
 def test_a_column_that_counts_the_rows_is_no_model(tmp_path):
     frame = wide(scores())
     for header, first in (("", 0), ("Unnamed: 0", 0), ("id", 1)):
@@ -161,6 +174,8 @@ def test_an_index_that_names_tables_models_or_splits_is_read(tmp_path):
     by_split = go(pivot[list(MODELS)], tmp_path, metric="accuracy").cells["accuracy"]
     np.testing.assert_array_equal(by_split.values["accuracy"], splits.values["accuracy"])
     assert by_split.n_seeds == splits.n_seeds
+    twice = frame.set_index("dataset", drop=False)
+    assert go(twice, tmp_path, metric="auc").cells["auc"].datasets == plain.datasets
     filtered = go(frame[frame["net"] > frame["net"].median()], tmp_path, metric="auc")
     assert filtered.cells["auc"].models == MODELS  # numbers of rows are no names
 

@@ -12,6 +12,7 @@ from robell.comparison.jobs import Rows, folds, paper_split, repeated_split, see
 from robell.comparison.store import Store, StudyError, read_records
 from robell.metrics import g_mean_score, sensitivity_score, specificity_score
 from robell.studies.paper.jobs import Cell, Job, plan_jobs, run_job
+from robell.studies.paper.page import all_scores
 from robell.studies.paper.printed import MODELS as PRINTED
 from robell.studies.paper.printed import NOISE_DATASETS, NOISE_LEVELS, printed_cells
 from robell.studies.paper.results import Results, scores_of
@@ -230,6 +231,22 @@ def test_models_are_held_against_each_other_on_the_same_splits():
     assert cells.n.tolist() == [[2, 2], [1, 0]]
     assert cells.mean[0].tolist() == [70, 60]  # of splits 1 and 3
     assert np.isnan(cells.mean[1, 1])
+
+
+def test_a_cell_that_was_tuned_by_one_metric_and_by_two_counts_once():
+    both = []
+    for metrics in (["accuracy"], ["accuracy", "g_mean"]):
+        for repeat, tp in enumerate([2, 4, 9]):
+            entry = record("cmc", "rvfl", tp, repeat=repeat, protocol="repeated")
+            entry["job"]["tuned_by"] = metrics
+            both.append(entry | {"key": f"{entry['key']}/{metrics}"})
+    found, once = Results(both), Results(both[:3])
+    cells, expected = (
+        r.scores("table1", "repeated", "accuracy", "accuracy") for r in (found, once)
+    )
+    assert cells.n.tolist() == expected.n.tolist() == [[3]]
+    assert cells.sd[0, 0] == pytest.approx(expected.sd[0, 0])
+    assert all_scores(found, "repeated", "accuracy") == all_scores(once, "repeated", "accuracy")
 
 
 def test_one_table_never_mixes_two_versions_of_a_set():

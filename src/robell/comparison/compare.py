@@ -83,9 +83,11 @@ def compare(
     repeats : int, default=10
         Splits of the protocols "repeated" and "nested".
     n_jobs : int, default=1
-        Processes. Numbers do not depend on it.
+        Processes. Numbers do not depend on it, unless code of your own keeps state between fits in
+        its module; the random states of NumPy and Python are set before every fit.
     time_limit : float, default=None
-        Seconds that one fit with its prediction may take; a model that takes longer fails there.
+        Seconds that one fit with its prediction may take, and of a model with a grid also the
+        scores of its candidates on the test rows; a model that takes longer fails there.
     encoding, delimiter : str, default="utf-8", None
         Of text files, as :func:`audit` takes them.
     memory_limit : int or str, default=None

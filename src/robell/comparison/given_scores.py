@@ -35,10 +35,13 @@ HIGHER = {
     *("rocauc", "auc", "auroc", "aucroc", "averageprecision", "ap", "auprc", "prauc", "mcc"),
     *("precision", "recall", "sensitivity", "specificity", "kappa", "r2", "jaccard", "ndcg"),
 }
-LOWER = {
-    *("error", "errorrate", "loss", "logloss", "crossentropy", "brier", "brierscore", "mae"),
-    *("mse", "rmse", "mape", "medae", "calibrationerror", "expectedcalibrationerror", "ece"),
-    *("time", "seconds", "fittime", "hammingloss"),
+WITHOUT_END = {
+    *("loss", "logloss", "crossentropy", "mae", "mse", "rmse", "mape", "medae"),
+    *("time", "seconds", "fittime"),
+}
+LOWER = WITHOUT_END | {
+    *("error", "errorrate", "brier", "brierscore", "hammingloss"),
+    *("calibrationerror", "expectedcalibrationerror", "ece"),
 }
 SHORT = {"ap", "auc", "auprc", "auroc", "ece", "mae", "mape", "mcc", "mse", "rmse"}
 # Rows of a paper's table that are no tables: they sum up the others.
@@ -103,7 +106,8 @@ def compare_scores(
         The model that the others are held against; the first one by default.
     rope : float, default=None
         Differences up to this are of no practical importance. By default 0.01 where all scores are
-        from 0 to 1, and else 0: then no two models are called practically equal.
+        from 0 to 1 and the metric does not go on beyond 1 as MSE, log loss and seconds do; else 0:
+        then no two models are called practically equal.
     test_share : float, default=None
         Share of the rows that each split was tested on, for tests within a table; by default that
         of cross-validation with as many folds as the table has splits.
@@ -252,9 +256,11 @@ def _has_role(names, *roles):
 
 def _with_names(data):
     """Return a data frame whose index names tables, models or splits with that as columns."""
-    if not hasattr(data, "reset_index"):
+    if not (hasattr(data, "reset_index") and hasattr(data, "columns")):
         return data
     names = [name for name in data.index.names if name is not None]
+    if set(names) & set(data.columns):
+        return data
     is_text = data.index.dtype.kind not in "iuf" and not _has_role(data.columns, "table")
     return data.reset_index() if is_text or _has_role(names, *ROLES) else data
 
@@ -332,7 +338,8 @@ def _cell(metric, found, models, rope, test_share, named):
         )
     values = cell.values[metric]
     if rope is None:
-        rope = ROPE if np.min(values) >= 0 and np.max(values) <= 1 else 0.0
+        are_shares = np.min(values) >= 0 and np.max(values) <= 1 and _key(metric) not in WITHOUT_END
+        rope = ROPE if are_shares else 0.0
     shares = tuple(test_share or 1 / max(2, len(found[table])) for table in cell.datasets)
     cell = replace(cell, rope=rope, test_shares=shares)
     remarks = []

@@ -117,6 +117,7 @@ def all_scores(results, protocol, tuned_by):
         numbers = (*(scores[name] for name in SCORES), 100 * selected["cv_score"])
         rows.append((name, label, job["repeat"], *numbers, chosen))
     order = labels(MODELS)
+    rows = [*dict.fromkeys(rows)]  # a cell tuned by one metric may have been tuned by two before
     rows.sort(key=lambda row: (row[0].lower(), order.index(row[1]), row[2]))
     return WORDS.table("all_scores", rows, protocol=protocol, tuned_by=tuned_by)
 
