@@ -2,8 +2,9 @@
 Which labels are wrong?
 =======================
 
-Two half moons, one label in eight wrong. :func:`robell.find_label_issues` is given the noisy
-labels and nothing else. It names rows whose label another class explains better: *suspects*.
+Two half moons, one label in eight wrong. :func:`robell.find_label_issues` is given the columns and
+the noisy labels, and nothing else. It names rows whose label another class explains better:
+*suspects*.
 """
 
 import matplotlib.pyplot as plt

@@ -122,14 +122,17 @@ def test_every_public_name_has_a_docstring_with_an_example_and_a_changelog_line(
 
 
 def test_every_parameter_and_fitted_attribute_is_documented(imbalanced):
-    for name in [name for name in robell.__all__ if name.endswith("Classifier")]:
+    X, y = imbalanced
+    for name in [name for name in robell.__all__ if name.endswith(("Classifier", "Regressor"))]:
         estimator = getattr(robell, name)
         parameters, attributes = inspect.getdoc(estimator).split("Attributes\n-----")
         known = inspect.signature(estimator).parameters
         given = {"random_state": 0} if "random_state" in known else {}
         if name == "NoiseRobustClassifier":  # the one that needs another
             given["estimator"] = robell.RVFLClassifier(random_state=0)
-        model = estimator(**given).fit(*imbalanced)
+        if name == "NoiseRobustRegressor":
+            given["estimator"] = robell.RVFLRegressor(random_state=0)
+        model = estimator(**given).fit(X, y if name.endswith("Classifier") else X[:, 0])
         for parameter in model.get_params(deep=False):
             assert re.search(rf"^{parameter} : ", parameters, re.M), (name, parameter)
         for attribute in vars(model):

@@ -263,6 +263,13 @@ def test_a_spoilt_plan_of_another_table_is_passed_over(folder):
     assert certify(folder / "t.csv", "label", checked=folder / "filled.csv").n_checked == 120
 
 
+def test_a_table_of_too_many_cells_is_not_told_to_give_more_rows(folder, monkeypatch):
+    monkeypatch.setattr("robell.tables.read.LEAST_SAMPLE", 100)
+    monkeypatch.setattr("robell.tables.read.MAX_CELLS", 1_000)
+    with pytest.raises(FileError, match=r"its 400 rows, and at most 10,000,000 cells can be read"):
+        certify(folder / "t.csv", "label", max_rows=400)
+
+
 def test_what_cannot_be_drawn(folder):
     with pytest.raises(FileError, match="for all of its 400 rows: give max_rows='400'"):
         certify(folder / "t.csv", "label", max_rows=300)

@@ -243,6 +243,10 @@ class DeepRVFLClassifier(DeepLayers, BaseRVFLClassifier):
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
     calibration_offsets_ : ndarray of shape (n_classes,)
         Its offsets; only with ``calibrate``.
+    device_ : str
+        Only when fitted to tensors: the device that the model is on.
+    dtype_ : str
+        Only when fitted to tensors: their precision.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -389,6 +393,10 @@ class DeepRVFLRegressor(DeepLayers, BaseRVFLRegressor):
         As in :class:`RVFLRegressor`; only with ``intervals``.
     interval_weights_ : ndarray of shape (n_rows,)
         As in :class:`RVFLRegressor`; only with ``intervals``.
+    device_ : str
+        Only when fitted to tensors: the device that the model is on.
+    dtype_ : str
+        Only when fitted to tensors: their precision.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -66,6 +66,10 @@ class RVFLRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
         ``intervals``.
     interval_weights_ : ndarray of shape (n_rows,)
         How often each of them counts; only with ``intervals``.
+    device_ : str
+        Only when fitted to tensors: the device that the model is on.
+    dtype_ : str
+        Only when fitted to tensors: their precision.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -157,6 +161,10 @@ class ELMRegressor(StreamingTargetsMixin, BaseRVFLRegressor):
         As in :class:`RVFLRegressor`; only with ``intervals``.
     interval_weights_ : ndarray of shape (n_rows,)
         As in :class:`RVFLRegressor`; only with ``intervals``.
+    device_ : str
+        Only when fitted to tensors: the device that the model is on.
+    dtype_ : str
+        Only when fitted to tensors: their precision.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

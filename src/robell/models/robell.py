@@ -229,6 +229,13 @@ class RoBellRVFLClassifier(StreamingMixin, WeighedByKernel):
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
     calibration_offsets_ : ndarray of shape (n_classes,)
         Its offsets; only with ``calibrate``.
+    engine_ : {"triton", "torch"}
+        Only when fitted to tensors: whether pairs of rows were compared by fused kernels of Triton
+        or by blocks of tensor operations.
+    device_ : str
+        Only when fitted to tensors: the device that the model is on.
+    dtype_ : str
+        Only when fitted to tensors: their precision.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

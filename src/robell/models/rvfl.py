@@ -74,6 +74,10 @@ class RVFLClassifier(StreamingMixin, BaseRVFLClassifier):
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
     calibration_offsets_ : ndarray of shape (n_classes,)
         Its offsets; only with ``calibrate``.
+    device_ : str
+        Only when fitted to tensors: the device that the model is on.
+    dtype_ : str
+        Only when fitted to tensors: their precision.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -179,6 +183,10 @@ class ELMClassifier(StreamingMixin, BaseRVFLClassifier):
         Slope of the map from scores to log-probabilities; only with ``calibrate``.
     calibration_offsets_ : ndarray of shape (n_classes,)
         Its offsets; only with ``calibrate``.
+    device_ : str
+        Only when fitted to tensors: the device that the model is on.
+    dtype_ : str
+        Only when fitted to tensors: their precision.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
