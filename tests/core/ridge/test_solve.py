@@ -9,6 +9,7 @@ from robell._core.balls.graphs import graph_term
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import (
     REFINE_BELOW,
+    System,
     factor_spd,
     invert_lower,
     leave_one_out,
@@ -84,6 +85,19 @@ def test_the_blocks_do_not_change_the_answer(rng, step):
     whole, parts = (solve_ridge(b, T, 3.0, w, True) for b in (blocks(M), blocks(M, step)))
     np.testing.assert_allclose(parts.beta, whole.beta, rtol=1e-10)
     np.testing.assert_allclose(parts.loo_scores, whole.loo_scores, rtol=1e-9)
+
+
+def test_a_C_a_little_above_one_is_no_other_than_its_neighbours(rng):
+    M, T, w = problem(rng, 30, 8)
+    for C in (0.8, 1.0, 1.2, 1.4, 1.6):
+        expected = np.linalg.solve(M.T * w @ M + np.eye(8) / C, M.T * w @ T)
+        np.testing.assert_allclose(solve_ridge(blocks(M), T, C, w).beta, expected, rtol=1e-10)
+
+
+def test_rows_are_left_out_where_that_is_asked_for(rng):
+    M, T, w = problem(rng, 30, 8)
+    assert System(blocks(M), T, w).solve(2.0).loo_scores is None
+    assert System(blocks(M), T, w).solve(2.0, True).loo_scores is not None
 
 
 def test_no_weights_is_weights_of_one(rng):
