@@ -299,7 +299,7 @@ def test_rows_that_stand_for_a_scatter_keep_small_columns(rng):
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_singular_values_that_are_rounding_are_left_out_whatever_the_scale(rng, scale):
     M, T = scale * rng.normal(size=(10, 3)) @ rng.normal(size=(3, 5)), rng.normal(size=(10, 2))
-    beta, factor, _ = _over_singular_values(M, T, 0.0, 10.0)
+    beta, factor, _ = _over_singular_values(M, T, 1e-16 * scale**2, 10.0)
     np.testing.assert_allclose(beta, np.linalg.pinv(M, rcond=1e-10) @ T, rtol=1e-9)
     hat = M @ np.linalg.pinv(M, rcond=1e-10)
     np.testing.assert_allclose(factor.leverage(M), np.diag(hat), rtol=1e-9)
