@@ -15,6 +15,7 @@ from robell._core.ridge.solve import (
     left_out_errors,
     solve_kernels,
     solve_ridge,
+    system_of,
 )
 from robell._core.ridge.solve import kernel_left_out_errors as kernel_errors
 
@@ -127,6 +128,27 @@ def test_coupling_goes_from_separate_networks_to_one():
     one = solve_ridge(as_design(M), T, 2.0, w, True)
     np.testing.assert_allclose(together.beta, one.beta, atol=1e-12)
     np.testing.assert_allclose(together.loo_scores, one.loo_scores, atol=1e-12)
+
+
+def test_a_solution_leaves_the_sum_of_its_samples_residuals():
+    """Σ_i w_i m_ivᵀ E(t_i/V - f_i), E one on its diagonal and κ beside it."""
+    M, T, w, blocks = problem(20, (4, 3, 5), 0.6, THREE)
+    theta = np.random.default_rng(5).normal(size=(12, 3))
+    E = 0.4 * np.eye(3) + 0.6 * np.ones((3, 3))
+    expected = np.zeros_like(theta)
+    for m, t, weight in zip(M, T, w, strict=True):
+        rest = E @ np.array([t / 3 - m[c] @ theta[c] for c in blocks.columns])
+        for v, c in enumerate(blocks.columns):
+            expected[c] += weight * np.outer(m[c], rest[v])
+    found = InBlocks(as_design(M), T, w, blocks).residual_products(theta, w)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_design_is_solved_as_a_whole_or_in_its_blocks():
+    M, T, w, blocks = problem(25, (4, 3), 0.6, TWO)
+    whole, parts = (system_of(as_design(M), T, w, some).solve(2.0).beta for some in (None, blocks))
+    np.testing.assert_allclose(whole, solve_ridge(as_design(M), T, 2.0, w).beta, rtol=1e-12)
+    np.testing.assert_allclose(parts, stacked_solution(M, T, w, 2.0, blocks), atol=1e-10)
 
 
 @settings(max_examples=30, deadline=None)

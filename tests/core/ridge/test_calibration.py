@@ -37,6 +37,26 @@ def test_fit_is_the_minimum_that_a_general_optimiser_finds(rng, n_classes):
     np.testing.assert_allclose(offsets - offsets[0], np.r_[0, best.x[1:]], atol=1e-5)
 
 
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1, 1], [0, 0, 0, 0, 1]])
+def test_of_few_rows_the_prior_decides_a_standard_deviation_being_a_factor_of_e2(sign, labels):
+    """A slope of 2 is believed in beforehand: log a has mean log 2 and standard deviation 2."""
+    y = np.array(labels)
+    scores = np.column_stack([np.zeros(5), sign * 4.0 * (y - 0.5) + [0.1, -0.1, 0.2, 0.0, -0.3]])
+    T, weight = one_hot(y, 2), np.ones(5)
+    slope, offsets = fit_calibration(scores, T, weight)
+
+    def loss(theta):
+        log_p = log_softmax(np.exp(theta[0]) * scores + np.r_[0, theta[1]], axis=1)
+        prior = 0.5 * ((theta[0] - np.log(2.0)) / 2.0) ** 2
+        return -(smoothed_targets(T, weight) * log_p).sum() + prior
+
+    best = minimize(loss, np.zeros(2), method="BFGS", options={"gtol": 1e-8})
+    assert abs(best.x[0] - np.log(2.0)) > 0.1  # the rows have a say
+    np.testing.assert_allclose(np.log(slope), best.x[0], atol=1e-5)
+    np.testing.assert_allclose(offsets[1] - offsets[0], best.x[1], atol=1e-5)
+
+
 def test_targets_are_smoothed_as_platt_did():
     """(n + 1)/(n + 2) for a row's own class of n rows, the rest shared by the others."""
     labels, weight = np.array([0, 0, 0, 1, 1, 2]), np.array([1.0, 1.0, 2.0, 1.0, 1.0, 1.0])

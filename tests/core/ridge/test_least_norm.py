@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robell._core.layers.features import RowBlocks
-from robell._core.ridge.solve import WithConstant, solve_ridge
+from robell._core.ridge.solve import WithConstant, missed_left_out, solve_ridge
 
 
 def blocks(M):
@@ -97,3 +97,16 @@ def test_a_matrix_of_zeros_has_the_solution_zero():
     found = solve_ridge(blocks(np.zeros((3, 4))), T, np.inf, None, True)
     assert not found.beta.any()
     assert not found.loo_scores.any()
+
+
+def test_with_a_penalty_a_row_hardly_any_other_speaks_of_does_not_stand_alone(rng):
+    """1 - h = O + D: O is 1e-11 of a row a million times as long as the others, D is λ/(s² + λ)."""
+    A, t, small = rng.normal(size=(8, 3)), rng.normal(size=(8, 1)), 1e-11
+    A[0] = [1e6, 0.0, 0.0]
+    U = np.linalg.qr(A)[0]
+    found = missed_left_out(U, small * U, t, 1.0, 8)[0, 0, 0]
+    inverse = np.linalg.inv(A[1:].T @ A[1:])
+    outside = 1.0 / (1.0 + A[0] @ inverse @ A[0])
+    rest = outside * (t[0] - A[0] @ inverse @ A[1:].T @ t[1:])[0]
+    assert 1e-13 < outside < 1e-10
+    assert found == pytest.approx((rest + small * (t[0, 0] - rest)) / (outside + small), rel=1e-3)

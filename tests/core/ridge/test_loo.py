@@ -9,7 +9,7 @@ from robell._core.layers import features
 from robell._core.layers.features import RowBlocks, rows_per_block
 from robell._core.ridge import loo
 from robell._core.ridge.loo import fit_centred_ridge, place_of_smallest
-from robell._core.ridge.solve import System, choose_C
+from robell._core.ridge.solve import System, WithConstant, choose_C, left_out_errors
 from robell._core.ridge.solve import solve_ridge as solve_penalised
 from robell._core.ridge.twins import find_twins
 
@@ -156,6 +156,75 @@ def test_errors_that_are_no_numbers_are_passed_over():
     assert place_of_smallest(np.array([np.nan, 3.0, 2.0, 2.0]), np.array([1.0, 2.0, 3.0, 4.0])) == 3
     assert place_of_smallest(np.array([2.0, 2.0, np.inf]), np.array([4.0, 3.0, 2.0])) == 0
     assert place_of_smallest(np.full(3, np.nan), np.array([1.0, 2.0, 3.0])) == 2
+
+
+@pytest.mark.parametrize("weight", [None, 1.0, 0.03])
+@pytest.mark.parametrize("n_targets", [1, 2])
+@pytest.mark.parametrize("shape", [(25, 4), (8, 20)], ids=["tall", "wide"])
+def test_left_out_errors_of_a_free_constant_count_targets_in_their_spreads(
+    rng, shape, n_targets, weight
+):
+    M = rng.normal(size=shape) + 3.0
+    T = rng.normal(size=(len(M), n_targets)) * [10.0, 0.1][:n_targets] + 7.0 + M[:, :1]
+    w = np.ones(len(M)) if weight is None else weight * rng.uniform(0.3, 3.0, len(M))
+    spread = np.sqrt(w @ np.square(T - w @ T / w.sum()) / w.sum())
+    _, errors = literal_path(M, T / spread, w, PENALTIES)
+    design = as_blocks(np.hstack([np.ones((len(M), 1)), M]))
+    system = WithConstant(design, T, None if weight is None else w)
+    np.testing.assert_allclose(left_out_errors(system, 1.0 / PENALTIES), errors, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [System, WithConstant])
+@pytest.mark.parametrize("shape", [(20, 4), (6, 9)], ids=["tall", "wide"])
+def test_one_target_without_weights_has_weights_of_one(rng, kind, shape):
+    M, T, ones = rng.normal(size=shape), rng.normal(size=(shape[0], 1)), np.ones(shape[0])
+    M[:, 0] = 1.0
+    plain, weighted = kind(as_blocks(M), T), kind(as_blocks(M), T, ones)
+    errors = [left_out_errors(system, 1.0 / PENALTIES) for system in (plain, weighted)]
+    np.testing.assert_allclose(*errors, rtol=1e-10)
+    solutions = [system.solve(5.0, True) for system in (plain, weighted)]
+    np.testing.assert_allclose(*(solution.beta for solution in solutions), rtol=1e-10)
+    np.testing.assert_allclose(*(solution.loo_scores for solution in solutions), rtol=1e-10)
+
+
+def test_digits_are_kept_where_no_eigenvalue_is_lost_beside_the_largest():
+    """The smallest is to be a billionth of the largest, both with the penalty, in any unit."""
+    for unit in (1e-8, 1.0, 1e8):
+        spectrum = loo.Spectrum(unit * np.array([1e-4, 1.0, 1e6]), np.eye(3), np.ones((3, 1)))
+        penalties = unit * np.array([0.0, 5e-4, 2e-3, 1.0])
+        found = loo.keeps_digits(spectrum, penalties)
+        np.testing.assert_array_equal(found, [False, False, True, True])
+
+
+# -- many rows -----------------------------------------------------------------------
+
+
+def test_left_out_scores_of_many_rows_are_those_of_few(rng, monkeypatch):
+    """Leverages of one column need no estimate; of several, small ones are right to a third."""
+    w = rng.uniform(0.5, 2.0, 900)
+    for n_columns, tolerance in ((1, 1e-12), (3, 0.01)):
+        M = rng.normal(size=(900, n_columns)) + 2.0
+        M[:5] *= 30.0  # large leverages, which are computed
+        T = M @ rng.normal(size=(n_columns, 2)) + rng.normal(size=(900, 2)) + [5.0, -20.0]
+        exact = fit_centred_ridge(as_blocks(M), T, w, PENALTIES[2:3])
+        with monkeypatch.context() as patch:
+            patch.setattr(loo, "MOST_EXACT", 100)
+            found = fit_centred_ridge(as_blocks(M), T, w, PENALTIES[2:3])
+        np.testing.assert_allclose(found.beta, exact.beta, rtol=1e-9)
+        off = abs(found.loo_scores - exact.loo_scores)
+        assert (off <= tolerance * abs(T - exact.loo_scores) + 1e-12).all()
+
+
+def test_products_in_single_precision_are_those_of_double_precision(rng):
+    """Rows far from all others are multiplied in double precision."""
+    M, root = rng.normal(size=(300, 4)).astype(np.float32), np.sqrt(rng.uniform(0.5, 2.0, (300, 1)))
+    right = rng.normal(size=(300, 2))
+    for far in ([], [3, 100]):
+        M[far] *= 1e4
+        A = M.astype(np.float64) * root
+        G, R = loo._single_products(M, root, right)
+        np.testing.assert_allclose(G, A.T @ A, rtol=1e-5, atol=1e-6 * abs(A.T @ A).max())
+        np.testing.assert_allclose(R, A.T @ right, rtol=1e-5, atol=1e-4 if not far else 1e-2)
 
 
 # -- blocks --------------------------------------------------------------------------

@@ -4,7 +4,15 @@ import mpmath
 import numpy as np
 import pytest
 
-from robell._core.ridge.scatter import Penalty, Scatter, scatter_of_moments, whitening
+from robell._core.layers.features import RowBlocks
+from robell._core.ridge.scatter import (
+    LeftOut,
+    Penalty,
+    Scatter,
+    scatter_of_moments,
+    times,
+    whitening,
+)
 
 
 def a_penalty(matrix, weight):
@@ -46,3 +54,23 @@ def test_the_scatter_of_moments_is_that_of_the_rows(rng, total):
     np.testing.assert_allclose(found.sizes, [w.sum()] if total else sizes)
     empty = scatter_of_moments(np.array([3.0, 0.0]), means, scatter * [[[1.0]], [[0.0]]], False)
     np.testing.assert_allclose(empty.matrix, scatter[0] / 3.0)
+
+
+@pytest.mark.parametrize("C", [0.3, 1.2, 40.0])
+def test_left_out_scores_are_refits_where_one_column_is_much_larger(rng, C):
+    """Eigenvalues lose the small ones beside it; a Cholesky factor keeps them."""
+    M, T, w = rng.normal(size=(20, 4)), rng.normal(size=(20, 2)), rng.uniform(0.5, 2.0, 20)
+    M[:, 2] *= 1e6
+    A = rng.normal(size=(6, 4))
+    S = A.T @ A
+    S[2], S[:, 2] = 0.0, 0.0
+    penalty = Penalty(0.7, Scatter(S, np.zeros((1, 4)), np.ones(1)), np.zeros((20, 1)))
+    R, design = whitening(penalty), RowBlocks(lambda rows: M[rows], *M.shape)
+    found = LeftOut(times(design, R), T, w, penalty, R).scores(C)
+    scale = np.array([1.0, 1.0, 1e-6, 1.0])  # refits in columns of one size
+    Z, P = M * scale, (np.eye(4) + 0.7 * S) * np.outer(scale, scale)
+    for i in range(20):
+        rest = np.arange(20) != i
+        G = P + C * (Z[rest].T * w[rest]) @ Z[rest]
+        beta = np.linalg.solve(G, C * (Z[rest].T * w[rest]) @ T[rest])
+        np.testing.assert_allclose(found[i], Z[i] @ beta, rtol=1e-7, atol=1e-9)

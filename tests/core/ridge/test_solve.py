@@ -9,6 +9,8 @@ from robell._core.balls.graphs import graph_term
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import (
     REFINE_BELOW,
+    System,
+    WithConstant,
     factor_spd,
     invert_lower,
     leave_one_out,
@@ -84,6 +86,19 @@ def test_the_blocks_do_not_change_the_answer(rng, step):
     whole, parts = (solve_ridge(b, T, 3.0, w, True) for b in (blocks(M), blocks(M, step)))
     np.testing.assert_allclose(parts.beta, whole.beta, rtol=1e-10)
     np.testing.assert_allclose(parts.loo_scores, whole.loo_scores, rtol=1e-9)
+
+
+def test_a_C_a_little_above_one_is_no_other_than_its_neighbours(rng):
+    M, T, w = problem(rng, 30, 8)
+    for C in (0.8, 1.0, 1.2, 1.4, 1.6):
+        expected = np.linalg.solve(M.T * w @ M + np.eye(8) / C, M.T * w @ T)
+        np.testing.assert_allclose(solve_ridge(blocks(M), T, C, w).beta, expected, rtol=1e-10)
+
+
+def test_rows_are_left_out_where_that_is_asked_for(rng):
+    M, T, w = problem(rng, 30, 8)
+    assert System(blocks(M), T, w).solve(2.0).loo_scores is None
+    assert System(blocks(M), T, w).solve(2.0, True).loo_scores is not None
 
 
 def test_no_weights_is_weights_of_one(rng):
@@ -168,6 +183,20 @@ def test_ill_conditioned_systems_are_refined(rng):
     assert solution.method == "primal"
     expected = ridge_by_hand(M, T, w, 1e9)
     assert np.abs(solution.beta - expected).max() <= 1e-9 * np.abs(expected).max()
+
+
+def test_wide_ill_conditioned_systems_with_a_constant_stay_dual_where_targets_allow(rng):
+    """Targets along the large directions only: what little they say of the others is refined."""
+    left = np.linalg.qr(np.c_[np.ones(9), rng.normal(size=(9, 8))])[0][:, 1:]
+    right = np.linalg.qr(rng.normal(size=(30, 8)))[0]
+    s = np.array([3.0, 2.0, 1.0, 1e-5, 1e-5, 1e-5, 1e-5, 1e-5])
+    M = np.c_[np.ones(9), (left * s) @ right.T]
+    T = left[:, :3] @ rng.normal(size=(3, 2)) + 4.0
+    found = WithConstant(blocks(M), T).solve(1e11)
+    assert found.method == "dual"
+    expected = (right * (s / (s**2 + 1e-11))) @ (left.T @ T)
+    np.testing.assert_allclose(found.beta[1:], expected, atol=1e-9 * abs(expected).max())
+    np.testing.assert_allclose(found.beta[0], 4.0, rtol=1e-9)
 
 
 def test_overflow_is_an_error_that_says_what_to_do(rng):

@@ -34,15 +34,20 @@ from robell._core.membership.samples import (
 )
 from robell._core.ridge.state import (
     State,
+    _condition,
+    _over_singular_values,
     drift_p_values,
     empty,
     end_warm_up,
     from_plain,
     merge,
+    root_of,
     rows_before_freeze,
     solve,
+    solve_targets,
     to_plain,
     update,
+    update_targets,
 )
 
 # -- keys and reservoirs -------------------------------------------------------------
@@ -174,7 +179,7 @@ def test_reservoirs_of_different_seeds_are_not_merged():
 def test_means_and_scatters_are_the_sums_written_out(rng):
     X, labels = rng.normal(size=(400, 3)), rng.integers(0, 3, 400)
     weight, make = rng.uniform(0.1, 3, 400), features_of(5, 3)
-    for w in (weight, np.ones(400)):
+    for w in (weight, np.ones(400), np.full(400, 1.5)):
         state = update(empty(4, 5), X, labels, w, make)
         for c in range(3):
             M, of_class = make(X)[labels == c], w[labels == c]
@@ -185,6 +190,42 @@ def test_means_and_scatters_are_the_sums_written_out(rng):
             np.testing.assert_allclose(state.scatter[c], scatter, rtol=1e-12, atol=1e-12)
         assert state.weight[3] == 0.0
         assert not state.scatter[3].any()
+
+
+def test_rows_of_numbers_are_known_by_their_columns_alone(rng):
+    X, T = rng.normal(size=(30, 2)), rng.normal(size=(30, 1))
+    keys = np.sort(row_keys(X, 5))
+
+    def features(rows):
+        return np.hstack([np.ones((len(rows), 1)), rows])
+
+    for known in (None, row_keys(X, 5)):
+        state = empty(1, 3, empty_reservoir(1, 3, 5, 100))
+        state = update_targets(state, X, T, np.ones(30), features, known)
+        np.testing.assert_array_equal(settle(state.reservoir).keys, keys)
+
+
+def test_the_largest_radius_of_every_class_is_remembered(rng):
+    (state,), _ = some_states(rng, "frozen", 1)
+    X, labels = 3.0 * rng.normal(size=(50, 2)), rng.integers(0, 2, 50)
+    radius = steps.frozen_membership(state.frozen, X, labels).radius
+    found = update(state, X, labels, np.ones(50), features_of(3, 2)).largest_radius
+    for c in range(2):
+        assert radius[labels == c].max() > state.largest_radius[c]
+        assert found[c] == radius[labels == c].max()
+
+
+def test_moments_of_groups_put_together_are_those_of_their_rows(rng):
+    """Weights may add up to less than one, and a group may have no rows."""
+    X, group, w = rng.normal(2.0, 1.0, (9, 3)), np.arange(9) % 3, rng.uniform(0.01, 0.1, 9)
+    parts = [(w[group == g], X[group == g]) for g in range(3)]
+    mean = np.array([[np.average(Z, axis=0, weights=v)] for v, Z in parts] + [np.zeros((1, 3))])
+    scatter = [[v @ np.square(Z - m[0])] for (v, Z), m in zip(parts, mean, strict=False)]
+    sizes = np.array([[v.sum()] for v, _ in parts] + [[0.0]])
+    pooled = steps.pool_moments(sizes, mean, np.array([*scatter, np.zeros((1, 3))]))
+    expected = np.average(X, axis=0, weights=w)
+    np.testing.assert_allclose(pooled[0][0], expected)
+    np.testing.assert_allclose(pooled[1][0], w @ np.square(X - expected))
 
 
 def exact_moments(rows):
@@ -228,6 +269,53 @@ def test_the_solution_is_the_ridge_of_the_definition(rng, C):
     M, T, W = make(X), np.eye(2)[labels], np.diag(weight * cost[labels])
     expected = np.linalg.solve(M.T @ W @ M + np.eye(4) / C, M.T @ W @ T)
     np.testing.assert_allclose(solve(state, C, cost).beta, expected, rtol=1e-11, atol=1e-13)
+
+
+def test_the_gradient_of_the_penalty_is_that_of_half_its_value(rng):
+    """One number for all columns, one for each, or a matrix."""
+    X, labels = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
+    classes = solve(update(empty(2, 3), X, labels, np.ones(40), np.array), 5.0)
+    np.testing.assert_allclose(classes.shrinkage(), 0.2 * classes.beta)
+
+    def features(rows):
+        return np.hstack([np.ones((len(rows), 1)), rows])
+
+    state = update_targets(empty(1, 4), X, X[:, :1] ** 2, np.ones(40), features)
+    numbers = solve_targets(state, 1, 5.0)
+    np.testing.assert_allclose(numbers.shrinkage()[1:], 0.2 * numbers.beta[1:])
+    assert numbers.shrinkage()[0] == 0.0  # the constant is free
+    A = rng.normal(size=(3, 3))
+    found = replace(classes, penalty=A + A.T).shrinkage()
+    np.testing.assert_allclose(found, (A + A.T) @ classes.beta)
+
+
+def test_rows_that_stand_for_a_scatter_keep_small_columns(rng):
+    A = rng.normal(size=(20, 4)) * [1.0, 1e9, 1e-9, 1e3]
+    S = A.T @ A
+    size, root = np.sqrt(np.outer(np.diag(S), np.diag(S))), root_of(S)
+    np.testing.assert_allclose(root.T @ root / size, S / size, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_singular_values_that_are_rounding_are_left_out_whatever_the_scale(rng, scale):
+    M, T = scale * rng.normal(size=(10, 3)) @ rng.normal(size=(3, 5)), rng.normal(size=(10, 2))
+    beta, factor, _ = _over_singular_values(M, T, 1e-16 * scale**2, 10.0)
+    np.testing.assert_allclose(beta, np.linalg.pinv(M, rcond=1e-10) @ T, rtol=1e-9)
+    hat = M @ np.linalg.pinv(M, rcond=1e-10)
+    np.testing.assert_allclose(factor.leverage(M), np.diag(hat), rtol=1e-9)
+
+
+def test_the_condition_is_the_bound_written_out(rng):
+    """1 / (‖R‖₁ Σ_j d_j² G⁻¹_jj), S = DRD of unit diagonal R; one at the most."""
+    A = rng.normal(size=(9, 3)) * [1.0, 1e4, 1e-3]
+    S, inverse = A.T @ A, np.array([3.0, 2e-8, 5e6])
+    d = np.sqrt(np.diag(S))
+    parts = [d[j] ** 2 * inverse[j] for j in range(3)]
+    largest = max(sum(abs(S[i, j]) / (d[i] * d[j]) for i in range(3)) for j in range(3))
+    found, worst = _condition(S, inverse)
+    assert found == pytest.approx(1.0 / (largest * sum(parts)))
+    assert worst == int(np.argmax(parts))
+    assert _condition(np.eye(3), np.full(3, 0.01))[0] == 1.0
 
 
 @given(seed=seeds, kind=st.sampled_from(["plain", "warming up", "frozen", "mixed"]))

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from robell._core.layers.features import RowBlocks
+from robell._core.ridge.solve import Blocks, InBlocks
+from robell._core.ridge.solve import left_out_errors as errors_of_rows
 from robell._core.ridge.state import (
     empty,
     left_out_errors,
@@ -71,3 +74,40 @@ def test_classes_are_left_out_as_refits_say(rng, cost):
         errors.append(float(counted @ np.square(T - expected).sum(axis=1)))
     found = left_out_errors(state, cost, C_TRIED, np.array, (X, T, weight, counted))
     np.testing.assert_allclose(found, errors, rtol=1e-9)
+
+
+@pytest.mark.parametrize("coupling", [0.0, 0.6, 1.0])
+def test_columns_in_blocks_are_left_out_as_from_the_rows_themselves(rng, coupling):
+    X, w, labels = rng.normal(size=(25, 5)), rng.uniform(0.3, 2.0, 25), rng.integers(0, 2, 25)
+    blocks = Blocks((slice(0, 2), slice(2, 5)), coupling, np.array([1.0, 0.5]))
+    T, state = np.eye(2)[labels], update(empty(2, 5), X, labels, w, np.array)
+    system = InBlocks(RowBlocks(lambda rows: X[rows], *X.shape), T, w, blocks)
+    for C in C_TRIED:
+        solution, expected = solve(state, C, blocks=blocks), system.solve(C, True)
+        np.testing.assert_allclose(solution.beta, expected.beta, rtol=1e-9, atol=1e-12)
+        found = left_out_scores(solution, np.array, X, T, w, blocks)
+        np.testing.assert_allclose(found, expected.loo_scores, rtol=1e-9, atol=1e-12)
+    sample = (X, T, w, w)
+    found = left_out_errors(state, None, C_TRIED, np.array, sample, blocks)
+    np.testing.assert_allclose(found, errors_of_rows(system, C_TRIED), rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_columns_that_are_copies_give_the_scores_of_one_of_them(rng, scale):
+    """Hardly a penalty: the sums are singular, and the rows that stand for them are solved."""
+    X, w, labels = rng.normal(size=(30, 5)), rng.uniform(0.3, 2.0, 30), rng.integers(0, 2, 30)
+    X[:, 3:] = X[:, :2]
+    X *= scale
+    T, root = np.eye(2)[labels], np.sqrt(w)[:, None]
+    found = solve(update(empty(2, 5), X, labels, w, np.array), 1e15)
+    assert found.method == "eigen"
+    assert found.worst in (0, 1, 3, 4)
+    expected = np.linalg.pinv(root * X, rcond=1e-10) @ (root * T)
+    np.testing.assert_allclose(X @ found.beta, X @ expected, rtol=1e-6, atol=1e-9)
+    without = [
+        X[i] @ np.linalg.pinv((root * X)[np.arange(30) != i], rcond=1e-10)
+        @ (root * T)[np.arange(30) != i]
+        for i in range(30)
+    ]  # fmt: skip
+    scores = left_out_scores(found, np.array, X, T, w)
+    np.testing.assert_allclose(scores, without, rtol=1e-6, atol=1e-9)

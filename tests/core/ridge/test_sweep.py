@@ -111,6 +111,44 @@ def test_ill_conditioned_networks_are_refined_and_singular_ones_left_alone(rng, 
         assert not beta[:, 2, 0].any()
 
 
+@pytest.mark.parametrize("n_targets", [1, 2])
+@pytest.mark.parametrize("shape", [(200, 130), (1200, 130), (9, 30)])
+def test_refined_solutions_have_all_their_digits(rng, shape, n_targets):
+    """Two columns, or two rows of wide networks, equal to 1e-4: a factor alone loses 1e-8."""
+    M, T, w = a_table(rng, shape, n_targets)
+    if shape[0] > shape[1]:
+        M[:, 35] = M[:, 34] + 1e-4 * M[:, 35]
+    else:
+        M[8] = M[7] + 1e-4 * M[8]
+    widths, penalties = np.array([shape[1], shape[1] // 3, shape[1] // 2]), np.array([1e-11, 1e-12])
+    nested = NestedRidge(a_design(M), T, penalties, widths)
+    beta, pivot = nested.solve(WeightedGram(M, T, w[None]).lower(0), w)
+    assert (pivot[:, 0] > 0).all()
+    assert pivot[:, 0].max() < 1e-6
+    for i, penalty in enumerate(penalties):
+        for j, width in enumerate(widths):
+            expected = by_least_squares(M[:, :width], T, w, penalty)
+            size = abs(expected).max()
+            np.testing.assert_allclose(beta[:width, i, j], expected, atol=1e-10 * size)
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_refined_leading_blocks_have_all_their_digits(rng, n_targets):
+    M, T, w = a_table(rng, (60, 12), n_targets)
+    M[:, 5] = M[:, 4] + 1e-4 * M[:, 5]
+    root = np.sqrt(w)[:, None]
+    M, T, widths = root * M, root * T, np.array([12, 3, 8])
+
+    def missed(theta):
+        return np.einsum("np,nsk->psk", M, T[:, None] - np.einsum("np,psk->nsk", M, theta))
+
+    theta, least = solve_prefixes(M.T @ M, M.T @ T, np.array([1e-11]), widths, missed)
+    assert 0 < least[0, 0] < 1e-7
+    for j, width in enumerate(widths):
+        expected = by_least_squares(M[:, :width], T, np.ones(60), 1e-11)
+        np.testing.assert_allclose(theta[:width, 0, j], expected, atol=1e-10 * abs(expected).max())
+
+
 def test_digits_left_fall_where_sums_over_the_classes_cancel():
     share = np.array([1.0, 0.01, 0.005, 1e-7, 0.9e-8, 0.0])
     expected = [1.0, 1.0, 0.5, 1e-5, 0.0, 0.0]

@@ -15,7 +15,7 @@ from robell import (
 )
 from robell._core.layers.features import RowBlocks
 from robell._core.ridge.solve import solve_ridge
-from robell._core.ridge.twins import find_twins
+from robell._core.ridge.twins import deal_out, find_twins
 
 
 def by_loops(X):
@@ -86,6 +86,22 @@ def test_merged_rows_are_left_out_as_refits_without_all_copies_say(rng):
         A, v = M[kept], w[kept]
         beta = np.linalg.solve(A.T * v @ A + np.eye(4) / 3.0, A.T * v @ T[kept])
         np.testing.assert_allclose(solution.loo_scores[twins.group[i]], M[i] @ beta, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_distinct", [7, 43])
+@pytest.mark.parametrize("copies", [False, True])
+def test_folds_depend_on_what_rows_are_and_classes_are_spread_evenly(rng, n_distinct, copies):
+    X, labels = rng.normal(size=(n_distinct, 2)), (np.arange(n_distinct) % 3 == 0).astype(int)
+    which = np.append(np.arange(n_distinct), rng.integers(0, n_distinct, 30 * copies))
+    which = rng.permutation(which)
+    fold = deal_out(X, labels, np.ones(n_distinct))
+    np.testing.assert_array_equal(
+        deal_out(X[which], labels[which], np.ones(len(which))), fold[which]
+    )
+    np.testing.assert_array_equal(deal_out(X, 1 - labels, np.ones(n_distinct)), fold)
+    for mine in (labels == 0, labels == 1, labels >= 0):
+        counts = np.bincount(fold[mine], minlength=min(10, n_distinct))
+        assert np.ptp(counts) <= 1
 
 
 MODELS = [
