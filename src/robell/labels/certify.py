@@ -309,10 +309,10 @@ def certify(
     table = read_table(data, target, budget=Budget(memory_limit), seed=random_state, **text)
     find_column(table, target)
     if len(table.rows) < table.n_rows:
-        text = f"{table.name}: a certificate is for all of its {table.n_rows:,} rows"
+        rule = f"{table.name}: a certificate is for all of its {table.n_rows:,} rows"
         if max_rows >= table.n_rows:
-            raise FileError(f"{text}, and at most {MAX_CELLS:,} cells can be read")
-        raise FileError(f"{text}: give", parameter="max_rows", value=str(table.n_rows))
+            raise FileError(f"{rule}, and at most {MAX_CELLS:,} cells can be read")
+        raise FileError(f"{rule}: give", parameter="max_rows", value=str(table.n_rows))
     if checked is not None:
         result = _certificate(_find_plan(_each(checked)), table, checked, target)
         return result if out is None else result.write(out)
