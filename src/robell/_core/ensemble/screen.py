@@ -52,7 +52,7 @@ def telling_columns(X: Any, weight: Array, targets: Array) -> NDArray[np.intp]:
     varies = R.any(axis=0)
     said = sum(np.square((weight[:, None] * U).T @ part).sum(axis=0) for part in (R, S)) / total
     freedom = n_contrasts * (varies + S.any(axis=0).astype(float))
-    telling = varies.copy()
+    telling = np.zeros(n_columns, bool)
     p_values = chdtrc(freedom[varies], said[varies])
     telling[varies] = false_discovery_control(p_values) <= FALSE_DISCOVERIES
     weighted = weight[:, None] * R
