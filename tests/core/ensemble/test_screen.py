@@ -56,10 +56,13 @@ def twin_columns(X, y, weight):
             pair = of_classes(product) / max(product.var(), SMALLEST_VARIANCE)
             if chi2.sf(pair, d) < LEVEL / (B * (B - 1) / 2):
                 kept |= {j, k}
-            if chi2.sf(n * product.mean() ** 2, 1) < LEVEL / (B - 1):
-                kept |= {j, k}
     if not kept:
         return list(range(B))
+    for j in range(B):
+        for k in set(range(B)) - {j}:
+            product = ranks[:, j] * ranks[:, k]
+            if chi2.sf(n * product.mean() ** 2, 1) < LEVEL / (B - 1):
+                kept |= {j, k}
     rest = set(range(B)) - kept
     while rest and sum(said[j] - freedom[j] for j in rest) > 0:
         rest -= {max(rest, key=lambda j: said[j] - freedom[j])}
