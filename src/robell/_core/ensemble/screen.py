@@ -12,7 +12,8 @@ are nearly χ² where there is nothing to find. A column stays where the first i
 false discovery share of one tenth, or the second or third at one in a hundred, after Bonferroni. Of
 the others those that say most about the labels stay too, until the rest says together no more than
 is expected by chance: many weak columns may be all that a small table has. Where the labels find
-none, alone or two together, all columns stay: what chance says of the labels must not choose.
+none, alone or two together, what chance says of them must not choose: those columns stay that say
+something about one another, or else all.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SMALLEST_VARIANCE = 0.1  # of the product of two columns: of less it is no third
 
 
 def telling_columns(X: Any, weight: Array, targets: Array) -> NDArray[np.intp]:
-    """Return the places of the columns that say anything, or of all where labels find none.
+    """Return the places of the columns that say anything, or of all where none does.
 
     X are distinct standardised rows, an array or a tensor, ``targets`` (n, K) the shares of the
     labels that each of them carries.
@@ -62,11 +63,12 @@ def telling_columns(X: Any, weight: Array, targets: Array) -> NDArray[np.intp]:
     pairs /= np.maximum(spread, SMALLEST_VARIANCE)
     for values in (pairs, shared):
         np.fill_diagonal(values, 0.0)
-    n_others = max(1, n_columns - 1)
-    telling |= (pairs > chdtri(n_contrasts, LEVEL / (0.5 * n_columns * n_others))).any(axis=1)
+    level = LEVEL / max(1, n_columns * (n_columns - 1) // 2)
+    telling |= (pairs > chdtri(n_contrasts, level)).any(axis=1)
+    alike = (total * shared**2 > chdtri(1.0, level)).any(axis=1)
     if not telling.any():
-        return every
-    telling |= (total * shared**2 > chdtri(1.0, LEVEL / n_others)).any(axis=1)
+        return np.flatnonzero(alike) if alike.any() else every
+    telling |= alike
     others, excess = np.flatnonzero(~telling), (said - freedom)[~telling]
     order = np.argsort(excess, kind="stable")
     telling[others[order[np.cumsum(excess[order]) > 0]]] = True
