@@ -219,6 +219,16 @@ def test_the_classifier_for_wrong_labels_and_its_thresholds(labels, probability)
         assert (model.predict(NEW) != before).any()
 
 
+def test_the_kernel_of_the_classifier_for_wrong_labels_sees_some_columns():
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(200, 8)), np.arange(200) % 2
+    rows[:, 5] += 3 * y
+    model = robell.NoiseRobustRVFLClassifier(12, random_state=0).fit(rows, y)
+    assert 5 in model.kernel_columns_
+    assert len(model.kernel_columns_) < 8
+    assert_same(model, rng.normal(size=(60, 8)))
+
+
 def test_streams_end_in_the_same_graph():
     model = robell.RVFLClassifier(12, random_state=0)
     for rows in np.array_split(np.arange(150), 3):

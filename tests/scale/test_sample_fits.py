@@ -15,7 +15,7 @@ from streams import batches, in_passes
 import robell.scale.files as memory_module
 import robell.scale.out_of_core as out_of_core
 from robell import NoiseRobustRVFLClassifier
-from robell._core.ensemble.members import N_LANDMARKS, Drawn, designs_of
+from robell._core.ensemble.members import N_LANDMARKS, Drawn, KernelLayer, designs_of
 from robell._core.ridge.loo import MOST_EXACT
 from robell.cli import main
 from robell.files import FileError, fit_files, load_model, save_model
@@ -194,7 +194,8 @@ def test_files_beyond_the_memory_are_fitted_by_a_sample(table, rows, little_memo
 
 
 def test_columns_of_many_rows_are_counted_in_single_precision():
-    drawn = Drawn(np.zeros((2, 4)), np.zeros(4), (np.zeros((3, 2)), np.eye(3), 1.0), 0)
+    kernel = KernelLayer(np.zeros((3, 2)), np.eye(3), 1.0, np.arange(2))
+    drawn = Drawn(np.zeros((2, 4)), np.zeros(4), kernel, 0)
     for n_rows, kind in ((MOST_EXACT, np.float64), (MOST_EXACT + 1, np.float32)):
         *made, _ = designs_of(np.zeros((n_rows, 2)), drawn)
         assert {design.dtype for design in made} == {kind}

@@ -38,6 +38,7 @@ from robell._core.ensemble.members import (
     moves_of_constant,
     network_scores,
 )
+from robell._core.ensemble.screen import telling_columns
 from robell._core.ensemble.trees import Forest, Splits
 from robell._core.labels.cuts import (
     AWAY,
@@ -155,6 +156,9 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         Standardised training rows, up to 200, that the kernel is centred on.
     landmark_weights_ : ndarray of shape (n_landmarks, n_classes)
         Their output weights.
+    kernel_columns_ : ndarray of shape (n_kernel_columns,)
+        Places of the columns that the kernel measures distances in: those that say something about
+        the labels, alone or with another column, or about another column; all where none does.
     kernel_width_ : float
         The kernel is exp(-squared distance / width).
     split_columns_ : ndarray of shape (n_trees, depth)
@@ -247,6 +251,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
 
     class_prior_: NDArray[Any]
     classes_: NDArray[Any]
+    kernel_columns_: NDArray[Any]
     kernel_width_: float
     label_probability_: NDArray[Any]
     landmark_weights_: NDArray[Any]
@@ -358,7 +363,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         X, labels, multiplicity = self._standardise(X), *map(to_host, rows[1:])
         given, distinct = one_hot(labels, len(self.classes_)), distinct_rows(X, threads)
         X = X[beside(distinct.first, X)]  # equal rows are left out together
-        drawn = draw_members(X, int(self.n_hidden), seed)
+        columns = telling_columns(X, *distinct.merge(multiplicity, given))
+        drawn = draw_members(X, int(self.n_hidden), seed, columns)
         designs = designs_of(X, drawn)
         data = X, designs, drawn, distinct, multiplicity
         fit_balanced = partial(fit_with_equal_classes, *data, threads=threads)
@@ -389,7 +395,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         self.hidden_weights_, self.hidden_bias_ = drawn.hidden_weights, drawn.hidden_bias
         self.coef_ = both_classes(network.coef, is_half, 0.0)
         self.intercept_ = both_classes(network.intercept + network.forest.mean, is_half, 1.0)
-        self.landmarks_, self.kernel_width_ = drawn.kernel.landmarks, drawn.kernel.width
+        self.landmarks_, _, self.kernel_width_, self.kernel_columns_ = drawn.kernel
         self.landmark_weights_ = both_classes(network.landmark_weights, is_half, 0.0)
         self.split_columns_, self.split_thresholds_ = network.forest.splits
         self.leaf_values_ = both_classes(network.forest.values, is_half, 0.0)
@@ -484,7 +490,7 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
 
     def _class_scores(self, X, places=None, threads=NO_THREADS):
         """Score rows of the table, all or those at some places, a block at a time."""
-        kernel = KernelLayer(self.landmarks_, None, self.kernel_width_)
+        kernel = KernelLayer(self.landmarks_, None, self.kernel_width_, self.kernel_columns_)
         drawn = Drawn(self.hidden_weights_, self.hidden_bias_, kernel, None)
         splits = Splits(self.split_columns_, self.split_thresholds_)
         first = 1 if len(self.classes_) == 2 else 0  # two classes' scores add up to one

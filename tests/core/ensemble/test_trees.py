@@ -213,7 +213,8 @@ def test_cuts_lie_between_two_values_of_their_column(seed, n_rows):
 @given(seeds, st.integers(1, 40), st.integers(1, 5))
 def test_the_whitened_kernel_is_the_kernel_of_the_landmarks(seed, n_rows, n_columns):
     X = np.random.default_rng(seed).normal(size=(n_rows, n_columns))
-    landmarks, whitening, width = fit_kernel_layer(X, 15, seed)
+    landmarks, whitening, width, columns = fit_kernel_layer(X, 15, seed)
+    assert columns.tolist() == list(range(n_columns))
     assert len(landmarks) == min(15, n_rows)
     assert (landmarks[:, None] == X).all(axis=2).any(axis=1).all()
     H = radial(landmarks, landmarks, width) @ whitening

@@ -1,7 +1,7 @@
 """Five small models of different kinds, fitted to the same targets; their weighted mean.
 
     relu, sin   ridge on [x h], h a sparse random layer: each node looks at two columns
-    kernel      ridge on radial functions around some of the rows
+    kernel      ridge on radial functions around some of the rows, in columns that say something
     trees       small trees that see the targets (``layers/trees.py``)
     linear      ridge on x
 
@@ -12,7 +12,7 @@ are then fitted where they are.
 
 A layer of radial functions around some of the rows, whitened: the Nystrom approximation.
 
-With landmarks l_1..l_m and B columns that vary,
+With landmarks l_1..l_m, and distances in B columns that vary (``ensemble/screen.py`` says which),
 
     k(x, l) = exp(-|x - l|²/B),      K = [k(l_a, l_b)] = QΛQᵀ,      h(x) = k(x, l) QΛ^(-½),
 
@@ -34,6 +34,7 @@ from robell._core.array import beside, is_tensor, namespace, row_squares, to_hos
 from robell._core.ensemble.trees import (
     SMALLEST_RANGE,
     Forest,
+    Places,
     forest_scores,
     grow_forest,
     plant_forest,
@@ -95,8 +96,11 @@ class Network(NamedTuple):
     forest: Forest  # its values and mean already weighted
 
 
-def draw_members(X: Any, n_hidden: int, seed: int) -> Drawn:
-    """Draw everything that does not depend on labels for distinct rows X."""
+def draw_members(X: Any, n_hidden: int, seed: int, columns: Places | None = None) -> Drawn:
+    """Draw all that is drawn, without looking at labels, for distinct rows X.
+
+    The kernel looks at some of the columns, or at all.
+    """
     *of_layers, of_kernel, of_trees = np.random.SeedSequence(seed).generate_state(
         len(ACTIVATIONS) + 2
     )
@@ -107,7 +111,7 @@ def draw_members(X: Any, n_hidden: int, seed: int) -> Drawn:
     return Drawn(
         beside(np.hstack([weights for weights, _ in layers]), X),
         beside(np.concatenate([bias for _, bias in layers]), X),
-        fit_kernel_layer(X, N_LANDMARKS, int(of_kernel)),
+        fit_kernel_layer(X, N_LANDMARKS, int(of_kernel), columns),
         plant_forest(X, int(of_trees)),
     )
 
@@ -119,7 +123,6 @@ def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
     """
     tensors, n_columns = is_tensor(X), X.shape[1]
     n_nodes = len(drawn.hidden_bias) // len(ACTIVATIONS)
-    landmarks, _, width = drawn.kernel
     single = len(X) > MOST_EXACT and not tensors
     inputs, layers = X, drawn
     if single:
@@ -130,13 +133,13 @@ def designs_of(X: Any, drawn: Drawn) -> list[RowBlocks]:
         return namespace(X).hstack([inputs[rows], layers.hidden(inputs[rows], k)])
 
     def of_kernel(rows: slice) -> Any:
-        found = radial(X[rows], landmarks, width)
+        found = drawn.kernel.outputs(X[rows])
         return found.astype(np.float32) if single else found
 
     made: list[tuple[Callable[[slice], Any], int]] = [
         (partial(with_inputs, 0), n_columns + n_nodes),
         (partial(with_inputs, 1), n_columns + n_nodes),
-        (of_kernel, len(landmarks)),
+        (of_kernel, len(drawn.kernel.landmarks)),
     ]
     keep = len(X) * sum(n for _, n in made) <= KEPT_NUMBERS
     dtype = np.float32 if single else np.float64
@@ -259,8 +262,7 @@ def network_scores(X: Any, drawn: Drawn, network: Network) -> Any:
         scores[rows] += x @ network.coef[:n_columns]
         for k, (first, last) in enumerate(pairwise(starts.tolist())):
             scores[rows] += drawn.hidden(x, k) @ network.coef[first:last]
-        kernel = radial(x, drawn.kernel.landmarks, drawn.kernel.width)
-        scores[rows] += kernel @ network.landmark_weights
+        scores[rows] += drawn.kernel.outputs(x) @ network.landmark_weights
     return scores
 
 
@@ -270,21 +272,33 @@ SMALLEST_EIGENVALUE = 1e-6  # of the largest: directions below it are rounding
 
 
 class KernelLayer(NamedTuple):
-    """Landmarks (m, B), their whitening QΛ^(-½) (m, r), and the width."""
+    """Landmarks (m, B), their whitening QΛ^(-½) (m, r), the width, and the columns looked at."""
 
     landmarks: Any
     whitening: Any
     width: float
+    columns: Any
+
+    def outputs(self, X: Any) -> Any:
+        """Return k(x, l) of rows X and the landmarks, (n, m)."""
+        return radial(X[:, self.columns], self.landmarks[:, self.columns], self.width)
 
 
-def fit_kernel_layer(X: Any, n_landmarks: int, seed: int) -> KernelLayer:
-    """Make the layer from rows X, all different, in an order of their own; columns standardised."""
+def fit_kernel_layer(
+    X: Any, n_landmarks: int, seed: int, columns: Places | None = None
+) -> KernelLayer:
+    """Make the layer from rows X, all different, in an order of their own; columns standardised.
+
+    Distances are those of some columns, or of all.
+    """
     xp, drawn = namespace(X), np.random.default_rng(seed).permutation(len(X))[:n_landmarks]
     landmarks = X[beside(np.sort(drawn), X)]
-    width = max(1.0, float((xp.amax(X, 0) - xp.amin(X, 0) > SMALLEST_RANGE).sum()))
-    values, Q = np.linalg.eigh(to_host(radial(landmarks, landmarks, width)))
+    columns = beside(np.arange(X.shape[1]) if columns is None else columns, X)
+    varies = xp.amax(X, 0) - xp.amin(X, 0) > SMALLEST_RANGE
+    layer = KernelLayer(landmarks, None, max(1.0, float(varies[columns].sum())), columns)
+    values, Q = np.linalg.eigh(to_host(layer.outputs(landmarks)))
     kept = values > SMALLEST_EIGENVALUE * values[-1]
-    return KernelLayer(landmarks, beside(Q[:, kept] / np.sqrt(values[kept]), X), width)
+    return layer._replace(whitening=beside(Q[:, kept] / np.sqrt(values[kept]), X))
 
 
 def radial(X: Any, landmarks: Any, width: float) -> Any:

@@ -245,7 +245,9 @@ def _logits(graph, model, X):
     scores = (
         X @ model.coef_[: len(model.mean_)] + model.intercept_[None, :] + _trees(graph, model, X)
     )
-    near = _radial(graph, X, model.landmarks_, model.kernel_width_)
+    columns = model.kernel_columns_
+    seen = graph.node("Gather", X, columns, axis=1)
+    near = _radial(graph, seen, model.landmarks_[:, columns], model.kernel_width_)
     scores += near @ model.landmark_weights_
     size = len(model.hidden_bias_) // len(MEMBERS)
     of_nodes = model.coef_[len(model.mean_) :]
