@@ -25,7 +25,9 @@ SMALL_PRODUCT = 1_000_000  # multiplications up to which OpenBLAS does not copy 
 
 def is_tensor(X: Any) -> bool:
     """Say whether X is a torch tensor, without importing torch."""
-    return type(X).__module__.partition(".")[0] == "torch" and hasattr(X, "device")
+    kind = type(X)
+    is_torch = kind is not np.ndarray and kind.__module__.partition(".")[0] == "torch"
+    return is_torch and hasattr(X, "device")
 
 
 def namespace(X: Any) -> Any:

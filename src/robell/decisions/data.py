@@ -73,9 +73,10 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
     """Read the rows to fit, as :func:`robell.decisions.run.fit_table` is asked to."""
     text = {"encoding": "utf-8", "delimiter": None} | (text or {})
     review = read_reviews(reviewed, target)
+    seen: list = []  # of files, by which it is known whether they change
     with ExitStack() as stack:
         if hasattr(data, "columns"):
-            table, files = read_table(data, max_rows=None), []
+            table, files = read_table(data, max_rows=len(data) or 1, seed=seed), [data]
         else:
             files = stack.enter_context(table_files(data))
             seen = [file_state(path) for path in files]

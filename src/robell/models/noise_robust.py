@@ -488,6 +488,13 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
 
     # -- predict ----------------------------------------------------------------------
 
+    def __setstate__(self, state):
+        """Take over a saved state; the kernel of one saved before columns were chosen sees all."""
+        if "landmarks_" in state and "kernel_columns_" not in state:
+            every = beside(np.arange(state["n_features_in_"]), state["landmarks_"])
+            state = state | {"kernel_columns_": every}
+        super().__setstate__(state)
+
     def _class_scores(self, X, places=None, threads=NO_THREADS):
         """Score rows of the table, all or those at some places, a block at a time."""
         kernel = KernelLayer(self.landmarks_, None, self.kernel_width_, self.kernel_columns_)

@@ -281,7 +281,10 @@ class KernelLayer(NamedTuple):
 
     def outputs(self, X: Any) -> Any:
         """Return k(x, l) of rows X and the landmarks, (n, m)."""
-        return radial(X[:, self.columns], self.landmarks[:, self.columns], self.width)
+        landmarks = self.landmarks
+        if len(self.columns) < X.shape[1]:
+            X, landmarks = X[:, self.columns], landmarks[:, self.columns]
+        return radial(X, landmarks, self.width)
 
 
 def fit_kernel_layer(

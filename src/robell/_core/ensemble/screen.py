@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.special import chdtrc, chdtri
-from scipy.stats import false_discovery_control, rankdata
 
 from robell._core.array import Array, beside, to_host
 
@@ -54,8 +54,11 @@ def telling_columns(X: Any, weight: Array, targets: Array) -> NDArray[np.intp]:
     said = sum(np.square((weight[:, None] * U).T @ part).sum(axis=0) for part in (R, S)) / total
     freedom = n_contrasts * (varies + S.any(axis=0).astype(float))
     telling = np.zeros(n_columns, bool)
+    # Benjamini and Hochberg's rule; SciPy's takes longer than everything else here.
     p_values = chdtrc(freedom[varies], said[varies])
-    telling[varies] = false_discovery_control(p_values) <= FALSE_DISCOVERIES
+    ranked = np.sort(p_values)
+    limits = FALSE_DISCOVERIES * np.arange(1, len(ranked) + 1) / len(ranked)
+    telling[varies] = p_values <= ranked[ranked <= limits].max(initial=-1.0)
     weighted = weight[:, None] * R
     shared = weighted.T @ R / total
     spread = (weighted * R).T @ R**2 / total - shared**2
@@ -88,7 +91,7 @@ def _ranks(X: Array, weight: Array) -> tuple[Array, Array]:
     """Return ranks of every column, and what is new in their squares; zeros where nothing is."""
     total = weight.sum()
     varies = np.ptp(X, axis=0) > SMALLEST_RANGE
-    R = rankdata(X, axis=0) - 0.5 * (len(X) + 1)
+    R = scipy.stats.rankdata(X, axis=0) - 0.5 * (len(X) + 1)
     R -= weight @ R / total
     R *= varies / np.sqrt(np.maximum(weight @ R**2 / total, SAME))
     S = R**2 - varies
