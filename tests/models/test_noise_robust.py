@@ -1,5 +1,6 @@
 """The noise-robust classifier: a literal twin, what changes nothing, known truths, bad input."""
 
+import copy
 import pickle
 import re
 import warnings
@@ -987,3 +988,14 @@ def test_beyond_one_half_the_model_is_mirrored():
     model = fit(X, labels)
     assert model.score(X, y) < 0.1
     assert model.noise_rate_ < 0.5
+
+
+def test_one_that_was_saved_before_columns_were_chosen_sees_all_of_them(imbalanced):
+    X, y = imbalanced
+    model = NoiseRobustRVFLClassifier(random_state=0).fit(X, y)
+    before = copy.deepcopy(model)
+    before.kernel_columns_ = np.arange(X.shape[1])
+    state = {name: value for name, value in vars(before).items() if name != "kernel_columns_"}
+    loaded = clone(model)
+    loaded.__setstate__(state)
+    np.testing.assert_array_equal(loaded.predict_proba(X), before.predict_proba(X))
