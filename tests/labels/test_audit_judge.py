@@ -132,7 +132,7 @@ def frame_of(X, codes):
 @pytest.mark.parametrize("seed", range(3))
 def test_more_columns_than_the_rows_can_bear_are_told(tmp_path, seed):
     rng = np.random.default_rng(seed)
-    X, codes, _ = blobs(120, gap=3.0, noise=0.1, seed=seed)
+    X, codes, _ = blobs(120, gap=1.5, noise=0.1, seed=seed)
     wide = np.hstack([X, rng.normal(size=(120, 400))])
     result = audit(frame_of(wide, codes), "label", out=tmp_path)
     assert result.trust == "none"

@@ -358,12 +358,18 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
     def _fit_rounds(self, rows, seed, threads):
         """Fit, clean the targets, fit again; return scores, noise, link and p-value."""
         judged = threads.start(rows_judged, rows, len(self.classes_), seed)
-        X = in_double_precision(rows.X)
+        X, labels, multiplicity = in_double_precision(rows.X), *map(to_host, rows[1:])
         self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
-        X, labels, multiplicity = self._standardise(X), *map(to_host, rows[1:])
-        given, distinct = one_hot(labels, len(self.classes_)), distinct_rows(X, threads)
+        given, distinct = (
+            one_hot(labels, len(self.classes_)),
+            distinct_rows(self._standardise(X), threads),
+        )
         X = X[beside(distinct.first, X)]  # equal rows are left out together
-        columns = telling_columns(X, *distinct.merge(multiplicity, given))
+        weight, shares = distinct.merge(multiplicity, given)
+        # From these rows in their own order: a weight is a row repeated, to the last digit.
+        self.mean_, self.scale_ = column_scales(X, beside(weight, X))
+        X = self._standardise(X)
+        columns = telling_columns(X, weight, shares)
         drawn = draw_members(X, int(self.n_hidden), seed, columns)
         designs = designs_of(X, drawn)
         data = X, designs, drawn, distinct, multiplicity

@@ -50,6 +50,7 @@ Array = NDArray[np.float64]
 ACTIVATIONS = ("relu", "sin")
 INPUTS_PER_NODE = 2  # of a table's columns few act together: such nodes beat dense ones
 WEIGHT_SCALE = 4.0
+BITS = 40  # of weights and targets
 N_LANDMARKS = 200
 PENALTIES: Array = 10.0 ** np.arange(-6.0, 3.0)  # times the number of rows
 # relu, sin, kernel, trees, linear. Weights from left-out errors were no better than these.
@@ -206,9 +207,19 @@ def fit_with_equal_classes(
 def _with_equal_classes(
     distinct: Twins, multiplicity: Array, targets: Array
 ) -> tuple[Array, Array]:
-    """Return weights and targets of the distinct rows, all classes of the same total weight."""
+    """Return weights and targets of the distinct rows, all classes of the same total weight.
+
+    Their last bits, which the order of sums decides, are taken off: rows that nearly decide their
+    own score would magnify them, and a row repeated would not be a weight.
+    """
     share = targets.shape[1] * class_shares(targets, multiplicity)
-    return distinct.merge(multiplicity * (targets @ (1.0 / share)), targets)
+    weights, merged = distinct.merge(multiplicity * (targets @ (1.0 / share)), targets)
+    return _first_bits(weights), _first_bits(merged)
+
+
+def _first_bits(values: Array) -> Array:
+    mantissa, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, BITS)), exponent - BITS))
 
 
 def moves_of_constant(distinct: Twins, multiplicity: Array, targets: Array) -> Array:
