@@ -93,6 +93,17 @@ def test_weights_are_repetitions():
     np.testing.assert_allclose(Z[copies], Z_again, atol=1e-9)
 
 
+@pytest.mark.parametrize("each", [0.5, 1.0, 1e9])
+def test_a_row_without_labels_has_the_shares_of_the_classes(each):
+    """One row more of each class is counted, and no class is rarer than one in a million."""
+    labels = np.array([0, 0, 0, 1, 0, 0, 0, 1])  # of four rows by two annotators; none of class 2
+    votes = Votes(np.repeat(np.arange(4), 2), np.tile([0, 1], 4), labels, 5, 2, 3)
+    weight = np.full(5, each)
+    Z, _ = fit_annotators(votes, weight)
+    expected = np.maximum((weight @ Z + 1.0) / (weight.sum() + 3.0), 1e-6)
+    np.testing.assert_allclose(Z[4], expected / expected.sum(), rtol=1e-2)
+
+
 def test_known_annotators_are_recovered():
     rng = np.random.default_rng(0)
     n, truth = 3000, np.array([[[0.95, 0.05], [0.1, 0.9]], [[0.7, 0.3], [0.3, 0.7]]] * 2)

@@ -143,6 +143,15 @@ def test_common_rate_leaves_every_class_a_part_of_its_rows(problem):
     assert (true_share >= SMALLEST_REMAINDER * given_share - 1e-9).all()
 
 
+@pytest.mark.parametrize("counts", [(900, 100), (450, 450, 100), (400, 300, 200, 100)])
+def test_common_rate_goes_as_far_as_the_smallest_class_keeps_a_tenth(rng, counts):
+    """Where scores say nothing, so that any rate could be: the bound itself is the rate."""
+    K, labels = len(counts), np.repeat(np.arange(len(counts)), counts)
+    rate = common_rate(rng.normal(size=(1000, K)), labels, np.ones(1000))
+    each = rate / (K - 1)
+    assert (0.1 - each) / (1.0 - K * each) == pytest.approx(SMALLEST_REMAINDER * 0.1)
+
+
 @pytest.mark.parametrize("n_classes", [10, 11, 20, 40])
 @pytest.mark.parametrize("n_large", [60, 500, 4000])
 def test_common_rate_of_many_classes_of_which_one_is_large(rng, n_classes, n_large):
@@ -225,6 +234,19 @@ def test_noise_matrix_sees_a_small_class_that_loses_labels():
     N = noise_matrix(scores, labels, np.ones(2400), rate)
     assert N[0, 1] < 0.01
     assert N[1, 0] == pytest.approx(0.3, abs=0.08)
+
+
+def test_noise_matrix_believes_a_rate_by_what_it_is_of_that_among_many():
+    """N = r + o/m (o - r): of 200 rows none of the first half is wrong, and 25 in the next 50."""
+    margin = np.r_[np.linspace(2.0, 1.0, 225), -np.linspace(1.0, 2.0, 1000)]  # for class 1
+    wrong = (np.arange(225) >= 100) & (np.arange(225) < 150) & (np.arange(225) % 2 == 0)
+    labels = np.r_[~wrong, np.zeros(1000)].astype(int)
+    assert labels.sum() == 200
+    N = noise_matrix(np.outer(margin, [-0.5, 0.5]), labels, np.ones(1225), 1e-3)
+    own = 0.5 * np.sqrt(0.25 / 100 / 100)  # among half as many rows as carry the label
+    among_many = 25 / 150 + 0.5 * np.sqrt(25 / 150 * (1 - 25 / 150) / 150)  # three quarters
+    assert N[1, 0] == pytest.approx(1e-3 + own / among_many * (own - 1e-3))
+    assert N[0, 1] == pytest.approx(1e-3)
 
 
 # -- areas ---------------------------------------------------------------------------

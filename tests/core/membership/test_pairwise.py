@@ -293,6 +293,26 @@ def test_both_forms_of_a_tile_say_the_same(shift, width):
     np.testing.assert_allclose(one - tile, expected, rtol=1e-12)
 
 
+def test_near_copies_under_a_wide_kernel_keep_their_digits(rng):
+    """Their exponents are less than the rounding of a product of the two rows."""
+    X = rng.normal(size=(20, 4))
+    Y = X + 1e-7 * rng.normal(size=X.shape)
+    a, b = (KernelRows.of(Z, 1 / 50**2) for Z in (X, Y))
+    tile, one = kernel_tile(a, b, slice(0, 20), slice(0, 20))
+    expected = -np.expm1(-cdist(X, Y, "sqeuclidean") / 50**2)
+    np.testing.assert_allclose(one - tile, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("apart", [1e4, 1e6])
+def test_a_tile_of_rows_far_from_zero_keeps_its_digits(rng, apart):
+    """Two clouds: exponents of pairs in one of them are small beside the squares of its rows."""
+    X = rng.normal(size=(40, 3)) + apart * np.repeat([1.0, -1.0], 20)[:, None]
+    rows = KernelRows.of(X, 0.5)
+    tile, one = kernel_tile(rows, rows, slice(0, 40), slice(0, 40))
+    expected = np.exp(-0.5 * cdist(X, X, "sqeuclidean"))
+    np.testing.assert_allclose(tile + 1.0 - one, expected, atol=1e-11)
+
+
 def test_plain_sums_are_exact_or_refused(rng):
     X, Y = rng.normal(size=(50, 4)), rng.normal(size=(70, 4))
     weights = rng.uniform(0.5, 2.0, 50), rng.uniform(0.5, 2.0, 70)

@@ -174,6 +174,19 @@ def test_left_out_errors_of_a_free_constant_count_targets_in_their_spreads(
     np.testing.assert_allclose(left_out_errors(system, 1.0 / PENALTIES), errors, rtol=1e-8)
 
 
+@pytest.mark.parametrize("penalty", [1e-20, 1e-10, 1.0])
+def test_rows_on_a_line_are_left_out_as_those_of_one_column(rng, penalty):
+    """Of fewer rows than columns, whose other eigenvalues are rounding beside the only one."""
+    along, direction = rng.normal(size=6), rng.normal(size=9)
+    T, w = rng.normal(size=(6, 2)), rng.uniform(0.5, 2.0, 6)
+    column = along[:, None] * np.linalg.norm(direction)
+    one = fit_centred_ridge(as_blocks(column), T, w, np.array([penalty]))
+    wide = fit_centred_ridge(as_blocks(np.outer(along, direction) + 3.0), T, w, np.array([penalty]))
+    np.testing.assert_allclose(wide.loo_scores, one.loo_scores, rtol=1e-9, atol=1e-9)
+    unit = direction / np.linalg.norm(direction)
+    np.testing.assert_allclose(wide.beta, np.outer(unit, one.beta[0]), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("kind", [System, WithConstant])
 @pytest.mark.parametrize("shape", [(20, 4), (6, 9)], ids=["tall", "wide"])
 def test_one_target_without_weights_has_weights_of_one(rng, kind, shape):

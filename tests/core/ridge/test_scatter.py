@@ -56,6 +56,13 @@ def test_the_scatter_of_moments_is_that_of_the_rows(rng, total):
     np.testing.assert_allclose(empty.matrix, scatter[0] / 3.0)
 
 
+def test_classes_of_less_than_one_row_have_a_scatter_as_others_do(rng):
+    """Weights may be shares: what is divided by is their sum, however small."""
+    scatter = np.array([np.diag(rng.uniform(1.0, 2.0, 3)) for _ in range(2)])
+    found = scatter_of_moments(np.array([0.25, 0.5]), np.zeros((2, 3)), scatter, False)
+    np.testing.assert_allclose(found.matrix, scatter[0] / 0.25 + scatter[1] / 0.5)
+
+
 @pytest.mark.parametrize("C", [0.3, 1.2, 40.0])
 def test_left_out_scores_are_refits_where_one_column_is_much_larger(rng, C):
     """Eigenvalues lose the small ones beside it; a Cholesky factor keeps them."""
@@ -66,7 +73,9 @@ def test_left_out_scores_are_refits_where_one_column_is_much_larger(rng, C):
     S[2], S[:, 2] = 0.0, 0.0
     penalty = Penalty(0.7, Scatter(S, np.zeros((1, 4)), np.ones(1)), np.zeros((20, 1)))
     R, design = whitening(penalty), RowBlocks(lambda rows: M[rows], *M.shape)
-    found = LeftOut(times(design, R), T, w, penalty, R).scores(C)
+    left_out = LeftOut(times(design, R), T, w, penalty, R)
+    assert left_out.basis(C)[0]  # keeps its digits, as the refits below say
+    found = left_out.scores(C)
     scale = np.array([1.0, 1.0, 1e-6, 1.0])  # refits in columns of one size
     Z, P = M * scale, (np.eye(4) + 0.7 * S) * np.outer(scale, scale)
     for i in range(20):

@@ -373,6 +373,16 @@ def test_states_become_plain_and_return(rng):
         assert_same_state(again, normal(state), 0.0)
 
 
+def test_states_whose_sums_overflow_together_are_not_merged():
+    """Each of them has finite sums; those of both, as ``fit`` would make them, are none."""
+    a, b = (
+        update(empty(1, 2), np.array([[x, 0.0]]), np.zeros(1, int), np.ones(1), np.array)
+        for x in (1.2e154, -1.2e154)
+    )
+    with pytest.raises(ValueError, match="overflow"):
+        merge(a, b, np.array)
+
+
 def test_states_of_different_freezes_or_shapes_are_not_merged(rng):
     (a,), join = some_states(rng, "frozen", 1)
     (b,), _ = some_states(rng, "frozen", 1)
