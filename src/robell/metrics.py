@@ -129,7 +129,6 @@ def g_mean_score(
     >>> from sklearn.metrics import make_scorer
     >>> scorer = make_scorer(g_mean_score)
     """
-    weight = _weights(sample_weight)
     try:
         labels = np.unique(y_true)
     except (TypeError, ValueError):

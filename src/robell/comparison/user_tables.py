@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from robell._core.array import is_no_value
 from robell._tools.files import FileError
 from robell._tools.text import counted, did_you_mean, few, said, unique
 from robell.comparison.jobs import Rows
@@ -163,8 +164,7 @@ def _from_pair(name, X, y, drop, columns):
         table = replace(read_table(X), name=name)  # of a large frame, a sample of its rows
         columns |= {one.name for one in table.columns}
     values = values[table.rows - 1].tolist()
-    none = ("None", "nan", "NaT", "<NA>")
-    cells = [None if str(value) in none else str(value) for value in values]
+    cells = [None if is_no_value(value) else str(value) for value in values]
     labels = read_labels(replace(table, columns=(Column("y", cells),)), 0)
     if hasattr(X, "columns"):
         features = [one for one in table.columns if one.name not in drop]

@@ -445,7 +445,7 @@ def _columns(result):
     what = "average precision" if found.decision is not None else "mean area under the ROC curves"
     text = (
         "The values of one column at a time are shuffled among held-out rows: the bars show by how "
-        f"much the {what} falls, {found.importance_score:.3f} for scores before calibration. "
+        f"much the {what} falls, which is {found.importance_score:.3f} before calibration. "
         "Columns that say the same can stand in for each other, and then neither matters by itself."
     )
     shown = found.importances[:MOST_DRAWN]

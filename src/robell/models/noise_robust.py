@@ -360,10 +360,8 @@ class NoiseRobustRVFLClassifier(ThresholdChoice, FamilyClassifier):
         judged = threads.start(rows_judged, rows, len(self.classes_), seed)
         X, labels, multiplicity = in_double_precision(rows.X), *map(to_host, rows[1:])
         self.mean_, self.scale_ = column_scales(X, rows.multiplicity)
-        given, distinct = (
-            one_hot(labels, len(self.classes_)),
-            distinct_rows(self._standardise(X), threads),
-        )
+        given = one_hot(labels, len(self.classes_))
+        distinct = distinct_rows(self._standardise(X), threads)
         X = X[beside(distinct.first, X)]  # equal rows are left out together
         weight, shares = distinct.merge(multiplicity, given)
         # From these rows in their own order: a weight is a row repeated, to the last digit.

@@ -7,7 +7,6 @@ import gzip
 import math
 import os
 import random
-import sys
 import tempfile
 import zlib
 from contextlib import contextmanager
@@ -389,10 +388,8 @@ def _equally_large(batches, n_rows):
 # -- how much of a table is held: a uniform sample of its rows, and their memory ---------
 
 
-def row_limit(max_rows: int | None, n_columns: int) -> int:
-    """Return how many rows are kept of a table with so many columns; of None all."""
-    if max_rows is None:
-        return sys.maxsize
+def row_limit(max_rows: int, n_columns: int) -> int:
+    """Return how many rows are kept of a table with so many columns."""
     return min(max_rows, max(LEAST_SAMPLE, MAX_CELLS // max(1, n_columns)))
 
 

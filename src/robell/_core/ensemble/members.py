@@ -218,6 +218,7 @@ def _with_equal_classes(
 
 
 def _first_bits(values: Array) -> Array:
+    """Return numbers rounded to their first ``BITS`` bits."""
     mantissa, exponent = np.frexp(values)
     return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, BITS)), exponent - BITS))
 

@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, chdtri
 
 from robell._core.array import Array, beside, to_host
+from robell._core.ensemble.trees import SMALLEST_RANGE
 
 FALSE_DISCOVERIES = 0.1  # the share of them among the columns that the labels alone keep
 LEVEL = 0.01  # of what two columns together, or another column, must say
 MOST_RANKED = 2048  # rows: of more every k-th is looked at
 MOST_PAIRS = 1 << 20  # times contrasts: wider tables keep all columns
-SMALLEST_RANGE = 1e-3  # of a standardised column that is not constant up to rounding
 SAME = 1e-9  # a variance below it is rounding
 SMALLEST_VARIANCE = 0.1  # of the product of two columns: of less it is no third column
 
