@@ -238,15 +238,14 @@ def test_an_array_under_another_name_is_looked_at_too(model):
     refused_cheaply(model, r"not a model file \(ValueError\)")
 
 
-def changed_class(path, name, change):
-    """Write a model file again, the objects of a class within it changed in place."""
+def changed_parts(path, change):
+    """Write a model file again; every object of its schema, with its name, is given to a function."""
 
-    def visit(part):
+    def visit(part, name=None):
         if isinstance(part, dict):
-            if part.get("__class__") == name:
-                change(part)
-            for one in part.values():
-                visit(one)
+            change(part, name)
+            for key, one in part.items():
+                visit(one, key)
         elif isinstance(part, list):
             for one in part:
                 visit(one)
@@ -259,6 +258,11 @@ def changed_class(path, name, change):
         return json.dumps(schema)
 
     changed(path, apply)
+
+
+def changed_class(path, name, change):
+    """Write a model file again, the objects of a class within it changed in place."""
+    changed_parts(path, lambda part, _: part.get("__class__") == name and change(part))
 
 
 def set_number(name, number):
@@ -320,25 +324,12 @@ def test_an_encoder_that_does_not_read_tables_is_refused(tmp_path, old, new):
     load_model(path).predict(table)
     hits = []
 
-    def visit(part, name=None):
-        if isinstance(part, dict):
-            if part.get("is_json") and (part["content"] == old if old else name == "deviation"):
-                part["content"] = new
-                hits.append(name)
-            for key, one in part.items():
-                visit(one, key)
-        elif isinstance(part, list):
-            for one in part:
-                visit(one)
+    def change(part, name):
+        if part.get("is_json") and (part["content"] == old if old else name == "deviation"):
+            part["content"] = new
+            hits.append(name)
 
-    def apply(name, data):
-        if name != "schema.json":
-            return data
-        schema = json.loads(data)
-        visit(schema)
-        return json.dumps(schema)
-
-    changed(path, apply)
+    changed_parts(path, change)
     assert hits
     with pytest.raises(FileError, match=r"m\.skops: (not a model file|damaged)"):
         load_model(path)
