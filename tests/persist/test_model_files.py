@@ -239,7 +239,7 @@ def test_an_array_under_another_name_is_looked_at_too(model):
 
 
 def changed_parts(path, change):
-    """Write a model file again; every object of its schema, with its name, is given to a function."""
+    """Write a model file again, the objects of its schema changed in place by their names."""
 
     def visit(part, name=None):
         if isinstance(part, dict):
