@@ -24,20 +24,22 @@ from robell.comparison.study_page import (
 )
 from robell.report.plots import COLOURS, _looks, curve_panels, named_curves
 from robell.report.tables import Table
-from robell.studies.label_noise.jobs import REPORTING, SETS, NoiseJob
+from robell.studies.label_noise.jobs import REPORTING, SETS, STUDY, NoiseJob
 from robell.studies.label_noise.models import EVERY_MODEL
 from robell.studies.label_noise.page import (
+    ORDER,
     OUR_LABEL,
+    NoiseResults,
     detection_tables,
     detections,
     headline,
+    is_tuned,
+    lead_over,
     margin_details,
     margin_tables,
     margins,
     probability_table,
 )
-from robell.studies.label_noise.results import ORDER, NoiseResults, is_tuned
-from robell.studies.label_noise.study import STUDY
 
 PEERS = ["svc", "forest", "lightgbm"]
 NAMES = ["yeast4", "glass0", "ecoli1", "pima", "vowel0"]  # the last two are reporting tables
@@ -384,14 +386,14 @@ def test_wrong_labels_found_over_what_all_judges_have_seen():
         for k, name in enumerate(NAMES[:3])
     ]
     found += [judged(name, 20, 10, "aum_softmax", {"area_under_margin": 0.1}) for name in NAMES[:3]]
-    (one,) = [d for d in detections(NoiseResults(found)) if len(d.judges) > 1]
-    assert one.precision.shape == (3, 4)
-    lead, which = one.lead_over(["cleanlab_forest"])
+    (one,) = [d for d in detections(NoiseResults(found)) if len(d.models) > 1]
+    assert one.values["precision"].shape == (3, 4)
+    lead, which = lead_over(one, ["cleanlab_forest"])
     gaps = [0.52 - 0.3, 0.52 - 0.4, 0.52 - 0.5]
     assert lead == f"+{np.mean(gaps):.3f} ± {np.std(gaps, ddof=1) / np.sqrt(3):.3f}"
     assert "self-confidence" in which
-    assert one.lead_over(["aum_softmax"]) == ("+0.420 ± 0.000", EVERY_MODEL["aum_softmax"].label)
-    assert one.lead_over(["aum_boosting"]) is None
+    assert lead_over(one, ["aum_softmax"]) == ("+0.420 ± 0.000", EVERY_MODEL["aum_softmax"].label)
+    assert lead_over(one, ["aum_boosting"]) is None
     precision, missed, leads = detection_tables(detections(NoiseResults(found)))
     rows = {row[0]: row[1:] for row in precision.rows}
     assert rows[OUR_LABEL] == pytest.approx((0.52,))

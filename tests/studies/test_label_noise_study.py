@@ -18,13 +18,14 @@ from robell.comparison.scores import chance_scores, scores_of
 from robell.comparison.store import Store, read_records
 from robell.comparison.study import gather
 from robell.datasets import keel_names
-from robell.studies.label_noise import study
+from robell.studies.label_noise import jobs as study
 from robell.studies.label_noise.jobs import (
     FRESH_SETS,
     LEVELS,
     PARTS,
     REPORTING,
     SETS,
+    STUDY,
     SUPPLIERS,
     NoiseJob,
     Split,
@@ -34,7 +35,6 @@ from robell.studies.label_noise.jobs import (
     run_noise_job,
 )
 from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED, build, require_packages
-from robell.studies.label_noise.study import STUDY
 
 CHEAP = ["logistic", "rvfl"]
 

@@ -14,8 +14,10 @@ from robell.comparison.store import Store
 from robell.comparison.study_page import write_report
 from robell.report.tables import Compared
 from robell.studies.paper import printed
-from robell.studies.paper.jobs import Job
+from robell.studies.paper.jobs import STUDY, Job
 from robell.studies.paper.page import (
+    Comparison,
+    Results,
     findings,
     friedman_table,
     headline,
@@ -28,8 +30,6 @@ from robell.studies.paper.page import (
     table_s4,
     win_tie_loss_table,
 )
-from robell.studies.paper.results import Comparison, Results
-from robell.studies.paper.study import STUDY
 
 ROWS = 10**6  # so many test rows that any printed percentage is a share of them
 

@@ -11,12 +11,10 @@ from robell.comparison.family import MODELS
 from robell.comparison.jobs import Rows, folds, paper_split, repeated_split, seed_of
 from robell.comparison.store import Store, StudyError, read_records
 from robell.metrics import g_mean_score, sensitivity_score, specificity_score
-from robell.studies.paper.jobs import Cell, Job, plan_jobs, run_job
-from robell.studies.paper.page import all_scores
+from robell.studies.paper.jobs import STUDY, Cell, Job, plan_jobs, run_job
+from robell.studies.paper.page import Results, all_scores, scores_of
 from robell.studies.paper.printed import MODELS as PRINTED
 from robell.studies.paper.printed import NOISE_DATASETS, NOISE_LEVELS, printed_cells
-from robell.studies.paper.results import Results, scores_of
-from robell.studies.paper.study import STUDY
 
 
 def table(name="example", n=60, seed=0, positive=1):

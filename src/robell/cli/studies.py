@@ -43,8 +43,7 @@ def _settings(options, typed):
 
 def _run_reproduce(options, typed):
     from robell.comparison.family import MODELS
-    from robell.studies.paper.jobs import SCORERS
-    from robell.studies.paper.study import reproduce
+    from robell.studies.paper.jobs import SCORERS, reproduce
 
     if options.part.lower().endswith(".zip"):
         return _run_archive(options, typed)
@@ -120,9 +119,8 @@ REPRODUCE = Command(_run_reproduce, _values_of_reproduce, is_study=True)
 
 
 def _run_robustness(options, typed):
-    from robell.studies.label_noise.jobs import GROUPS, LEVELS
+    from robell.studies.label_noise.jobs import GROUPS, LEVELS, measure_robustness
     from robell.studies.label_noise.models import EVERY_MODEL
-    from robell.studies.label_noise.study import measure_robustness
 
     models, kinds = options.models, options.kinds
     found = measure_robustness(

@@ -15,7 +15,7 @@ from robell.comparison.study_page import WORDS, methods_of
 from robell.comparison.user_models import AS_GIVEN, TUNED
 from robell.report import plots
 from robell.report.page import Callout, Details, Facts, Section, TableBlock
-from robell.report.tables import to_csv, to_markdown
+from robell.report.tables import to_markdown
 
 HEADLINE = "balanced_accuracy"
 
@@ -123,7 +123,7 @@ def all_sections(results, run, figures):
         common.one_by_one(cells, METRICS, "table") if cells else None,
         data(results, run),
         models(results, run),
-        methods(results).section if cells else None,
+        methods(results)[0] if cells else None,
         common.failures(results),
         how(results, run),
     ]
@@ -269,9 +269,5 @@ def more_files(results, sections):
     tables = [common.cell_table(cell) for cell in cells]
     tables += [common.dataset_table(cell, HEADLINE) for cell in cells]
     parts = [f"# {TITLE}\n\n{literal(subtitle(results))}\n", *map(to_markdown, tables)]
-    words = methods(results).files if cells else {}
-    return words | {
-        "tables/every_score.csv": to_csv(common.every_score([results])),
-        "tables/mean_scores.csv": to_csv(common.mean_scores(cells)),
-        "summary.md": "\n".join(parts),
-    }
+    words = methods(results)[1] if cells else {}
+    return words | common.score_files([results]) | {"summary.md": "\n".join(parts)}

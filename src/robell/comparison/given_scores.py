@@ -146,14 +146,14 @@ def compare_scores(
     models = list(dict.fromkeys(model for cell in cells.values() for model in cell.models))
     if reference is not None and reference not in models:
         raise StudyError(f"there is no model {said(reference)}; there are {', '.join(models)}")
-    words, folder = methods_of(cells, reference or models[0]), Path(out)
-    for name, text in words.files.items():  # first: a folder that holds them may be written again
+    (methods, texts), folder = methods_of(cells, reference or models[0]), Path(out)
+    for name, text in texts.items():  # first: a folder that holds them may be written again
         write_atomically(folder / name, text)
     figures = common.FigureFolder(folder / "figures")
     sections = [*_sections(cells, reference, remarks, figures, command)]
     tables = [common.dataset_table(cell, name) for name, cell in cells.items()]
     files = {"summary.md": "\n".join([f"# {TITLE}\n", *map(to_markdown, tables)])}
-    sections.insert(-1, words.section)
+    sections.insert(-1, methods)
     names = ", ".join(cell.metrics[name] for name, cell in cells.items())
     n_tables, n_models = common.sizes_of(cells.values())
     sizes = f"{common.span(n_models, 'model')} on {common.span(n_tables, 'table')}"
@@ -340,8 +340,8 @@ def _cell(metric, found, models, rope, test_share, named):
     if rope is None:
         are_shares = np.min(values) >= 0 and np.max(values) <= 1 and _key(metric) not in WITHOUT_END
         rope = ROPE if are_shares else 0.0
-    shares = tuple(test_share or 1 / max(2, len(found[table])) for table in cell.datasets)
-    cell = replace(cell, rope=rope, test_shares=shares)
+    shares = {table: test_share or 1 / max(2, len(splits)) for table, splits in found.items()}
+    cell = replace(cell, rope=rope, shares=shares)
     remarks = []
     if gaps := cell.left_out:
         remarks.append(

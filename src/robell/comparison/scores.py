@@ -111,12 +111,8 @@ class Ranked:
         self.unit = 1.0 if usual else 10.0 ** math.floor(math.log10(largest))
         self.scaled = values / self.unit
         self.form = ".3f" if self.unit == 1 else ".3g"  # in which readers see scores
-
-    @property
-    def testable(self):
-        """Whether there are three models on two sets, which the tests need."""
-        n_sets, n_models = self.values.shape
-        return n_models >= 3 and n_sets >= 2
+        n_sets, n_models = values.shape
+        self.testable = n_models >= 3 and n_sets >= 2  # what Friedman's test needs
 
     @cached_property
     def ranks(self):
@@ -162,31 +158,38 @@ def scores_of(record):
 
 @dataclass(frozen=True)
 class ScoreCell:
-    """All scores under one noise, means over splits; rows are sets, columns models.
+    """All scores under one noise; means over splits are of sets in rows, models in columns.
 
-    ``datasets`` are those on which every model has run on at least one common split; the means are
-    over these common splits, whose numbers are ``n_seeds``, and ``deviations`` are the standard
-    deviations over them, NaN of one split. ``left_out`` are the other sets.
+    ``scores`` has the sets on which every model has run on at least one common split, and of each
+    the numbers of these splits: splits by models by metrics. ``left_out`` are the other sets.
     """
 
     kind: str
     level: int
     models: tuple
     labels: tuple  # of the models, as readers see them
-    datasets: tuple
-    n_seeds: tuple
+    scores: dict
     left_out: tuple
-    values: dict
-    deviations: dict
-    splits: dict = field(default_factory=dict)  # of a metric: of every set, splits by models
     metrics: dict = field(default_factory=lambda: METRICS)  # names for readers
-    stems: dict = field(
-        default_factory=lambda: dict(zip(METRICS, METRICS, strict=True))
-    )  # of files
+    stems: dict = field(default_factory=lambda: {name: name for name in METRICS})  # of files
     lower: frozenset = frozenset()  # metrics of which less is better
-    test_shares: tuple = ()  # of the rows of every set that a split is tested on
+    shares: dict = field(default_factory=dict)  # of the rows of a set that a split is tested on
     rope: float = ROPE
-    _ranked: dict = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def datasets(self):
+        """The sets that count."""
+        return tuple(self.scores)
+
+    @property
+    def n_seeds(self):
+        """How many splits of every set count."""
+        return tuple(map(len, self.scores.values()))
+
+    @property
+    def test_shares(self):
+        """The share of the rows of every set that a split is tested on."""
+        return tuple(self.shares.get(name, TEST_SHARE) for name in self.scores)
 
     @property
     def name(self):
@@ -201,7 +204,37 @@ class ScoreCell:
     @property
     def testable(self):
         """Whether there are three models on two sets, which the tests need."""
-        return self.by(next(iter(self.values))).testable
+        return len(self.models) >= 3 and len(self.scores) >= 2
+
+    @cached_property
+    def splits(self):
+        """Of every metric a list: of every set, splits by models."""
+        return {m: [of[:, :, k] for of in self.scores.values()] for k, m in enumerate(self.metrics)}
+
+    @cached_property
+    def values(self):
+        """Of every metric the means over splits, sets by models."""
+        return self._over_splits(lambda rows: rows.mean(axis=0))
+
+    @cached_property
+    def deviations(self):
+        """Of every metric the standard deviations over splits, NaN of one split."""
+        return self._over_splits(
+            lambda rows: rows.std(axis=0, ddof=1) if len(rows) > 1 else np.nan * rows[0]
+        )
+
+    def _over_splits(self, number):
+        shape = len(self.scores), len(self.models), len(self.metrics)
+        found = np.reshape(list(map(number, self.scores.values())), shape)
+        return {metric: found[:, :, k].copy() for k, metric in enumerate(self.metrics)}
+
+    @cached_property
+    def _ranked(self):
+        return {m: Ranked(self.sign(m) * found, self.rope) for m, found in self.values.items()}
+
+    def by(self, metric):
+        """Return what ranks and tests by one metric are made of."""
+        return self._ranked[metric]
 
     def means(self, metric):
         """Return the mean over sets of every model."""
@@ -216,89 +249,45 @@ class ScoreCell:
         """Return the average rank over sets of every model, 1 being the best."""
         return self.by(metric).ranks
 
-    def by(self, metric):
-        """Return what ranks and tests by one metric are made of."""
-        if metric not in self._ranked:
-            self._ranked[metric] = Ranked(self.sign(metric) * self.values[metric], self.rope)
-        return self._ranked[metric]
-
     def sign(self, metric):
         """Return -1 where less is better, else 1."""
         return -1 if metric in self.lower else 1
 
     def on(self, datasets):
         """Return the same over some of the sets only."""
-        kept = [place for place, name in enumerate(self.datasets) if name in datasets]
-        return replace(
-            self,
-            _ranked={},
-            datasets=tuple(self.datasets[place] for place in kept),
-            n_seeds=tuple(self.n_seeds[place] for place in kept),
-            left_out=tuple(name for name in self.left_out if name in datasets),
-            test_shares=tuple(self.test_shares[place] for place in kept),
-            values={metric: array[kept] for metric, array in self.values.items()},
-            deviations={metric: array[kept] for metric, array in self.deviations.items()},
-            splits={m: [rows[place] for place in kept] for m, rows in self.splits.items()},
-        )
+        kept = {name: rows for name, rows in self.scores.items() if name in datasets}
+        lost = tuple(name for name in self.left_out if name in datasets)
+        return replace(self, scores=kept, left_out=lost)
 
 
-def by_split(records, numbers):
-    """Return {(kind, level): {set: {seed: {model: numbers}}}}, such as means_over_splits takes.
+def score_cell(kind, level, found, labels, sets=(), **more):
+    """Return the ScoreCell of ``found[set][seed][model]``, lists of a number for each metric.
 
-    ``numbers(record)`` gives lists of numbers by model, none for a record that does not count.
+    ``labels`` name the models for readers, and give their order; ``sets`` is that of the sets.
+    """
+    models = ordered({m for seeds in found.values() for row in seeds.values() for m in row}, labels)
+    scores = {}
+    for name in ordered(found, sets):
+        rows = [found[name][s] for s in sorted(found[name]) if len(found[name][s]) == len(models)]
+        if rows:
+            scores[name] = np.array([[row[model] for model in models] for row in rows])
+    left_out = ordered(set(found) - set(scores), sets)
+    names = tuple(labels[model] for model in models)
+    return ScoreCell(kind, level, models, names, scores, left_out, **more)
+
+
+def cells_of(records, numbers, labels, sets=(), **more):
+    """Return {(kind, level): ScoreCell} of records.
+
+    ``numbers(record)`` gives a list of numbers by model, none for a record that does not count.
     """
     found: dict = {}
     for record in records:
         job = record["job"]
         for model, values in numbers(record).items():
-            sets = found.setdefault((job["kind"], job["level"]), {})
-            sets.setdefault(job["dataset"], {}).setdefault(job["seed"], {})[model] = values
-    return found
-
-
-def means_over_splits(found, n_numbers, models=(), sets=()):
-    """Average ``found[set][seed][model]``, lists of numbers, over the splits that all models have.
-
-    Returns the models and the sets with the number of such splits, both in the orders given, two
-    arrays of sets by models by numbers, means and standard deviations (NaN of one split), and the
-    numbers of every set, splits by models by numbers. Sets without such a split are left out.
-    """
-    models = ordered({m for seeds in found.values() for row in seeds.values() for m in row}, models)
-    n_seeds, means, deviations, every = {}, [], [], []
-    for name in ordered(found, sets):
-        rows = [found[name][s] for s in sorted(found[name]) if len(found[name][s]) == len(models)]
-        if rows:
-            n_seeds[name] = len(rows)
-            values = np.array([[row[model] for model in models] for row in rows])
-            every.append(values)
-            means.append(values.mean(axis=0))
-            one = np.full_like(means[-1], np.nan)
-            deviations.append(values.std(axis=0, ddof=1) if len(rows) > 1 else one)
-    shape = (len(means), len(models), n_numbers)
-    return models, n_seeds, np.reshape(means, shape), np.reshape(deviations, shape), every
-
-
-def score_cell(kind, level, found, labels, sets=(), metrics=METRICS, **more):
-    """Return the ScoreCell of ``found[set][seed][model]``, one number for each of the metrics.
-
-    ``labels`` name the models for readers, and give their order; ``sets`` is that of the sets.
-    """
-    models, n_seeds, means, deviations, every = means_over_splits(found, len(metrics), labels, sets)
-    return ScoreCell(
-        kind=kind,
-        level=level,
-        models=models,
-        labels=tuple(labels[model] for model in models),
-        datasets=tuple(n_seeds),
-        n_seeds=tuple(n_seeds.values()),
-        left_out=ordered(set(found) - set(n_seeds), sets),
-        values={metric: means[:, :, k].copy() for k, metric in enumerate(metrics)},
-        deviations={metric: deviations[:, :, k] for k, metric in enumerate(metrics)},
-        splits={m: [rows[:, :, k] for rows in every] for k, m in enumerate(metrics)},
-        metrics=metrics,
-        test_shares=(TEST_SHARE,) * len(n_seeds),
-        **more,
-    )
+            of_kind = found.setdefault((job["kind"], job["level"]), {})
+            of_kind.setdefault(job["dataset"], {}).setdefault(job["seed"], {})[model] = values
+    return {place: score_cell(*place, of, labels, sets, **more) for place, of in found.items()}
 
 
 class ScoreResults(Results):
@@ -330,31 +319,29 @@ class ScoreResults(Results):
         return clean + tuple(level for name, level in self.cells if name == kind)
 
     @cached_property
-    def _found(self):
+    def _cells(self):
         def numbers(record):
             scores = scores_of(record)
             return {record["job"]["model"]: [scores[metric] for metric in METRICS]}
 
-        return by_split(self.records, numbers)
+        return cells_of(self.records, numbers, self.labels, self._sets)
 
     def cell(self, kind, level):
         """Return the scores under one noise."""
-        found = self._found.get((kind, level), {})
-        return score_cell(kind, level, found, self.labels, self._sets)
+        return self._cells[kind, level]
 
     def complete_cells(self):
         """Return the cells in which all models have run on some set."""
-        return [cell for cell in (self.cell(*place) for place in self.cells) if cell.datasets]
+        return [cell for place in self.cells if (cell := self.cell(*place)).datasets]
 
     def fit_seconds(self):
-        """Return CPU seconds of fits by model, over the jobs that all models have finished.
-
-        Models that have finished none are left out.
-        """
-        found = by_split(self.done, lambda r: {r["job"]["model"]: r["seconds"]["fit_cpu"]})
-        rows = [row for sets in found.values() for seeds in sets.values() for row in seeds.values()]
-        models = [model for model in self.models if any(model in row for row in rows)]
-        common = [row for row in rows if len(row) == len(models)]
+        """Return CPU seconds of fits by model, of the jobs that all have finished that have any."""
+        rows: dict = {}
+        for record in self.done:
+            place = tuple(record["job"][f] for f in ("kind", "level", "dataset", "seed"))
+            rows.setdefault(place, {})[record["job"]["model"]] = record["seconds"]["fit_cpu"]
+        models = [model for model in self.models if any(model in row for row in rows.values())]
+        common = [row for row in rows.values() if len(row) == len(models)]
         return {model: np.array([row[model] for row in common]) for model in models}
 
     def warnings(self):

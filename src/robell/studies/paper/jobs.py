@@ -1,4 +1,4 @@
-"""The jobs of the paper's study: which there are, and what one does.
+"""The paper's study: which jobs there are, what one does, and how all are run.
 
 One job is one cell of a table or figure: split, tune by the exact search, fit, and score on unseen
 rows.
@@ -17,6 +17,7 @@ from robell.comparison.evaluate import scores_on_test_rows
 from robell.comparison.family import MODELS, study_grid, study_pipeline
 from robell.comparison.jobs import N_FOLDS, folds, paper_split, repeated_split, seed_of
 from robell.comparison.store import StudyError
+from robell.comparison.study import Study, carry_out, gather
 from robell.metrics import g_mean_score
 from robell.noise import flip_labels
 from robell.studies.paper.printed import (
@@ -281,3 +282,48 @@ def _plain(parameters):
         name.removeprefix("model__"): value.item() if isinstance(value, np.generic) else value
         for name, value in parameters.items()
     }
+
+
+# -- how the study is run
+
+
+STUDY = Study(
+    name="reproduction",
+    page="report.html",
+    pages="robell.studies.paper.page",
+    plan=plan_jobs,
+    run=run_job,
+)
+
+
+def reproduce(
+    part,
+    names,
+    models,
+    protocols,
+    *,
+    repeats=10,
+    tuned_by=None,
+    data_dir=None,
+    download=True,
+    out="robell-study",
+    **how,
+):
+    """Run a part of the paper's study, or go on with it, and write its report.
+
+    ``part`` is a key of ``PARTS``, ``protocols`` are "paper" or "repeated"; ``repeats`` splits and
+    the metrics ``tuned_by`` are those of "repeated". Sets come from the CSV files in ``data_dir``
+    or, with ``download``, from the web. ``how`` goes to :func:`carry_out`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from robell.studies.paper.jobs import reproduce
+    >>> found = reproduce("table1", ["monk1"], ["elm"], ["paper"], out=tempfile.mkdtemp())
+    >>> found.summary.done
+    1
+    """
+    settings = {"part": part, "models": models, "protocols": protocols}
+    settings |= {"repeats": repeats, "tuned_by": tuned_by}
+    tables, unavailable = gather(names, data_dir, download)
+    return carry_out(STUDY, tables, unavailable, settings, out, **how)
