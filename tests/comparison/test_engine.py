@@ -12,12 +12,11 @@ from dataclasses import replace
 import pytest
 from toy_study import TOY, ToyJob, plan_toy, toy_tables
 
-from robell.comparison.execute import execute
+from robell.comparison.execute import Worker, execute
 from robell.comparison.scores import Results, ordered
 from robell.comparison.store import FORMAT, Store, StudyError, read_records, versions
 from robell.comparison.study import carry_out, gather
 from robell.comparison.study_page import write_report
-from robell.comparison.worker import Worker
 from robell.studies import study_in
 
 TABLES = toy_tables()
@@ -273,7 +272,7 @@ def test_a_device_that_is_not_there_is_said_in_one_line(tmp_path):
 
 
 def test_a_worker_starts_without_scikit_learn():
-    code = "import robell.comparison.worker, sys; print('sklearn' in sys.modules)"
+    code = "import robell.comparison.execute, sys; print('sklearn' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
 

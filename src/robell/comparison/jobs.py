@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import time
+import traceback
 import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-
-from robell.comparison.worker import failure
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,12 @@ def folds(protocol, dataset, repeat):
 MOST_WARNINGS = 5
 # They speak to those who write packages, and come once in a process, whatever the job.
 NOT_ABOUT_RESULTS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning)
+
+
+def failure(error):
+    """Return an exception as part of a record."""
+    lines = traceback.format_exception(error)
+    return {"status": "failed", "error": str(error) or repr(error), "trace": "".join(lines)}
 
 
 def watched(answer, work):

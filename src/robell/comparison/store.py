@@ -39,11 +39,8 @@ def versions():
 
 def machine():
     """Return what ran the jobs, in words that name nobody."""
-    return {
-        "system": platform.system(),
-        "architecture": platform.machine(),
-        "cores": os.cpu_count(),
-    }
+    words = {"system": platform.system(), "architecture": platform.machine()}
+    return words | {"cores": os.cpu_count()}
 
 
 class Store:
@@ -65,8 +62,13 @@ class Store:
         except OSError as error:
             raise StudyError(f"{self.folder} cannot be written: {error.strerror}") from error
         try:
-            self._lock()
-            self._read()
+            if not lock_alone(self._file):
+                raise StudyError(f"another process is writing to {self.folder}")
+            text = self.path.read_bytes()
+            whole = text.rfind(b"\n") + 1
+            if whole < len(text):
+                os.ftruncate(self._file, whole)
+            self.records = parse_records(self.path, text[:whole])
         except BaseException:
             self.close()
             raise
@@ -93,9 +95,9 @@ class Store:
         line = body[:-1] + CHECK + b'"%08x"}\n' % zlib.crc32(body)
         end = os.fstat(self._file).st_size
         try:
-            written = 0
-            while written < len(line):
-                written += os.write(self._file, line[written:])
+            rest = line
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
             os.fsync(self._file)
         except OSError as error:
             with suppress(OSError):
@@ -110,7 +112,7 @@ class Store:
 
     def _check_stamp(self):
         """Refuse a directory of another version or study: numbers of two must not mix."""
-        stamp = self.folder / "study.json"
+        stamp, found = self.folder / "study.json", _stamp_of(self.folder)
         own = {"format": FORMAT, "robell": __version__}
         if self.study != UNNAMED:
             own["study"] = self.study
@@ -120,31 +122,14 @@ class Store:
                     f"{self.folder} holds records but no study.json; use another --out"
                 )
             write_atomically(stamp, json.dumps(own) + "\n")
-            return
-        found = _stamp_of(self.folder)
-        if found == own:
-            return
-        if found and found.get("study", UNNAMED) != self.study:
+        elif found and (there := found.get("study", UNNAMED)) != self.study:
+            raise StudyError(f"{self.folder} holds another study ({there}); use another --out")
+        elif found != own:
+            who = f"robell {found['robell']}" if "robell" in found else "something else"
             raise StudyError(
-                f"{self.folder} holds another study ({found.get('study', UNNAMED)}); "
-                "use another --out"
+                f"{self.folder} was written by {who}, this is robell {__version__}: numbers of two "
+                "versions do not belong in one study; use another --out"
             )
-        who = f"robell {found['robell']}" if "robell" in found else "something else"
-        raise StudyError(
-            f"{self.folder} was written by {who}, this is robell {__version__}: numbers of two "
-            "versions do not belong in one study; use another --out"
-        )
-
-    def _lock(self):
-        if not lock_alone(self._file):
-            raise StudyError(f"another process is writing to {self.folder}")
-
-    def _read(self):
-        text = self.path.read_bytes()
-        whole = text.rfind(b"\n") + 1
-        if whole < len(text):
-            os.ftruncate(self._file, whole)
-        self.records = parse_records(self.path, text[:whole])
 
 
 def check_study_folder(folder):
@@ -189,8 +174,11 @@ def parse_records(path, text):
     for number, line in enumerate(text.split(b"\n")[:-1], start=1):
         if not line.strip():
             continue
+        body, found, check = line.rpartition(CHECK)  # old lines have no checksum
         try:
-            record = json.loads(_checked(line))
+            if found and check != b'"%08x"}' % zlib.crc32(body + b"}"):
+                raise ValueError("the checksum is another")
+            record = json.loads(body + b"}" if found else line)
             if not _is_record(record):
                 raise ValueError("of another shape")
         except (ValueError, RecursionError) as error:
@@ -206,14 +194,3 @@ def _is_record(record):
         return False
     parts = [record.get(name, {}) for name in ("job", "outcome", "data", "seconds")]
     return record.get("status") in ("done", "failed") and all(isinstance(p, dict) for p in parts)
-
-
-def _checked(line):
-    """Return a line without its checksum, or raise if that is wrong; old lines have none."""
-    body, found, check = line.rpartition(CHECK)
-    if not found:
-        return line
-    body += b"}"
-    if check != b'"%08x"}' % zlib.crc32(body):
-        raise ValueError("the checksum is another")
-    return body
