@@ -180,9 +180,7 @@ def tests(results, cells):
     found = common.significance_table(cells, own, results.labels.get(own, ""))
     blocks: list = [TableBlock(found)] if found.rows else []
     for cell in cells:
-        if len(cell.models) < 2 or len(cell.datasets) < 2:
-            continue
-        for metric in SHOWN:
+        for metric in SHOWN if min(len(cell.models), len(cell.datasets)) > 1 else ():
             title = f"{METRICS[metric]}, {cell.name}: models two by two"
             blocks.append(Details(title, tuple(common.pair_blocks(cell, metric, own))))
     return WORDS.section("tests", *blocks) if blocks else None

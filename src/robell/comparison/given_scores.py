@@ -68,7 +68,19 @@ class ComparedScores:
     @property
     def headline(self):
         """The mean and average rank of every model in every metric, for a terminal."""
-        return "\n\n".join(_headline(metric, cell) for metric, cell in self.cells.items())
+        parts = []
+        for metric, cell in self.cells.items():
+            better = "less is better" if metric in cell.lower else "more is better"
+            what = f"{cell.metrics[metric]}, mean over {counted(len(cell.datasets), 'table')}"
+            lines, width = (
+                [f"{what} (average rank, 1 = best; {better})"],
+                max(map(len, cell.labels)),
+            )
+            rows = zip(cell.labels, cell.means(metric), cell.ranks(metric), strict=True)
+            for label, mean, rank in rows:
+                lines.append(f"{label:{width + 2}}{mean:>9.4g}{f'({rank:.2f})':>9}")
+            parts.append("\n".join(lines))
+        return "\n\n".join(parts)
 
 
 def compare_scores(
@@ -135,7 +147,12 @@ def compare_scores(
     [1.8333333333333333, 1.1666666666666667]
     """
     require("matplotlib", "bench")
-    _check_options(better, rope, test_share)
+    if better not in (None, "higher", "lower"):
+        raise StudyError(f"better must be higher or lower; got {better!r}")
+    if rope is not None and not 0 <= rope < math.inf:
+        raise StudyError(f"rope must be a number from 0 on; got {rope!r}")
+    if test_share is not None and not 0 < test_share < 1:
+        raise StudyError(f"test_share must lie between 0 and 1; got {test_share!r}")
     check_output_folder(out, marks=("methods.tex",))
     scores, order, remarks = _read(data, metric, encoding, delimiter)
     lower, stems, cells = _lower(scores, better), _stems(scores), {}
@@ -162,15 +179,6 @@ def compare_scores(
     return ComparedScores(report, cells, tuple(remarks))
 
 
-def _check_options(better, rope, test_share):
-    if better not in (None, "higher", "lower"):
-        raise StudyError(f"better must be higher or lower; got {better!r}")
-    if rope is not None and not 0 <= rope < math.inf:
-        raise StudyError(f"rope must be a number from 0 on; got {rope!r}")
-    if test_share is not None and not 0 < test_share < 1:
-        raise StudyError(f"test_share must lie between 0 and 1; got {test_share!r}")
-
-
 # -- reading -----------------------------------------------------------------------------
 
 
@@ -180,11 +188,8 @@ def _key(name):
 
 def _lower(metrics, better):
     """Return the metrics of which less is better, by their names and else by the option."""
-    known = {
-        metric: "higher" if _key(metric) in HIGHER else "lower"
-        for metric in metrics
-        if _key(metric) in HIGHER | LOWER
-    }
+    of_key = dict.fromkeys(HIGHER, "higher") | dict.fromkeys(LOWER, "lower")
+    known = {metric: of_key[_key(metric)] for metric in metrics if _key(metric) in of_key}
     if unknown := [metric for metric in metrics if metric not in known]:
         if better is None:
             raise FileError(
@@ -275,25 +280,23 @@ def _rows(name, columns, metric):
     is_long = "model" in roles
     if not is_long:
         roles = {"table": next(iter(columns)), **roles}
-        values = [one for one in columns if one not in (roles["table"], roles.get("split"))]
-        if not values:
-            raise FileError(f"{name}: it has one column; a table of scores names tables and models")
     elif "table" not in roles:
         raise FileError(f"{name}: no column says which table a score is of; name one 'table'")
-    elif "value" in roles:
+    taken = roles.values() if is_long else (roles["table"], roles.get("split"))
+    values = [one for one in columns if one not in taken]
+    if "value" in roles and is_long:
         values = [roles["value"]]
-    else:
-        free = [one for one in columns if one not in roles.values()]
-        values = [one for one in free if _key(one) in HIGHER | LOWER]
+    elif is_long:
+        values = [one for one in values if _key(one) in HIGHER | LOWER]
         if not values:
             raise FileError(f"{name}: no column holds scores; name it 'value', or as its metric")
+    elif not values:
+        raise FileError(f"{name}: it has one column; a table of scores names tables and models")
     for k in range(len(columns[roles["table"]])):
         row = {role: columns[one][k] or "" for role, one in roles.items()}
         for value in values:
-            model, what = (row["model"], row.get("metric", "")) if is_long else (value, "")
-            if is_long and "value" not in roles:
-                what = value
-            place = row["table"], row.get("split", ""), model
+            what = "" if not is_long else row.get("metric", "") if "value" in roles else value
+            place = row["table"], row.get("split", ""), row["model"] if is_long else value
             yield k + 1, what or metric or "score", *place, columns[value][k]
 
 
@@ -357,16 +360,6 @@ def _cell(metric, found, models, rope, test_share, named):
 
 
 # -- the page ----------------------------------------------------------------------------
-
-
-def _headline(metric, cell):
-    tables = counted(len(cell.datasets), "table")
-    better = "less is better" if metric in cell.lower else "more is better"
-    width = max(map(len, cell.labels)) + 2
-    lines = [f"{cell.metrics[metric]}, mean over {tables} (average rank, 1 = best; {better})"]
-    for label, mean, rank in zip(cell.labels, cell.means(metric), cell.ranks(metric), strict=True):
-        lines.append(f"{label:{width}}{mean:>9.4g}{f'({rank:.2f})':>9}")
-    return "\n".join(lines)
 
 
 def _sections(cells, reference, remarks, figures, command):

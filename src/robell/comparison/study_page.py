@@ -80,14 +80,10 @@ def leaders(labels, values):
 
 def cell_table(cell, group=""):
     """Return mean and average rank of every model in every metric under one noise."""
-    columns = [cell.means(metric) for metric in METRICS] + [cell.ranks(m) for m in METRICS]
-    rows = [
-        (label, *row.tolist())
-        for label, row in zip(cell.labels, np.column_stack(columns), strict=True)
-    ]
+    columns = [of(metric) for of in (cell.means, cell.ranks) for metric in METRICS]
     return WORDS.table(
         "means",
-        rows,
+        [*zip(cell.labels, *columns, strict=True)],
         name=stem_of(group, cell.stem),
         noise=f"{cell.name[0].upper()}{cell.name[1:]}",
         group=of_group(group),
@@ -140,12 +136,11 @@ def bold_cells(cell, metric):
     for place, values in enumerate(ranked.scaled):
         best = int(np.argmax(values))
         rows = cell.sign(metric) * cell.splits[metric][place] / ranked.unit
+        gaps = rows - rows[:, [best]]
         for model, value in enumerate(values):
-            near = round(values[best] - value, DECIMALS) <= 0
-            if not near and len(rows) > 1:
-                test = correlated_t(rows[:, model] - rows[:, best], cell.test_shares[place])
-                near = test[2] < SURE
-            if near:
+            is_best = round(values[best] - value, DECIMALS) <= 0
+            share = cell.test_shares[place]
+            if is_best or (len(rows) > 1 and correlated_t(gaps[:, model], share)[2] < SURE):
                 found.add((place, model + 1))
     return frozenset(found)
 
@@ -232,14 +227,11 @@ def significance_table(cells, own, label):
     rows = []
     for cell in cells:
         for metric, name in cell.metrics.items() if cell.testable else ():
-            test = cell.by(metric).friedman
-            pairs = cell.by(metric).nemenyi
+            test, pairs = cell.by(metric).friedman, cell.by(metric).nemenyi
             differing: list = [None, None]
             if own in cell.models:
-                differing = [
-                    "; ".join(cell.labels[place] for place in places) or "none"
-                    for places in pairs.differing(cell.models.index(own))
-                ]
+                places = pairs.differing(cell.models.index(own))
+                differing = ["; ".join(cell.labels[k] for k in side) or "none" for side in places]
             statistics = (test.chi2_ties, test.f_ties, test.f_ties_p, pairs.critical_difference)
             rows.append((cell.name, name, test.n_datasets, test.n_models, *statistics, *differing))
     return WORDS.table("tests", rows, label=label)
@@ -259,27 +251,17 @@ def against_table(cell, metric, own):
     """Return one model against each other: wins, size of the difference, tests, posterior."""
     found, place = cell.by(metric), cell.models.index(own)
     p_values = found.wilcoxon[0][place]
-    rows = []
-    for j, (other, adjusted) in enumerate(zip(cell.labels, holm(p_values), strict=True)):
+    adjusted, rows = holm(p_values), []
+    for j, other in enumerate(cell.labels):
         if j == place:
             continue
         gap, wins, *posterior = _pair(found, place, j)
         size = effect(found.scaled[:, place] - found.scaled[:, j])
         ends = [number_text(found.unit * end, found.form) for end in (size.low, size.high)]
         interval = " to ".join(ends) if np.isfinite(size.low) else EN_DASH
-        tests = sign_test(*found.wins[place, j].tolist()).p, p_values[j], adjusted
-        rows.append(
-            (
-                other,
-                wins,
-                gap,
-                found.unit * size.shift,
-                interval,
-                size.rank_biserial,
-                *tests,
-                *posterior,
-            )
-        )
+        tests = sign_test(*found.wins[place, j].tolist()).p, p_values[j], adjusted[j]
+        typical = found.unit * size.shift, interval, size.rank_biserial
+        rows.append((other, wins, gap, *typical, *tests, *posterior))
     words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
     return WORDS.table("against", rows, own=cell.labels[place], rope=found.rope, **words)
 
@@ -372,11 +354,10 @@ def pair_blocks(cell, metric, own):
 
 def remarks(results):
     """Yield what a reader must know before trusting a number."""
-    cells = [results.cell(*place) for place in results.cells]
-    unfinished = [cell for cell in cells if cell.left_out]
-    if unfinished:
-        names = ", ".join(sorted({name for cell in unfinished for name in cell.left_out}))
-        words = {"n": len(unfinished), "n_cells": len(cells), "names": literal(names)}
+    left_out = [out for place in results.cells if (out := results.cell(*place).left_out)]
+    if left_out:
+        names = literal(", ".join(sorted(set().union(*left_out))))
+        words = {"n": len(left_out), "n_cells": len(results.cells), "names": names}
         yield Callout("caution", WORDS.text("unfinished", **words))
     if n := len(results.failed):
         verb = "is" if n == 1 else "are"
@@ -453,9 +434,8 @@ def failures(results):
     if counts := results.warnings():
         rows = [(results.labels[model], text, n) for (model, text), n in sorted(counts.items())]
         blocks.append(TableBlock(WORDS.table("warnings", rows)))
-    if not blocks:
-        blocks.append(Paragraph("No job failed, and no model gave a warning."))
-    return WORDS.section("failures", *blocks)
+    none = Paragraph("No job failed, and no model gave a warning.")
+    return WORDS.section("failures", *(blocks or [none]))
 
 
 # -- the report of any study, from its records alone; and the blocks that every study's page has
@@ -586,7 +566,7 @@ def failed_blocks(results, caption=""):
 
 
 def kept(summary):
-    """Say how many results the last run took from an earlier one, empty where it took none."""
+    """Say how many results the last run took from an earlier one, if any."""
     if not summary.get("stored"):
         return ""
     total = sum(summary.get(name, 0) for name in ("stored", "done", "failed"))
@@ -598,12 +578,11 @@ def last_run(run):
     summary = run.get("summary") or {}
     if not summary.get("done"):
         return ""
-    jobs = counted(summary["done"], "job")
-    workers = counted(run["workers"], "worker process", "worker processes")
-    text = WORDS.text("last_run", jobs=jobs, seconds=summary["seconds"], workers=workers)
+    words = {"jobs": counted(summary["done"], "job"), "seconds": summary["seconds"]}
+    words["workers"] = counted(run["workers"], "worker process", "worker processes")
+    text = WORDS.text("last_run", **words)
     if summary.get("worker_seconds"):
-        idle = 1 - summary["job_seconds"] / summary["worker_seconds"]
-        text += WORDS.text("idle", idle=idle)
+        text += WORDS.text("idle", idle=1 - summary["job_seconds"] / summary["worker_seconds"])
     return text + "."
 
 

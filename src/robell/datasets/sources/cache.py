@@ -38,53 +38,47 @@ def parse_csv(content, label, first_line=1):
         raise DatasetError(f"{label}, line {line}: not UTF-8 text") from error
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        records = [(reader.line_num + first_line - 1, row) for row in reader if row]
+        records = [
+            (f"{label}, line {reader.line_num + first_line - 1}", row) for row in reader if row
+        ]
     except csv.Error as error:
-        line = reader.line_num + first_line - 1
-        raise DatasetError(f"{label}, line {line}: {error}") from error
+        raise DatasetError(f"{label}, line {reader.line_num + first_line - 1}: {error}") from error
     if not records:
         raise DatasetError(f"{label} is empty")
-    header = _header(records[0][1], f"{label}, line {records[0][0]}")
-    if len(records) == 1:
+    (where, first), *rows = records
+    header = [cell.strip() for cell in first]
+    if header[-1] != "target":
+        raise DatasetError(f"{where}: the last column must be 'target', found {header[-1]!r}")
+    if len(header) < 2:
+        raise DatasetError(f"{where}: no column besides 'target'")
+    if len({*header}) < len(header) or "" in header:
+        raise DatasetError(f"{where}: column names must be present and distinct")
+    if not rows:
         raise DatasetError(f"{label} has a header but no rows")
-    table = np.array([_numbers(row, header, f"{label}, line {line}") for line, row in records[1:]])
+    table = np.array([_numbers(row, header, where) for where, row in rows])
     y = table[:, -1].astype(np.int64)
     if len(np.unique(y)) < 2:
         raise DatasetError(f"{label}: every row has target {y[0]}, two classes are needed")
     return np.ascontiguousarray(table[:, :-1]), y, tuple(header[:-1])
 
 
-def _header(cells, where):
-    header = [cell.strip() for cell in cells]
-    if header[-1] != "target":
-        raise DatasetError(f"{where}: the last column must be 'target', found {header[-1]!r}")
-    if len(header) < 2:
-        raise DatasetError(f"{where}: no column besides 'target'")
-    repeated = {name for name in header if header.count(name) > 1}
-    if repeated or "" in header:
-        raise DatasetError(f"{where}: column names must be present and distinct")
-    return header
-
-
 def _numbers(row, header, where):
     if len(row) != len(header):
         raise DatasetError(f"{where}: {len(row)} cells where the header has {len(header)}")
-    values = [_number(cell.strip(), name, where) for cell, name in zip(row, header, strict=True)]
+    values: list[float] = []
+    for cell, column in zip(map(str.strip, row), header, strict=True):
+        try:
+            values.append(float(cell))
+        except ValueError:
+            what = f"{cell!r} in column {column!r} is not a number"
+            if not cell:
+                what = f"column {column!r} is empty; missing values are not accepted"
+            raise DatasetError(f"{where}: {what}") from None
+        if not math.isfinite(values[-1]):
+            raise DatasetError(f"{where}: {cell!r} in column {column!r} is not a finite number")
     if values[-1] not in (0.0, 1.0):
         raise DatasetError(f"{where}: {row[-1].strip()!r} in column 'target' is neither 0 nor 1")
     return values
-
-
-def _number(cell, column, where):
-    if not cell:
-        raise DatasetError(f"{where}: column {column!r} is empty; missing values are not accepted")
-    try:
-        value = float(cell)
-    except ValueError:
-        raise DatasetError(f"{where}: {cell!r} in column {column!r} is not a number") from None
-    if not math.isfinite(value):
-        raise DatasetError(f"{where}: {cell!r} in column {column!r} is not a finite number")
-    return value
 
 
 def format_csv(X, y, feature_names):

@@ -73,8 +73,7 @@ def _get_once(request):
 
 def uci_rows(path):
     """Fetch a raw file of the UCI repository as lists of cells."""
-    text = _text(get(UCI.format(path)), path)
-    lines = [line.strip() for line in text.splitlines()]
+    lines = map(str.strip, _text(get(UCI.format(path)), path).splitlines())
     return [
         [cell.strip() for cell in line.split(",")] if "," in line else line.split()
         for line in lines
@@ -99,8 +98,18 @@ def openml_rows(data_id):
     found = hashlib.md5(content, usedforsecurity=False).hexdigest()
     if found != checksum:
         raise DatasetError(f"{url}: MD5 sum {found}, {checksum} was announced")
-    names, rows = _read_arff(_text(content, url), url)
-    unused = {*_listed(description, "row_id_attribute"), *_listed(description, "ignore_attribute")}
+    from sklearn.externals import _arff
+
+    try:
+        table = _arff.loads(_text(content, url), encode_nominal=False)
+    except _arff.ArffException as error:
+        raise DatasetError(f"{url}: {error}") from error
+    names = [name for name, _ in table["attributes"]]
+    rows = [list(map(_cell, row)) for row in table["data"]]
+    unused = set()
+    for key in ("row_id_attribute", "ignore_attribute"):  # none, one, or several
+        value = description.get(key) or []
+        unused |= {*(value.split(",") if isinstance(value, str) else value)}
     if target not in names:
         raise DatasetError(f"{url}: no attribute {target!r}")
     inputs = [i for i, name in enumerate(names) if name != target and name not in unused]
@@ -108,28 +117,10 @@ def openml_rows(data_id):
     return [[row[i] for i in inputs] + [row[label]] for row in rows], [names[i] for i in inputs]
 
 
-def _read_arff(text, url):
-    """Read OpenML's file format; returns the attributes' names and rows of cells as text."""
-    from sklearn.externals import _arff
-
-    try:
-        content = _arff.loads(text, encode_nominal=False)
-    except _arff.ArffException as error:
-        raise DatasetError(f"{url}: {error}") from error
-    names = [name for name, _ in content["attributes"]]
-    return names, [[_cell(value) for value in row] for row in content["data"]]
-
-
 def _cell(value):
     if value is None:
         return "?"
     return value if isinstance(value, str) else f"{value:.17g}"
-
-
-def _listed(description, key):
-    """Return the attribute names of a description: none, one, or several."""
-    value = description.get(key) or []
-    return value.split(",") if isinstance(value, str) else value
 
 
 def _text(content, label):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import zlib
@@ -38,12 +37,6 @@ def generate(name):
     raise DatasetError(f"{name!r} cannot be generated")
 
 
-@functools.cache
-def _training_rows():
-    """Read the grid positions of the UCI training files, and which rows have a flipped label."""
-    return json.loads(read_resource("robell.datasets", "monks_train.json"))
-
-
 def _monk(problem, labels):
     """Make a MONK's problem: UCI's training rows in file order, then the whole grid."""
     levels = [(1, 2, 3), (1, 2, 3), (1, 2), (1, 2, 3), (1, 2, 3, 4), (1, 2)]
@@ -54,7 +47,8 @@ def _monk(problem, labels):
         2: (grid == 1).sum(axis=1) == 2,
         3: ((a5 == 3) & (a4 == 1)) | ((a5 != 4) & (a2 != 3)),
     }[problem]
-    train = _training_rows()[f"monks-{problem}"]
+    # The grid positions of UCI's training files, and which rows have a flipped label.
+    train = json.loads(read_resource("robell.datasets", "monks_train.json"))[f"monks-{problem}"]
     rows = np.array(train["rows"])
     flipped = np.isin(rows, train["flipped"])
     X = np.vstack([grid[rows], grid]).astype(float)

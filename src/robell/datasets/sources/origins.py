@@ -58,8 +58,10 @@ class Origin:
         for number, row in enumerate(rows, start=1):
             if self.width is not None and len(row) != self.width:
                 continue
-            label = row[self.label]
-            cells = self._inputs(row, unused)
+            label, place = row[self.label], self.label % len(row)
+            cells = [cell for i, cell in enumerate(row) if i != place and i not in unused]
+            if self.sequence:
+                cells = list(cells[-1])
             if label in self.left_out or (self.missing == "drop" and "?" in cells):
                 continue
             X.append([self._value(cell, number) for cell in cells])
@@ -67,11 +69,6 @@ class Origin:
         if len({len(row) for row in X}) != 1:
             raise DatasetError(f"{self.title}: no rows, or rows of different lengths")
         return np.array(X, dtype=float), np.array(y, dtype=np.int64)
-
-    def _inputs(self, row, unused):
-        label = self.label % len(row)
-        cells = [cell for i, cell in enumerate(row) if i != label and i not in unused]
-        return list(cells[-1]) if self.sequence else cells
 
     def _value(self, cell, number):
         if cell == "?" and self.missing == "zero":
