@@ -14,6 +14,7 @@ import json
 import re
 import sys
 import zipfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -208,10 +209,8 @@ class RunAgain:
     @property
     def headline(self):
         """How many jobs' scores are equal, for a terminal."""
-        counts = dict.fromkeys((EQUAL, ROUNDED, OTHER, NOT_RUN), 0)
-        for verdict in self.agreement.values():
-            counts[verdict] += 1
-        told = ", ".join(f"{n:,} {name}" for name, n in counts.items())
+        counts = Counter(self.agreement.values())
+        told = ", ".join(f"{counts[name]:,} {name}" for name in (EQUAL, ROUNDED, OTHER, NOT_RUN))
         return f"Scores of {counted(len(self.agreement), 'job')} of the archive: {told}."
 
     @property
@@ -233,7 +232,15 @@ def run_again(
     archive = read_archive(path)
     specs, lost_models = _specs(archive, run_their_code)
     tables, lost_tables = _tables(archive, data_dir)
-    remarks = [*_versions_told(archive.about), *lost_models.values(), *lost_tables.values()]
+    here = {"robell": __version__} | versions()
+    there = {"robell": archive.about["robell"]} | archive.about["versions"]
+    differ = [
+        f"{name} {version} (here {here.get(name)})"
+        for name, version in there.items()
+        if version != here.get(name)
+    ]
+    remarks = [f"the archive was written with {', '.join(differ)}"] * bool(differ)
+    remarks += [*lost_models.values(), *lost_tables.values()]
     if not specs or not tables:
         raise StudyError("; ".join(remarks) or f"{path}: there is nothing in it to run")
     settings = {"specs": specs, **archive.about["settings"]}
@@ -245,14 +252,6 @@ def run_again(
     lines = [f"{verdict},{json.dumps(key)}" for key, verdict in sorted(agreement.items())]
     write_atomically(Path(out) / "agreement.csv", "\n".join(["verdict,job", *lines]) + "\n")
     return RunAgain(done.report, agreement, tuple(remarks), done.results)
-
-
-def _versions_told(about):
-    here = {"robell": __version__} | versions()
-    there = {"robell": about["robell"]} | about["versions"]
-    differ = [f"{name} {there[name]} (here {here.get(name)})" for name in there
-              if there[name] != here.get(name)]  # fmt: skip
-    return [f"the archive was written with {', '.join(differ)}"] if differ else []
 
 
 def _specs(archive, run_their_code):
@@ -323,10 +322,10 @@ def _verdict(old, new):
     )
     if first == other:
         return EQUAL
-    if not isinstance(first, dict) or first.keys() != other.keys():
-        return OTHER
     try:  # the archive's may be anything; with NaN nothing is within rounding
-        is_near = all(abs(first[k] - other[k]) <= ROUNDING for k in first)
-    except TypeError:
+        is_near = first.keys() == other.keys() and all(
+            abs(first[k] - other[k]) <= ROUNDING for k in first
+        )
+    except (TypeError, AttributeError):
         return OTHER
     return ROUNDED if is_near else OTHER

@@ -118,21 +118,17 @@ class _Description:
         if self._is_by_itself(function):
             known = function.__globals__
             parts += [known[name] for name in _names(function.__code__) if name in known]
-        return [function.__qualname__, _text_of(function), *map(self.of, parts)]
+        try:
+            text = inspect.getsource(function)
+        except OSError:  # it was typed into an interpreter
+            text = _instructions(function.__code__)
+        return [function.__qualname__, text, *map(self.of, parts)]
 
     def _is_by_itself(self, value):
         """Say whether a class or function is in no module file; if it is in one, note which."""
         module = value.__module__ or "__main__"
         self.modules.add(module)
         return module == "__main__" or _origin(module) is None
-
-
-def _text_of(function):
-    """Return the text of a function, or its instructions where it was typed into an interpreter."""
-    try:
-        return inspect.getsource(function)
-    except OSError:
-        return _instructions(function.__code__)
 
 
 def _instructions(code):

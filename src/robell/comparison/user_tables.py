@@ -72,50 +72,38 @@ def _named(data):
         return {str(name): source for name, source in data.items()}
     if _is_pair(data) or isinstance(data, str | os.PathLike) or hasattr(data, "shape"):
         data = [data]
-    paths: list[Path] = []
+    paths: dict[Path, Path] = {}
     others: list = []
     for source in data:
-        if isinstance(source, str | os.PathLike):
-            paths += _files(Path(source))
-        else:
+        if not isinstance(source, str | os.PathLike):
             others.append(source)
-    paths = list({path.resolve(): path for path in paths}.values())
-    names = [*_names(paths), *(f"table {k + 1}" for k in range(len(others)))]
+            continue
+        files = [path := Path(source)]
+        if path.is_dir():
+            files = [one for one in sorted(path.iterdir()) if one.name.lower().endswith(SUFFIXES)]
+            if not files:
+                raise FileError(f"{path}: there is no CSV or Parquet file in this folder")
+        paths |= {file.resolve(): file for file in files}
+    names = [*_names(paths.values()), *(f"table {k + 1}" for k in range(len(others)))]
     if not names:
         raise StudyError("there is no table to compare models on")
-    return dict(zip(unique(names), [*paths, *others], strict=True))
-
-
-def _files(path):
-    """Return the tables of a folder, or the file itself."""
-    if not path.is_dir():
-        return [path]
-    found = [file for file in sorted(path.iterdir()) if file.name.lower().endswith(SUFFIXES)]
-    if not found:
-        raise FileError(f"{path}: there is no CSV or Parquet file in this folder")
-    return found
+    return dict(zip(unique(names), [*paths.values(), *others], strict=True))
 
 
 def _names(paths):
     """Return names that differ: files of one name are told apart by their folders."""
-    names = [_stem(path.name) for path in paths]
+    names = []
+    for name in (path.name for path in paths):
+        ending = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
+        names.append(name[: -len(ending)] if 0 < len(ending) < len(name) else name)
     for depth in range(1, max((len(path.resolve().parts) for path in paths), default=0)):
         twice = {name for name, n in Counter(names).items() if n > 1}
-        if not twice:
-            return names
         for place, path in enumerate(paths):
             if names[place] in twice:
                 folders = path.resolve().parts[-1 - depth : -1]
                 # In one folder they differ in their endings.
                 names[place] = "/".join((*folders, path.name))
     return names
-
-
-def _stem(name):
-    for suffix in SUFFIXES:
-        if name.lower().endswith(suffix) and len(name) > len(suffix):
-            return name[: -len(suffix)]
-    return name
 
 
 def _is_pair(source):
@@ -170,20 +158,16 @@ def _from_pair(name, X, y, drop, columns):
         features = [one for one in table.columns if one.name not in drop]
         matrix, notes = _matrix(table, features, labels)
     else:
-        matrix, notes = _numbers(name, X)[labels.kept], []
+        try:
+            X = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise FileError(f"{name}: X must hold numbers; a data frame may hold text") from None
+        if X.ndim != 2 or not X.shape[1]:
+            raise FileError(f"{name}: X must have rows and columns; its shape is {X.shape}")
+        matrix, notes = X[labels.kept], []
     original = dict(zip(cells, values, strict=True))
     classes = np.array([original[label] for label in labels.classes])
     return _rows(name, matrix, labels, classes, table.how, notes)
-
-
-def _numbers(name, X):
-    try:
-        X = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise FileError(f"{name}: X must hold numbers; a data frame may hold text") from None
-    if X.ndim != 2 or not X.shape[1]:
-        raise FileError(f"{name}: X must have rows and columns; its shape is {X.shape}")
-    return X
 
 
 def _matrix(table, features, labels):

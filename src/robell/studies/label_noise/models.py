@@ -154,11 +154,8 @@ def by_cleanlab(make, X, y, seed):
         warnings.filterwarnings("ignore", message="The least populated class")
         P = cross_val_predict(make(seed, y), X, y, cv=folds, method="predict_proba", n_jobs=1)
     rank = require("cleanlab.rank", EXTRA).get_label_quality_scores
-    return {
-        # cleanlab refuses to shift probabilities for its entropy score
-        score: rank(y, P, method=score, adjust_pred_probs=False)
-        for score in SCORES
-    }
+    # It refuses to shift probabilities for its entropy score.
+    return {score: rank(y, P, method=score, adjust_pred_probs=False) for score in SCORES}
 
 
 def by_softmax_margins(X, y, seed):
@@ -183,13 +180,12 @@ def by_softmax_margins(X, y, seed):
 def by_boosting_margins(X, y, seed):
     """Return the areas under the margins of the raw scores after every stage of boosting."""
     model = HistGradientBoostingClassifier(early_stopping=False, random_state=seed).fit(X, y)
-    total, n_stages = np.zeros(len(y)), 0
+    stages = []
     for scores in model.staged_decision_function(X):
         if scores.ndim == 1 or scores.shape[1] == 1:
             scores = np.column_stack([-scores.ravel(), scores.ravel()]) / 2
-        total += margin_of_label(scores, y)
-        n_stages += 1
-    return {AREA: total / n_stages}
+        stages.append(margin_of_label(scores, y))
+    return {AREA: sum(stages) / len(stages)}
 
 
 def margin_of_label(scores, y):
@@ -214,26 +210,19 @@ def _tuned(name, label, short, tune, factor):
 
 
 # Four peers tuned, and every quick peer with its threshold tuned.
-TUNED = {
-    f"tuned_{label.lower()}": _tuned(
-        label.lower(), f"{label}, tuned", f"{label}, tuned", partial(searched, space=space), 20
-    )
-    for label, space in SPACES.items()
-} | {
-    f"cut_{name}": _tuned(
-        name, f"{MODELS[name].label}, tuned cut", f"{MODELS[name].short}, cut", with_tuned_cut, 6
-    )
-    for name in USUAL
-    if name != OURS
-}
+TUNED = {}
+for _label, _space in SPACES.items():
+    _what, _search = f"{_label}, tuned", partial(searched, space=_space)
+    TUNED[f"tuned_{_label.lower()}"] = _tuned(_label.lower(), _what, _what, _search, 20)
+for _name in USUAL:
+    if _name != OURS:
+        _names = f"{MODELS[_name].label}, tuned cut", f"{MODELS[_name].short}, cut"
+        TUNED[f"cut_{_name}"] = _tuned(_name, *_names, with_tuned_cut, 6)
 # Peers that look for wrong labels: (rows, labels, seed) -> {name of a score: quality of labels}.
+_AUM = "Area under the margin"
 DETECTORS = {
     f"cleanlab_{name}": Model(
-        f"cleanlab, {label}",
-        f"cleanlab {short}",
-        partial(by_cleanlab, make),
-        seconds,
-        "cleanlab",
+        f"cleanlab, {label}", f"cleanlab {short}", partial(by_cleanlab, make), seconds, "cleanlab"
     )
     for name, label, short, make, seconds in (
         ("logistic", "logistic regression", "logistic", plain_logistic, 0.1),
@@ -241,12 +230,8 @@ DETECTORS = {
         ("lightgbm", "LightGBM", "LightGBM", MODELS["lightgbm"].make, 0.5),
     )
 } | {
-    "aum_softmax": Model(
-        "Area under the margin, softmax regression", "AUM softmax", by_softmax_margins, 0.1
-    ),
-    "aum_boosting": Model(
-        "Area under the margin, boosting", "AUM boosting", by_boosting_margins, 0.4
-    ),
+    "aum_softmax": Model(f"{_AUM}, softmax regression", "AUM softmax", by_softmax_margins, 0.1),
+    "aum_boosting": Model(f"{_AUM}, boosting", "AUM boosting", by_boosting_margins, 0.4),
 }
 EVERY_MODEL = MODELS | TUNED | DETECTORS
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
+from itertools import product
 
 import numpy as np
 from sklearn.metrics import confusion_matrix, make_scorer
@@ -143,17 +144,9 @@ def run_job(job, rows, device="cpu"):
     cell = Cell(job, rows, device)
     outcome = {"probe": cell.probe, "sensitivity": cell.sensitivity}.get(job.study, cell.tune)()
     outcome |= {"n_train": len(cell.train), "n_test": len(cell.test)}
-    seconds = {
-        "total": time.perf_counter() - start,
-        "cpu": time.process_time() - cpu,
-        "search": cell.search_seconds,
-    }
-    return {
-        "outcome": outcome,
-        "seeds": cell.seeds,
-        "seconds": seconds,
-        "device": cell.device,
-    }
+    seconds = {"total": time.perf_counter() - start, "cpu": time.process_time() - cpu}
+    seconds["search"] = cell.search_seconds
+    return {"outcome": outcome, "seeds": cell.seeds, "seconds": seconds, "device": cell.device}
 
 
 class Cell:
@@ -183,33 +176,28 @@ class Cell:
         self.y_train = rows.y[self.train]
         if job.noise:
             self.y_train, _ = flip_labels(self.y_train, job.noise / 100, self.seeds["noise"])
-        _, counts = np.unique(self.y_train, return_counts=True)
-        if len(counts) < 2 or counts.min() < N_FOLDS:
-            smallest = counts.min() if len(counts) == 2 else 0
+        smallest = np.bincount(self.y_train, minlength=2).min()
+        if smallest < N_FOLDS:
             raise ValueError(
                 f"the smaller class has {smallest} training rows; {N_FOLDS} folds need {N_FOLDS}"
             )
 
     def tune(self):
         """Choose by every metric of the job, and count right and wrong on the test rows."""
-        results = self._search().cv_results_
-        selected = {}
+        results, selected = self._search().cv_results_, {}
         y = np.concatenate([self.y_train, self.rows.y[self.test]])
         # What a choice by test scores would see, of every candidate by metric.
         on_test = scores_on_test_rows(
             *self.candidates, self.rows.X, y, self.train, self.test, **self.how
         )
-        for metric in self.job.tuned_by:
+        for metric, scores in on_test.items():
             best = int(np.argmin(results[f"rank_test_{metric}"]))
             parameters = results["params"][best]
             selected[metric] = {
                 "parameters": _plain(parameters),
                 "cv_score": float(results[f"mean_test_{metric}"][best]),
                 "confusion": self._test(parameters),
-                "on_test_rows": {
-                    "chosen": float(on_test[metric][best]),
-                    "best": float(on_test[metric].max()),
-                },
+                "on_test_rows": {"chosen": float(scores[best]), "best": float(scores.max())},
             }
         return {"selected": selected, "n_candidates": len(results["params"])}
 
@@ -223,16 +211,13 @@ class Cell:
         grid = paper_grid("robell")
         widths, rhos = grid["kernel_width"], grid["rho"]
         surface = np.zeros((len(widths), len(rhos)))
-        for i, width in enumerate(widths):
-            for j, rho in enumerate(rhos):
-                parameters = best | {"model__kernel_width": width, "model__rho": rho}
-                surface[i, j] = _accuracy(self._test(parameters))
+        for (i, width), (j, rho) in product(enumerate(widths), enumerate(rhos)):
+            parameters = best | {"model__kernel_width": width, "model__rho": rho}
+            surface[i, j] = _accuracy(self._test(parameters))
         tuned = np.zeros_like(surface)
-        places = (
-            [widths.index(p["model__kernel_width"]) for p in results["params"]],
-            [rhos.index(p["model__rho"]) for p in results["params"]],
-        )
-        np.maximum.at(tuned, places, 100 * results["mean_test_accuracy"])
+        for p, score in zip(results["params"], results["mean_test_accuracy"], strict=True):
+            place = widths.index(p["model__kernel_width"]), rhos.index(p["model__rho"])
+            tuned[place] = max(tuned[place], 100 * score)
         return {
             "kernel_width": widths,
             "rho": rhos,

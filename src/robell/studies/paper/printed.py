@@ -85,14 +85,15 @@ class BestSettings(NamedTuple):
         return ACTIVATIONS[self.activation_index - 1]
 
 
-def _best_settings(row):
-    whole = {"n_hidden", "activation_index"}
-    columns = _DATA["table_s4"]["columns"]
-    cells = [v if k in whole else float(v) for k, v in zip(columns, row, strict=True)]
-    return BestSettings(**dict(zip(columns, cells, strict=True)))
-
-
-TABLE_S4 = {name: _best_settings(row) for name, row in _DATA["table_s4"]["rows"].items()}
+TABLE_S4 = {
+    name: BestSettings(
+        *(
+            cell if column in ("n_hidden", "activation_index") else float(cell)
+            for column, cell in zip(BestSettings._fields, row, strict=True)
+        )
+    )
+    for name, row in _DATA["table_s4"]["rows"].items()
+}
 
 
 class Claim(NamedTuple):
@@ -162,7 +163,7 @@ class ImpliedCounts(NamedTuple):
     @property
     def test_size(self):
         """Number of test rows."""
-        return self.tp + self.fn + self.fp + self.tn
+        return sum(self[:4])
 
     @property
     def accuracy(self):
@@ -183,16 +184,6 @@ def _fractions(printed):
     return [(part, whole) for part, whole in nearest if _prints_as(100 * part / whole, printed)]
 
 
-def _disagreement(dataset, counts):
-    """Return (RoBell's accuracy disagrees, how many of the other models' do)."""
-    if not counts.agrees_with_table_i:
-        return True, 0
-    # RVFL's and RVFLwoDL's figures are often no share of any size (erratum E37), and a percentage
-    # without decimals (87 of 40 rows) may be rounded: neither tells of the size.
-    others = [value for value in TABLE_I[dataset][2:-1] if value % 1]
-    return False, sum(not attainable(value, counts.test_size) for value in others)
-
-
 @cache
 def implied_counts(dataset):
     """Find the confusion counts behind a row of Table S.IV by trying all small ones.
@@ -203,18 +194,26 @@ def implied_counts(dataset):
     haberman sets need this (92 test rows, not 46). Where no counts agree with Table I (``monk3``,
     erratum E35), the smallest that agree with Table S.IV alone are returned and marked so.
     """
-    row = TABLE_S4[dataset]
-    accuracy = TABLE_I[dataset][-1]
+    row, accuracy = TABLE_S4[dataset], TABLE_I[dataset][-1]
+    # RVFL's and RVFLwoDL's figures are often no share of any size (erratum E37), and a percentage
+    # without decimals (87 of 40 rows) may be rounded: neither tells of the size.
+    others = [value for value in TABLE_I[dataset][2:-1] if value % 1]
     candidates = []
     for (tp, positives), (tn, negatives) in product(
         _fractions(row.sensitivity), _fractions(row.specificity)
     ):
         fp = negatives - tn
-        precision = 100 * tp / (tp + fp) if tp + fp else 0.0
-        if _prints_as(precision, row.precision):
+        if _prints_as(100 * tp / (tp + fp) if tp + fp else 0.0, row.precision):
             agrees = _prints_as(100 * (tp + tn) / (positives + negatives), accuracy)
             candidates.append(ImpliedCounts(tp, positives - tp, fp, tn, agrees))
-    return min(candidates, key=lambda counts: (*_disagreement(dataset, counts), counts.test_size))
+
+    def disagreement(counts):
+        """Whether RoBell's accuracy disagrees, how many of the other models' do, and the size."""
+        of_others = [not attainable(value, counts.test_size) for value in others]
+        agrees = counts.agrees_with_table_i
+        return not agrees, sum(of_others) if agrees else 0, counts.test_size
+
+    return min(candidates, key=disagreement)
 
 
 def table_i_test_size(dataset):
@@ -293,23 +292,18 @@ def surfaces(results):
     found: dict = {}
     for record in results.of("sensitivity"):
         found.setdefault(record["job"]["dataset"], {})[record["job"]["repeat"]] = record["outcome"]
-    return {name: _surface([seeds[k] for k in sorted(seeds)]) for name, seeds in found.items()}
-
-
-def _surface(outcomes):
-    widths, rhos = outcomes[0]["kernel_width"], outcomes[0]["rho"]
-    chosen = [outcome["parameters"] for outcome in outcomes]
-    measured, tuned = (
-        np.array([of[part] for of in outcomes]) for part in ("test_accuracy", "cv_accuracy")
-    )
-    return Surface(
-        np.array(widths),
-        np.array(rhos),
-        measured,
-        tuned,
-        tuple((widths.index(of["kernel_width"]), rhos.index(of["rho"])) for of in chosen),
-        100 / outcomes[0]["n_test"],
-    )
+    for name, seeds in found.items():
+        outcomes = [seeds[k] for k in sorted(seeds)]
+        widths, rhos = outcomes[0]["kernel_width"], outcomes[0]["rho"]
+        chosen = [outcome["parameters"] for outcome in outcomes]
+        found[name] = Surface(
+            np.array(widths),
+            np.array(rhos),
+            *(np.array([of[f"{rows}_accuracy"] for of in outcomes]) for rows in ("test", "cv")),
+            tuple((widths.index(of["kernel_width"]), rhos.index(of["rho"])) for of in chosen),
+            100 / outcomes[0]["n_test"],
+        )
+    return found
 
 
 def accuracy_limits(values, row):
@@ -332,11 +326,9 @@ def judged(results):
 def judge(claim, surface):
     """Return what was measured for the words of a claim, and whether it holds."""
     region = Region(claim, surface)
-    found = [WORDS[word](region) for word in claim.words]
-    text = "; ".join(measured for measured, _ in found)
-    if surface.untellable:
-        return text, f"{UNTOLD}: {surface.untellable}"
-    return text, _worst(verdict for _, verdict in found)
+    texts, verdicts = zip(*(WORDS[word](region) for word in claim.words), strict=True)
+    why = surface.untellable
+    return "; ".join(texts), f"{UNTOLD}: {why}" if why else _worst(verdicts)
 
 
 def _worst(verdicts):
@@ -353,8 +345,10 @@ class Region:
     def __init__(self, claim, surface):
         self.claim, self.row = claim, surface.row
         self.widths, self.values = surface.widths, surface.accuracy
-        inside_widths = _within(surface.widths, claim.kernel_width)
-        inside_rhos = _within(surface.rhos, claim.rho)
+        inside_widths, inside_rhos = (
+            np.ones(len(of), bool) if ends is None else (of >= ends[0]) & (of <= ends[1])
+            for of, ends in ((surface.widths, claim.kernel_width), (surface.rhos, claim.rho))
+        )
         if claim.line == "kernel_width":
             self.values, inside_rhos = surface.by_width[:, :, None], np.ones(1, bool)
         if claim.line == "rho":
@@ -373,12 +367,6 @@ class Region:
         end = self.claim.kernel_width[1]
         beyond = self.values[:, self.widths > end].mean(axis=1)
         return (self.values[:, self.widths == end][:, 0] - beyond)[:, self.inside_rhos]
-
-
-def _within(values, limits):
-    if limits is None:
-        return np.ones(len(values), bool)
-    return (values >= limits[0]) & (values <= limits[1])
 
 
 def _points(numbers):
