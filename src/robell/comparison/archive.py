@@ -1,9 +1,7 @@
 """A comparison in one file that another person can run again: written, read as data, run, held up.
 
-An archive is a zip file of records, seeds, versions and fingerprints, and where asked for copies of
-tables and of models made by the user's code. Reading it runs no code of its writer's: tables are
-arrays without objects, everything else is JSON. Models made by code stand in it as pickles, which
-are opened only by ``run_their_code``.
+Reading one runs no code of its writer's: tables are arrays without objects, everything else is
+JSON. Models made by code stand in it as pickles, which only ``run_their_code`` opens.
 """
 
 from __future__ import annotations
@@ -47,10 +45,7 @@ NOT_RUN = "not run again"
 
 
 def write_archive(path, folder, tables, settings, reading, copies=(), time_limit=None):
-    """Write a comparison as an archive; ``reading`` says how its tables were read.
-
-    Of the records in the folder it holds those of this comparison.
-    """
+    """Write a comparison as an archive; ``reading`` says how its tables were read."""
     specs = settings["specs"]
     keys = {job.key for job in plan_own_jobs(tables, **settings)}
     lines = (Path(folder) / "records.jsonl").read_bytes().splitlines(keepends=True)
@@ -224,8 +219,8 @@ def run_again(
 ):
     """Run the comparison of an archive again, and hold every score against the archive's.
 
-    Tables are its copies, or files of ``data_dir`` with the fingerprints that it names. Models made
-    by code of its writer's are run only with ``run_their_code``: then they can do what you can.
+    Tables are its copies, or files of ``data_dir`` of the same fingerprints. With
+    ``run_their_code`` its writer's code runs, and can do what you can.
     """
     from robell.comparison.compare import run_comparison
 

@@ -126,10 +126,9 @@ def _tuned(estimator, grid, y, seed):
 
 
 def scores_on_test_rows(estimator, grid, X, y, train, test, **how):
-    """Return the score on the test rows of every candidate fitted to the training rows, by metric.
+    """Return by metric what every candidate, fitted to the training rows, scores on the test rows.
 
-    ``y`` are the labels of the training rows, then those of the test rows. It is what a choice by
-    test scores would see: one split more for the search, whose candidates share their work.
+    ``y`` are the labels of the training rows, then those of the test rows.
     """
     places = np.arange(len(train)), np.arange(len(train), len(y))
     search = RVFLGridSearchCV(estimator, grid, cv=[places], refit=False, **how)

@@ -52,10 +52,8 @@ def execute(
 ):
     """Carry out the jobs that are not stored yet; store each as it finishes; return a Summary.
 
-    ``study.run`` carries out one job; its answer may say ``status="failed"`` itself. Jobs start
-    with the longest where ``study.longest_first`` says so, so that no worker is left alone with a
-    long one at the end; otherwise in the order given. A job that takes more seconds than the time
-    limit fails, and its process is ended. ``progress.log`` says how far the study is.
+    A job that takes more seconds than the time limit fails, and its process is ended.
+    ``progress.log`` says how far the study is.
     """
     start = said = time.perf_counter()
     if device != "cpu":

@@ -1,9 +1,8 @@
 """What tells a model from others and from its earlier self: its parameters and the code it runs.
 
-Code of installed packages, robell's among them, is known by name alone: a study refuses results of
-another version of robell. Any other code is read: of a module that has a file, the whole file and
-every module of the user's that it imports; of classes and functions that have none (a notebook)
-or are part of a script, their own text and the global names that this refers to.
+Code of installed packages is known by name alone. Any other is read: of a module that has a file,
+the whole file and every module of the user's that it imports; of classes and functions without one
+(a notebook, a script), their own text and the global names that this refers to.
 """
 
 from __future__ import annotations
@@ -49,10 +48,7 @@ def _digest(content):
 
 
 class _Description:
-    """Objects as plain values, the same in every process; ``modules`` collects where they are from.
-
-    ``seen`` numbers the objects already described, by their id: they may refer to each other.
-    """
+    """Objects as plain values, alike in every process; ``modules`` collects where they are from."""
 
     def __init__(self, modules):
         self.modules, self.seen = modules, {}

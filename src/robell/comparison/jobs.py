@@ -46,11 +46,9 @@ N_FOLDS = 5
 
 
 def paper_split(n_rows):
-    """Split as the paper's tables were made: legacy seed 0, the first 70 % of a permutation train.
+    """Return row numbers (train, test): the first 70 % of a permutation of the legacy seed 0 train.
 
-    The recipe is the same authors' published one; it reproduces the class counts of the test
-    parts that Table S.IV implies (erratum E23). The product is truncated as it stands:
-    ``int(690 * (1 - 0.30))`` is 482, not 483. Returns row numbers (train, test).
+    The authors' published recipe: it gives the class counts that Table S.IV implies (erratum E23).
     """
     # The legacy generator, as the recipe has it.
     order = np.random.RandomState(0).permutation(n_rows)
@@ -87,10 +85,7 @@ def failure(error):
 
 
 def watched(answer, work):
-    """Let ``work`` fill in an answer; note how long it took, what it warned of and why it failed.
-
-    A failure keeps what the answer held before, which scoring it as chance needs.
-    """
+    """Let ``work`` fill in an answer; note its times, its warnings, and why it failed if it did."""
     start, cpu = time.perf_counter(), time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -133,9 +128,7 @@ def class_scores(model, X, classes, predicted=None):
 
     One of every row for two classes, that of the second; one of every row and class for more. As in
     scikit-learn's scorers they are the decision function of two classes and the probabilities of
-    more, whose decision functions compare classes within a row, not rows; where the model lacks
-    the one, the other, and else the predictions. A class that the model does not know has constant
-    scores. Of a model that does not say which classes it knows, columns are in sorted order.
+    more; where the model lacks the one, the other, and else the predictions.
     """
     from robell._tools.pipelines import last_step, steps_of  # reports need no scikit-learn
 
@@ -171,8 +164,7 @@ def class_scores(model, X, classes, predicted=None):
 def six_metrics(truth, predicted, scores):
     """Return the six metrics as shares of 1; classes are numbered from 0.
 
-    Of two classes, F1, ROC AUC and average precision are those of class 1; of more, means over the
-    classes of the test rows, each against the others.
+    Those of single classes are of class 1 of two; of more, means over the classes of the test rows.
     """
     from sklearn import metrics
 

@@ -1,7 +1,6 @@
-"""Models to compare with, ours among them: each a record with how to make it, with one thread.
+"""Models to compare with, ours among them, as ``peers.toml`` describes them.
 
-The models are described in ``peers.toml``. Packages are imported when a model is made, so that a
-worker loads only what its jobs need.
+Packages are imported when a model is made, so that a worker loads only what its jobs need.
 """
 
 from __future__ import annotations
@@ -28,10 +27,8 @@ GFDL_NODES = 100
 class PlainLeastSquaresRVFL(ClassifierMixin, BaseEstimator):
     """RVFL as in the package gfdl, with that package's defaults.
 
-    One hidden layer of 100 nodes whose weights and biases are uniform in [0, 1), without an
-    activation; direct links; least squares of one-hot labels by the pseudo-inverse, without a
-    penalty; probabilities are the softmax of the outputs. This is linear regression; what the
-    random layer adds is an intercept.
+    A layer of 100 nodes, uniform in [0, 1), without an activation; direct links; least squares by
+    the pseudo-inverse. This is linear regression; what the random layer adds is an intercept.
     """
 
     def __init__(self, random_state=None):
@@ -229,10 +226,7 @@ def revision_of(revisions, model, several, default=""):
 
 
 def require_packages(models):
-    """Import every optional package that some models need; return their versions.
-
-    ImportError says in one line what is missing: a package, or pretrained weights.
-    """
+    """Import the optional packages that some models need; return their versions."""
     found = {}
     for model in models:
         if model.package:

@@ -22,9 +22,7 @@ from robell.comparison.statistics import (
 class Results:
     """The records of a study that count: of every set those of its newest rows only.
 
-    Where a set was run on other rows before (another source), one table must not mix the two.
-    ``keep`` may leave out further jobs. ``done`` and ``failed`` are the two kinds of ``records``;
-    ``data`` says of every set where it came from.
+    ``keep`` may leave out further jobs. ``data`` says of every set where it came from.
     """
 
     def __init__(self, records, keep=None):
@@ -160,8 +158,7 @@ def scores_of(record):
 class ScoreCell:
     """All scores under one noise; means over splits are of sets in rows, models in columns.
 
-    ``scores`` has the sets on which every model has run on at least one common split, and of each
-    the numbers of these splits: splits by models by metrics. ``left_out`` are the other sets.
+    ``scores`` has of every set the splits that all models have run on: splits by models by metrics.
     """
 
     kind: str
@@ -261,10 +258,7 @@ class ScoreCell:
 
 
 def score_cell(kind, level, found, labels, sets=(), **more):
-    """Return the ScoreCell of ``found[set][seed][model]``, lists of a number for each metric.
-
-    ``labels`` name the models for readers, and give their order; ``sets`` is that of the sets.
-    """
+    """Return the ScoreCell of ``found[set][seed][model]``, in the order of labels and sets."""
     models = ordered({m for seeds in found.values() for row in seeds.values() for m in row}, labels)
     scores = {}
     for name in ordered(found, sets):
@@ -277,10 +271,7 @@ def score_cell(kind, level, found, labels, sets=(), **more):
 
 
 def cells_of(records, numbers, labels, sets=(), **more):
-    """Return {(kind, level): ScoreCell} of records.
-
-    ``numbers(record)`` gives a list of numbers by model, none for a record that does not count.
-    """
+    """Return {(kind, level): ScoreCell}; ``numbers(record)`` are lists of numbers by model."""
     found: dict = {}
     for record in records:
         job = record["job"]
@@ -293,8 +284,7 @@ def cells_of(records, numbers, labels, sets=(), **more):
 class ScoreResults(Results):
     """Records of six scores each, by set, noise, split and model; failed jobs score as chance.
 
-    ``labels`` name the models for readers, and give their order; ``sets`` is that of the sets.
-    ``cells`` are pairs of kind and level of noise.
+    ``labels`` name the models in their order; ``cells`` are pairs of kind and level of noise.
     """
 
     def __init__(self, records, keep=None, *, labels, sets=(), kinds=()):

@@ -1,9 +1,8 @@
 """Statistics of several models over several datasets: ranks, Friedman, Nemenyi, sign, Wilcoxon.
 
-Every function takes an array of scores with one row per dataset and one column per model, larger
-being better, and raises on missing values. ``decimals`` rounds scores first, so that those which
-differ less are tied. The recommendations followed are those of J. Demsar, *Statistical comparisons
-of classifiers over multiple data sets*, Journal of Machine Learning Research 7 (2006) 1-30.
+Scores have one row per dataset and one column per model, larger being better; ``decimals`` rounds
+them first. Followed is J. Demsar, *Statistical comparisons of classifiers over multiple data sets*,
+Journal of Machine Learning Research 7 (2006) 1-30.
 """
 
 from __future__ import annotations
@@ -76,12 +75,10 @@ class Friedman:
 
 
 def friedman(scores, alpha=0.05, decimals=None):
-    """Test whether all models have the same average rank.
+    """Test whether all models have the same average rank, with and without ties corrected.
 
-    Correcting for ties makes both statistics larger wherever scores are tied, and
-    ``scipy.stats.friedmanchisquare`` always does. F is infinite, with p = 0, where all datasets
-    rank the models alike. Where every model is tied with every other on every dataset, chi2 and f
-    are 0, and the corrected statistics are undefined and NaN.
+    F is infinite, with p = 0, where all datasets rank the models alike; where all models are tied
+    everywhere, chi2 and f are 0 and the corrected statistics NaN.
     """
     scores = _checked(scores, min_datasets=2, min_models=3)
     alpha = _checked_alpha(alpha)
@@ -119,8 +116,7 @@ def _friedman_statistics(spread, largest, n, k):
 class Nemenyi:
     """Average ranks, and the difference of two of them that is significant over all pairs.
 
-    ``cliques`` are the largest groups of at least two models of which no two differ, as column
-    numbers from the best rank to the worst.
+    ``cliques`` are the largest groups of models of which no two differ, from the best rank on.
     """
 
     average_ranks: np.ndarray
@@ -150,9 +146,8 @@ class Nemenyi:
 def nemenyi(scores, alpha=0.05, decimals=None):
     """Compare all pairs of models by the difference of their average ranks.
 
-    Two models differ at level alpha, over all pairs together, where their average ranks differ
-    by the critical difference q sqrt(k(k + 1) / 6n), q being the quantile of the studentized
-    range of k models with infinite degrees of freedom, divided by sqrt(2).
+    The critical difference is q sqrt(k(k + 1) / 6n), q being the quantile of the studentized range
+    of k models with infinite degrees of freedom, divided by sqrt(2).
     """
     scores = _checked(scores, min_datasets=2)
     n, k = scores.shape
@@ -189,9 +184,7 @@ def win_tie_loss(scores, decimals=None):
 def sign_threshold(n_datasets, formula="half_root"):
     """Return how many wins of n_datasets, not rounded, make a difference significant at 5 %.
 
-    "half_root" is n/2 + 1.96 sqrt(n)/2, the normal approximation of the binomial distribution;
-    "printed" is n/2 + 1.96 sqrt(n/2), which the paper prints and which asks for too many
-    (erratum E32).
+    "half_root" is n/2 + 1.96 sqrt(n)/2; the paper's "printed" one asks for too many (erratum E32).
     """
     if formula not in SIGN_FORMULAS:
         raise ValueError(f"formula must be one of {SIGN_FORMULAS}; got {formula!r}")
@@ -212,11 +205,7 @@ class SignTest:
 
 
 def sign_test(wins, ties, losses):
-    """Test whether one model wins more often than the other.
-
-    Ties are shared evenly, one being left out where their number is odd: the paper's rule and
-    Demsar's. Where nothing is left to compare, p is 1.
-    """
+    """Test whether one model wins more often; ties are shared evenly, an odd one being left out."""
     counts = [int(count) for count in (wins, ties, losses)]
     if min(counts) < 0 or sum(counts) == 0 or counts != [wins, ties, losses]:
         raise ValueError(
@@ -234,9 +223,8 @@ def sign_test(wins, ties, losses):
 def wilcoxon_pairs(scores, decimals=10):
     """Return the p-values of Wilcoxon's two-sided test of all pairs of models, and by Holm's.
 
-    Both are symmetric matrices with NaN on the diagonal; Holm's method corrects for all pairs. Zero
-    differences take part in the ranking (Pratt), and differences are rounded, lest rounding errors
-    decide ranks. The p-value is 1 where two models are equal on every dataset.
+    Zero differences take part in the ranking (Pratt), and differences are rounded, lest rounding
+    errors decide ranks.
     """
     scores = _checked(scores)
     k = scores.shape[1]
@@ -257,10 +245,8 @@ def wilcoxon_pairs(scores, decimals=10):
 class Effect:
     """The size of the difference of two models over datasets, and how sure it is.
 
-    ``shift`` is the Hodges-Lehmann estimate, the median of the means of all pairs of differences;
-    ``low`` and ``high`` are all shifts that Wilcoxon's test does not refuse at 5 %, infinite where
-    there are too few datasets to refuse any. ``rank_biserial`` goes from -1, worse on every
-    dataset, to 1, better on every dataset.
+    ``shift`` is the Hodges-Lehmann estimate; ``low`` and ``high`` are all shifts that Wilcoxon's
+    test does not refuse at 5 %; ``rank_biserial`` is -1 for worse on every dataset, 1 for better.
     """
 
     shift: float
@@ -299,9 +285,8 @@ def _signed_rank_quantile(n, alpha):
 def detectable_difference(deviation, n_datasets, power=0.5, alpha=0.05):
     """Return the mean difference that Wilcoxon's test finds with this probability.
 
-    ``deviation`` is the standard deviation of the differences over datasets, taken to be normal.
-    The power is that of the t-test on 3/pi of the datasets, the test's efficiency. It is infinite
-    where not even differences of one sign on every dataset would be significant.
+    ``deviation`` is that of the differences over datasets, taken to be normal; the power is that of
+    the t-test on 3/pi of the datasets, the test's efficiency.
     """
     if 2.0 ** (1 - n_datasets) > alpha:
         return math.inf
@@ -321,14 +306,12 @@ PRIOR = 0.5  # weight of one more dataset, on which two models are equal
 
 
 def signed_rank_posteriors(scores, rope=0.0):
-    """Return how probable it is that one model is better than another, or practically equal.
+    """Return P(row better than column) and P(both equal), two matrices of shares of draws.
 
     The Bayesian signed-rank test (Benavoli et al. 2014): with weights w of the differences d drawn
     from a Dirichlet distribution (1 a dataset, ``PRIOR`` for a difference of 0), a draw is for the
     better model if the sum of w_i w_j over d_i + d_j > 2 rope is larger than that over the pairs
-    within the region of practical equivalence, and that below. Returns two matrices of shares of
-    draws: row better than column, and both equal; with rope 0 nothing is equal. Larger studies have
-    fewer draws a pair, 5,000 at least: shares are then right to .015.
+    within the region of practical equivalence, and that below.
     """
     scores = _checked(scores)
     n, k = scores.shape

@@ -1,9 +1,7 @@
 """Finished jobs on disk: append-only, one line a record, never half a record.
 
-A record is one line of JSON, written with one call and forced to disk before it counts. What a
-killed process may leave behind is a last line without its end; it is cut off when the store is
-opened again. A line ends with a checksum, so that a damaged number is noticed. One process writes
-at a time.
+A record is one line of JSON with a checksum, forced to disk before it counts. What a killed process
+may leave is a last line without its end, cut off when the store is opened again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A study as one frozen record, and the one way to carry out any of them.
-
-A new study is a new record: a plan, a function that runs one job, and the module of its page.
-"""
+"""A study as one frozen record, and the one way to carry out any of them."""
 
 from __future__ import annotations
 
@@ -41,9 +38,8 @@ class Study:
     def maker(self):
         """The module of the page, imported when there are records to show.
 
-        It has ``TITLE``, ``read(records, run)``, which gives the results, ``all_sections(results,
-        run, figures)``, ``more_files(results, sections)`` ({name: text} beside the page), and of
-        the results ``subtitle`` and ``headline`` (for a terminal).
+        It has ``TITLE``, ``read(records, run)``, ``all_sections(results, run, figures)``,
+        ``more_files(results, sections)``, ``subtitle(results)`` and ``headline(results)``.
         """
         return import_module(self.pages)
 

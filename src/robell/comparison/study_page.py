@@ -127,11 +127,7 @@ def dataset_table(cell, metric):
 
 
 def bold_cells(cell, metric):
-    """Return the places of the scores to set bold: the best of a set, and those not surely worse.
-
-    Not surely worse by the correlated t-test: with several splits, where the probability of being
-    worse than the best mean, by any amount, is below 95 %. With one split, the best alone.
-    """
+    """Return the places of scores to set bold: the best of a set, and those not surely worse."""
     found, ranked = set(), cell.by(metric)
     for place, values in enumerate(ranked.scaled):
         best = int(np.argmax(values))
@@ -447,9 +443,8 @@ OTHER_SHAPE = (KeyError, TypeError, AttributeError, IndexError, ValueError)
 def write_report(study, folder, run=None):
     """Write page, tables and figures of a study; return the page's path and the results.
 
-    ``run`` is what a run notes about itself; by default it is what run.json holds. An error is a
-    mistake of ours, and is raised as such, unless it comes of what others may have written: notes
-    on the run, or records. A report of no record tells which: it has mistakes too.
+    An error is a mistake of ours, and is raised as such, unless it comes of what others may have
+    written: notes on the run, or records. A report of no record tells which: it has mistakes too.
     """
     folder = Path(folder)
     records, notes = list(read_records(folder).values()), _run_of(folder) if run is None else run
@@ -593,10 +588,7 @@ def how_section(run, command, *texts):
 
 
 def methods_of(cells, reference, *more):
-    """Return the methods of a comparison of {metric: ScoreCell}: a section, and files for a paper.
-
-    ``more`` are sentences on what is special about it: its protocol, its grids.
-    """
+    """Return the methods of {metric: ScoreCell} in words: a section, and files for a paper."""
     found = cells.values()
     n_sets, n_models = sizes_of(found)
     names = ", ".join(dict.fromkeys(cell.metrics[name] for name, cell in cells.items()))

@@ -161,10 +161,7 @@ def make(spec, protocol, seed, y):
 
 
 def made_robust(model, seed, parameters=None):
-    """Return NoiseRobustClassifier around a name, module:callable, an estimator or a factory.
-
-    Raises ValueError where that is none; ``parameters`` are set on the classifier within.
-    """
+    """Return NoiseRobustClassifier around a name, estimator or factory; else raise ValueError."""
     try:
         if isinstance(model, str) and ":" not in model:
             if model not in peers.BASES:

@@ -35,10 +35,7 @@ class OwnRows(Rows):
 
 
 def read_all(data, target=None, drop=(), memory_limit=None, **text):
-    """Return ({name: OwnRows} of the tables that can be used, {name: why} of those that cannot).
-
-    ``text`` are the encoding and the delimiter of text files.
-    """
+    """Return ({name: OwnRows} of the tables that can be used, {name: why} of those that cannot)."""
     budget = Budget(memory_limit)
     drop = {drop: None} if isinstance(drop, str) else dict.fromkeys(drop)
     if target in drop:

@@ -1,7 +1,4 @@
-"""The register: what each set is, how large, under what terms, and how it is recognised.
-
-The facts stand in ``registry.toml``; here they become records.
-"""
+"""The register of ``registry.toml``: what each set is, how large, and how it is recognised."""
 
 from __future__ import annotations
 

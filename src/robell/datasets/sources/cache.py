@@ -18,10 +18,7 @@ from robell.datasets._dataset import DatasetError
 
 
 def read_csv(path):
-    """Read one table from a file; returns X, y, feature names.
-
-    Whatever is wrong with the file is reported with its name and line.
-    """
+    """Read X, y and feature names from a file; what is wrong with it is said by file and line."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -122,10 +119,7 @@ def cache_file(name, cache_dir=None):
 
 
 def read_cached(path):
-    """Read a cached table; returns X, y, feature names and source.
-
-    A file that does not have the checksum it states is refused.
-    """
+    """Read X, y, feature names and source from a cached table of the checksum that it states."""
     try:
         first, _, body = path.read_bytes().partition(b"\n")
     except OSError as error:

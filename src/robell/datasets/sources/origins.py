@@ -1,8 +1,4 @@
-"""Files on the web, and how each becomes the table of the register.
-
-No file is taken on trust: a table that does not have the size and class counts of the register is
-refused, and whether it is the paper's table to the last digit is found by its digest.
-"""
+"""Files on the web, and how each becomes the table of the register, or is refused."""
 
 from __future__ import annotations
 
@@ -24,10 +20,7 @@ _CODES = {
 
 @dataclass(frozen=True)
 class Origin:
-    """One file on the web and how to read it.
-
-    Positions count from 0 in a row as fetched; OpenML's rows have the label last.
-    """
+    """One file on the web; positions count from 0 in a row as fetched, OpenML's label last."""
 
     address: str | int  # a path below UCI's folder, or the number of a set of OpenML
     positive: Sequence[str]  # classes that become 1

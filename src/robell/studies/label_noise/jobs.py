@@ -1,9 +1,7 @@
 """The study of wrong labels: its tables, which jobs there are, what one does, how all are run.
 
-One job is one model on one split of one table: split, make training labels wrong, fit, score.
-The tables on which our model was chosen and those on which it is reported are named in
-``sets.toml``. No origin is on both sides: the tests declare where tables come from, and compare
-contents.
+No table of ``sets.toml`` on which our model was chosen is of the same origin as one on which it is
+reported: the tests declare where tables come from, and compare contents.
 """
 
 from __future__ import annotations
@@ -152,10 +150,9 @@ def plan_noise_jobs(
 ):
     """Return the jobs of the study, each once, in the order of the parts.
 
-    Models, kinds, levels and a number of seeds that are given take the place of the parts' own;
-    models that are not in a part are left out of it. The models of one cell stand together, so that
-    their times are taken side by side. Every seed is a split, a draw of the noise and a seed of the
-    models. All parts have run with the first seed before the second comes.
+    Models, kinds, levels and a number of seeds that are given take the place of the parts' own. The
+    models of one cell stand together, so that their times are taken side by side; all parts have
+    run with the first seed before the second comes.
     """
     revisions = REVISIONS if revisions is None else revisions
     jobs: dict[str, NoiseJob] = {}
@@ -188,11 +185,7 @@ LEAST = 1e-15  # of a probability, in the log loss
 
 
 def probability_scores(truth, P, classes, n_classes):
-    """Return log loss, expected calibration error and Brier score as plain values.
-
-    The calibration error is that of class 1; of several classes, that of the predicted one. A class
-    the model does not know has probability 0.
-    """
+    """Return log loss, calibration error and Brier score; unknown classes have probability 0."""
     full = np.zeros((len(truth), n_classes))
     full[:, np.asarray(classes).astype(int)] = np.clip(np.asarray(P, dtype=float), 0.0, 1.0)
     own = full[np.arange(len(truth)), truth]
@@ -208,10 +201,7 @@ N_SUPPLIERS = 3
 
 
 def minority_labels(y):
-    """Return 1 for rows of the smaller class, 0 for the others; as given where both are alike.
-
-    Labels of several classes are left as they are.
-    """
+    """Return 1 for rows of the smaller of two classes, else 0; labels of more as they are."""
     y = np.asarray(y)
     return y if y.max() > 1 or 2 * y.sum() <= len(y) else 1 - y
 
@@ -219,10 +209,8 @@ def minority_labels(y):
 class Split:
     """The rows of one job: the same for all models, and test rows the same for all noises.
 
-    Stratified 70:30; of two classes 1 is the smaller. Wrong labels, marked in ``flipped``, are in
-    ``y_train`` only. The seed of the noise is the same for all levels of a kind, so that a level
-    adds wrong labels to those of the one below. Where suppliers are a column, there is one more
-    column for each of them.
+    Wrong labels, marked in ``flipped``, are in ``y_train`` only. The seed of the noise is the same
+    for all levels of a kind, so that a level adds wrong labels to those of the one below.
     """
 
     def __init__(self, job, rows):
@@ -255,8 +243,7 @@ class Split:
 def suppliers(X, X_test, seed):
     """Return which of three suppliers every row comes from, a third of the training rows each.
 
-    Their goods differ, but overlap: rows are divided by their place along a random direction of
-    the standardised columns, plus as much chance again.
+    Rows are divided by their place along a random direction, plus as much chance again.
     """
     random = np.random.default_rng(seed)
     deviation = X.std(axis=0)
@@ -274,11 +261,7 @@ _last: dict = {}
 
 
 def run_noise_job(job, rows, device="cpu"):
-    """Carry out one job; return plain values for a record.
-
-    Where the model fails, the answer has a status, an error and a trace, and still says how many
-    rows of each class there were, which scoring it as chance needs.
-    """
+    """Carry out one job; return plain values for a record, also where the model fails."""
     if device != "cpu":
         raise ValueError(f"the models of the robustness study run on the cpu; got {device!r}")
     place = (job.dataset, job.digest, job.kind, job.level, job.seed)
@@ -325,8 +308,7 @@ def run_noise_job(job, rows, device="cpu"):
 def found_flips(flipped, quality):
     """Return how well the quality of labels finds the wrong ones; None where there are none.
 
-    The average precision of the wrong rows, and which share of them is missed when as many rows
-    are looked at as are wrong.
+    Missed is the share not found when as many rows are looked at as are wrong.
     """
     if not flipped.any():
         return {"average_precision": None, "missed": None}

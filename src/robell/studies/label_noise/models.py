@@ -1,9 +1,8 @@
 """The models of the study: untuned and tuned ones, and detectors of wrong labels.
 
-Both are chosen by balanced accuracy in inner stratified folds of the training rows, whose labels
-are the noisy ones: nobody has others. Spaces follow the public ones of TabArena and TabRepo
-(forest: columns, rows and leaves; LightGBM: rate, leaves, shares of columns and rows, penalty) as
-far as scikit-learn's interface has them; every space also has the choice of balanced classes.
+Tuned ones are chosen by balanced accuracy in inner folds of the training rows, whose labels are the
+noisy ones. Spaces follow the public ones of TabArena and TabRepo as far as scikit-learn's interface
+has them; every space also has the choice of balanced classes.
 """
 
 from __future__ import annotations

@@ -26,9 +26,8 @@ FAR_BELOW = 0.05
 class NoiseResults(ScoreResults):
     """The records of the study; jobs that failed are scored as chance.
 
-    Only some seeds count, all by default; and of a model with revisions only one, by default the
-    newest, so that no mean is of two. The models that only look for wrong labels are apart, in
-    ``detections``. The methods below give parts of the results, as results again.
+    Of a model with revisions only one counts, by default the newest, so that no mean is of two. The
+    models that only look for wrong labels are apart, in ``detections``.
     """
 
     def __init__(self, records, seeds=None, revisions=None):
@@ -202,10 +201,7 @@ PROBABILITY_SCORES = {
 
 
 def probability_table(results, score, group=""):
-    """Return a score of probabilities of every model, noises in columns; None without any.
-
-    Over the tables and splits of which all models that give probabilities have records.
-    """
+    """Return a score of probabilities of every model, noises in columns; None without any."""
 
     def numbers(record):
         given = record["outcome"].get("probabilities")
@@ -239,10 +235,7 @@ RIVALS = {
 
 
 def detections(results):
-    """Return a cell of every noise: what judges of labels reach where all of them have judged.
-
-    Metrics are the average precision, the share missed, and that of wrong labels, the same of all.
-    """
+    """Return a cell of every noise: what judges of labels reach where all of them have judged."""
 
     def numbers(record):
         outcome, model = record["outcome"], record["job"]["model"]

@@ -1,8 +1,4 @@
-"""The paper's study: which jobs there are, what one does, and how all are run.
-
-One job is one cell of a table or figure: split, tune by the exact search, fit, and score on unseen
-rows.
-"""
+"""The paper's study: which jobs there are, what one does, and how all are run."""
 
 from __future__ import annotations
 
@@ -73,11 +69,9 @@ class Job:
 def plan_jobs(tables, part, models, protocols, repeats=10, tuned_by=None):
     """Return the jobs of a part of the study, without duplicates, by tables and models.
 
-    What the paper did on some of its sets is done on those of them that are here; where none of
-    the paper's 26 is here, on all that are. The probe and the sensitivity are of the protocol
-    "paper" only: they hold the print against one split. ``repeats`` and ``tuned_by`` (metrics) are
-    those of the protocol "repeated", under which alone the models run that the paper prints nothing
-    of.
+    What the paper did on some of its sets is done on those of them that are here; where none of the
+    paper's 26 is here, on all that are. The probe and the sensitivity hold the print against one
+    split; ``repeats`` and ``tuned_by`` (metrics) are those of the protocol "repeated".
     """
     known = [name for name in MODELS if name in models]
     jobs: list[Job] = []
@@ -152,9 +146,8 @@ def run_job(job, rows, device="cpu"):
 class Cell:
     """The rows and seeds of one job.
 
-    The split and the folds are the same for all models and noise levels of a set; the random
-    layer has a seed of its own for every model. Searches with a graph term run on the host,
-    whatever the device.
+    The split and the folds are the same for all models and noise levels of a set; the random layer
+    has a seed of its own for every model.
     """
 
     def __init__(self, job, rows, device="cpu"):
@@ -202,10 +195,7 @@ class Cell:
         return {"selected": selected, "n_candidates": len(results["params"])}
 
     def sensitivity(self):
-        """Vary ξ and ρ around the chosen candidate, everything else fixed (Figs. S.3 and S.4).
-
-        The cross-validated surface, which tuning sees, is the best over everything else instead.
-        """
+        """Vary ξ and ρ around the chosen candidate, everything else fixed (Figs. S.3 and S.4)."""
         results = self._search().cv_results_
         best = results["params"][int(np.argmin(results["rank_test_accuracy"]))]
         grid = paper_grid("robell")

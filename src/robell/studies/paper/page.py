@@ -61,10 +61,7 @@ def scores_of(confusion):
 
 @dataclass(frozen=True)
 class Scores:
-    """Means and standard deviations over repeats; rows are sets, columns models.
-
-    NaN where there is no result, and a standard deviation of less than two repeats is NaN too.
-    """
+    """Means and standard deviations over repeats, NaN where there are none; sets by models."""
 
     datasets: tuple
     models: tuple
@@ -150,8 +147,8 @@ class Results(engine.Results):
 class Comparison(engine.Ranked):
     """One protocol's cells (``cells``), and those that averages and tests are made of.
 
-    ``datasets`` are the sets that have a cell for every model and are no stand-ins; ``values``
-    are their scores, and ``printed`` what Table I prints for them, None where it lacks any.
+    ``datasets`` have a cell for every model and are no stand-ins; ``printed`` is None where Table I
+    lacks any of them.
     """
 
     def __init__(self, results, protocol, tuned_by="accuracy", score="accuracy"):

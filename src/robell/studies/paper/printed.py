@@ -99,9 +99,8 @@ TABLE_S4 = {
 class Claim(NamedTuple):
     """A statement of Section S.VIII: what is said of a range of the grid.
 
-    ``words`` are those of ``claims.WORDS``; ``line`` is the parameter that varies in Figure S.3,
-    None for a statement on the whole surface; ``kernel_width`` and ``rho`` are closed ranges, None
-    where the statement names none.
+    ``line`` is the parameter that varies in Figure S.3, None for a statement on the whole surface;
+    ``kernel_width`` and ``rho`` are closed ranges, None where the statement names none.
     """
 
     key: str
@@ -126,11 +125,7 @@ def _on_grid(printed, grid):
 
 
 def s4_parameters(dataset):
-    """Return RoBell-RVFL's hyper-parameters of Table S.IV as parameters of the estimator.
-
-    A gamma printed as 0 is 1e-5 and a kernel width printed as 0.0313 is 1/32: the only points of
-    the search grid that print so at four decimals (erratum E36).
-    """
+    """Return RoBell-RVFL's parameters of Table S.IV; 0 and 0.0313 are rounded (erratum E36)."""
     row = TABLE_S4[dataset]
     return {
         "C": _on_grid(row.gamma, GAMMA_GRID),
@@ -144,8 +139,7 @@ def s4_parameters(dataset):
 def attainable(percentage, n_test):
     """Tell whether a printed percentage is k of n_test for a whole number k.
 
-    One unit of the fourth decimal is allowed, since 67 of 81 is printed both as 82.716 and as
-    82.7161.
+    One unit of the fourth decimal is allowed: 67 of 81 is printed as 82.716 and as 82.7161.
     """
     nearest = 100 * round(percentage * n_test / 100) / n_test
     return abs(nearest - percentage) < 1e-4
@@ -188,11 +182,9 @@ def _fractions(printed):
 def implied_counts(dataset):
     """Find the confusion counts behind a row of Table S.IV by trying all small ones.
 
-    Sensitivity, specificity and precision at four decimals, with RoBell-RVFL's accuracy in Table
-    I, determine the counts up to a common multiple. Returned is the multiple of which the most
-    accuracies of the other models are whole shares, and of these the smallest; only the two
-    haberman sets need this (92 test rows, not 46). Where no counts agree with Table I (``monk3``,
-    erratum E35), the smallest that agree with Table S.IV alone are returned and marked so.
+    The row and RoBell-RVFL's accuracy in Table I determine them up to a common multiple: that of
+    which the most accuracies of the other models are whole shares, and of these the smallest. Where
+    none agree with Table I (``monk3``, erratum E35), the smallest that agree with Table S.IV alone.
     """
     row, accuracy = TABLE_S4[dataset], TABLE_I[dataset][-1]
     # RVFL's and RVFLwoDL's figures are often no share of any size (erratum E37), and a percentage
@@ -219,8 +211,7 @@ def implied_counts(dataset):
 def table_i_test_size(dataset):
     """Return the number of test rows behind RoBell-RVFL's accuracy in Table I.
 
-    It is the size Table S.IV implies where the two tables agree, else (``monk3``) the smallest
-    of which the accuracy is a whole share.
+    That of Table S.IV, or where the two disagree (``monk3``) the smallest with such a share.
     """
     counts = implied_counts(dataset)
     if counts.agrees_with_table_i:
@@ -338,8 +329,7 @@ def _worst(verdicts):
 class Region:
     """The accuracies a claim speaks of, ``values`` of shape (seeds, widths, rhos), and its range.
 
-    A claim about a line of Figure S.3 has one value along the other axis; ``inside`` marks the
-    claim's range.
+    A claim about a line of Figure S.3 has one value along the other axis.
     """
 
     def __init__(self, claim, surface):
