@@ -23,9 +23,10 @@ from robell._tools.files import check_output, write_atomically, written_whole
 from robell._tools.text import counted, said
 from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs
 from robell.comparison.identity import sources_of
+from robell.comparison.jobs import Rows
 from robell.comparison.store import StudyError, parse_records, versions
 from robell.comparison.user_models import Spec, cloudpickle, read_models
-from robell.comparison.user_tables import OwnRows, digest_of, read_all
+from robell.comparison.user_tables import digest_of, read_all
 
 FORMAT = 1
 COPIES = ("tables", "code")
@@ -75,25 +76,21 @@ def write_archive(path, folder, tables, settings, reading, copies=(), time_limit
         if spec.known is None:
             maker = cloudpickle.loads(spec.payload)
             found = sources_of(maker)
-            parts[f"code/{number}.pkl"] = _self_contained(maker, found)
+            # A pickle that needs none of the user's modules where it is opened.
+            loaded = [sys.modules[name] for name in found if name in sys.modules]
+            for module in loaded:
+                cloudpickle.register_pickle_by_value(module)
+            try:
+                parts[f"code/{number}.pkl"] = cloudpickle.dumps(maker)
+            finally:
+                for module in loaded:
+                    cloudpickle.unregister_pickle_by_value(module)
             parts |= {f"sources/{name}.py": path.read_bytes() for name, path in found.items()}
     check_output(path)
     with written_whole(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         for name, content in parts.items():
             # Without the time of day: the same study is the same file.
             archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-
-
-def _self_contained(maker, modules):
-    """Return a pickle that needs none of the user's modules where it is opened."""
-    loaded = [sys.modules[name] for name in modules if name in sys.modules]
-    for module in loaded:
-        cloudpickle.register_pickle_by_value(module)
-    try:
-        return cloudpickle.dumps(maker)
-    finally:
-        for module in loaded:
-            cloudpickle.unregister_pickle_by_value(module)
 
 
 def is_archive(path):
@@ -304,7 +301,7 @@ def _copied(path, name, content):
             raise ValueError("other labels")
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise StudyError(f"{path}: its copy of {said(name)} cannot be read ({error})") from None
-    return OwnRows(name, X, y, 1, digest_of(X, y, labels), about, labels=labels)
+    return Rows(name, X, y, 1, digest_of(X, y, labels), about, labels)
 
 
 def _verdict(old, new):

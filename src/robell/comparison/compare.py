@@ -16,7 +16,8 @@ from robell._tools.files import check_output, parse_bytes
 from robell._tools.text import counted
 from robell.comparison.archive import COPIES as ARCHIVED
 from robell.comparison.archive import is_archive, write_archive
-from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs, run_own_job, split_of
+from robell.comparison.evaluate import PROTOCOLS, plan_own_jobs, run_own_job
+from robell.comparison.jobs import split_of
 from robell.comparison.store import StudyError, check_study_folder
 from robell.comparison.study import Outcome, Study, carry_out
 from robell.comparison.user_models import read_models

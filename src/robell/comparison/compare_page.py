@@ -82,13 +82,11 @@ def headline(results):
     what = f"{METRICS[HEADLINE]}, mean over {tables} (average rank, 1 = best), "
     labels = {model: results.labels[model] for model in results.models}
     width = max(map(len, results.labels.values())) + 2
-    lines = [
-        what + "by wrong training labels",
-        *common.headline_lines(cells, labels, HEADLINE, width, 2),
-    ]
-    failed = {results.labels[m]: n for m, n in results.failures_by_model().items() if n}
-    for label, n in failed.items():
-        lines.append(f"{label}: {counted(n, 'job')} failed, scored as chance")
+    lines = common.headline_lines(cells, labels, HEADLINE, width, 2)
+    lines.insert(0, what + "by wrong training labels")
+    for model, n in results.failures_by_model().items():
+        if n:
+            lines.append(f"{labels[model]}: {counted(n, 'job')} failed, scored as chance")
     return "\n".join(lines)
 
 
@@ -140,11 +138,8 @@ def summary(results, cells, run, figures):
         if len(cell.models) > 1:
             hint = literal(f"{common.leaders(cell.labels, -ranks)}; {where}; 1 = best")
             facts.append(("Best average rank", f"{ranks.min():.2f}", hint))
-    blocks = [
-        Facts(tuple(facts)),
-        *common.remarks(results),
-        *common.unavailable_notes(run, "tables"),
-    ]
+    blocks = [Facts(tuple(facts)), *common.remarks(results)]
+    blocks += common.unavailable_notes(run, "tables")
     if reused := common.kept(run.get("summary") or {}):
         blocks.append(Callout("note", WORDS.text("kept", reused=reused)))
     few = common.not_computed(len(results.datasets), len(results.models))
@@ -167,11 +162,9 @@ def summary(results, cells, run, figures):
 def one_noise(cell, figures, results):
     """Means, ranks and diagrams under one noise."""
     title = "Labels as given" if cell.kind == CLEAN else f"{cell.level} % of the labels made wrong"
-    blocks = [
-        TableBlock(common.cell_table(cell)),
-        *common.diagrams(cell, figures, SHOWN, results.labels),
-    ]
-    return Section(cell.stem.replace("_", "-"), title, tuple(blocks))
+    diagrams = common.diagrams(cell, figures, SHOWN, results.labels)
+    blocks = (TableBlock(common.cell_table(cell)), *diagrams)
+    return Section(cell.stem.replace("_", "-"), title, blocks)
 
 
 def tests(results, cells):
@@ -246,9 +239,9 @@ def methods(results):
     levels = ", ".join(str(level) for _, level in results.cells if level)
     if levels:
         more.append(WORDS.text("methods_noise", levels=levels))
-    failed = {results.labels[model]: n for model, n in results.failures_by_model().items() if n}
-    if failed:
-        jobs, of = counted(len(results.failed), "job"), [f"{n} of {m}" for m, n in failed.items()]
+    failed = results.failures_by_model().items()
+    if of := [f"{n} of {results.labels[model]}" for model, n in failed if n]:
+        jobs = counted(len(results.failed), "job")
         more.append(WORDS.text("methods_failed", jobs=jobs, named=", ".join(of)))
     own = results.labels[results.reference]
     return methods_of(dict.fromkeys(SHOWN, cell), own, *more)

@@ -10,15 +10,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from robell._tools.pipelines import last_step
-from robell.comparison.jobs import (
-    N_FOLDS,
-    fit_and_predict,
-    paper_split,
-    repeated_split,
-    seed_of,
-    six_metrics,
-    watched,
-)
+from robell.comparison import jobs as engine
 from robell.comparison.scores import CLEAN
 from robell.comparison.user_models import make
 from robell.labels.flips import flip_uniformly
@@ -62,16 +54,11 @@ def plan_own_jobs(tables, specs, protocol, levels, repeats):
     ]  # fmt: skip
 
 
-def split_of(protocol, name, y, seed):
-    """Return the numbers of the training and test rows: 70:30, stratified except in the paper's."""
-    return paper_split(len(y)) if protocol == "paper" else repeated_split(y, name, seed)
-
-
 def run_own_job(job, rows, device="cpu", *, specs):
     """Carry out one job; return plain values for a record, also where the model fails."""
-    train, test = split_of(job.protocol, job.dataset, rows.y, job.seed)
+    train, test = engine.split_of(job.protocol, job.dataset, rows.y, job.seed)
     seeds = {
-        name: seed_of("comparison", job.protocol, job.dataset, job.seed, name)
+        name: engine.seed_of("comparison", job.protocol, job.dataset, job.seed, name)
         for name in ("noise", "model", "folds")
     }
     noisy, flipped = rows.y[train], np.zeros(len(train), bool)
@@ -94,12 +81,16 @@ def run_own_job(job, rows, device="cpu", *, specs):
         spec = specs[job.model]
         classes = rows.labels if spec.known is None else np.arange(len(rows.labels))
         estimator, grid = make(spec, job.protocol, seeds["model"], noisy)
-        model = _tuned(estimator, grid, noisy, seeds["folds"])
-        predicted, scores = fit_and_predict(
+        model, smallest = estimator, np.unique(noisy, return_counts=True)[1].min()
+        if grid is not None:
+            n_folds = max(2, min(engine.N_FOLDS, smallest))
+            folds = StratifiedKFold(n_folds, shuffle=True, random_state=seeds["folds"])
+            model = RVFLGridSearchCV(estimator, grid, cv=folds)
+        predicted, scores = engine.fit_and_predict(
             model, rows.X[train], classes[noisy], rows.X[test], classes, answer["seconds"]
         )
         codes = codes_of(predicted, classes, np.unique(noisy))
-        answer["outcome"]["metrics"] = six_metrics(rows.y[test], codes, scores)
+        answer["outcome"]["metrics"] = engine.six_metrics(rows.y[test], codes, scores)
         chosen = getattr(last_step(model), "best_params_", None)
         if chosen is not None:
             answer["outcome"]["chosen"] = {k: str(v) for k, v in chosen.items()}
@@ -113,16 +104,7 @@ def run_own_job(job, rows, device="cpu", *, specs):
             }
             answer["seconds"]["on_test_rows"] = time.perf_counter() - start
 
-    return watched(answer, fit)
-
-
-def _tuned(estimator, grid, y, seed):
-    """Return the estimator, in a search over its grid where it has one."""
-    if grid is None:
-        return estimator
-    n_folds = max(2, min(N_FOLDS, np.unique(y, return_counts=True)[1].min()))
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    return RVFLGridSearchCV(estimator, grid, cv=folds)
+    return engine.watched(answer, fit)
 
 
 def scores_on_test_rows(estimator, grid, X, y, train, test, **how):

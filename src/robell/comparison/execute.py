@@ -179,7 +179,9 @@ def serve(pipe):
     """Answer jobs until the pipe closes or the parent is gone."""
 
     def end_with_the_parent():
-        wait([multiprocessing.parent_process().sentinel])
+        parent = multiprocessing.parent_process()
+        assert parent is not None, "a worker is always started by another process"
+        wait([parent.sentinel])
         os._exit(1)
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop

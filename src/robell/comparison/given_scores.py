@@ -155,7 +155,13 @@ def compare_scores(
         raise StudyError(f"test_share must lie between 0 and 1; got {test_share!r}")
     check_output_folder(out, marks=("methods.tex",))
     scores, order, remarks = _read(data, metric, encoding, delimiter)
-    lower, stems, cells = _lower(scores, better), _stems(scores), {}
+    lower, cells = _lower(scores, better), {}
+    stems: dict = {}
+    for metric in scores:  # what stands for each in names of files: plain signs, no two alike
+        stem = re.sub(r"[^\w-]+", "_", metric, flags=re.ASCII).strip("_-")[:40] or "score"
+        while stem in stems.values():
+            stem += "_"
+        stems[metric] = stem
     for name, found in scores.items():
         named = {"lower": lower & {name}, "stems": {name: stems[name]}}
         cells[name], gaps = _cell(name, found, order, rope, test_share, named)
@@ -200,17 +206,6 @@ def _lower(metrics, better):
         metric, other = next(iter(known.items()))
         raise StudyError(f"of {said(metric)} {other} is better, by its name; better says {better}")
     return frozenset(metric for metric in metrics if known.get(metric, better) == "lower")
-
-
-def _stems(metrics):
-    """Return what stands for each metric in names of files: plain signs, no two alike."""
-    stems: dict = {}
-    for metric in metrics:
-        stem = re.sub(r"[^\w-]+", "_", metric, flags=re.ASCII).strip("_-")[:40] or "score"
-        while stem in stems.values():
-            stem += "_"
-        stems[metric] = stem
-    return stems
 
 
 def _read(data, metric, encoding, delimiter):

@@ -11,6 +11,7 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -26,6 +27,7 @@ class Rows:
     positive: int
     digest: str  # of the contents
     about: dict = field(default_factory=dict)  # where it comes from, for the record
+    labels: Any = None  # of a user's table: what y are places among, as models see them
 
 
 def seed_of(*names):
@@ -63,6 +65,11 @@ def repeated_split(y, dataset, repeat):
     seed = seed_of("repeated", dataset, repeat, "split")
     splitter = StratifiedShuffleSplit(1, test_size=0.30, random_state=seed)
     return next(splitter.split(np.zeros((len(y), 1)), y))
+
+
+def split_of(protocol, dataset, y, repeat):
+    """Return the numbers of the training and test rows: 70:30, stratified except in the paper's."""
+    return paper_split(len(y)) if protocol == "paper" else repeated_split(y, dataset, repeat)
 
 
 def folds(protocol, dataset, repeat):

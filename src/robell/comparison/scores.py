@@ -9,14 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from robell.comparison.statistics import (
-    average_ranks,
-    friedman,
-    nemenyi,
-    signed_rank_posteriors,
-    wilcoxon_pairs,
-    win_tie_loss,
-)
+from robell.comparison import statistics
 
 
 class Results:
@@ -116,32 +109,34 @@ class Ranked:
     def ranks(self):
         """The average rank of every model over the sets, 1 being the best."""
         n_models = self.values.shape[1]
-        return average_ranks(self.scaled, DECIMALS) if n_models > 1 else np.ones(n_models)
+        if n_models < 2:
+            return np.ones(n_models)
+        return statistics.average_ranks(self.scaled, DECIMALS)
 
     @cached_property
     def friedman(self):
         """The Friedman test."""
-        return friedman(self.scaled, decimals=DECIMALS)
+        return statistics.friedman(self.scaled, decimals=DECIMALS)
 
     @cached_property
     def nemenyi(self):
         """The Nemenyi test at 5 %."""
-        return nemenyi(self.scaled, decimals=DECIMALS)
+        return statistics.nemenyi(self.scaled, decimals=DECIMALS)
 
     @cached_property
     def wilcoxon(self):
         """P-values of Wilcoxon's test of all pairs, and the same by Holm."""
-        return wilcoxon_pairs(self.scaled)
+        return statistics.wilcoxon_pairs(self.scaled)
 
     @cached_property
     def posteriors(self):
         """P(row better than column) and P(both equal) by the Bayesian signed-rank test."""
-        return signed_rank_posteriors(self.scaled, self.rope / self.unit)
+        return statistics.signed_rank_posteriors(self.scaled, self.rope / self.unit)
 
     @cached_property
     def wins(self):
         """How often the row wins, ties and loses against the column."""
-        return win_tie_loss(self.scaled, DECIMALS)
+        return statistics.win_tie_loss(self.scaled, DECIMALS)
 
 
 def scores_of(record):
@@ -278,7 +273,7 @@ def cells_of(records, numbers, labels, sets=(), **more):
         for model, values in numbers(record).items():
             of_kind = found.setdefault((job["kind"], job["level"]), {})
             of_kind.setdefault(job["dataset"], {}).setdefault(job["seed"], {})[model] = values
-    return {place: score_cell(*place, of, labels, sets, **more) for place, of in found.items()}
+    return {(k, n): score_cell(k, n, of, labels, sets, **more) for (k, n), of in found.items()}
 
 
 class ScoreResults(Results):

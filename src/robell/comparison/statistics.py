@@ -325,8 +325,8 @@ def signed_rank_posteriors(scores, rope=0.0):
             d = np.append(0.0, np.round(scores[:, i] - scores[:, j], 10))
             sums = d[:, None] + d
             above, below = (
-                ((weights @ _heaviside(sums * sign - 2 * rope)) * weights).sum(axis=1)
-                for sign in (1, -1)
+                ((weights @ np.heaviside(gaps, 0.5).astype(np.float32)) * weights).sum(axis=1)
+                for gaps in np.round([sums - 2 * rope, -sums - 2 * rope], 10)
             )
             within = 1 - above - below if rope else np.full_like(above, -1)
             parts = np.round(np.stack([above, within, below]), 5)  # equal up to rounding
@@ -335,10 +335,6 @@ def signed_rank_posteriors(scores, rope=0.0):
             better[i, j], equal[i, j], better[j, i] = shares
             equal[j, i] = equal[i, j]
     return better, equal
-
-
-def _heaviside(x):
-    return np.heaviside(np.round(x, 10), 0.5).astype(np.float32)
 
 
 def correlated_t(differences, test_share, rope=0.0):

@@ -110,7 +110,8 @@ class Store:
 
     def _check_stamp(self):
         """Refuse a directory of another version or study: numbers of two must not mix."""
-        stamp, found = self.folder / "study.json", _stamp_of(self.folder)
+        stamp = self.folder / "study.json"
+        found = json_of(stamp)
         own = {"format": FORMAT, "robell": __version__}
         if self.study != UNNAMED:
             own["study"] = self.study
@@ -138,18 +139,18 @@ def check_study_folder(folder):
         raise StudyError(str(error)) from error
 
 
-def _stamp_of(folder):
-    """Return what the study.json of a directory holds, an empty dict where it is no stamp."""
+def json_of(path):
+    """Return the dict that a file of JSON holds, an empty one where it holds none."""
     try:
-        stamp = json.loads((Path(folder) / "study.json").read_text(encoding="utf-8"))
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return stamp if isinstance(stamp, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def study_name(folder):
     """Return the name of the study that an output directory holds, "reproduction" by default."""
-    return str(_stamp_of(folder).get("study", UNNAMED))
+    return str(json_of(Path(folder) / "study.json").get("study", UNNAMED))
 
 
 def read_records(folder):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 from dataclasses import replace
@@ -13,15 +12,9 @@ import numpy as np
 
 from robell._tools.files import read_resource, write_atomically
 from robell._tools.text import counted, literal
+from robell.comparison import statistics
 from robell.comparison.scores import DECIMALS, METRICS, scores_of
-from robell.comparison.statistics import (
-    correlated_t,
-    detectable_difference,
-    effect,
-    holm,
-    sign_test,
-)
-from robell.comparison.store import StudyError, all_have_checksums, read_records
+from robell.comparison.store import StudyError, all_have_checksums, json_of, read_records
 from robell.report import plots
 from robell.report.page import (
     Callout,
@@ -135,8 +128,8 @@ def bold_cells(cell, metric):
         gaps = rows - rows[:, [best]]
         for model, value in enumerate(values):
             is_best = round(values[best] - value, DECIMALS) <= 0
-            share = cell.test_shares[place]
-            if is_best or (len(rows) > 1 and correlated_t(gaps[:, model], share)[2] < SURE):
+            gap = gaps[:, model], cell.test_shares[place]
+            if is_best or (len(rows) > 1 and statistics.correlated_t(*gap)[2] < SURE):
                 found.add((place, model + 1))
     return frozenset(found)
 
@@ -247,15 +240,15 @@ def against_table(cell, metric, own):
     """Return one model against each other: wins, size of the difference, tests, posterior."""
     found, place = cell.by(metric), cell.models.index(own)
     p_values = found.wilcoxon[0][place]
-    adjusted, rows = holm(p_values), []
+    adjusted, rows = statistics.holm(p_values), []
     for j, other in enumerate(cell.labels):
         if j == place:
             continue
         gap, wins, *posterior = _pair(found, place, j)
-        size = effect(found.scaled[:, place] - found.scaled[:, j])
+        size = statistics.effect(found.scaled[:, place] - found.scaled[:, j])
         ends = [number_text(found.unit * end, found.form) for end in (size.low, size.high)]
         interval = " to ".join(ends) if np.isfinite(size.low) else EN_DASH
-        tests = sign_test(*found.wins[place, j].tolist()).p, p_values[j], adjusted[j]
+        tests = statistics.sign_test(*found.wins[place, j].tolist()).p, p_values[j], adjusted[j]
         typical = found.unit * size.shift, interval, size.rank_biserial
         rows.append((other, wins, gap, *typical, *tests, *posterior))
     words = _of_metric(cell, metric) | {"comparisons": counted(len(rows), "comparison")}
@@ -281,7 +274,7 @@ def verdict_table(cell, metric):
 
     def sign(i, j):
         if adjusted[i, j] < 0.05:  # the side that the test speaks for, whatever the means
-            side = effect(found.scaled[:, i] - found.scaled[:, j]).rank_biserial
+            side = statistics.effect(found.scaled[:, i] - found.scaled[:, j]).rank_biserial
             return "+" if side > 0 else MINUS
         return "" if i == j else "=" if equal[i, j] >= SURE else "\u00b7"
 
@@ -302,7 +295,7 @@ def split_table(cell, metric, own):
     for j, other in enumerate(cell.labels):
         if j != place and sets:
             gaps = [(one[:, place] - one[:, j], q) for q, one in sets]
-            found = np.array([correlated_t(*gap, cell.rope / unit) for gap in gaps])
+            found = np.array([statistics.correlated_t(*gap, cell.rope / unit) for gap in gaps])
             sure = (found >= SURE).sum(axis=0).tolist()
             rows.append((other, *sure, len(sets) - sum(sure), *found.mean(axis=0).tolist()))
     words = _of_metric(cell, metric) | {
@@ -320,7 +313,7 @@ def power_text(cell, metric, own):
     deviation = np.median(gaps.std(axis=0, ddof=1))
 
     def seen(power=0.5, alpha=0.05):
-        return format(detectable_difference(deviation, n, power, alpha), found.form)
+        return format(statistics.detectable_difference(deviation, n, power, alpha), found.form)
 
     words = {"n": counted(n, "table"), "own": literal(cell.labels[place])}
     words |= {"deviation": format(deviation, found.form), "half": seen(), "most": seen(0.8)}
@@ -447,7 +440,8 @@ def write_report(study, folder, run=None):
     written: notes on the run, or records. A report of no record tells which: it has mistakes too.
     """
     folder = Path(folder)
-    records, notes = list(read_records(folder).values()), _run_of(folder) if run is None else run
+    records = list(read_records(folder).values())
+    notes = json_of(folder / "run.json") if run is None else run  # a report can do without
     try:
         results, sections, files, page = _compose(study, folder, records, notes)
     except OTHER_SHAPE as error:
@@ -495,15 +489,6 @@ def _compose(study, folder, records, run):
     sections = [section for section in sections if section is not None]
     page = render(maker.TITLE, maker.subtitle(results), sections, footer=results.versions())
     return results, sections, maker.more_files(results, sections), page
-
-
-def _run_of(folder):
-    """Return what the last run noted about itself; a report can do without."""
-    try:
-        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return run if isinstance(run, dict) else {}
 
 
 def tables_in(parts):

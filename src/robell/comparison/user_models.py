@@ -156,7 +156,8 @@ def _name_of(maker):
 def make(spec, protocol, seed, y):
     """Return a model that is not fitted yet, and its grid or None."""
     if spec.known is None:
-        return _estimator_of(*cloudpickle.loads(spec.payload), seed)
+        maker, grid = cloudpickle.loads(spec.payload)
+        return _estimator_of(maker, grid, seed)
     return _entry(spec.known, protocol)[2](seed, y)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,17 +25,8 @@ from robell.tables.target import find_column, read_labels
 SUFFIXES = (".csv.gz", ".csv", ".tsv", ".txt", ".parquet", ".pq")
 
 
-@dataclass(frozen=True)
-class OwnRows(Rows):
-    """A table as jobs see it: ``y`` are places among ``labels``; of two, the smaller class is 1."""
-
-    labels: np.ndarray = field(
-        default_factory=lambda: np.array([])
-    )  # as the user's models see them
-
-
 def read_all(data, target=None, drop=(), memory_limit=None, **text):
-    """Return ({name: OwnRows} of the tables that can be used, {name: why} of those that cannot)."""
+    """Return ({name: Rows} of the tables that can be used, {name: why} of those that cannot)."""
     budget = Budget(memory_limit)
     drop = {drop: None} if isinstance(drop, str) else dict.fromkeys(drop)
     if target in drop:
@@ -210,7 +201,7 @@ def _rows(name, X, labels, classes, source, notes):
         "classes": [str(label) for label in classes.tolist()],
         "class_counts": counts.tolist(),
     }
-    return OwnRows(name, X, codes, 1, digest_of(X, codes, classes), about, labels=classes)
+    return Rows(name, X, codes, 1, digest_of(X, codes, classes), about, classes)
 
 
 def digest_of(X, codes, classes):

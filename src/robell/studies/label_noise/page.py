@@ -340,7 +340,7 @@ def headline(results):
 
 def more_files(results, sections):
     """Return the files beside the page: every score, and the main tables in Markdown."""
-    files = {}
+    files: dict = {}
     untuned = [results.two_classes(), results.several_classes()]
     for name, parts in (("", untuned), ("tuned_", [results.tuned()])):
         files |= common.score_files(parts, name)

@@ -12,7 +12,7 @@ from sklearn.metrics import confusion_matrix, make_scorer
 from robell import RVFLGridSearchCV, paper_grid
 from robell.comparison.evaluate import scores_on_test_rows
 from robell.comparison.family import MODELS, study_grid, study_pipeline
-from robell.comparison.jobs import N_FOLDS, folds, paper_split, repeated_split, seed_of
+from robell.comparison.jobs import N_FOLDS, folds, seed_of, split_of
 from robell.comparison.store import StudyError
 from robell.comparison.study import Study, carry_out, gather
 from robell.metrics import g_mean_score
@@ -154,10 +154,7 @@ class Cell:
         self.job, self.rows = job, rows
         self.device = "cpu" if job.model == "gegb" else device
         self.search_seconds = 0.0
-        if job.protocol == "paper":
-            self.train, self.test = paper_split(len(rows.y))
-        else:
-            self.train, self.test = repeated_split(rows.y, job.dataset, job.repeat)
+        self.train, self.test = split_of(job.protocol, job.dataset, rows.y, job.repeat)
         self.names = (job.protocol, job.dataset, job.repeat)
         self.seeds = {
             "layer": seed_of(*self.names, job.model, "layer"),

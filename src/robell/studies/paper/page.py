@@ -10,17 +10,10 @@ from math import sqrt
 import numpy as np
 
 from robell.comparison import scores as engine
+from robell.comparison import statistics
 from robell.comparison import study_page as common
 from robell.comparison.family import MODELS, labels
 from robell.comparison.scores import ordered
-from robell.comparison.statistics import (
-    average_ranks,
-    friedman,
-    holm,
-    nemenyi,
-    sign_test,
-    sign_threshold,
-)
 from robell.datasets import info
 from robell.report import plots
 from robell.report.page import Bullets, Callout, Code, Details, Facts, Paragraph, TableBlock, Words
@@ -188,7 +181,7 @@ class Comparison(engine.Ranked):
     @property
     def printed_ranks(self):
         """The average ranks in print, None where it lacks any of the sets or models."""
-        return None if self.printed is None else average_ranks(self.printed)
+        return None if self.printed is None else statistics.average_ranks(self.printed)
 
     def diagram(self, figures, name, title, caption):
         """Return the critical-difference diagram."""
@@ -281,7 +274,7 @@ def table_s4(results):
 def friedman_table(comparison):
     """Return the Friedman test: as printed, recomputed from the print, and measured."""
     columns, print_ = ["From the printed Table I"], printed.FRIEDMAN
-    sources = [friedman(printed_cells(DATASETS, printed.MODELS))]
+    sources = [statistics.friedman(printed_cells(DATASETS, printed.MODELS))]
     if comparison.testable:
         columns.append("Measured")
         sources.append(comparison.friedman)
@@ -316,12 +309,12 @@ def win_tie_loss_table(comparison):
 def sign_table(comparison):
     """Return the sign test of RoBell against each other model, and Wilcoxon's by Holm's method."""
     own, rows = comparison.own, []
-    wilcoxon = holm(comparison.wilcoxon[0][own])
+    wilcoxon = statistics.holm(comparison.wilcoxon[0][own])
     values = comparison.values
     for j, other in enumerate(comparison.models):
         if j != own:
             counts = comparison.wins[own, j].tolist()
-            test = sign_test(*counts)
+            test = statistics.sign_test(*counts)
             side = "better" if test.wins > test.losses else "worse"
             words = "-".join(map(str, counts)), f"{test.wins} of {test.n_datasets}"
             verdict = f"{test.threshold:.2f}", side if test.significant else "no"
@@ -582,11 +575,11 @@ def tests_section(paper, figures):
     diagram = figures.diagram(
         "critical_difference_printed",
         labels(printed.MODELS),
-        nemenyi(printed_cells(DATASETS, printed.MODELS)),
+        statistics.nemenyi(printed_cells(DATASETS, printed.MODELS)),
         "Printed Table I (26 datasets)",
         WORDS.text("ranks_printed"),
     )
-    blocks = [TableBlock(friedman_table(paper)), diagram]
+    blocks: list = [TableBlock(friedman_table(paper)), diagram]
     if not paper.testable:
         return WORDS.section("tests", *blocks, Paragraph(WORDS.text("not_testable")))
     title = f"Measured ({len(paper.datasets)} datasets)"
@@ -674,7 +667,7 @@ def sensitivity_section(results, figures):
 
 def repeated_section(results, figures):
     """Show RoBell against the others over repeated splits, by each metric tuned by."""
-    blocks = []
+    blocks: list = []
     for metric in results.tuned_by("table1", "repeated"):
         # Scored by what it was tuned by; the rest is in the table of all metrics.
         for score in (metric,) if metric in ("accuracy", "g_mean") else ("accuracy", "g_mean"):
@@ -694,7 +687,7 @@ def repeated_section(results, figures):
 
 def errata_section():
     """Tell what is wrong with the printed numbers, each recomputed from the print."""
-    test = friedman(printed_cells(DATASETS, printed.MODELS))
+    test = statistics.friedman(printed_cells(DATASETS, printed.MODELS))
     means = np.mean([row for s in printed.TABLE_S2.values() for row in s.values()], axis=0)
     impossible = [
         sum(
@@ -708,7 +701,7 @@ def errata_section():
         "errata",
         test=test,
         friedman=printed.FRIEDMAN,
-        needed=sign_threshold(len(DATASETS), "printed"),
+        needed=statistics.sign_threshold(len(DATASETS), "printed"),
         n_sets=len(DATASETS),
         sign_threshold=printed.SIGN_THRESHOLD,
         self_cell=list(printed.SELF_CELL),

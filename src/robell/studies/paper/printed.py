@@ -85,12 +85,11 @@ class BestSettings(NamedTuple):
         return ACTIVATIONS[self.activation_index - 1]
 
 
+_WHOLE = ("n_hidden", "activation_index")
 TABLE_S4 = {
-    name: BestSettings(
-        *(
-            cell if column in ("n_hidden", "activation_index") else float(cell)
-            for column, cell in zip(BestSettings._fields, row, strict=True)
-        )
+    name: BestSettings._make(
+        cell if column in _WHOLE else float(cell)
+        for column, cell in zip(BestSettings._fields, row, strict=True)
     )
     for name, row in _DATA["table_s4"]["rows"].items()
 }
@@ -290,7 +289,8 @@ def surfaces(results):
         found[name] = Surface(
             np.array(widths),
             np.array(rhos),
-            *(np.array([of[f"{rows}_accuracy"] for of in outcomes]) for rows in ("test", "cv")),
+            np.array([of["test_accuracy"] for of in outcomes]),
+            np.array([of["cv_accuracy"] for of in outcomes]),
             tuple((widths.index(of["kernel_width"]), rhos.index(of["rho"])) for of in chosen),
             100 / outcomes[0]["n_test"],
         )
