@@ -57,9 +57,8 @@ def compare(
 ) -> Outcome:
     """Compare models on tables, or go on with a comparison that was stopped, and write its report.
 
-    Every model is fitted and scored on the same splits of every table. Tables are read as
-    :func:`audit` reads them: text, dates and missing cells are taken as they come. What has
-    finished is kept in ``out``: the same call goes on from there, with the same numbers.
+    Every model is fitted and scored on the same splits of every table, read as :func:`audit` reads
+    it. What has finished is kept in ``out``: the same call goes on from there.
 
     Parameters
     ----------
@@ -67,45 +66,41 @@ def compare(
         A table is a path (CSV, gzipped CSV, Parquet, or a folder of them), a data frame of pandas
         or polars, or a pair ``(X, y)``. A dict names them; files have their own names.
     models : dict or list of models, default=None
-        A model is a name (``"rvfl"``, ``"robell"``, ``"noise_robust"``, ``"lightgbm"``, ...),
-        ``"module:callable"``, a classifier or pipeline, a function that makes one of a seed, or a
-        pair of one of the last three and a grid, over which it is tuned on folds of the training
-        rows. By default seven that need no further package.
+        A model is a name (``"rvfl"``, ``"robell"``, ``"lightgbm"``, ...), ``"module:callable"``, a
+        classifier or pipeline, a function that makes one of a seed, or a pair of one of the last
+        three and a grid. By default seven that need no further package.
     target : str, default=None
         The column of labels, of files and data frames.
     drop : iterable of str, default=()
         Columns not to learn from.
     protocol : {"repeated", "nested", "holdout", "paper"}, default="repeated"
         Stratified 70:30 splits; the same, with the models of the family tuned over their grids on
-        folds of the training rows; one such split; or the paper's one split, where the paper's
-        models are tuned in the same way. Models with a grid of their own are always tuned so.
+        folds of the training rows, as models with a grid of their own always are; one such split;
+        or the paper's one split, where the paper's models are tuned.
     noise : iterable of int, default=(0,)
         Percent of the training labels that are made wrong.
     repeats : int, default=10
         Splits of the protocols "repeated" and "nested".
     n_jobs : int, default=1
-        Processes. Numbers do not depend on it, unless code of your own keeps state between fits in
-        its module; the random states of NumPy and Python are set before every fit.
+        Processes. Numbers do not depend on it, unless code of your own keeps state between fits;
+        the random states of NumPy and Python are set before every fit.
     time_limit : float, default=None
-        Seconds that one fit with its prediction may take, and of a model with a grid also the
-        scores of its candidates on the test rows; a model that takes longer fails there.
+        Seconds that one fit with all its predictions may take; a model that takes longer fails.
     encoding, delimiter : str, default="utf-8", None
         Of text files, as :func:`audit` takes them.
     memory_limit : int or str, default=None
-        How much may be taken in addition to what the process holds already, as bytes or as
-        ``"2GiB"``: tables that would take more, by estimate and in all processes together, are
-        refused. What models of other packages take within a fit is not known here.
+        How much all processes together may take in addition, as bytes or as ``"2GiB"``: tables
+        that would take more, by estimate, are refused. What other packages take is not known.
     out : path-like, default="robell-compare"
-        Where records, tables, figures and the page go: a folder that is new, empty or of the same
-        comparison.
+        Where everything goes: a folder that is new, empty or of the same comparison.
     progress : bool, default=True
         Whether a bar is shown on a terminal; ``progress.log`` in ``out`` is always written.
     archive : path-like, default=None
         A zip file to write, with which ``robell reproduce`` runs the comparison again: records,
         seeds, versions, fingerprints of tables and models.
     archive_copies : iterable of {"tables", "code"}, default=()
-        What else the archive holds: copies of the tables as models see them, and the models that
-        your own code makes, with its modules. Without them, whoever runs it must have them.
+        What else the archive holds: the tables as models see them, and the models that your own
+        code makes. Without them, whoever runs it must have them.
     command : str, default=""
         How this was called, for the page.
 

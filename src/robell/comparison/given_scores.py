@@ -72,13 +72,10 @@ class ComparedScores:
         for metric, cell in self.cells.items():
             better = "less is better" if metric in cell.lower else "more is better"
             what = f"{cell.metrics[metric]}, mean over {counted(len(cell.datasets), 'table')}"
-            lines, width = (
-                [f"{what} (average rank, 1 = best; {better})"],
-                max(map(len, cell.labels)),
-            )
+            lines = [f"{what} (average rank, 1 = best; {better})"]
+            width = max(map(len, cell.labels)) + 2
             rows = zip(cell.labels, cell.means(metric), cell.ranks(metric), strict=True)
-            for label, mean, rank in rows:
-                lines.append(f"{label:{width + 2}}{mean:>9.4g}{f'({rank:.2f})':>9}")
+            lines += [f"{a:{width}}{mean:>9.4g}{f'({rank:.2f})':>9}" for a, mean, rank in rows]
             parts.append("\n".join(lines))
         return "\n\n".join(parts)
 

