@@ -5,12 +5,7 @@ from __future__ import annotations
 from robell._tools.text import counted, few, literal
 from robell.comparison import study_page as common
 from robell.comparison.evaluate import NOISE
-from robell.comparison.scores import (
-    CLEAN,
-    METRICS,
-    ScoreResults,
-    noise_name,
-)
+from robell.comparison.scores import CLEAN, METRICS, ScoreResults, noise_name
 from robell.comparison.study_page import WORDS, methods_of
 from robell.comparison.user_models import AS_GIVEN, TUNED
 from robell.report import plots

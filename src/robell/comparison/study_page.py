@@ -43,14 +43,10 @@ SURE = 0.95  # of a posterior probability
 # A group names some of the sets ("fresh"); tables of all sets have none.
 
 
-def stem_of(group, name):
-    """Return the stem of the files of a table of a group."""
-    return f"{group}_{name}" if group else name
-
-
-def of_group(group):
-    """Return what a title adds for a group."""
-    return f", {group} sets" if group else ""
+def of_group(group, name):
+    """Return the stem of the files of a table of a group, and what its title adds."""
+    stem, title = (f"{group}_{name}", f", {group} sets") if group else (name, "")
+    return {"name": stem, "group": title}
 
 
 def span(numbers, what=""):
@@ -77,9 +73,8 @@ def cell_table(cell, group=""):
     return WORDS.table(
         "means",
         [*zip(cell.labels, *columns, strict=True)],
-        name=stem_of(group, cell.stem),
         noise=f"{cell.name[0].upper()}{cell.name[1:]}",
-        group=of_group(group),
+        **of_group(group, cell.stem),
         sets=counted(len(cell.datasets), "set"),
         splits=span(cell.n_seeds, "split"),
     )

@@ -153,8 +153,9 @@ def margins(cells, among=lambda model: True):
 
 def _table(words, name, group, rows, columns=(), **values):
     """Return a table of a group of sets, which its name and its title tell."""
-    values |= {"name": common.stem_of(group, name), "group": common.of_group(group)}
-    return WORDS.table(words, rows, columns, own=OUR_LABEL, **values)
+    return WORDS.table(
+        words, rows, columns, own=OUR_LABEL, **common.of_group(group, name), **values
+    )
 
 
 def margin_tables(found, group="", peers="the best peer"):

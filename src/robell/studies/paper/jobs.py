@@ -17,15 +17,7 @@ from robell.comparison.store import StudyError
 from robell.comparison.study import Study, carry_out, gather
 from robell.metrics import g_mean_score
 from robell.noise import flip_labels
-from robell.studies.paper.printed import (
-    DATASETS,
-    NOISE_DATASETS,
-    NOISE_LEVELS,
-    NOISE_MODELS,
-    SENSITIVITY_DATASETS,
-    s4_parameters,
-)
-from robell.studies.paper.printed import MODELS as PRINTED
+from robell.studies.paper import printed
 
 # What the parts of the command mean, in jobs: the tests are made of Table I's cells.
 PARTS = {
@@ -88,21 +80,21 @@ def plan_jobs(tables, part, models, protocols, repeats=10, tuned_by=None):
             for repeat in range(n_repeats)
         )
 
-    noisy = [model for model in NOISE_MODELS if model in known]
+    noisy = [model for model in printed.NOISE_MODELS if model in known]
     for protocol in protocols:
         if "table1" in PARTS[part]:
-            here = known if protocol == "repeated" else [m for m in known if m in PRINTED]
+            here = known if protocol == "repeated" else [m for m in known if m in printed.MODELS]
             add("table1", tables, here, protocol)
         if "noise" in PARTS[part]:
             # The clean cells too: curves start there, and under "table1" they are the same job.
-            chosen = _of_the_paper(tables, NOISE_DATASETS)
+            chosen = _of_the_paper(tables, printed.NOISE_DATASETS)
             add("table1", chosen, noisy, protocol)
-            add("noise", chosen, noisy, protocol, NOISE_LEVELS)
+            add("noise", chosen, noisy, protocol, printed.NOISE_LEVELS)
     if "paper" in protocols and "robell" in known:
         if "probe" in PARTS[part]:
-            add("probe", [name for name in tables if name in DATASETS], ["robell"], "paper")
+            add("probe", [name for name in tables if name in printed.DATASETS], ["robell"], "paper")
         if "sensitivity" in PARTS[part]:
-            chosen = _of_the_paper(tables, SENSITIVITY_DATASETS)
+            chosen = _of_the_paper(tables, printed.SENSITIVITY_DATASETS)
             add("sensitivity", chosen, ["robell"], "paper", n_repeats=SENSITIVITY_SEEDS)
     if not jobs:
         raise StudyError(
@@ -115,7 +107,7 @@ def plan_jobs(tables, part, models, protocols, repeats=10, tuned_by=None):
 
 def _of_the_paper(tables, names):
     """Return which of these names are here; all tables, where none of the paper's is."""
-    if not any(name in DATASETS for name in tables):
+    if not any(name in printed.DATASETS for name in tables):
         return list(tables)
     return [name for name in names if name in tables]
 
@@ -215,7 +207,7 @@ class Cell:
 
     def probe(self):
         """RoBell, and RVFL with the same layers, at the printed parameters over many seeds."""
-        parameters = s4_parameters(self.job.dataset)
+        parameters = printed.s4_parameters(self.job.dataset)
         shared = {name: parameters[name] for name in ("C", "n_hidden", "activation")}
         found: dict = {"robell": [], "rvfl": []}
         for k in range(PROBE_SEEDS):

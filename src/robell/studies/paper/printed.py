@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib import resources
 from itertools import product
 from typing import NamedTuple
@@ -314,10 +313,57 @@ def judged(results):
                 yield claim, name, *judge(claim, found[name])
 
 
+WORDS = (
+    *("rises", "plateau", "fluctuates outside", "best inside", "higher inside", "near the best"),
+    *("falls beyond", "falls sharply beyond", "falls sharply at every rho"),
+)
+
+
 def judge(claim, surface):
     """Return what was measured for the words of a claim, and whether it holds."""
-    region = Region(claim, surface)
-    texts, verdicts = zip(*(WORDS[word](region) for word in claim.words), strict=True)
+    values = surface.accuracy  # (seeds, widths, rhos)
+    widths, rhos = (
+        np.ones(len(of), bool) if ends is None else (of >= ends[0]) & (of <= ends[1])
+        for of, ends in ((surface.widths, claim.kernel_width), (surface.rhos, claim.rho))
+    )
+    # A claim about a line of Figure S.3 has one value along the other axis.
+    if claim.line == "kernel_width":
+        values, rhos = surface.by_width[:, :, None], np.ones(1, bool)
+    if claim.line == "rho":
+        values, widths = surface.by_rho[:, None, :], np.ones(1, bool)
+    within, outside = values[:, np.outer(widths, rhos)], values[:, ~np.outer(widths, rhos)]
+
+    def measured(word):
+        """Return what was measured for one word, and whether it holds."""
+        if word == "rises":  # the rank correlation of the mean over the seeds
+            return _rises(within, surface.row)
+        if word == "plateau":
+            ranges = np.ptp(within, axis=1)
+            return f"varies by {_points(ranges)}", _compare(STABLE - ranges)
+        if word == "fluctuates outside":
+            ranges = np.ptp(outside, axis=1)
+            return f"varies by {_points(ranges)} outside", _compare(ranges - STABLE)
+        if word in ("best inside", "higher inside"):
+            of, name = (np.max, "best") if word == "best inside" else (np.mean, "mean")
+            gaps = of(within, axis=1) - of(outside, axis=1)
+            text = f"{name} inside less {name} outside {_points(gaps)}"
+            return text, _compare(gaps, surface.row)
+        if word == "near the best":
+            lost = values.max(axis=(1, 2)) - within.min(axis=1)
+            return f"worst inside {_points(lost)} below the best", _compare(STABLE - lost)
+        # By how much the mean beyond the range is below its end, by seeds and rhos.
+        end = claim.kernel_width[1]
+        beyond = values[:, surface.widths > end].mean(axis=1)
+        falls = (values[:, surface.widths == end][:, 0] - beyond)[:, rhos]
+        if word == "falls sharply at every rho":
+            means = falls.mean(axis=0)
+            text = f"falls by {means.min():.2f} to {means.max():.2f}"
+            return text, _worst(_compare(one - STABLE) for one in falls.T)
+        falls, is_sharp = falls.mean(axis=1), word == "falls sharply beyond"
+        verdict = _compare(falls - STABLE) if is_sharp else _compare(falls, surface.row)
+        return f"falls by {_points(falls)}", verdict
+
+    texts, verdicts = zip(*map(measured, claim.words), strict=True)
     why = surface.untellable
     return "; ".join(texts), f"{UNTOLD}: {why}" if why else _worst(verdicts)
 
@@ -326,37 +372,11 @@ def _worst(verdicts):
     return max(verdicts, key=(HOLDS, UNTOLD, FAILS).index)
 
 
-class Region:
-    """The accuracies a claim speaks of, ``values`` of shape (seeds, widths, rhos), and its range.
-
-    A claim about a line of Figure S.3 has one value along the other axis.
-    """
-
-    def __init__(self, claim, surface):
-        self.claim, self.row = claim, surface.row
-        self.widths, self.values = surface.widths, surface.accuracy
-        inside_widths, inside_rhos = (
-            np.ones(len(of), bool) if ends is None else (of >= ends[0]) & (of <= ends[1])
-            for of, ends in ((surface.widths, claim.kernel_width), (surface.rhos, claim.rho))
-        )
-        if claim.line == "kernel_width":
-            self.values, inside_rhos = surface.by_width[:, :, None], np.ones(1, bool)
-        if claim.line == "rho":
-            self.values, inside_widths = surface.by_rho[:, None, :], np.ones(1, bool)
-        self.inside = np.outer(inside_widths, inside_rhos)
-        self.inside_rhos = inside_rhos
-
-    def compare(self, gaps, least=0.0):
-        """Judge numbers, one a seed, that are positive where a word is right."""
-        noise = gaps.std(ddof=1) if len(gaps) > 1 else np.inf
-        mean, margin = gaps.mean(), max(least, noise) + TINY
-        return HOLDS if mean > margin else FAILS if mean < -margin else UNTOLD
-
-    def falls(self):
-        """Return by how much the mean beyond the range is below its end: (seeds, rhos)."""
-        end = self.claim.kernel_width[1]
-        beyond = self.values[:, self.widths > end].mean(axis=1)
-        return (self.values[:, self.widths == end][:, 0] - beyond)[:, self.inside_rhos]
+def _compare(gaps, least=0.0):
+    """Judge numbers, one a seed, that are positive where a word is right."""
+    noise = gaps.std(ddof=1) if len(gaps) > 1 else np.inf
+    mean, margin = gaps.mean(), max(least, noise) + TINY
+    return HOLDS if mean > margin else FAILS if mean < -margin else UNTOLD
 
 
 def _points(numbers):
@@ -364,68 +384,12 @@ def _points(numbers):
     return f"{numbers.mean():.2f}{spread}"
 
 
-def _rises(region):
-    """Whether accuracy rises along a line: the rank correlation of the mean over the seeds."""
-    values = region.values[:, region.inside]
+def _rises(values, row):
     line = values.mean(axis=0)
     within = values - values.mean(axis=1, keepdims=True)
     noise = np.sqrt(within.var(axis=0, ddof=1).mean()) if len(values) > 1 else np.inf
-    if np.ptp(line) <= max(region.row, noise) + TINY:
+    if np.ptp(line) <= max(row, noise) + TINY:
         return f"varies by {np.ptp(line):.2f}, noise {noise:.2f}", UNTOLD
     found = spearmanr(np.arange(len(line)), line, alternative="greater")
     verdict = HOLDS if found.pvalue <= SIGNIFICANT else FAILS
     return f"varies by {np.ptp(line):.2f}, rank correlation {found.statistic:.2f}", verdict
-
-
-def _falls_beyond(region, sharply=False):
-    """Whether the mean beyond the range is below the accuracy at its end, by ``STABLE`` or more."""
-    falls = region.falls().mean(axis=1)
-    verdict = region.compare(falls - STABLE) if sharply else region.compare(falls, region.row)
-    return f"falls by {_points(falls)}", verdict
-
-
-def _falls_sharply_at_every_rho(region):
-    """Whether it falls by more than ``STABLE`` at each rho by itself."""
-    falls = region.falls()
-    verdict, means = _worst(region.compare(d - STABLE) for d in falls.T), falls.mean(axis=0)
-    return f"falls by {means.min():.2f} to {means.max():.2f}", verdict
-
-
-def _is_plateau(region):
-    """Whether accuracy varies by less than ``STABLE`` inside the range."""
-    ranges = np.ptp(region.values[:, region.inside], axis=1)
-    return f"varies by {_points(ranges)}", region.compare(STABLE - ranges)
-
-
-def _fluctuates_outside(region):
-    """Whether accuracy varies by more than ``STABLE`` outside the range."""
-    ranges = np.ptp(region.values[:, ~region.inside], axis=1)
-    return f"varies by {_points(ranges)} outside", region.compare(ranges - STABLE)
-
-
-def _higher_inside(region, of, name):
-    """Whether the best, or the mean, accuracy inside the range is above that outside."""
-    values, inside = region.values, region.inside
-    gaps = of(values[:, inside], axis=1) - of(values[:, ~inside], axis=1)
-    text = f"{name} inside less {name} outside {_points(gaps)}"
-    return text, region.compare(gaps, region.row)
-
-
-def _near_the_best(region):
-    """Whether the worst accuracy inside the range is within ``STABLE`` of the best anywhere."""
-    values = region.values
-    lost = values.max(axis=(1, 2)) - values[:, region.inside].min(axis=1)
-    return f"worst inside {_points(lost)} below the best", region.compare(STABLE - lost)
-
-
-WORDS: dict[str, Callable] = {
-    "rises": _rises,
-    "falls beyond": _falls_beyond,
-    "falls sharply beyond": partial(_falls_beyond, sharply=True),
-    "falls sharply at every rho": _falls_sharply_at_every_rho,
-    "plateau": _is_plateau,
-    "fluctuates outside": _fluctuates_outside,
-    "best inside": partial(_higher_inside, of=np.max, name="best"),
-    "higher inside": partial(_higher_inside, of=np.mean, name="mean"),
-    "near the best": _near_the_best,
-}
