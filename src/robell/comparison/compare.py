@@ -125,7 +125,10 @@ def compare(
     """
     check_study_folder(out)
     copies = _copies(archive, archive_copies)
-    levels = _levels(noise)
+    levels = [noise] if isinstance(noise, int | float) else list(noise)
+    if not levels or any(level != int(level) or not 0 <= level <= 100 for level in levels):
+        raise StudyError(f"noise must be whole percents from 0 to 100; got {levels}")
+    levels = sorted({int(level) for level in levels})  # in their order, each once
     if protocol not in PROTOCOLS:
         raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}")
     if not isinstance(repeats, int) or repeats < 1:
@@ -138,7 +141,16 @@ def compare(
     tables, unavailable = read_all(data, target, drop, memory_limit, **text)
     if not tables:
         raise StudyError("; ".join(unavailable.values()))
-    _require_memory(memory_limit, tables, n_jobs)
+    if memory_limit is not None:
+        sizes, limit = [rows.X.nbytes for rows in tables.values()], parse_bytes(memory_limit)
+        # of any number of processes, however many digits it has
+        needed = sum(sizes) + min(n_jobs, 1 << 40) * (PROCESS + COPIES * max(sizes))
+        if needed > limit:
+            raise StudyError(
+                f"the tables and {counted(n_jobs, 'process', 'processes')} need about "
+                f"{needed / 2**20:,.0f} MiB, and the memory limit leaves {limit / 2**20:,.0f} MiB: "
+                "run fewer processes, compare fewer tables, or allow more"
+            )
     if protocol == "paper":
         tables, lost = _whole_classes(tables)
         unavailable |= lost
@@ -181,30 +193,6 @@ def _copies(archive, copies):
         if Path(archive).is_file() and os.path.getsize(archive) and not is_archive(archive):
             raise StudyError(f"{archive}: is there already and is no archive; give another name")
     return copies
-
-
-def _require_memory(memory_limit, tables, n_jobs):
-    """Raise where the tables, and the processes that fit models to them, would take too much."""
-    if memory_limit is None or not tables:
-        return
-    sizes = [rows.X.nbytes for rows in tables.values()]
-    # of any number of processes, however many digits it has
-    needed = sum(sizes) + min(n_jobs, 1 << 40) * (PROCESS + COPIES * max(sizes))
-    limit = parse_bytes(memory_limit)
-    if needed > limit:
-        raise StudyError(
-            f"the tables and {counted(n_jobs, 'process', 'processes')} need about "
-            f"{needed / 2**20:,.0f} MiB, and the memory limit leaves {limit / 2**20:,.0f} MiB: run "
-            "fewer processes, compare fewer tables, or allow more"
-        )
-
-
-def _levels(noise):
-    """Return the levels of noise in their order, each once."""
-    given = [noise] if isinstance(noise, int | float) else list(noise)
-    if not given or any(level != int(level) or not 0 <= level <= 100 for level in given):
-        raise StudyError(f"noise must be whole percents from 0 to 100; got {given}")
-    return sorted({int(level) for level in given})
 
 
 def _whole_classes(tables):

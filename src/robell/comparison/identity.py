@@ -64,10 +64,6 @@ class _Description:
         if id(value) in self.seen:
             return f"object {self.seen[id(value)][0]} again"
         self.seen[id(value)] = len(self.seen), value  # kept, so that no other one gets its id
-        return self._parts(value)
-
-    def _parts(self, value):
-        """Return what an object that was not seen before is made of."""
         if isinstance(value, dict):
             return {str(key): self.of(one) for key, one in value.items()}
         if isinstance(value, list | tuple | np.ndarray):

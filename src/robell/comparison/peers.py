@@ -97,11 +97,7 @@ class RobustFocalLoss:
             p = _inside(P[own][:, None])
             slope = p * (own - P)  # of the label's probability, by each score
             bend = p * ((own - P) ** 2 - P * (1 - P))
-        first, second = self._by_probability(p)
-        return first * slope, np.maximum(second * slope**2 + first * bend, LEAST_CURVATURE)
-
-    def _by_probability(self, p):
-        """Return the first and second derivative of the loss by p."""
+        # The first and second derivative of the loss by p.
         r, q, rest, bounded = self.r, self.q, 1 - p, self._bounded(p)
         first = -r * rest ** (r - 1) * bounded - rest**r * p ** (q - 1)
         second = (
@@ -109,7 +105,7 @@ class RobustFocalLoss:
             + 2 * r * rest ** (r - 1) * p ** (q - 1)
             + (1 - q) * rest**r * p ** (q - 2)
         )
-        return first, second
+        return first * slope, np.maximum(second * slope**2 + first * bend, LEAST_CURVATURE)
 
     def _bounded(self, p):
         return -np.expm1(self.q * np.log(p)) / self.q if self.q else -np.log(p)
