@@ -216,8 +216,8 @@ def significance_table(cells, own, label):
             if own in cell.models:
                 places = pairs.differing(cell.models.index(own))
                 differing = ["; ".join(cell.labels[k] for k in side) or "none" for side in places]
-            statistics = (test.chi2_ties, test.f_ties, test.f_ties_p, pairs.critical_difference)
-            rows.append((cell.name, name, test.n_datasets, test.n_models, *statistics, *differing))
+            numbers = (test.chi2_ties, test.f_ties, test.f_ties_p, pairs.critical_difference)
+            rows.append((cell.name, name, test.n_datasets, test.n_models, *numbers, *differing))
     return WORDS.table("tests", rows, label=label)
 
 
@@ -293,10 +293,8 @@ def split_table(cell, metric, own):
             found = np.array([statistics.correlated_t(*gap, cell.rope / unit) for gap in gaps])
             sure = (found >= SURE).sum(axis=0).tolist()
             rows.append((other, *sure, len(sets) - sum(sure), *found.mean(axis=0).tolist()))
-    words = _of_metric(cell, metric) | {
-        "own": cell.labels[place],
-        "share": f"{span([round(100 * q) for q, _ in sets] or [0])}%",
-    }
+    share = f"{span([round(100 * q) for q, _ in sets] or [0])}%"
+    words = _of_metric(cell, metric) | {"own": cell.labels[place], "share": share}
     return WORDS.table("by_splits", rows, rope=cell.rope, **words)
 
 

@@ -119,8 +119,7 @@ def _from_table(name, source, target, drop, columns, text, budget):
     place = find_column(table, target)
     columns |= {column.name for column in table.columns}
     labels = read_labels(table, place)
-    features = [c for k, c in enumerate(table.columns) if k != place and c.name not in drop]
-    matrix, notes = _matrix(table, features, labels)
+    matrix, notes = _matrix(table, {*drop, table.columns[place].name}, labels)
     known = [number(label) for label in labels.classes]
     whole = [int(value) for value in known if value is not None and float(value).is_integer()]
     # Whole numbers as pandas would read them; 01 and 1 are two labels.
@@ -143,8 +142,7 @@ def _from_pair(name, X, y, drop, columns):
     cells = [None if is_no_value(value) else str(value) for value in values]
     labels = read_labels(replace(table, columns=(Column("y", cells),)), 0)
     if hasattr(X, "columns"):
-        features = [one for one in table.columns if one.name not in drop]
-        matrix, notes = _matrix(table, features, labels)
+        matrix, notes = _matrix(table, drop, labels)
     else:
         try:
             X = np.asarray(X, dtype=np.float64)
@@ -158,11 +156,10 @@ def _from_pair(name, X, y, drop, columns):
     return _rows(name, matrix, labels, classes, table.how, notes)
 
 
-def _matrix(table, features, labels):
+def _matrix(table, drop, labels):
     """Return the columns as numbers, and notes on those left out and on rows left out."""
     kept = table.take(labels.kept)
-    chosen = {column.name for column in features}
-    columns = [column for column in kept.columns if column.name in chosen]
+    columns = [column for column in kept.columns if column.name not in drop]
     encoder = TableEncoder()
     used = encoder._fit_columns(columns, kept.rows, table.delimiter, labels.codes)
     if not encoder.plans_:

@@ -296,8 +296,8 @@ def run_noise_job(job, rows, device="cpu"):
         outcome["metrics"] = six_metrics(split.y_test, predicted, scores)
         if hasattr(model, "predict_proba"):
             P, known = model.predict_proba(split.X_test), getattr(model, "classes_", classes)
-            values = probability_scores(split.y_test, P, known, split.n_classes)
-            outcome["probabilities"] = values
+            given = split.y_test, P, known, split.n_classes
+            outcome["probabilities"] = probability_scores(*given)
         if hasattr(model, "sample_quality_"):
             found = found_flips(split.flipped, np.asarray(model.sample_quality_))
             outcome["suspects"] = {"n": int(model.n_suspects_), **found}
