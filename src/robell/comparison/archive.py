@@ -1,7 +1,7 @@
 """A comparison in one file that another person can run again: written, read as data, run, held up.
 
-Reading one runs no code of its writer's: tables are arrays without objects, everything else is
-JSON. Models made by code stand in it as pickles, which only ``run_their_code`` opens.
+Reading one runs no code of its writer's; models made by code are pickles that only
+``run_their_code`` opens.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Jobs in processes: a few workers carry them out, the parent stores every record.
 
-A result depends on its job alone, so neither the number of workers nor the order matters. A worker
-that dies (killed for memory, say) is replaced and its job is tried once more. Only what every
-worker needs is imported here; what a job needs comes with the function that runs it.
+A worker that dies (killed for memory, say) is replaced and its job is tried once more. Only what
+every worker needs is imported here; what a job needs comes with the function that runs it.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ BEGUN = "begun"  # what a worker says when a job has arrived and its modules are
 class Summary:
     """What a run did: numbers of jobs, and seconds.
 
-    ``stored`` counts the jobs that had been finished before; ``worker_seconds`` is the wall-clock
-    time times the number of workers, of which ``job_seconds`` were spent inside jobs.
+    ``stored`` jobs had been finished before; ``job_seconds`` of the ``worker_seconds`` were inside
+    jobs.
     """
 
     done: int

@@ -97,29 +97,26 @@ def compare_scores(
 
     A wide table has a column of names of tables first, or as the index of a data frame of pandas,
     and one column of scores for each model. A long one has the columns table (or dataset), model,
-    value (or score), and perhaps split (or fold, repeat) and metric; in place of value it may have
-    columns that are named as metrics. Columns that count the rows are left out. Cells may be empty:
-    ranks and tests are over the tables of which every model has a score, and the page says which
-    are not.
+    value (or score) or columns named as metrics, and perhaps split (or fold, repeat) and metric.
+    Columns that count the rows are left out. Cells may be empty: ranks and tests are over the
+    tables of which every model has a score, and the page says which are not.
 
     Parameters
     ----------
     data : path or data frame
         A CSV, Parquet or Excel file, or a data frame of pandas or polars.
     metric : str, default=None
-        What the scores are, where the table does not say; of a long table of several metrics, the
-        one to compare by.
+        What the scores are, where the table does not say; of several metrics, the one to compare by.
     better : {"higher", "lower"}, default=None
         Which scores are better, of a metric whose name does not tell.
     reference : str, default=None
         The model that the others are held against; the first one by default.
     rope : float, default=None
         Differences up to this are of no practical importance. By default 0.01 where all scores are
-        from 0 to 1 and the metric does not go on beyond 1 as MSE, log loss and seconds do; else 0:
-        then no two models are called practically equal.
+        from 0 to 1 and the metric does not go on beyond 1 as MSE, log loss and seconds do; else 0.
     test_share : float, default=None
-        Share of the rows that each split was tested on, for tests within a table; by default that
-        of cross-validation with as many folds as the table has splits.
+        Share of the rows that each split was tested on; by default that of cross-validation with as
+        many folds as the table has splits.
     encoding, delimiter : str, default="utf-8", None
         Of a text file.
     out : path-like, default="robell-scores"

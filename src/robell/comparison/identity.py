@@ -1,8 +1,7 @@
 """What tells a model from others and from its earlier self: its parameters and the code it runs.
 
-Code of installed packages is known by name alone. Any other is read: of a module that has a file,
-the whole file and every module of the user's that it imports; of classes and functions without one
-(a notebook, a script), their own text and the global names that this refers to.
+Installed packages are known by name. Other code is read: whole modules and those that they import;
+of classes and functions without a file, their own text and the global names it refers to.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Jobs: tables of rows, seeds that come from names, splits of rows, one model fitted and scored.
 
-A job is a frozen plain record of its study's own with ``dataset`` (the table it needs), ``key``
-(text that says all its result depends on) and ``cost`` (CPU seconds it takes at 600 rows).
+A job is a frozen record of its study's own with ``dataset``, ``key`` (text that says all its result
+depends on) and ``cost`` (CPU seconds it takes at 600 rows).
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ def fit_and_predict(model, X, y, X_test, classes, seconds):
 def class_scores(model, X, classes, predicted=None):
     """Return scores that are larger where a class is likelier.
 
-    One of every row for two classes, that of the second; one of every row and class for more. As in
-    scikit-learn's scorers they are the decision function of two classes and the probabilities of
-    more; where the model lacks the one, the other, and else the predictions.
+    For two classes one of every row, that of the second. As in scikit-learn's scorers they are the
+    decision function of two classes and the probabilities of more; else the other, or the
+    predictions.
     """
     from robell._tools.pipelines import last_step, steps_of  # reports need no scikit-learn
 

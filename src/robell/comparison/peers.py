@@ -25,10 +25,9 @@ GFDL_NODES = 100
 
 
 class PlainLeastSquaresRVFL(ClassifierMixin, BaseEstimator):
-    """RVFL as in the package gfdl, with that package's defaults.
+    """RVFL as in the package gfdl, with its defaults: a layer of 100 nodes without an activation.
 
-    A layer of 100 nodes, uniform in [0, 1), without an activation; direct links; least squares by
-    the pseudo-inverse. This is linear regression; what the random layer adds is an intercept.
+    This is linear regression; what the random layer adds is an intercept.
     """
 
     def __init__(self, random_state=None):

@@ -91,8 +91,8 @@ def chance_scores(counts):
 class Ranked:
     """What ranks and tests are made of: ``values``, sets by models without gaps, larger better.
 
-    Differences up to ``rope`` are of no practical importance. Tests round to so many decimals that
-    scores must not be tiny or huge: they are then taken in ``unit``, a power of ten.
+    Tests round to so many decimals that scores must not be tiny or huge: they are then taken in
+    ``unit``, a power of ten.
     """
 
     def __init__(self, values, rope=0.0):

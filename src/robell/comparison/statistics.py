@@ -1,8 +1,7 @@
 """Statistics of several models over several datasets: ranks, Friedman, Nemenyi, sign, Wilcoxon.
 
 Scores have one row per dataset and one column per model, larger being better; ``decimals`` rounds
-them first. Followed is J. Demsar, *Statistical comparisons of classifiers over multiple data sets*,
-Journal of Machine Learning Research 7 (2006) 1-30.
+them first. As J. Demsar recommends, Journal of Machine Learning Research 7 (2006) 1-30.
 """
 
 from __future__ import annotations
@@ -245,8 +244,8 @@ def wilcoxon_pairs(scores, decimals=10):
 class Effect:
     """The size of the difference of two models over datasets, and how sure it is.
 
-    ``shift`` is the Hodges-Lehmann estimate; ``low`` and ``high`` are all shifts that Wilcoxon's
-    test does not refuse at 5 %; ``rank_biserial`` is -1 for worse on every dataset, 1 for better.
+    ``shift`` is Hodges and Lehmann's, ``low`` and ``high`` all shifts that Wilcoxon's test does not
+    refuse at 5 %; ``rank_biserial`` is 1 for better on every dataset.
     """
 
     shift: float

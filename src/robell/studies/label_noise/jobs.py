@@ -150,9 +150,8 @@ def plan_noise_jobs(
 ):
     """Return the jobs of the study, each once, in the order of the parts.
 
-    Models, kinds, levels and a number of seeds that are given take the place of the parts' own. The
-    models of one cell stand together, so that their times are taken side by side; all parts have
-    run with the first seed before the second comes.
+    The models of one cell stand together, so that their times are taken side by side; all parts
+    have run with the first seed before the second comes.
     """
     revisions = REVISIONS if revisions is None else revisions
     jobs: dict[str, NoiseJob] = {}
@@ -241,10 +240,7 @@ class Split:
 
 
 def suppliers(X, X_test, seed):
-    """Return which of three suppliers every row comes from, a third of the training rows each.
-
-    Rows are divided by their place along a random direction, plus as much chance again.
-    """
+    """Return which of three suppliers rows are from, by a random direction plus as much chance."""
     random = np.random.default_rng(seed)
     deviation = X.std(axis=0)
     direction = random.normal(size=X.shape[1]) / np.where(deviation > 0, deviation, 1.0)
@@ -306,10 +302,7 @@ def run_noise_job(job, rows, device="cpu"):
 
 
 def found_flips(flipped, quality):
-    """Return how well the quality of labels finds the wrong ones; None where there are none.
-
-    Missed is the share not found when as many rows are looked at as are wrong.
-    """
+    """Return how well the quality of labels finds the wrong ones; None where there are none."""
     if not flipped.any():
         return {"average_precision": None, "missed": None}
     worst = np.argsort(quality, kind="stable")[: flipped.sum()]

@@ -1,8 +1,7 @@
 """The models of the study: untuned and tuned ones, and detectors of wrong labels.
 
 Tuned ones are chosen by balanced accuracy in inner folds of the training rows, whose labels are the
-noisy ones. Spaces follow the public ones of TabArena and TabRepo as far as scikit-learn's interface
-has them; every space also has the choice of balanced classes.
+noisy ones. Spaces follow the public ones of TabArena and TabRepo.
 """
 
 from __future__ import annotations

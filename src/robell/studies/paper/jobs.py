@@ -62,8 +62,7 @@ def plan_jobs(tables, part, models, protocols, repeats=10, tuned_by=None):
     """Return the jobs of a part of the study, without duplicates, by tables and models.
 
     What the paper did on some of its sets is done on those of them that are here; where none of the
-    paper's 26 is here, on all that are. The probe and the sensitivity hold the print against one
-    split; ``repeats`` and ``tuned_by`` (metrics) are those of the protocol "repeated".
+    26 is, on all. ``repeats`` and ``tuned_by`` (metrics) are those of the protocol "repeated".
     """
     known = [name for name in MODELS if name in models]
     jobs: list[Job] = []

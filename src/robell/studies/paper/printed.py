@@ -135,10 +135,7 @@ def s4_parameters(dataset):
 
 
 def attainable(percentage, n_test):
-    """Tell whether a printed percentage is k of n_test for a whole number k.
-
-    One unit of the fourth decimal is allowed: 67 of 81 is printed as 82.716 and as 82.7161.
-    """
+    """Tell whether a printed percentage is k of n_test, to one unit of the fourth decimal."""
     nearest = 100 * round(percentage * n_test / 100) / n_test
     return abs(nearest - percentage) < 1e-4
 
