@@ -106,7 +106,7 @@ def compare_scores(
     data : path or data frame
         A CSV, Parquet or Excel file, or a data frame of pandas or polars.
     metric : str, default=None
-        What the scores are, where the table does not say; of several metrics, the one to compare by.
+        What the scores are, where the table does not say; of several, the one to compare by.
     better : {"higher", "lower"}, default=None
         Which scores are better, of a metric whose name does not tell.
     reference : str, default=None
