@@ -202,7 +202,7 @@ def known(given, names, what):
 def memory_left(limit, packages=("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io")):
     """Return what the limit leaves beside the program itself and the packages that it takes."""
     # skops asks scikit-learn for all that it has, which would import these for nothing.
-    absent: Any = dict.fromkeys({"cupy", "dask", "jax", "torch"} - sys.modules.keys())
+    absent: Any = dict.fromkeys({"cupy", "dask", "jax", "pytest", "torch"} - sys.modules.keys())
     sys.modules.update(absent)
     try:
         for name in packages:

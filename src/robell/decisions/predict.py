@@ -115,6 +115,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
         own = [*prediction_columns(model, has_classes), *more]
         more |= dict.fromkeys(unique([*own, *keep])[len(own) :], "text")
     n_threads = min(MOST_THREADS, n_cores()) if explain else 1
+    known_scores: dict[int, dict] = {}  # of each class, for the reasons of the next part
     with (
         prediction_file(out, files, model, proba, more) as write,
         threads_of(n_threads, one_thread) as threads,
@@ -145,7 +146,9 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
             if "threshold" in more:
                 others.append(np.full(len(X), last.threshold_))
             if explain:
-                others += _reasons(rest, encoder, X, of_name, labels, explain, threads)
+                others += _reasons(
+                    rest, encoder, X, of_name, labels, explain, threads, known_scores
+                )
             for name in keep or ():
                 cells = of_name[name].cells
                 others.append(
@@ -161,7 +164,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
     return found
 
 
-def _reasons(model, encoder, X, of_name, labels, n_named, threads):
+def _reasons(model, encoder, X, of_name, labels, n_named, threads, known):
     """Return for each row which columns move the log-odds of its class most, for and against it."""
     groups = encoder.groups_
     classes = np.asarray(last_step(model).classes_)
@@ -171,7 +174,9 @@ def _reasons(model, encoder, X, of_name, labels, n_named, threads):
         # Of two classes the log-odds of one are those of the other with another sign.
         rows = np.full(len(X), True) if len(classes) == 2 else places == place
         score = log_odds(model, place)
-        phi[rows] = contributions(score, X[rows], encoder.centre_, list(groups.values()), threads)
+        phi[rows] = contributions(
+            score, X[rows], encoder.centre_, list(groups.values()), threads, known.setdefault(place, {})
+        )
         if len(classes) == 2:
             phi[places != place] *= -1.0
             break
