@@ -55,22 +55,19 @@ def in_rows(result):
     """Return the sentence that says what the threshold means, of 1,000 rows."""
     decision = result.assessment.decision
     if decision is None:
-        accuracy = result.assessment.accuracy
-        right, low, high = (round(1000 * v) for v in (accuracy.value, accuracy.low, accuracy.high))
-        return (
-            f"Of 1,000 rows like these, {right:,} would be predicted rightly ({low:,} to {high:,})."
-        )
-    shares = decision.flagged.value, decision.found.value, decision.share
-    flagged, found, share = (round(1000 * value) for value in shares)
+        right, low, high = result.assessment.accuracy.texts("{:,.0f}", 1000)
+        return f"Of 1,000 rows like these, {right} would be predicted rightly ({low} to {high})."
+    flagged, *_ = decision.flagged.texts("{:,.0f}", 1000)
+    found, *_ = decision.found.texts("{:,.0f}", 1000)
     return (
-        f"Of 1,000 rows like these you would check {flagged:,} and find {found:,} of the {share:,} "
-        f"that are {said(decision.positive, 30)}."
+        f"Of 1,000 rows like these you would check {flagged} and find {found} of the "
+        f"{1000 * decision.share:,.0f} that are {said(decision.positive, 30)}."
     )
 
 
 def of_hundred(measured):
     """Return a measured share as a number of 100, with its interval."""
-    value, low, high = (f"{100 * v:.0f}" for v in (measured.value, measured.low, measured.high))
+    value, low, high = measured.texts("{:.0f}", 100)
     return f"{value} of 100", f"{low} to {high}"
 
 
@@ -91,13 +88,16 @@ def costs_line(decision):
 
 def interval(measured):
     """Return a measured value with its interval."""
-    return f"{measured.value:.3f} ({measured.low:.3f} to {measured.high:.3f})"
+    value, low, high = measured.texts("{:.3f}")
+    return f"{value} ({low} to {high})"
 
 
 def cautions(result):
     """Return what a person must know before using the model."""
     decision = result.assessment.decision
-    found = [one.caution(result.target) for one in result.training.giveaways]
+    found = []
+    for giveaway in result.training.giveaways:
+        found.append(giveaway.caution(result.target))
     # A threshold that somebody asked for may flag as many rows as it likes.
     if decision is not None and decision.rule.kind == "f1":
         flagged = decision.flagged.value
@@ -193,7 +193,7 @@ def check_report_output(model, prefix=None, inputs=(), force=True):
     if prefix is None and model.exists() and not model.is_file():
         return ()
     start = Path(prefix or model.with_name(model.name.removesuffix(".skops") + "-fit"))
-    paths = tuple(start.with_name(start.name + suffix) for suffix in (".html", ".json"))
+    paths = start.with_name(f"{start.name}.html"), start.with_name(f"{start.name}.json")
     for path in paths:
         check_output(path, inputs, None if force else is_fit_file)
     return paths
@@ -217,7 +217,7 @@ def write_report(result, html, data, *, command="", source=None):
 
 def as_json(result, command=""):
     """Return everything that the page shows as plain values."""
-    names = [str(name) for name in result.classes.tolist()]
+    names = map(str, result.classes.tolist())
     held_out = json.dumps(dataclasses.asdict(result.assessment))
     held_out = json.loads(held_out, parse_constant=lambda _: None)  # JSON has no NaN
     return {
@@ -242,7 +242,7 @@ def as_json(result, command=""):
             "noise_matrix": np.asarray(result.noise_matrix).tolist(),
             "trust": result.trust,
         },
-        "columns": [dataclasses.asdict(note) for note in result.encoder.notes_],
+        "columns": list(map(dataclasses.asdict, result.encoder.notes_)),
     }
 
 
@@ -262,12 +262,11 @@ def fit_page(result, *, command="", source=None):
         "held-out rows, drawn with replacement. Then the model was fitted to all rows."
     )
     blocks = (method, Code(command)) if command else (method,)
-    rows = tuple(
-        (in_cell(note.name), note.kind, note.missing, in_cell(note.done, 400))
-        for note in result.encoder.notes_
-    )
+    rows = []
+    for note in result.encoder.notes_:
+        rows.append((in_cell(note.name), note.kind, note.missing, in_cell(note.done, 400)))
     names = ("Column", "Used as", "Missing cells", "What was done")
-    read: list[Any] = [TableBlock(Table("read", "How the columns were read", names, rows))]
+    read: list[Any] = [TableBlock(Table("read", "How the columns were read", names, tuple(rows)))]
     if result.notes:
         read.insert(0, Bullets(tuple(map(literal, result.notes))))
     sections += [
@@ -315,14 +314,15 @@ def _decision(result, source):
                 "`--cost-fn` and `--cost-fp`, `--precision`, `--recall` or `--budget`.",
             )
         )
-    blocks += [Callout("caution", literal(text)) for text in cautions(result)]
+    for text in cautions(result):
+        blocks.append(Callout("caution", literal(text)))
     blocks.append(Paragraph(f"**Labels.** {literal(suspects_line(result, source))}"))
     return Section("decision", "What it means for a decision", tuple(blocks))
 
 
 def _fact(name, measured):
     """Return a measured share with its name and its interval, as percentages."""
-    value, low, high = (f"{100 * v:.1f}" for v in (measured.value, measured.low, measured.high))
+    value, low, high = measured.texts("{:.1f}", 100)
     return name, f"{value} %", f"{low} to {high} % for 95 of 100 such tables"
 
 
@@ -330,9 +330,9 @@ def _curves(result):
     decision = result.assessment.decision
     recall, precision, false = decision.point
     labels = "probable labels" if result.corrected else "the labels as given"
-    bins = [(p, share) for p, share, _ in decision.bins]
-    largest = max(max(pair) for pair in bins)
-    most = next(end for end in ENDS if end >= largest or end == 1.0)
+    bins = np.array(decision.bins)[:, :2]  # probability and share
+    most = ENDS[min(np.searchsorted(ENDS, bins.max()), len(ENDS) - 1)]
+    points = np.array(decision.points)
     average = decision.average_precision
     blocks = (
         FigureBlock(
@@ -341,7 +341,7 @@ def _curves(result):
                 "Precision and recall",
                 f"At the chosen threshold precision is {precision:.2f} and recall {recall:.2f}",
                 ("found of all positives (recall)", "right of all flagged (precision)"),
-                [(r, p) for r, p, _ in decision.points],
+                points[:, :2],
                 [(0, decision.share), (1, decision.share)],
                 [(recall, precision)],
             ),
@@ -357,7 +357,7 @@ def _curves(result):
                 "ROC curve",
                 f"At the chosen threshold {recall:.2f} are found with {false:.2f} false alarms",
                 ("negatives flagged (false alarms)", "found of all positives (recall)"),
-                [(f, r) for r, _, f in decision.points],
+                points[:, [2, 0]],
                 [(0, 0), (1, 1)],
                 [(false, recall)],
             ),
@@ -398,7 +398,8 @@ def _square(name, title, about, axes, curve, guess, dots, most=1.0):
     picture = Picture(f"fit-{name}", LEFT + SIZE + 20, TOP + SIZE + BELOW, title, about)
 
     def at(points):
-        return [(LEFT + SIZE * x / most, TOP + SIZE * (1.0 - y / most)) for x, y in points]
+        x, y = np.transpose(points)
+        return np.column_stack([LEFT + SIZE * x / most, TOP + SIZE * (1.0 - y / most)]).tolist()
 
     for step in range(5):
         value = most * step / 4
@@ -417,13 +418,15 @@ def _square(name, title, about, axes, curve, guess, dots, most=1.0):
 
 def _classes(result):
     found = result.assessment
-    names = [in_cell(one.name) for one in found.scores]
-    rows = tuple(
-        (name, one.rows, one.separation, one.precision, one.recall)
-        for name, one in zip(names, found.scores, strict=True)
-    )
+    rows, mistakes, predicted = [], [], []
+    for one, confused in zip(found.scores, found.confusion, strict=True):
+        name = in_cell(one.name)
+        rows.append((name, one.rows, one.separation, one.precision, one.recall))
+        mistakes.append((name, *confused))
+        predicted.append(f"predicted {name}")
     columns = ("Class", "Held-out rows", "Area under the ROC curve", "Precision", "Recall")
-    table = Table("classes", "How each class is told from the others", columns, rows, digits=3)
+    title = "How each class is told from the others"
+    table = Table("classes", title, columns, tuple(rows), digits=3)
     blocks: list[Any] = [
         TableBlock(table),
         Paragraph(
@@ -431,11 +434,9 @@ def _classes(result):
             f"{interval(found.balanced_accuracy)}."
         ),
     ]
-    if len(names) <= MOST_CONFUSED:
-        predicted = tuple(f"predicted {name}" for name in names)
-        rows = tuple((name, *row) for name, row in zip(names, found.confusion, strict=True))
-        title = "Held-out rows by label and prediction"
-        blocks.append(TableBlock(Table("mistakes", title, ("Labelled", *predicted), rows)))
+    if len(rows) <= MOST_CONFUSED:
+        title, names = "Held-out rows by label and prediction", ("Labelled", *predicted)
+        blocks.append(TableBlock(Table("mistakes", title, names, tuple(mistakes))))
     return Section("classes", "Classes and mistakes", tuple(blocks))
 
 
@@ -448,23 +449,25 @@ def _columns(result):
         f"much the {what} falls, which is {found.importance_score:.3f} before calibration. "
         "Columns that say the same can stand in for each other, and then neither matters by itself."
     )
-    shown = found.importances[:MOST_DRAWN]
-    falls = [f"{one.drop:z.3f}".replace("-", MINUS) for one in shown]
-    about = ", ".join(f"{label(one.name)}: {fall}" for one, fall in zip(shown, falls, strict=True))
-    picture = Picture("fit-columns", WIDTH, 40 * len(shown) + 28, "Columns that matter", about)
+    rows, drawn = [], []
+    for one in found.importances:
+        rows.append((in_cell(one.name), one.drop, one.deviation))
+        drawn.append((label(one.name), f"{one.drop:z.3f}".replace("-", MINUS)))
+    drawn = drawn[:MOST_DRAWN]
+    about = ", ".join(map(": ".join, drawn))
+    picture = Picture("fit-columns", WIDTH, 40 * len(drawn) + 28, "Columns that matter", about)
     room = WIDTH - 90
-    scale = room / max(shown[0].drop, 1e-9)  # the first falls most
-    for place, one in enumerate(shown):
-        top, error = 40 * place, scale * one.deviation
-        width = scale * max(one.drop, 0.0)
-        picture.text(0, top + 14, label(one.name), weight="600", fill=INK)
+    scale = room / max(rows[0][1], 1e-9)  # the first falls most
+    for place, (name, fall) in enumerate(drawn):
+        top, (_, drop, deviation) = 40 * place, rows[place]
+        width, error = scale * max(drop, 0.0), scale * deviation
+        picture.text(0, top + 14, name, weight="600", fill=INK)
         picture.bar(0, top + 20, max(1.5, width), 12, CALM)
         picture.line(max(width - error, 0), top + 26, min(width + error, room + 40), top + 26)
-        picture.text(max(width + error, width) + 7, top + 31, falls[place], fill=MUTED)
-    picture.text(0, 40 * len(shown) + 20, f"fall of the {what}", fill=MUTED)
+        picture.text(width + error + 7, top + 31, fall, fill=MUTED)
+    picture.text(0, 40 * len(drawn) + 20, f"fall of the {what}", fill=MUTED)
     figure = FigureBlock(picture.svg(), "", "Bars of the columns that matter most")
-    rows = tuple((in_cell(one.name), one.drop, one.deviation) for one in found.importances)
     names = ("Column", "Fall of the score", "Standard deviation of repeats")
-    table = Table("importance", "All columns", names, rows, digits=4)
+    table = Table("importance", "All columns", names, tuple(rows), digits=4)
     folded = Details("All columns as a table", (TableBlock(table),))
     return Section("columns", "Which columns matter", (Paragraph(text), figure, folded))

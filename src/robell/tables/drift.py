@@ -72,8 +72,8 @@ class Drift:
             found.append(f"columns the model does not know are ignored: {listed(self.extra)}")
         if self.reordered:
             found.append(REORDERED)
-        changed = (*self.other_kind, *self.far_outside)
-        found += [f"column {said(one.name)} {one.how}" for one in changed]
+        for one in (*self.other_kind, *self.far_outside):
+            found.append(f"column {said(one.name)} {one.how}")
         for one in self.moved[:5]:
             far = "far " if one.index >= MOVED_FAR else ""
             found.append(f"column {said(one.name)} has moved {far}since training: {one.how}")
@@ -105,19 +105,21 @@ def column_profile(plan, column):
         profile["missing"] = (len(found) - len(known)) / max(1, len(found))
         if len(known):
             places = np.linspace(0, len(known) - 1, BINS + 1).round().astype(int)
-            profile["edges"] = np.unique(known[places]).tolist()
-            edges = np.array(profile["edges"])
+            edges = np.unique(known[places])
+            profile["edges"] = edges.tolist()
             profile["shares"] = (_histogram(edges, known) / len(known)).tolist()
             profile["median"] = float(known[len(known) // 2])
             profile["size"] = median(np.abs(known))
         return profile
-    counts = Counter(text for text in found if text is not None)
-    total = max(1, sum(counts.values()))
-    profile["missing"] = (len(found) - sum(counts.values())) / max(1, len(found))
+    counts = Counter(found)
+    n_missing = counts.pop(None, 0)
+    profile["missing"] = n_missing / max(1, len(found))
     profile["declared"] = plan["declared"]  # whether words such as NA are levels
     profile["spelt"] = plan.get("spelt", {})
     profile["levels"] = {
-        level: count / total for level, count in counts.most_common(MOST_LEVELS) if count > 1
+        level: count / counts.total()
+        for level, count in counts.most_common(MOST_LEVELS)
+        if count > 1
     }
     return profile
 
@@ -196,10 +198,11 @@ class _Counter:
         self._n_seen += len(found)
         self._n += weight * len(found)
         if not len(self._edges):
-            texts = [text for text in found if text is not None]
-            self._missing += weight * (len(found) - len(texts))
-            places = [self._levels.get(text, len(self._levels)) for text in texts]
-            self._counts += weight * np.bincount(places, minlength=len(self._counts))
+            for text, n in Counter(found).items():
+                if text is None:
+                    self._missing += weight * n
+                else:
+                    self._counts[self._levels.get(text, -1)] += weight * n
             return
         known = found[np.isfinite(found)]
         self._unreadable += weight * unreadable
@@ -226,17 +229,13 @@ class _Counter:
             return "other kind", unreadable, how
         known = n - self._missing - self._unreadable
         if len(self._edges) and known and self._far >= FAR_OUTSIDE * known:
-            if self.profile["kind"] == "date":
-                return (
-                    "far outside",
-                    self._far / known,
-                    "lies far outside the dates of the training",
-                )
-            low, high = number_text(self._edges[0]), number_text(self._edges[-1])
-            middle, ratio, size = self._middle()
-            size = f", {size}" if ratio > 0 else ""
-            how = f"lies far outside its training range ({low} to {high}): its median is {middle}"
-            return "far outside", self._far / known, f"{how}{size}; another unit?"
+            how = "lies far outside the dates of the training"
+            if self.profile["kind"] != "date":
+                low, high = number_text(self._edges[0]), number_text(self._edges[-1])
+                middle, ratio, size = self._middle()
+                how = f"lies far outside its training range ({low} to {high}): its median is "
+                how += f"{middle}{f', {size}' if ratio > 0 else ''}; another unit?"
+            return "far outside", self._far / known, how
         if self._n_seen < LEAST_ROWS:
             return "", 0.0, ""
         # The population stability index: sum of (q - p) log(q / p) over the bins

@@ -11,6 +11,7 @@ import tempfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,8 @@ def read_table(
 ):
     """Read a file or a data frame as a RawTable; of one too large, a uniform sample of its rows.
 
-    The name of the target, where there is one, helps to recognise the delimiter of a text file. A
-    table that takes more memory than the budget has is refused while it is read.
+    The name of the target helps to recognise the delimiter of a text file. A table that takes more
+    memory than the budget has is refused while it is read.
     """
     budget = Budget() if budget is None else budget
     if not isinstance(source, str | os.PathLike):
@@ -118,10 +119,10 @@ def read_table(
         arrays = table.columns
         # Each column as it was read is let go once its texts are trimmed.
         del table, batch, parts[:]
-        columns = tuple(arrow_column(name, arrays.pop(0)) for name in names)
+        columns = tuple(map(arrow_column, names, map(arrays.pop, [0] * len(names))))
         if n_rows is None:
             block = min(4 * path.stat().st_size, BLOCK)  # as it is read, decoded and watched
-            budget.hold(path.name, block + sum(memory_of_texts(one.array) for one in columns))
+            budget.hold(path.name, block + sum(map(_memory_of_texts, columns)))
         codec = codec_to_write(path, encoding) if how.startswith("text") else "utf-8"
         has_lines = lines if n_rows is None else None
         return RawTable(
@@ -164,7 +165,7 @@ def kind_of(path, encoding="utf-8", delimiter=None):
             f"{path}: looks like an Excel or ZIP file; save the table as .xlsx or as CSV first"
         )
     # The mark of UTF-32 begins as that of UTF-16 does, and stands before it.
-    codec = next((codec for mark, codec in MARKS.items() if magic.startswith(mark)), "")
+    codec = MARKS.get(magic) or MARKS.get(magic[:2], "")
     if codec[-2:] not in encoding:
         shown = f"{path}: looks like {codec.upper()} text: give"
         raise FileError(shown, parameter="encoding", value=codec)
@@ -250,7 +251,7 @@ def columns_of(X):
     """Return a table of any kind as columns, those of numbers without a detour through text."""
     if isinstance(X, RawTable):
         return list(X.columns)
-    if isinstance(X, list) and all(isinstance(column, Column) for column in X):
+    if isinstance(X, list) and (not X or isinstance(X[0], Column)):
         return X
     if hasattr(X, "columns") and hasattr(X, "shape"):
         # Of pandas, items() takes a fifth of the time of a place after the other, which is felt
@@ -287,12 +288,11 @@ def series_column(series, name):
 
 def read_tables(paths, target, *, encoding, delimiter, max_rows, seed):
     """Read one or several files of the same columns as one RawTable, sampled where too large."""
-    text = {"encoding": encoding, "delimiter": delimiter, "max_rows": max_rows, "seed": seed}
-    tables = [read_table(path, target, **text) for path in paths]
+    how = {"encoding": encoding, "delimiter": delimiter, "max_rows": max_rows, "seed": seed}
+    tables = list(map(partial(read_table, target=target, **how), paths))
     if len(tables) == 1:
         return tables[0]
-    first = tables[0]
-    names = [column.name for column in first.columns]
+    first, names = tables[0], tables[0].names
     for k, table in enumerate(tables):  # all of them with the columns in the order of the first
         of_name = {column.name: column for column in table.columns}
         for name in names:
@@ -323,10 +323,7 @@ def read_tables(paths, target, *, encoding, delimiter, max_rows, seed):
 
 
 def _require_one_reading(tables, place):
-    """Raise where numbers of a file, its column read by itself, are others among all files' cells.
-
-    A comma may be decimal in a file that is separated by semicolons, and not in the others.
-    """
+    """Raise where cells of a file, by itself, are other numbers than among all files' cells."""
     columns, first = [table.columns[place] for table in tables], tables[0]
     present = [column.without(missing_cells(column)) for column in columns]
     every = [cell for cells in present for cell in cells]
@@ -369,7 +366,7 @@ def table_parts(path, target=None, *, encoding="utf-8", delimiter=None, n_rows=P
 
 
 def _equally_large(batches, n_rows):
-    """Yield the rows of batches anew as Arrow tables of so many rows, the last of fewer."""
+    """Yield the rows of batches as Arrow tables of so many rows, the last of fewer."""
     import pyarrow
 
     held, size = [], 0
@@ -449,8 +446,9 @@ EACH_TEXT = 60  # a distinct text of its own, and its characters
 EACH_VALUE = 180  # a cell of a Parquet file or a data frame, as a value and as text
 
 
-def memory_of_texts(array: Any) -> int:
+def _memory_of_texts(column: Column) -> int:
     """Return the memory of an Arrow array of texts and of the cells that may be made of it."""
+    array = column.array
     n_distinct = len(array.unique()) if has_many_equal(array) else len(array)
     share = n_distinct / max(1, len(array))
     own = array.nbytes * (2 + share)  # once more while its parts are put together
