@@ -86,7 +86,6 @@ def test_scores_of_values_are_kept_from_one_part_of_a_table_to_the_next():
     assert sum(scored) == single + len(X) * (1 + len(groups)) + 1
 
 
-
 def test_a_label_of_which_every_row_is_suspect_has_reasons_too():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(6), 30)

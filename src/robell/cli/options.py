@@ -177,7 +177,10 @@ def say(text):
 
 def picked(options, names):
     """Return options as arguments of the function that does the work, which calls them the same."""
-    return {name: getattr(options, name) for name in names.split()}
+    chosen = {}
+    for name in names.split():
+        chosen[name] = getattr(options, name)
+    return chosen
 
 
 def how_judged(options, names):

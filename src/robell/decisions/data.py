@@ -91,7 +91,10 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
         drop = dropped_columns(table, drop)
         if target in drop:
             raise FileError(f"{said(target)} is the target: it cannot be left out")
-        labels = _as_predicted(read_labels(table, place, keep_spelling=keep_spelling))
+        labels = read_labels(table, place, keep_spelling=keep_spelling)
+        order = np.argsort(typed_classes(labels.classes))  # as a fitted classifier orders them
+        in_order = tuple(map(labels.classes.__getitem__, order))
+        labels = replace(labels, classes=in_order, codes=np.argsort(order)[labels.codes])
         if not classes:  # numbers may be measured rather than classes, or an audit takes them so
             column, values = table.columns[place], [number(label) for label in labels.classes]
             measured = holds_numbers(column.cells, column.kind, table.delimiter)
@@ -170,13 +173,6 @@ def _left_out(n_missing, others, where=""):
         small = ", ".join(f"{said(name, 20)} ({n})" for name, n in others.items())
         lines.append(f"classes of fewer than five rows{where} left out: {small[:200]}")
     return lines
-
-
-def _as_predicted(labels):
-    """Return labels whose classes stand in the order that a fitted classifier gives them."""
-    order = np.argsort(typed_classes(labels.classes))
-    classes = tuple(map(labels.classes.__getitem__, order))
-    return replace(labels, classes=classes, codes=np.argsort(order)[labels.codes])
 
 
 def typed_classes(classes):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
+from itertools import starmap
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +16,7 @@ from robell import __version__
 from robell._tools.files import check_output, write_together
 from robell._tools.pipelines import steps_of
 from robell._tools.text import counted, few, in_cell, literal, number_text, percent, quoted, said
-from robell.report.page import (
-    Bullets,
-    Callout,
-    Code,
-    Details,
-    Facts,
-    FigureBlock,
-    Paragraph,
-    Section,
-    TableBlock,
-    render,
-)
+from robell.report import page as html
 from robell.report.picture import ALARM, CALM, INK, MUTED, RULE, Picture, label
 from robell.report.tables import MINUS, Table
 from robell.tables.columns import advice_on
@@ -47,8 +38,8 @@ MOST_CONFUSED = 12  # classes of which a table of mistakes is shown
 
 def model_name(result):
     """Return what kind of model was fitted, and whether it was made robust to wrong labels."""
-    parts = [type(part).__name__ for part in steps_of(result.model)]
-    return parts[-1] + ", made robust" * ("NoiseRobustClassifier" in parts)
+    *_, name = parts = list(map(attrgetter("__class__.__name__"), steps_of(result.model)))
+    return name + ", made robust" * ("NoiseRobustClassifier" in parts)
 
 
 def in_rows(result):
@@ -208,11 +199,11 @@ def is_fit_file(path):
     )
 
 
-def write_report(result, html, data, *, command="", source=None):
+def write_report(result, page, data, *, command="", source=None):
     """Write page and JSON, both of them whole or neither."""
-    page = fit_page(result, command=command, source=source)
+    html_text = fit_page(result, command=command, source=source)
     plain = json.dumps(as_json(result, command), indent=2, ensure_ascii=False, allow_nan=False)
-    write_together({html: page, data: plain + "\n"})
+    write_together({page: html_text, data: plain + "\n"})
 
 
 def as_json(result, command=""):
@@ -254,26 +245,27 @@ def fit_page(result, *, command="", source=None):
     sections = [_decision(result, source)]
     if result.assessment.decision is not None:
         sections.append(_curves(result))
-    method = Paragraph(
+    method = html.Paragraph(
         f"The rows were dealt out to {result.assessment.n_folds} parts, equal rows to the same "
         "one, and each part was predicted by a model fitted to the others. Probabilities are "
         "calibrated, and thresholds chosen for the measures above, by the other parts too; so no "
         "row took part in its own prediction or flag. Intervals come from 200 samples of the "
         "held-out rows, drawn with replacement. Then the model was fitted to all rows."
     )
-    blocks = (method, Code(command)) if command else (method,)
+    blocks = (method, html.Code(command)) if command else (method,)
     rows = []
     for note in result.encoder.notes_:
         rows.append((in_cell(note.name), note.kind, note.missing, in_cell(note.done, 400)))
     names = ("Column", "Used as", "Missing cells", "What was done")
-    read: list[Any] = [TableBlock(Table("read", "How the columns were read", names, tuple(rows)))]
+    table = Table("read", "How the columns were read", names, tuple(rows))
+    read: list[Any] = [html.TableBlock(table)]
     if result.notes:
-        read.insert(0, Bullets(tuple(map(literal, result.notes))))
+        read.insert(0, html.Bullets(tuple(map(literal, result.notes))))
     sections += [
         _classes(result),
         _columns(result),
-        Section("table", "How the table was read", tuple(read)),
-        Section("method", "How this was measured", blocks),
+        html.Section("table", "How the table was read", tuple(read)),
+        html.Section("method", "How this was measured", blocks),
     ]
     kind = model_name(result)
     subtitle = (
@@ -281,12 +273,12 @@ def fit_page(result, *, command="", source=None):
         f"{result.n_fitted:,} rows"
     )
     footer = f"Written by robell {__version__}; nothing in this page comes from the network."
-    return render("What the model is worth", subtitle, tuple(sections), footer)
+    return html.render("What the model is worth", subtitle, tuple(sections), footer)
 
 
 def _decision(result, source):
     found, decision = result.assessment, result.assessment.decision
-    blocks: list[Any] = [Paragraph(f"**{literal(in_rows(result))}**")]
+    blocks: list[Any] = [html.Paragraph(f"**{literal(in_rows(result))}**")]
     held = "each predicted by a model that had not seen it"
     if decision is None:
         facts = [
@@ -301,12 +293,12 @@ def _decision(result, source):
             _fact(f"of all rows are called {name}", decision.flagged),
             _fact("of pairs are ranked rightly (guessing: 50 %)", decision.roc_area),
         ]
-    blocks.append(Facts((*facts, ("held-out rows", f"{found.n_held_out:,}", held))))
+    blocks.append(html.Facts((*facts, ("held-out rows", f"{found.n_held_out:,}", held))))
     if decision is not None:
         if decision.costs is not None:
-            blocks.append(Paragraph(f"**Costs.** {literal(costs_line(decision))}"))
+            blocks.append(html.Paragraph(f"**Costs.** {literal(costs_line(decision))}"))
         blocks.append(
-            Callout(
+            html.Callout(
                 "note",
                 f"A row is called {quoted(decision.positive)} where its probability is at least "
                 f"**{decision.threshold:.4g}**: {literal(str(decision.rule))}. The threshold is "
@@ -315,9 +307,9 @@ def _decision(result, source):
             )
         )
     for text in cautions(result):
-        blocks.append(Callout("caution", literal(text)))
-    blocks.append(Paragraph(f"**Labels.** {literal(suspects_line(result, source))}"))
-    return Section("decision", "What it means for a decision", tuple(blocks))
+        blocks.append(html.Callout("caution", literal(text)))
+    blocks.append(html.Paragraph(f"**Labels.** {literal(suspects_line(result, source))}"))
+    return html.Section("decision", "What it means for a decision", tuple(blocks))
 
 
 def _fact(name, measured):
@@ -335,7 +327,7 @@ def _curves(result):
     points = np.array(decision.points)
     average = decision.average_precision
     blocks = (
-        FigureBlock(
+        html.FigureBlock(
             _square(
                 "pr",
                 "Precision and recall",
@@ -351,7 +343,7 @@ def _curves(result):
             f"guessing: {decision.share:.3f}.",
             f"Curve of precision over recall; chosen: {precision:.3f} and {recall:.3f}",
         ),
-        FigureBlock(
+        html.FigureBlock(
             _square(
                 "roc",
                 "ROC curve",
@@ -366,11 +358,11 @@ def _curves(result):
             f"pairs that are ranked rightly: {interval(decision.roc_area)}.",
             f"ROC curve; chosen: {recall:.3f} found at {false:.3f} false alarms",
         ),
-        FigureBlock(
+        html.FigureBlock(
             _square(
                 "calibration",
                 "Calibration",
-                "; ".join(f"{p:.3f}: {share:.3f}" for p, share in bins),
+                "; ".join(starmap("{:.3f}: {:.3f}".format, bins)),
                 ("mean probability of a group", "share of positives in the group"),
                 bins,
                 [(0, 0), (most, most)],
@@ -382,7 +374,7 @@ def _curves(result):
             f"{decision.calibration_error:.3f}.",
             "Calibration curve of ten groups of rows",
         ),
-        Paragraph(
+        html.Paragraph(
             f"All of this is measured by {labels}. Counted by probable labels, precision is "
             f"{decision.probable[0]:.3f} and recall {decision.probable[1]:.3f}: each row counts by "
             "the probability that it is positive, given its columns and its label. Where labels "
@@ -390,7 +382,7 @@ def _curves(result):
             "the model."
         ),
     )
-    return Section("curves", "Thresholds and probabilities", blocks)
+    return html.Section("curves", "Thresholds and probabilities", blocks)
 
 
 def _square(name, title, about, axes, curve, guess, dots, most=1.0):
@@ -428,16 +420,16 @@ def _classes(result):
     title = "How each class is told from the others"
     table = Table("classes", title, columns, tuple(rows), digits=3)
     blocks: list[Any] = [
-        TableBlock(table),
-        Paragraph(
+        html.TableBlock(table),
+        html.Paragraph(
             f"Accuracy is {interval(found.accuracy)}, the mean of the recalls "
             f"{interval(found.balanced_accuracy)}."
         ),
     ]
     if len(rows) <= MOST_CONFUSED:
         title, names = "Held-out rows by label and prediction", ("Labelled", *predicted)
-        blocks.append(TableBlock(Table("mistakes", title, names, tuple(mistakes))))
-    return Section("classes", "Classes and mistakes", tuple(blocks))
+        blocks.append(html.TableBlock(Table("mistakes", title, names, tuple(mistakes))))
+    return html.Section("classes", "Classes and mistakes", tuple(blocks))
 
 
 def _columns(result):
@@ -466,8 +458,8 @@ def _columns(result):
         picture.line(max(width - error, 0), top + 26, min(width + error, room + 40), top + 26)
         picture.text(width + error + 7, top + 31, fall, fill=MUTED)
     picture.text(0, 40 * len(drawn) + 20, f"fall of the {what}", fill=MUTED)
-    figure = FigureBlock(picture.svg(), "", "Bars of the columns that matter most")
+    figure = html.FigureBlock(picture.svg(), "", "Bars of the columns that matter most")
     names = ("Column", "Fall of the score", "Standard deviation of repeats")
     table = Table("importance", "All columns", names, tuple(rows), digits=4)
-    folded = Details("All columns as a table", (TableBlock(table),))
-    return Section("columns", "Which columns matter", (Paragraph(text), figure, folded))
+    folded = html.Details("All columns as a table", (html.TableBlock(table),))
+    return html.Section("columns", "Which columns matter", (html.Paragraph(text), figure, folded))

@@ -366,9 +366,16 @@ def learn_numbers(column, missing, rows, present, how):
     if n_missing:
         shown = "the middle date" if is_date else f"the median, {number_text(plan['median'])}"
         done.append(f"missing cells filled with {shown}")
-    plan["tails"] = None if is_date else _learn_tails(known, plan["median"])
-    if plan["tails"]:
-        done.append("long tails drawn in")
+    plan["tails"] = None
+    largest = float(np.abs(known).max()) or 1.0
+    scaled = known / largest
+    deviation, farthest = float(scaled.std()), np.abs(scaled - scaled.mean()).max()
+    if not is_date and farthest > LONG_TAIL * deviation and deviation >= 1e-12:
+        low, high = np.percentile(scaled, [25, 75])
+        width = (high - low) / 2 or float(np.abs(scaled - plan["median"] / largest).mean())
+        if width * largest > 0:
+            plan["tails"] = [plan["median"], width * largest]
+            done.append("long tails drawn in")
     plan["value"] = _learn_scale(_drawn_in(np.where(gone, plan["median"], values), plan["tails"]))
     if n_missing > INDICATED * len(values) or known.min() == known.max():
         plan["missing"] = _learn_scale(gone.astype(float))
@@ -391,18 +398,6 @@ def median(known):
     """Return the median, also of numbers so large that the sum of two overflows."""
     scale = 4.0 if np.abs(known).max() > 1e300 else 1.0
     return float(np.median(known / scale)) * scale
-
-
-def _learn_tails(known, centre):
-    """Return centre and width of numbers that reach LONG_TAIL deviations out, None for others."""
-    largest = float(np.abs(known).max()) or 1.0
-    scaled = known / largest
-    deviation = float(scaled.std())
-    if np.abs(scaled - scaled.mean()).max() <= LONG_TAIL * deviation or deviation < 1e-12:
-        return None
-    low, high = np.percentile(scaled, [25, 75])
-    width = (high - low) / 2 or float(np.abs(scaled - centre / largest).mean())
-    return [centre, width * largest] if width * largest > 0 else None
 
 
 def _drawn_in(values, tails):

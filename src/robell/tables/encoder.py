@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from functools import partial
 from numbers import Integral
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Learn from columns, whose rows in the file are numbered; return those that are used."""
         self.delimiter = delimiter
         self.n_features_in_ = len(columns)
-        self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
+        self.feature_names_in_ = np.array(list(map(attrgetter("name"), columns)), dtype=object)
         return self._learn(columns, rows, y)
 
     def _learn(self, columns: list[Column], rows: NDArray[Any], y: Any) -> list[Used]:
@@ -163,8 +164,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def notes_(self) -> tuple[ColumnNote, ...]:
         """What was done to each column, in words."""
         check_is_fitted(self, "plans_")
-        # A note of an older model has four parts, without cells that look like numbers.
-        return tuple(ColumnNote(*note[:4], *map(tuple, note[4:])) for note in self._notes)
+        notes = []
+        for note in self._notes:  # of an older model without cells that look like numbers
+            notes.append(ColumnNote(*note[:4], *map(tuple, note[4:])))
+        return tuple(notes)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Turn rows into numbers.

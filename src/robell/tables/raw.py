@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import compress
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ class RawTable:
     @property
     def names(self) -> list[str]:
         """The names of the columns."""
-        return [column.name for column in self.columns]
+        return list(map(attrgetter("name"), self.columns))
 
     def take(self, places: NDArray[np.intp]) -> RawTable:
         """Return the table of the rows at these places."""
