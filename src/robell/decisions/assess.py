@@ -219,7 +219,7 @@ def assess(held, X, names, place, rule, judge, corrected, groups, seed):
         held, X[held.places], codes, n_classes, list(groups.values()), place, seed
     )
     order = np.argsort(-drops, kind="stable")
-    by_drop = np.array(list(groups), object)[order], drops[order], deviations[order]
+    columns = np.array(list(groups), object)[order].tolist()
     return Assessment(
         n_held_out=len(codes),
         n_folds=len(held.models),
@@ -229,7 +229,9 @@ def assess(held, X, names, place, rule, judge, corrected, groups, seed):
         confusion=tuple(map(tuple, confusion.tolist())),
         decision=decision,
         importance_score=float(score),
-        importances=tuple(map(Importance, *(one.tolist() for one in by_drop))),
+        importances=tuple(
+            map(Importance, columns, drops[order].tolist(), deviations[order].tolist())
+        ),
     )
 
 
@@ -259,6 +261,18 @@ def _decide(held, p, name, place, rule, judge, corrected, draws):
     precision, recall = _ratio(found, flagged), _ratio(found, share)
     false_alarms = _ratio(flagged - found, 1.0 - share)
     bins, costs = calibration_bins(p, positive), None
+    _, n_flagged, n_found = counts_at_cuts(p, positive, np.ones(len(p)))
+    total, n = n_found[-1], n_flagged[-1]
+    along = n_found / max(total, 1e-12)  # the recall
+    curve = np.column_stack(
+        [along, _ratio(n_found, n_flagged), (n_flagged - n_found) / max(n - total, 1e-12)]
+    )
+    curve[0, 1] = curve[1, 1]
+    # Most points where most changes: equally many along the recall and along the rows.
+    steps = np.linspace(0, 1, CURVE // 2)
+    by_rows = np.searchsorted(n_flagged / n, steps)
+    places = np.concatenate([np.searchsorted(along, steps), by_rows, [0, len(curve) - 1]])
+    points = curve[np.unique(np.minimum(places, len(curve) - 1))].tolist()
     if rule.kind == "cost":
         # Of 1,000 rows: cost_fn (positives - found) + cost_fp (flagged - found)
         miss, alarm = 1000 * rule.cost_fn, 1000 * rule.cost_fp
@@ -279,7 +293,7 @@ def _decide(held, p, name, place, rule, judge, corrected, draws):
         probable=(float(_ratio(other[1], other[0])[0]), float(_ratio(other[1], other[2])[0])),
         average_precision=measured(value[0], drawn[0]),
         roc_area=measured(value[1], drawn[1]),
-        points=_points(p, positive),
+        points=tuple(map(tuple, points)),
         point=(float(recall[0]), float(precision[0]), float(false_alarms[0])),
         bins=tuple(bins),
         calibration_error=calibration_error(bins),
@@ -290,22 +304,6 @@ def _decide(held, p, name, place, rule, judge, corrected, draws):
 
 def _ratio(a, b):
     return np.divide(a, b, out=np.zeros_like(np.asarray(a, float)), where=np.asarray(b) > 0)
-
-
-def _points(p, positive):
-    """Return recall, precision and false alarms along the thresholds, thinned."""
-    _, flagged, found = counts_at_cuts(p, positive, np.ones(len(p)))
-    total, n = found[-1], flagged[-1]
-    recall, precision = found / max(total, 1e-12), _ratio(found, flagged)
-    precision[0] = precision[1]
-    false = (flagged - found) / max(n - total, 1e-12)
-    # Most points where most changes: equally many along the recall and along the rows.
-    steps = np.linspace(0, 1, CURVE // 2)
-    places = np.concatenate(
-        [np.searchsorted(recall, steps), np.searchsorted(flagged / n, steps), [0, len(recall) - 1]]
-    )
-    places = np.unique(np.minimum(places, len(recall) - 1))
-    return tuple(map(tuple, np.column_stack([recall, precision, false])[places].tolist()))
 
 
 # -- columns that matter on the whole; for one row see models/_contributions.py ----------
@@ -359,9 +357,10 @@ def measured(value, values):
 def counts_of(flagged, positive, weight=None):
     """Return flagged, found and positive, as shares of the rows; for every resample of weights."""
     weight = np.ones((1, len(flagged))) if weight is None else weight
-    total, positive = weight.sum(axis=1), np.asarray(positive, np.float64)
-    flagged = np.asarray(flagged, np.float64)
-    return tuple(weight @ one / total for one in (flagged, flagged * positive, positive))
+    total, flagged = weight.sum(axis=1), np.asarray(flagged, np.float64)
+    positive = np.asarray(positive, np.float64)
+    found = weight @ (flagged * positive)
+    return weight @ flagged / total, found / total, weight @ positive / total
 
 
 def calibration_bins(probability, positive):

@@ -385,8 +385,8 @@ def _number(value, form):
 
 
 def _text(text):
-    text = text.replace(" \u00b1 ", "\u00a0\u00b1\u00a0")  # a mean and its deviation stay together
-    safe = escape_html(text)
+    # A mean and its deviation stay together.
+    safe = escape_html(text.replace(" \u00b1 ", "\u00a0\u00b1\u00a0"))
     return f'<span class="long">{safe}</span>' if len(text) > LONG_TEXT else safe
 
 
@@ -404,23 +404,18 @@ def _cell(cell, form, column, number, is_bold):
         content = _number(value, form)
     if is_bold:
         content = f"<strong>{content}</strong>"
-    if isinstance(cell, Compared):
-        content += _printed(cell, form)
+    if isinstance(cell, Compared):  # the printed value and the difference, by sign and colour
+        parts = f'<span class="sr">printed </span>{_number(cell.printed, form)}'
+        if cell.difference is not None:
+            text = signed_text(cell.difference, form)
+            kind = {"+": "up", "-": "down"}.get(text[0], "same")
+            text = text.replace("-", MINUS)
+            parts += f' <span class="{kind}"><span class="sr">difference </span>{text}</span>'
+        content += f" <small>{parts}</small>"
     if isinstance(cell, Spread) and not is_missing(cell.deviation):
         content += f"\u00a0<small>±\u00a0{_number(cell.deviation, form)}</small>"
     tag = "th" if column == 0 else "td"
     return f"<{tag}{attributes}>{content}</{tag}>"
-
-
-def _printed(cell, form):
-    """Write the printed value and the difference, marked by sign and colour."""
-    parts = f'<span class="sr">printed </span>{_number(cell.printed, form)}'
-    if cell.difference is not None:
-        text = signed_text(cell.difference, form)
-        kind = {"+": "up", "-": "down"}.get(text[0], "same")
-        text = text.replace("-", MINUS)
-        parts += f' <span class="{kind}"><span class="sr">difference </span>{text}</span>'
-    return f" <small>{parts}</small>"
 
 
 # -- any string made safe for HTML, LaTeX and Markdown ------------------------------------

@@ -561,39 +561,44 @@ def tokens_of(text):
 def learn_words(counts, n_rows, most):
     """Return the plan for texts, each in so many rows; None if nothing tells them apart."""
     most = max(1, min(most, n_rows // ROWS_A_COLUMN))
-    of_text = {text: tokens_of(text) for text in counts}
+    every, names = np.array(list(counts.values()), float), []
     frequency: Counter[str] = Counter()
-    for text, tokens in of_text.items():
-        for token in tokens:
-            frequency[token] += counts[text]
+    for text, n in counts.items():
+        for token in tokens_of(text):
+            frequency[token] += n
     least, largest = max(LEAST_COUNT, LEAST_WORD_SHARE * n_rows), MOST_SHARE * sum(counts.values())
     kept = [(-n, token) for token, n in frequency.items() if least <= n <= largest]
     tokens = [token for _, token in sorted(kept)[:MOST_TOKENS]]
     plan: dict[str, Any] = {"tokens": np.array(tokens, dtype=str)}
     plan |= {"hashes": None, "logs": None, "axes": None}
     plan["rarity"] = np.array([np.log(n_rows / frequency[token]) for token in tokens])
-    if tokens:
-        _learn_axes(plan, list(counts), np.array(list(counts.values()), float), n_rows, most)
-    _learn_frequency(plan, counts, n_rows)
-    plan["names"] = [f"words {k + 1}" for k in range(0 if not tokens else plan["axes"].shape[1])]
-    if plan["hashes"] is not None:
-        plan["names"].append("frequency")
-    return plan if plan["names"] else None
-
-
-def _learn_axes(plan, texts, weight, n_rows, most):
-    """Keep the directions of largest variance, scaled to a total variance of one."""
-    space = _indicators(plan, texts).toarray()
-    mean = weight @ space / n_rows
-    spread = (space.T @ (space * weight[:, None])) / n_rows - np.outer(mean, mean)
-    values, axes = np.linalg.eigh(spread)
-    values, axes = values[::-1][:most], axes[:, ::-1][:, :most]
-    kept = values > 1e-9 * max(values[0], 1e-300)
-    axes = axes[:, kept]
-    largest = np.abs(axes).argmax(axis=0)
-    axes = axes * np.sign(axes[largest, np.arange(axes.shape[1])])  # one sign on every machine
-    plan["axes"] = axes / np.sqrt(max(values[kept].sum(), 1e-300))
-    plan["centre"] = mean @ plan["axes"]
+    if tokens:  # the directions of largest variance, scaled to a total variance of one
+        space = _indicators(plan, list(counts)).toarray()
+        mean = every @ space / n_rows
+        spread = (space.T @ (space * every[:, None])) / n_rows - np.outer(mean, mean)
+        values, axes = np.linalg.eigh(spread)
+        values, axes = values[::-1][:most], axes[:, ::-1][:, :most]
+        kept = values > 1e-9 * max(values[0], 1e-300)
+        axes = axes[:, kept]
+        largest = np.abs(axes).argmax(axis=0)
+        axes = axes * np.sign(axes[largest, np.arange(axes.shape[1])])  # one sign on every machine
+        plan["axes"] = axes / np.sqrt(max(values[kept].sum(), 1e-300))
+        plan["centre"] = mean @ plan["axes"]
+        names = [f"words {k + 1}" for k in range(axes.shape[1])]
+    if len({*every}) > 1:  # how often the commonest texts occur, by their digests
+        common = [(text, n) for text, n in counts.most_common(MOST_COUNTED) if n > 1]
+        digests = np.array([_digest(text) for text, _ in common], np.int64)
+        order = np.argsort(digests)
+        plan["hashes"] = digests[order]
+        if len(common) <= MOST_KEPT:  # a graph cannot compute digests
+            plan["texts"] = [common[k][0] for k in order]
+        plan["logs"] = np.log2([n for _, n in common])[order]
+        logs = np.log2(every)
+        mean = float(every @ logs / n_rows)
+        plan["often"] = [mean, float(np.sqrt(every @ (logs - mean) ** 2 / n_rows)) or 1.0]
+        names.append("frequency")
+    plan["names"] = names
+    return plan if names else None
 
 
 def _indicators(plan, texts):
@@ -609,23 +614,6 @@ def _indicators(plan, texts):
     starts = np.concatenate([[0], np.cumsum(lengths)])
     shape = (len(texts), len(place))
     return csr_array((values, columns, starts), shape=shape)
-
-
-def _learn_frequency(plan, counts, n_rows):
-    """Keep how often the commonest texts occur, by their digests, where that differs."""
-    common = [(text, n) for text, n in counts.most_common(MOST_COUNTED) if n > 1]
-    if len({n for _, n in counts.items()}) < 2:
-        return
-    digests = np.array([_digest(text) for text, _ in common], np.int64)
-    order = np.argsort(digests)
-    plan["hashes"] = digests[order]
-    if len(common) <= MOST_KEPT:  # a graph cannot compute digests
-        plan["texts"] = [common[k][0] for k in order]
-    plan["logs"] = np.log2([n for _, n in common])[order]
-    every = np.array(list(counts.values()), float)
-    logs = np.log2(every)
-    mean = float(every @ logs / n_rows)
-    plan["often"] = [mean, float(np.sqrt(every @ (logs - mean) ** 2 / n_rows)) or 1.0]
 
 
 def _digest(text):

@@ -141,8 +141,7 @@ class DriftMeter:
     """
 
     def __init__(self, profiles):
-        self._profiles = {profile["name"]: profile for profile in profiles}
-        self._counters = {name: _Counter(one) for name, one in self._profiles.items()}
+        self._counters = {profile["name"]: _Counter(profile) for profile in profiles}
         self._names, self._n_rows = None, 0
 
     def add(self, columns, weight=1.0):
@@ -155,22 +154,21 @@ class DriftMeter:
 
     def result(self, ignore=()):
         """Return what was found; ``ignore`` are columns whose absence or presence means nothing."""
-        names = self._names or []
-        ignored = set(ignore)
-        known = [name for name in self._profiles if name in set(names)]
-        there = [name for name in names if name in self._profiles]
+        names, counters = self._names or [], self._counters
+        known = [name for name in counters if name in set(names)]
         judged = [(name, *self._counters[name].judged()) for name in known]
 
         def of(kind):
             found = [Moved(name, index, how) for name, what, index, how in judged if what == kind]
             return tuple(sorted(found, key=lambda one: (-one.index, one.name)))
 
-        used = {name for name, one in self._profiles.items() if one["kind"] != "left out"}
+        left_out = {name for name, one in counters.items() if one.profile["kind"] == "left out"}
+        there, expected = {*names, *ignore, *left_out}, {*counters, *ignore}
         return Drift(
             self._n_rows,
-            tuple(name for name in self._profiles if name in used - {*names} - ignored),
-            tuple(name for name in names if name not in self._profiles and name not in ignored),
-            there != known,
+            tuple(name for name in counters if name not in there),
+            tuple(name for name in names if name not in expected),
+            [name for name in names if name in counters] != known,
             of("other kind"),
             of("far outside"),
             of("moved"),
