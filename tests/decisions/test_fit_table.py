@@ -487,7 +487,8 @@ def test_whole_labels_are_predicted_as_whole_numbers_from_a_file_and_from_a_fram
     frame.to_csv(tmp_path / "t.csv", index=False)
     for source in (frame, frame.astype({"y": str}), tmp_path / "t.csv"):
         found = fit_table(source, "y", positive="1.0")
-        assert found.classes.tolist() == [1, 2] and found.classes.dtype.kind == "i"
+        assert found.classes.tolist() == [1, 2]
+        assert found.classes.dtype.kind == "i"
         assert found.assessment.decision.positive == "1"
         assert (found.model.predict(frame[["x"]]) == frame["y"]).mean() > 0.9
     halves = fit_table(frame.assign(y=frame["y"] / 4), "y")  # are no whole numbers

@@ -237,8 +237,9 @@ def _cells(used, values, missing):
     """Return the cell of every row by one column, frequent values among many, and the number."""
     if not used.is_number:
         cell = values - min(0, int(values.min()))
-        return cell, (), int(cell.max()) + 1
-    cell, known, frequent = np.zeros(len(values), np.intp), values[~missing], ()
+        return cell, values[:0], int(cell.max()) + 1
+    cell, known = np.zeros(len(values), np.intp), values[~missing]
+    frequent = known[:0]
     levels, counts = np.unique(known, return_counts=True)
     if len(levels) <= FEW_VALUES:
         cell[~missing] = np.searchsorted(levels, known)
