@@ -10,8 +10,6 @@ from odd_commands import draw_file_job, draw_option_job
 from odd_inputs import draw_call
 from targets import TARGETS, Broken
 
-from robell.tables import numerals
-
 HERE = Path(__file__).parents[1] / "fuzz"
 RECORD = b'\0{"key": "7", "status": "done"}\n'
 
@@ -76,15 +74,13 @@ def test_every_input_of_the_corpora_again(name):
     ("name", "broken", "data"),
     [
         ("robell.report.tables.html.escape", lambda text: text, b"<b>"),
-        ("robell.tables.numerals._comma_thousands", lambda digits: 1.0, b"\x001,234\n1.5"),
+        ("robell.tables.numerals._parse", lambda digits, way: 1.0, b"\x001,234\n1.5"),
         ("robell.tables.dates._hour", lambda hour, half: 7, b"2024-01-31 12:30"),
         ("robell.comparison.store._checked", lambda line: line.replace(b"7", b"8"), RECORD),
     ],
 )
 def test_the_targets_notice_what_is_broken(monkeypatch, name, broken, data):
     monkeypatch.setattr(name, broken)
-    if "_comma" in name:
-        monkeypatch.setitem(numerals._SPELLINGS, numerals.COMMA_THOUSANDS, broken)
     target = {"report": "escape", "numerals": "numerals", "dates": "dates", "store": "records"}
     (which,) = [kind for part, kind in target.items() if part in name]
     with pytest.raises(Broken):

@@ -481,6 +481,20 @@ def test_a_label_of_a_number_is_known_however_it_is_spelt(tmp_path, monkeypatch)
     assert again.classes.tolist() == [0, 1]
 
 
+def test_whole_labels_are_predicted_as_whole_numbers_from_a_file_and_from_a_frame(tmp_path):
+    x = np.random.default_rng(0).normal(size=120)
+    frame = pd.DataFrame({"x": x, "y": np.where(x > 0, 2.0, 1.0)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for source in (frame, frame.astype({"y": str}), tmp_path / "t.csv"):
+        found = fit_table(source, "y", positive="1.0")
+        assert found.classes.tolist() == [1, 2]
+        assert found.classes.dtype.kind == "i"
+        assert found.assessment.decision.positive == "1"
+        assert (found.model.predict(frame[["x"]]) == frame["y"]).mean() > 0.9
+    halves = fit_table(frame.assign(y=frame["y"] / 4), "y")  # are no whole numbers
+    assert halves.classes.tolist() == ["0.25", "0.5"]
+
+
 @pytest.mark.parametrize("huge", [[1e308, -1e308], [1e308, 1.7e308], [1.7e308, 1.0, 2.0]])
 def test_numbers_near_the_largest_are_fitted_saved_and_told_from_others(tmp_path, huge):
     rng = np.random.default_rng(0)

@@ -67,6 +67,25 @@ def test_contributions_are_exact_for_sums_and_products_of_columns():
     np.testing.assert_allclose(one, many)
 
 
+def test_scores_of_values_are_kept_from_one_part_of_a_table_to_the_next():
+    rng = np.random.default_rng(0)
+    X, typical, scored = rng.integers(-4, 5, (60, 3)).astype(float), np.zeros(3), []
+
+    def score(rows):
+        scored.append(len(rows))
+        return rows[:, 0] * rows[:, 1] + np.sin(rows[:, 2])
+
+    groups, known = [[0], [1], [2], [0, 1]], {}
+    whole = contributions(score, X, typical, groups)
+    parts = [contributions(score, X[k : k + 20], typical, groups, known=known) for k in (0, 20, 40)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    scored.clear()
+    again = contributions(score, X, typical, groups, known=known)
+    np.testing.assert_array_equal(again, whole)
+    single = len(np.unique(X[:, :2], axis=0))  # pairs of values are scored again
+    assert sum(scored) == single + len(X) * (1 + len(groups)) + 1
+
+
 def test_a_label_of_which_every_row_is_suspect_has_reasons_too():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(6), 30)

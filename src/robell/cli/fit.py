@@ -67,7 +67,9 @@ def run(options, typed):
                 if kind_of(path, options.encoding, options.delimiter) == "Parquet":
                     packages.add("pyarrow.parquet")
         if options.reviewed is None:
-            options.reviewed = [log for file in files for log in beside(file, options.target)]
+            options.reviewed = []
+            for file in files:
+                options.reviewed += beside(file, options.target)
         result = fit_table(
             files,
             options.target,
@@ -132,7 +134,7 @@ def _estimator(options, default):
     """Return the model asked for, behind a scaler where it needs one."""
     maker = getattr(robell, default) if options.model is None else models()[options.model]
     parameters = maker().get_params()
-    known([given for given, _ in options.param], parameters, "parameter")
+    known(dict(options.param), parameters, "parameter")
     seed = picked(options, "random_state") if "random_state" in parameters else {}
     model = maker(**seed | dict(options.param))
     if options.no_scale or model._capabilities.scales_inputs:

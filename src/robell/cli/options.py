@@ -177,7 +177,10 @@ def say(text):
 
 def picked(options, names):
     """Return options as arguments of the function that does the work, which calls them the same."""
-    return {name: getattr(options, name) for name in names.split()}
+    chosen = {}
+    for name in names.split():
+        chosen[name] = getattr(options, name)
+    return chosen
 
 
 def how_judged(options, names):
@@ -202,7 +205,7 @@ def known(given, names, what):
 def memory_left(limit, packages=("pyarrow.parquet", "pyarrow.csv", "pandas", "skops.io")):
     """Return what the limit leaves beside the program itself and the packages that it takes."""
     # skops asks scikit-learn for all that it has, which would import these for nothing.
-    absent: Any = dict.fromkeys({"cupy", "dask", "jax", "torch"} - sys.modules.keys())
+    absent: Any = dict.fromkeys({"cupy", "dask", "jax", "pytest", "torch"} - sys.modules.keys())
     sys.modules.update(absent)
     try:
         for name in packages:

@@ -39,6 +39,10 @@ class Measured:
     low: float
     high: float
 
+    def texts(self, form: str, times: float = 1.0) -> list[str]:
+        """Return the value and the ends of its interval, so many times, as text."""
+        return [form.format(times * one) for one in (self.value, self.low, self.high)]
+
 
 @dataclass(frozen=True)
 class ClassScore:
@@ -73,10 +77,9 @@ class Costs:
 class Decision:
     """What the threshold means, of two classes: shares of all rows, precision and recall.
 
-    Measured with thresholds chosen without the rows they are applied to. `probable` holds precision
-    and recall with each row counted by the probability that it is positive, given its columns and
-    its label. `points` are recall, precision and false alarms over all thresholds; `point` those
-    at the chosen one. `costs` are there where the threshold was chosen by costs.
+    Measured with thresholds chosen without the rows they are applied to. `probable` are precision
+    and recall with each row counted by its probability of being positive, given columns and label.
+    `points` are recall, precision and false alarms over all thresholds; `point` at the chosen one.
     """
 
     positive: str
@@ -116,8 +119,8 @@ class Assessment:
 class HeldOut:
     """Scores of rows by models that have not seen them.
 
-    `places` are the rows' places in the table, `codes` their labels, `folds` who hid them, `scores`
-    one a class, divided by `spread`; `models` are the models of the folds, each with `seconds`.
+    `places` are the rows' places in the table, `codes` their labels; `scores`, one a class, are
+    divided by `spread`; a model took `seconds`.
     """
 
     places: np.ndarray
@@ -162,7 +165,7 @@ def all_scores(model, X, n_classes):
 
 
 def calibrate(scores, codes, noise=None):
-    """Return slope and offsets of probabilities: of labels as given, or by N_zy of true classes."""
+    """Return slope and offsets of probabilities, of labels as given or by N_zy of true classes."""
     weight = np.ones(len(codes))
     if noise is None:
         return fit_calibration(scores, one_hot(codes, scores.shape[1]), weight)
@@ -187,10 +190,8 @@ def cross_calibrated(held, noise=None):
 def assess(held, X, names, place, rule, judge, corrected, groups, seed):
     """Return what held-out rows say about a model; of two classes, with the threshold chosen.
 
-    ``X`` are all rows of the table, ``place`` is that of the class looked for, ``judge`` has the
-    noise matrix and the probabilities of the true classes of the held-out rows, given their labels;
-    these count instead of the labels where ``corrected``. ``groups`` are the places of each column
-    among the encoded ones.
+    ``place`` is that of the class looked for. ``judge`` has the noise matrix and the probabilities
+    of the true classes of the held-out rows, which count instead of the labels where ``corrected``.
     """
     n_classes, codes = len(names), held.codes
     probability = cross_calibrated(held)
@@ -217,19 +218,19 @@ def assess(held, X, names, place, rule, judge, corrected, groups, seed):
     score, drops, deviations = importances(
         held, X[held.places], codes, n_classes, list(groups.values()), place, seed
     )
-    columns = list(groups)
+    order = np.argsort(-drops, kind="stable")
+    columns = np.array(list(groups), object)[order].tolist()
     return Assessment(
         n_held_out=len(codes),
         n_folds=len(held.models),
         accuracy=measured(right.mean(), draws @ right / draws.sum(axis=1)),
         balanced_accuracy=measured(np.mean(recalls), np.mean(drawn, axis=0)),
         scores=tuple(scores),
-        confusion=tuple(tuple(row) for row in confusion.tolist()),
+        confusion=tuple(map(tuple, confusion.tolist())),
         decision=decision,
         importance_score=float(score),
         importances=tuple(
-            Importance(columns[j], float(drops[j]), float(deviations[j]))
-            for j in np.argsort(-drops, kind="stable")
+            map(Importance, columns, drops[order].tolist(), deviations[order].tolist())
         ),
     )
 
@@ -247,13 +248,31 @@ def _decide(held, p, name, place, rule, judge, corrected, draws):
             f"{best:.3f}"
         )
     threshold = min(operating[at, 0], 1.0)
-    chosen = cross_flagged(held, p, positive, rule, threshold)
+    chosen = np.zeros(len(p), bool)  # by thresholds of the other folds
+    for fold in np.unique(held.folds):
+        hidden, others = held.folds == fold, held.folds != fold
+        points = operating_points(p[others], positive[others], np.ones(others.sum()))
+        best = rule.point(points)
+        is_reached = best or rule.kind != "precision"
+        chosen[hidden] = p[hidden] >= (points[best, 0] if is_reached else threshold)
     flagged, found, share = counts_of(chosen, positive)
     many = counts_of(chosen, positive, draws)
     other = counts_of(chosen, probable)
     precision, recall = _ratio(found, flagged), _ratio(found, share)
     false_alarms = _ratio(flagged - found, 1.0 - share)
     bins, costs = calibration_bins(p, positive), None
+    _, n_flagged, n_found = counts_at_cuts(p, positive, np.ones(len(p)))
+    total, n = n_found[-1], n_flagged[-1]
+    along = n_found / max(total, 1e-12)  # the recall
+    curve = np.column_stack(
+        [along, _ratio(n_found, n_flagged), (n_flagged - n_found) / max(n - total, 1e-12)]
+    )
+    curve[0, 1] = curve[1, 1]
+    # Most points where most changes: equally many along the recall and along the rows.
+    steps = np.linspace(0, 1, CURVE // 2)
+    by_rows = np.searchsorted(n_flagged / n, steps)
+    places = np.concatenate([np.searchsorted(along, steps), by_rows, [0, len(curve) - 1]])
+    points = curve[np.unique(np.minimum(places, len(curve) - 1))].tolist()
     if rule.kind == "cost":
         # Of 1,000 rows: cost_fn (positives - found) + cost_fp (flagged - found)
         miss, alarm = 1000 * rule.cost_fn, 1000 * rule.cost_fp
@@ -274,10 +293,10 @@ def _decide(held, p, name, place, rule, judge, corrected, draws):
         probable=(float(_ratio(other[1], other[0])[0]), float(_ratio(other[1], other[2])[0])),
         average_precision=measured(value[0], drawn[0]),
         roc_area=measured(value[1], drawn[1]),
-        points=_points(p, positive),
+        points=tuple(map(tuple, points)),
         point=(float(recall[0]), float(precision[0]), float(false_alarms[0])),
         bins=tuple(bins),
-        calibration_error=float(calibration_error(bins)),
+        calibration_error=calibration_error(bins),
         costs=costs,
     )
     return decision, chosen
@@ -287,29 +306,13 @@ def _ratio(a, b):
     return np.divide(a, b, out=np.zeros_like(np.asarray(a, float)), where=np.asarray(b) > 0)
 
 
-def _points(p, positive):
-    """Return recall, precision and false alarms along the thresholds, thinned."""
-    _, flagged, found = counts_at_cuts(p, positive, np.ones(len(p)))
-    total, n = found[-1], flagged[-1]
-    recall, precision = found / max(total, 1e-12), _ratio(found, flagged)
-    precision[0] = precision[1]
-    false = (flagged - found) / max(n - total, 1e-12)
-    # Most points where most changes: equally many along the recall and along the rows.
-    steps = np.linspace(0, 1, CURVE // 2)
-    places = np.concatenate(
-        [np.searchsorted(recall, steps), np.searchsorted(flagged / n, steps), [0, len(recall) - 1]]
-    )
-    places = np.unique(np.minimum(places, len(recall) - 1))
-    return tuple((float(recall[k]), float(precision[k]), float(false[k])) for k in places)
-
-
 # -- columns that matter on the whole; for one row see models/_contributions.py ----------
 
 
 def importances(held, X, codes, n_classes, groups, positive_place, seed):
-    """Return the score, and by how much shuffling each group of columns lowers it (with deviation).
+    """Return the score, and by how much shuffling each group of columns lowers it, with deviation.
 
-    The score is the average precision of the positive class, or the mean area under the ROC curves.
+    It is the average precision of the positive class, or the mean area under the ROC curves.
     """
     rng = np.random.default_rng(seed)
     repeats = REPEATS if len(X) <= REPEATED_ROWS else 1
@@ -351,44 +354,31 @@ def measured(value, values):
     return Measured(float(value), float(low), float(high))
 
 
-def cross_flagged(held, probability, positive, rule, fallback):
-    """Return which held-out rows are flagged by thresholds chosen without them."""
-    flagged = np.zeros(len(probability), bool)
-    for fold in np.unique(held.folds):
-        hidden = held.folds == fold
-        others = ~hidden
-        points = operating_points(probability[others], positive[others], np.ones(others.sum()))
-        chosen = rule.point(points)
-        reached = chosen or rule.kind != "precision"
-        flagged[hidden] = probability[hidden] >= (points[chosen, 0] if reached else fallback)
-    return flagged
-
-
 def counts_of(flagged, positive, weight=None):
     """Return flagged, found and positive, as shares of the rows; for every resample of weights."""
-    weight = np.ones(len(flagged)) if weight is None else weight
-    weight = np.atleast_2d(weight)
-    total = weight.sum(axis=1)
-    flagged, positive = (np.asarray(one, np.float64) for one in (flagged, positive))
-    return (
-        weight @ flagged / total,
-        weight @ (flagged * positive) / total,
-        weight @ positive / total,
-    )
+    weight = np.ones((1, len(flagged))) if weight is None else weight
+    total, flagged = weight.sum(axis=1), np.asarray(flagged, np.float64)
+    positive = np.asarray(positive, np.float64)
+    found = weight @ (flagged * positive)
+    return weight @ flagged / total, found / total, weight @ positive / total
 
 
 def calibration_bins(probability, positive):
     """Return mean probability, share of positives and rows of bins of equally many rows."""
-    order = np.argsort(probability, kind="stable")
-    bins = [places for places in np.array_split(order, BINS) if len(places)]
-    positive = np.asarray(positive, np.float64)
-    return [(float(probability[b].mean()), float(positive[b].mean()), len(b)) for b in bins]
+    positive, bins = np.asarray(positive, np.float64), []
+    for places in np.array_split(np.argsort(probability, kind="stable"), BINS):
+        if len(places):
+            mean = float(probability[places].mean())
+            bins.append((mean, float(positive[places].mean()), len(places)))
+    return bins
 
 
 def calibration_error(bins):
     """Return the mean distance between probability and share over the bins."""
-    rows = sum(n for *_, n in bins)
-    return sum(abs(p - share) * n for p, share, n in bins) / rows
+    away = n_rows = 0.0
+    for probability, share, n in bins:
+        away, n_rows = away + abs(probability - share) * n, n_rows + n
+    return away / n_rows
 
 
 def separations(probability, codes):

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,7 +22,13 @@ from robell.tables.encoder import TableEncoder
 from robell.tables.leaks import MOST_COLUMNS, Giveaway, find_giveaway
 from robell.tables.numerals import number, plain_number
 from robell.tables.read import MAX_ROWS, evenly, read_table, read_tables, sample_places, table_parts
-from robell.tables.target import KnownLabels, find_column, holds_numbers, read_labels
+from robell.tables.target import (
+    KnownLabels,
+    dropped_columns,
+    find_column,
+    holds_numbers,
+    read_labels,
+)
 
 DESCRIBED_ROWS = 20_000
 COPIES = 7  # of the encoded table that a fit holds at its peak
@@ -31,9 +38,8 @@ COPIES = 7  # of the encoded table that a fit holds at its peak
 class Training:
     """Rows to fit: numbers, labels as places among `classes`, and what became of the rest.
 
-    `n_rows` counts the rows of the source; `notes` are lines about rows and labels; `columns` hold
-    raw cells of some rows, by which the columns are described. `reviewed` says which labels a
-    review has decided upon, and how they were before.
+    `n_rows` counts the rows of the source; `columns` hold raw cells of some rows, by which the
+    columns are described.
     """
 
     name: str
@@ -82,10 +88,13 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
             seen = [file_state(path) for path in files]
             table = read_tables(files, target, **text, max_rows=MAX_ROWS, seed=seed)
         place = find_column(table, target)
-        drop = {drop} if isinstance(drop, str) else set(drop)
-        if place in {find_column(table, name) for name in drop}:
+        drop = dropped_columns(table, drop)
+        if target in drop:
             raise FileError(f"{said(target)} is the target: it cannot be left out")
-        labels = _as_predicted(read_labels(table, place, keep_spelling=keep_spelling))
+        labels = read_labels(table, place, keep_spelling=keep_spelling)
+        order = np.argsort(typed_classes(labels.classes))  # as a fitted classifier orders them
+        in_order = tuple(map(labels.classes.__getitem__, order))
+        labels = replace(labels, classes=in_order, codes=np.argsort(order)[labels.codes])
         if not classes:  # numbers may be measured rather than classes, or an audit takes them so
             column, values = table.columns[place], [number(label) for label in labels.classes]
             measured = holds_numbers(column.cells, column.kind, table.delimiter)
@@ -110,8 +119,8 @@ def read_training(data, target, *, drop=(), text=None, classes=False, keep_spell
                 f"at most {MOST_COLUMNS:,} are taken: leave some out with",
                 parameter="drop",
             )
-        told = (find_giveaway(one, labels.codes, labels.classes, target) for one in used)
-        giveaways = tuple(filter(None, told))
+        find = partial(find_giveaway, codes=labels.codes, classes=labels.classes, target=target)
+        giveaways = tuple(filter(None, map(find, used)))
         notes = [f"label {said(b, 20)} taken as {said(a, 20)}" for a, b in labels.alike[:3]]
         n_most = max(1, int(memory) // (8 * COPIES * len(encoder.centre_)))
         if len(table.rows) == table.n_rows:
@@ -166,23 +175,15 @@ def _left_out(n_missing, others, where=""):
     return lines
 
 
-def _as_predicted(labels):
-    """Return labels whose classes stand in the order that a fitted classifier gives them."""
-    order = np.argsort(typed_classes(labels.classes))
-    return replace(
-        labels,
-        classes=tuple(labels.classes[place] for place in order),
-        codes=np.argsort(order)[labels.codes],
-    )
-
-
 def typed_classes(classes):
     """Return the classes as predictions give them: whole numbers where all are, else text."""
-    values = [plain_number(label) for label in classes]
-    whole = all(v is not None and abs(v) < 2**63 for v in values)
-    if whole and all("." not in label for label in classes):
-        return np.array([int(value) for value in values if value is not None])
-    return np.array(classes)
+    whole = []
+    for label in classes:
+        value = plain_number(label)
+        if value is None or abs(value) >= 2**63 or value != value.to_integral_value():
+            return np.array(classes)
+        whole.append(int(value))
+    return np.array(whole)
 
 
 def _read_all(files, encoder, target, meant, n_rows, n_most, text, seed):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
+from itertools import starmap
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +16,7 @@ from robell import __version__
 from robell._tools.files import check_output, write_together
 from robell._tools.pipelines import steps_of
 from robell._tools.text import counted, few, in_cell, literal, number_text, percent, quoted, said
-from robell.report.page import (
-    Bullets,
-    Callout,
-    Code,
-    Details,
-    Facts,
-    FigureBlock,
-    Paragraph,
-    Section,
-    TableBlock,
-    render,
-)
+from robell.report import page as html
 from robell.report.picture import ALARM, CALM, INK, MUTED, RULE, Picture, label
 from robell.report.tables import MINUS, Table
 from robell.tables.columns import advice_on
@@ -47,30 +38,27 @@ MOST_CONFUSED = 12  # classes of which a table of mistakes is shown
 
 def model_name(result):
     """Return what kind of model was fitted, and whether it was made robust to wrong labels."""
-    parts = [type(part).__name__ for part in steps_of(result.model)]
-    return parts[-1] + ", made robust" * ("NoiseRobustClassifier" in parts)
+    *_, name = parts = list(map(attrgetter("__class__.__name__"), steps_of(result.model)))
+    return name + ", made robust" * ("NoiseRobustClassifier" in parts)
 
 
 def in_rows(result):
     """Return the sentence that says what the threshold means, of 1,000 rows."""
     decision = result.assessment.decision
     if decision is None:
-        accuracy = result.assessment.accuracy
-        right, low, high = (round(1000 * v) for v in (accuracy.value, accuracy.low, accuracy.high))
-        return (
-            f"Of 1,000 rows like these, {right:,} would be predicted rightly ({low:,} to {high:,})."
-        )
-    shares = decision.flagged.value, decision.found.value, decision.share
-    flagged, found, share = (round(1000 * value) for value in shares)
+        right, low, high = result.assessment.accuracy.texts("{:,.0f}", 1000)
+        return f"Of 1,000 rows like these, {right} would be predicted rightly ({low} to {high})."
+    flagged, *_ = decision.flagged.texts("{:,.0f}", 1000)
+    found, *_ = decision.found.texts("{:,.0f}", 1000)
     return (
-        f"Of 1,000 rows like these you would check {flagged:,} and find {found:,} of the {share:,} "
-        f"that are {said(decision.positive, 30)}."
+        f"Of 1,000 rows like these you would check {flagged} and find {found} of the "
+        f"{1000 * decision.share:,.0f} that are {said(decision.positive, 30)}."
     )
 
 
 def of_hundred(measured):
     """Return a measured share as a number of 100, with its interval."""
-    value, low, high = (f"{100 * v:.0f}" for v in (measured.value, measured.low, measured.high))
+    value, low, high = measured.texts("{:.0f}", 100)
     return f"{value} of 100", f"{low} to {high}"
 
 
@@ -91,13 +79,16 @@ def costs_line(decision):
 
 def interval(measured):
     """Return a measured value with its interval."""
-    return f"{measured.value:.3f} ({measured.low:.3f} to {measured.high:.3f})"
+    value, low, high = measured.texts("{:.3f}")
+    return f"{value} ({low} to {high})"
 
 
 def cautions(result):
     """Return what a person must know before using the model."""
     decision = result.assessment.decision
-    found = [one.caution(result.target) for one in result.training.giveaways]
+    found = []
+    for giveaway in result.training.giveaways:
+        found.append(giveaway.caution(result.target))
     # A threshold that somebody asked for may flag as many rows as it likes.
     if decision is not None and decision.rule.kind == "f1":
         flagged = decision.flagged.value
@@ -193,7 +184,7 @@ def check_report_output(model, prefix=None, inputs=(), force=True):
     if prefix is None and model.exists() and not model.is_file():
         return ()
     start = Path(prefix or model.with_name(model.name.removesuffix(".skops") + "-fit"))
-    paths = tuple(start.with_name(start.name + suffix) for suffix in (".html", ".json"))
+    paths = start.with_name(f"{start.name}.html"), start.with_name(f"{start.name}.json")
     for path in paths:
         check_output(path, inputs, None if force else is_fit_file)
     return paths
@@ -208,16 +199,16 @@ def is_fit_file(path):
     )
 
 
-def write_report(result, html, data, *, command="", source=None):
+def write_report(result, page, data, *, command="", source=None):
     """Write page and JSON, both of them whole or neither."""
-    page = fit_page(result, command=command, source=source)
+    html_text = fit_page(result, command=command, source=source)
     plain = json.dumps(as_json(result, command), indent=2, ensure_ascii=False, allow_nan=False)
-    write_together({html: page, data: plain + "\n"})
+    write_together({page: html_text, data: plain + "\n"})
 
 
 def as_json(result, command=""):
     """Return everything that the page shows as plain values."""
-    names = [str(name) for name in result.classes.tolist()]
+    names = map(str, result.classes.tolist())
     held_out = json.dumps(dataclasses.asdict(result.assessment))
     held_out = json.loads(held_out, parse_constant=lambda _: None)  # JSON has no NaN
     return {
@@ -242,7 +233,7 @@ def as_json(result, command=""):
             "noise_matrix": np.asarray(result.noise_matrix).tolist(),
             "trust": result.trust,
         },
-        "columns": [dataclasses.asdict(note) for note in result.encoder.notes_],
+        "columns": list(map(dataclasses.asdict, result.encoder.notes_)),
     }
 
 
@@ -254,27 +245,27 @@ def fit_page(result, *, command="", source=None):
     sections = [_decision(result, source)]
     if result.assessment.decision is not None:
         sections.append(_curves(result))
-    method = Paragraph(
+    method = html.Paragraph(
         f"The rows were dealt out to {result.assessment.n_folds} parts, equal rows to the same "
         "one, and each part was predicted by a model fitted to the others. Probabilities are "
         "calibrated, and thresholds chosen for the measures above, by the other parts too; so no "
         "row took part in its own prediction or flag. Intervals come from 200 samples of the "
         "held-out rows, drawn with replacement. Then the model was fitted to all rows."
     )
-    blocks = (method, Code(command)) if command else (method,)
-    rows = tuple(
-        (in_cell(note.name), note.kind, note.missing, in_cell(note.done, 400))
-        for note in result.encoder.notes_
-    )
+    blocks = (method, html.Code(command)) if command else (method,)
+    rows = []
+    for note in result.encoder.notes_:
+        rows.append((in_cell(note.name), note.kind, note.missing, in_cell(note.done, 400)))
     names = ("Column", "Used as", "Missing cells", "What was done")
-    read: list[Any] = [TableBlock(Table("read", "How the columns were read", names, rows))]
+    table = Table("read", "How the columns were read", names, tuple(rows))
+    read: list[Any] = [html.TableBlock(table)]
     if result.notes:
-        read.insert(0, Bullets(tuple(map(literal, result.notes))))
+        read.insert(0, html.Bullets(tuple(map(literal, result.notes))))
     sections += [
         _classes(result),
         _columns(result),
-        Section("table", "How the table was read", tuple(read)),
-        Section("method", "How this was measured", blocks),
+        html.Section("table", "How the table was read", tuple(read)),
+        html.Section("method", "How this was measured", blocks),
     ]
     kind = model_name(result)
     subtitle = (
@@ -282,12 +273,12 @@ def fit_page(result, *, command="", source=None):
         f"{result.n_fitted:,} rows"
     )
     footer = f"Written by robell {__version__}; nothing in this page comes from the network."
-    return render("What the model is worth", subtitle, tuple(sections), footer)
+    return html.render("What the model is worth", subtitle, tuple(sections), footer)
 
 
 def _decision(result, source):
     found, decision = result.assessment, result.assessment.decision
-    blocks: list[Any] = [Paragraph(f"**{literal(in_rows(result))}**")]
+    blocks: list[Any] = [html.Paragraph(f"**{literal(in_rows(result))}**")]
     held = "each predicted by a model that had not seen it"
     if decision is None:
         facts = [
@@ -302,12 +293,12 @@ def _decision(result, source):
             _fact(f"of all rows are called {name}", decision.flagged),
             _fact("of pairs are ranked rightly (guessing: 50 %)", decision.roc_area),
         ]
-    blocks.append(Facts((*facts, ("held-out rows", f"{found.n_held_out:,}", held))))
+    blocks.append(html.Facts((*facts, ("held-out rows", f"{found.n_held_out:,}", held))))
     if decision is not None:
         if decision.costs is not None:
-            blocks.append(Paragraph(f"**Costs.** {literal(costs_line(decision))}"))
+            blocks.append(html.Paragraph(f"**Costs.** {literal(costs_line(decision))}"))
         blocks.append(
-            Callout(
+            html.Callout(
                 "note",
                 f"A row is called {quoted(decision.positive)} where its probability is at least "
                 f"**{decision.threshold:.4g}**: {literal(str(decision.rule))}. The threshold is "
@@ -315,14 +306,15 @@ def _decision(result, source):
                 "`--cost-fn` and `--cost-fp`, `--precision`, `--recall` or `--budget`.",
             )
         )
-    blocks += [Callout("caution", literal(text)) for text in cautions(result)]
-    blocks.append(Paragraph(f"**Labels.** {literal(suspects_line(result, source))}"))
-    return Section("decision", "What it means for a decision", tuple(blocks))
+    for text in cautions(result):
+        blocks.append(html.Callout("caution", literal(text)))
+    blocks.append(html.Paragraph(f"**Labels.** {literal(suspects_line(result, source))}"))
+    return html.Section("decision", "What it means for a decision", tuple(blocks))
 
 
 def _fact(name, measured):
     """Return a measured share with its name and its interval, as percentages."""
-    value, low, high = (f"{100 * v:.1f}" for v in (measured.value, measured.low, measured.high))
+    value, low, high = measured.texts("{:.1f}", 100)
     return name, f"{value} %", f"{low} to {high} % for 95 of 100 such tables"
 
 
@@ -330,18 +322,18 @@ def _curves(result):
     decision = result.assessment.decision
     recall, precision, false = decision.point
     labels = "probable labels" if result.corrected else "the labels as given"
-    bins = [(p, share) for p, share, _ in decision.bins]
-    largest = max(max(pair) for pair in bins)
-    most = next(end for end in ENDS if end >= largest or end == 1.0)
+    bins = np.array(decision.bins)[:, :2]  # probability and share
+    most = ENDS[min(np.searchsorted(ENDS, bins.max()), len(ENDS) - 1)]
+    points = np.array(decision.points)
     average = decision.average_precision
     blocks = (
-        FigureBlock(
+        html.FigureBlock(
             _square(
                 "pr",
                 "Precision and recall",
                 f"At the chosen threshold precision is {precision:.2f} and recall {recall:.2f}",
                 ("found of all positives (recall)", "right of all flagged (precision)"),
-                [(r, p) for r, p, _ in decision.points],
+                points[:, :2],
                 [(0, decision.share), (1, decision.share)],
                 [(recall, precision)],
             ),
@@ -351,13 +343,13 @@ def _curves(result):
             f"guessing: {decision.share:.3f}.",
             f"Curve of precision over recall; chosen: {precision:.3f} and {recall:.3f}",
         ),
-        FigureBlock(
+        html.FigureBlock(
             _square(
                 "roc",
                 "ROC curve",
                 f"At the chosen threshold {recall:.2f} are found with {false:.2f} false alarms",
                 ("negatives flagged (false alarms)", "found of all positives (recall)"),
-                [(f, r) for r, _, f in decision.points],
+                points[:, [2, 0]],
                 [(0, 0), (1, 1)],
                 [(false, recall)],
             ),
@@ -366,11 +358,11 @@ def _curves(result):
             f"pairs that are ranked rightly: {interval(decision.roc_area)}.",
             f"ROC curve; chosen: {recall:.3f} found at {false:.3f} false alarms",
         ),
-        FigureBlock(
+        html.FigureBlock(
             _square(
                 "calibration",
                 "Calibration",
-                "; ".join(f"{p:.3f}: {share:.3f}" for p, share in bins),
+                "; ".join(starmap("{:.3f}: {:.3f}".format, bins)),
                 ("mean probability of a group", "share of positives in the group"),
                 bins,
                 [(0, 0), (most, most)],
@@ -382,7 +374,7 @@ def _curves(result):
             f"{decision.calibration_error:.3f}.",
             "Calibration curve of ten groups of rows",
         ),
-        Paragraph(
+        html.Paragraph(
             f"All of this is measured by {labels}. Counted by probable labels, precision is "
             f"{decision.probable[0]:.3f} and recall {decision.probable[1]:.3f}: each row counts by "
             "the probability that it is positive, given its columns and its label. Where labels "
@@ -390,7 +382,7 @@ def _curves(result):
             "the model."
         ),
     )
-    return Section("curves", "Thresholds and probabilities", blocks)
+    return html.Section("curves", "Thresholds and probabilities", blocks)
 
 
 def _square(name, title, about, axes, curve, guess, dots, most=1.0):
@@ -398,7 +390,8 @@ def _square(name, title, about, axes, curve, guess, dots, most=1.0):
     picture = Picture(f"fit-{name}", LEFT + SIZE + 20, TOP + SIZE + BELOW, title, about)
 
     def at(points):
-        return [(LEFT + SIZE * x / most, TOP + SIZE * (1.0 - y / most)) for x, y in points]
+        x, y = np.transpose(points)
+        return np.column_stack([LEFT + SIZE * x / most, TOP + SIZE * (1.0 - y / most)]).tolist()
 
     for step in range(5):
         value = most * step / 4
@@ -417,26 +410,26 @@ def _square(name, title, about, axes, curve, guess, dots, most=1.0):
 
 def _classes(result):
     found = result.assessment
-    names = [in_cell(one.name) for one in found.scores]
-    rows = tuple(
-        (name, one.rows, one.separation, one.precision, one.recall)
-        for name, one in zip(names, found.scores, strict=True)
-    )
+    rows, mistakes, predicted = [], [], []
+    for one, confused in zip(found.scores, found.confusion, strict=True):
+        name = in_cell(one.name)
+        rows.append((name, one.rows, one.separation, one.precision, one.recall))
+        mistakes.append((name, *confused))
+        predicted.append(f"predicted {name}")
     columns = ("Class", "Held-out rows", "Area under the ROC curve", "Precision", "Recall")
-    table = Table("classes", "How each class is told from the others", columns, rows, digits=3)
+    title = "How each class is told from the others"
+    table = Table("classes", title, columns, tuple(rows), digits=3)
     blocks: list[Any] = [
-        TableBlock(table),
-        Paragraph(
+        html.TableBlock(table),
+        html.Paragraph(
             f"Accuracy is {interval(found.accuracy)}, the mean of the recalls "
             f"{interval(found.balanced_accuracy)}."
         ),
     ]
-    if len(names) <= MOST_CONFUSED:
-        predicted = tuple(f"predicted {name}" for name in names)
-        rows = tuple((name, *row) for name, row in zip(names, found.confusion, strict=True))
-        title = "Held-out rows by label and prediction"
-        blocks.append(TableBlock(Table("mistakes", title, ("Labelled", *predicted), rows)))
-    return Section("classes", "Classes and mistakes", tuple(blocks))
+    if len(rows) <= MOST_CONFUSED:
+        title, names = "Held-out rows by label and prediction", ("Labelled", *predicted)
+        blocks.append(html.TableBlock(Table("mistakes", title, names, tuple(mistakes))))
+    return html.Section("classes", "Classes and mistakes", tuple(blocks))
 
 
 def _columns(result):
@@ -448,23 +441,25 @@ def _columns(result):
         f"much the {what} falls, which is {found.importance_score:.3f} before calibration. "
         "Columns that say the same can stand in for each other, and then neither matters by itself."
     )
-    shown = found.importances[:MOST_DRAWN]
-    falls = [f"{one.drop:z.3f}".replace("-", MINUS) for one in shown]
-    about = ", ".join(f"{label(one.name)}: {fall}" for one, fall in zip(shown, falls, strict=True))
-    picture = Picture("fit-columns", WIDTH, 40 * len(shown) + 28, "Columns that matter", about)
+    rows, drawn = [], []
+    for one in found.importances:
+        rows.append((in_cell(one.name), one.drop, one.deviation))
+        drawn.append((label(one.name), f"{one.drop:z.3f}".replace("-", MINUS)))
+    drawn = drawn[:MOST_DRAWN]
+    about = ", ".join(map(": ".join, drawn))
+    picture = Picture("fit-columns", WIDTH, 40 * len(drawn) + 28, "Columns that matter", about)
     room = WIDTH - 90
-    scale = room / max(shown[0].drop, 1e-9)  # the first falls most
-    for place, one in enumerate(shown):
-        top, error = 40 * place, scale * one.deviation
-        width = scale * max(one.drop, 0.0)
-        picture.text(0, top + 14, label(one.name), weight="600", fill=INK)
+    scale = room / max(rows[0][1], 1e-9)  # the first falls most
+    for place, (name, fall) in enumerate(drawn):
+        top, (_, drop, deviation) = 40 * place, rows[place]
+        width, error = scale * max(drop, 0.0), scale * deviation
+        picture.text(0, top + 14, name, weight="600", fill=INK)
         picture.bar(0, top + 20, max(1.5, width), 12, CALM)
         picture.line(max(width - error, 0), top + 26, min(width + error, room + 40), top + 26)
-        picture.text(max(width + error, width) + 7, top + 31, falls[place], fill=MUTED)
-    picture.text(0, 40 * len(shown) + 20, f"fall of the {what}", fill=MUTED)
-    figure = FigureBlock(picture.svg(), "", "Bars of the columns that matter most")
-    rows = tuple((in_cell(one.name), one.drop, one.deviation) for one in found.importances)
+        picture.text(width + error + 7, top + 31, fall, fill=MUTED)
+    picture.text(0, 40 * len(drawn) + 20, f"fall of the {what}", fill=MUTED)
+    figure = html.FigureBlock(picture.svg(), "", "Bars of the columns that matter most")
     names = ("Column", "Fall of the score", "Standard deviation of repeats")
-    table = Table("importance", "All columns", names, rows, digits=4)
-    folded = Details("All columns as a table", (TableBlock(table),))
-    return Section("columns", "Which columns matter", (Paragraph(text), figure, folded))
+    table = Table("importance", "All columns", names, tuple(rows), digits=4)
+    folded = html.Details("All columns as a table", (html.TableBlock(table),))
+    return html.Section("columns", "Which columns matter", (html.Paragraph(text), figure, folded))

@@ -38,11 +38,11 @@ NAMED = 5  # columns or classes that a line names
 
 @dataclass
 class Predicted:
-    """What was predicted: rows, rows of each class, columns passed over, cells not understood.
+    """What was predicted: rows of each class, columns passed over, cells not understood.
 
     `drift` are lines about columns that are not as they were in training, and `has_drifted` says
-    whether cells or their distributions are among them. `threshold` is the class looked for and the
-    probability from which on it is predicted, where there is one.
+    whether cells or their distributions are among them. `threshold` is the class looked for and its
+    least probability, where there is one.
     """
 
     threshold: tuple[str, float] | None = None
@@ -86,10 +86,9 @@ def reads_raw_rows(model):
 def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=None, described=()):
     """Predict the rows of files by a pipeline that begins with a TableEncoder; write them.
 
-    ``proba`` adds probabilities and, of two classes, the threshold beside them; ``explain`` is the
-    number of columns named for each row; ``keep`` are columns of the files to be copied, all of
-    them if empty, none if None; ``text`` are the encoding and the delimiter of text files;
-    ``described`` what the model's file says about its columns. Returns a Predicted.
+    ``proba`` adds probabilities and the threshold; ``explain`` is the number of columns named for
+    each row; ``keep`` are columns to be copied, all of them if empty, none if None; ``described``
+    is what the model's file says about its columns. Returns a Predicted.
     """
     encoder, rest = model.steps[0][1], model[1:]
     names, found, last = encoder.feature_names_in_.tolist(), Predicted(), last_step(rest)
@@ -115,6 +114,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
         own = [*prediction_columns(model, has_classes), *more]
         more |= dict.fromkeys(unique([*own, *keep])[len(own) :], "text")
     n_threads = min(MOST_THREADS, n_cores()) if explain else 1
+    scores: dict[int, dict] = {}  # of each class, for the reasons of the next part
     with (
         prediction_file(out, files, model, proba, more) as write,
         threads_of(n_threads, one_thread) as threads,
@@ -145,7 +145,8 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
             if "threshold" in more:
                 others.append(np.full(len(X), last.threshold_))
             if explain:
-                others += _reasons(rest, encoder, X, of_name, labels, explain, threads)
+                how = labels, explain, threads, scores
+                others += _reasons(rest, encoder, X, of_name, *how)
             for name in keep or ():
                 cells = of_name[name].cells
                 others.append(
@@ -161,7 +162,7 @@ def predict_raw(model, files, out, *, proba=False, explain=0, keep=None, text=No
     return found
 
 
-def _reasons(model, encoder, X, of_name, labels, n_named, threads):
+def _reasons(model, encoder, X, of_name, labels, n_named, threads, known):
     """Return for each row which columns move the log-odds of its class most, for and against it."""
     groups = encoder.groups_
     classes = np.asarray(last_step(model).classes_)
@@ -171,7 +172,8 @@ def _reasons(model, encoder, X, of_name, labels, n_named, threads):
         # Of two classes the log-odds of one are those of the other with another sign.
         rows = np.full(len(X), True) if len(classes) == 2 else places == place
         score = log_odds(model, place)
-        phi[rows] = contributions(score, X[rows], encoder.centre_, list(groups.values()), threads)
+        given = X[rows], encoder.centre_, list(groups.values())
+        phi[rows] = contributions(score, *given, threads, known.setdefault(place, {}))
         if len(classes) == 2:
             phi[places != place] *= -1.0
             break

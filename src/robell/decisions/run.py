@@ -122,7 +122,8 @@ class FitResult:
                 "recall": decision.recall,
             }
         about: dict[str, Any] = {"target": self.target, "held-out rows": self.assessment.n_held_out}
-        about |= {name: round(one.value, 4) for name, one in measures.items()}
+        for name, one in measures.items():
+            about[name] = round(one.value, 4)
         labels = self.classes[training.codes]
         save_model(self.model, path, X=training.columns, y=labels, about=about)
 
@@ -238,7 +239,7 @@ def fit_table(
     )  # fmt: skip
     place = _positive_place(training, positive, rule, keep_spelling)
     X, codes, encoder = training.X, training.codes, training.encoder
-    names, corrected = [str(name) for name in training.classes.tolist()], labels == "corrected"
+    names, corrected = list(map(str, training.classes.tolist())), labels == "corrected"
 
     held = hold_out(estimator, X, codes, len(names), random_state)
     share = len(codes) / max(1, len(held.codes) * (1 - 1 / len(held.models)))

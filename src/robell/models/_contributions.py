@@ -16,13 +16,19 @@ import numpy as np
 from robell._tools.threads import NO_THREADS
 
 BLOCK = 1 << 13  # rows at a time
+MOST_KNOWN = 1 << 17  # values of a column whose scores are kept from one part to the next
 SMALLEST_LOG = -700.0
 
 
-def contributions(score, X, reference, groups, threads=NO_THREADS):
-    """Return phi_j, (n, groups), of ``score`` against one reference row, or one for each row."""
-    is_common = np.ndim(reference) == 1
-    of_values = _scores_of_values(score, X, reference, groups, threads) if is_common else None
+def contributions(score, X, reference, groups, threads=NO_THREADS, known=None):
+    """Return phi_j, (n, groups), of ``score`` against one reference row, or one for each row.
+
+    ``known``, a dict, keeps scores of single values against one row for the next rows.
+    """
+    is_common, of_values = np.ndim(reference) == 1, None
+    if is_common:
+        known = {} if known is None else known
+        of_values = _scores_of_values(score, X, reference, groups, threads, known)
     reference = np.broadcast_to(reference, X.shape)
     phi = np.empty((len(X), len(groups)))
 
@@ -54,20 +60,28 @@ def _replaced(score, rows, others, groups):
     return score(replaced.reshape(-1, rows.shape[1])).reshape(len(groups), len(rows))
 
 
-def _scores_of_values(score, X, typical, groups, threads):
+def _scores_of_values(score, X, typical, groups, threads, known):
     """Return f(r with j from x), (n, groups), of one row r: of equal x_j one is scored."""
     found = np.empty((len(X), len(groups)))
+    nothing = np.array([np.inf]), np.zeros(1)  # values in order, and their scores
 
     def of_group(k):
         places = groups[k]
         first, group = _equal_values(X[:, places])
-        scores = []
-        for start in range(0, len(first), BLOCK):
-            values = X[first[start : start + BLOCK]][:, places]
-            rows = np.repeat(typical[None], len(values), axis=0)
-            rows[:, places] = values
-            scores.append(score(rows))
-        found[:, k] = np.concatenate(scores)[group]
+        values, scores = X[first][:, places], np.empty(len(first))
+        before, of_before = known.get(k, nothing)
+        new = np.arange(len(first))
+        if len(places) == 1:
+            at = np.searchsorted(before, values[:, 0])
+            scores, new = of_before[at], np.flatnonzero(before[at] != values[:, 0])
+        for some in (new[start : start + BLOCK] for start in range(0, len(new), BLOCK)):
+            rows = np.repeat(typical[None], len(some), axis=0)
+            rows[:, places] = values[some]
+            scores[some] = score(rows)
+        if len(places) == 1 and len(before) + len(new) <= MOST_KNOWN:
+            at = np.searchsorted(before, values[new, 0])
+            known[k] = np.insert(before, at, values[new, 0]), np.insert(of_before, at, scores[new])
+        found[:, k] = scores[group]
 
     for _ in threads.map(of_group, range(len(groups))):
         pass
@@ -75,9 +89,10 @@ def _scores_of_values(score, X, typical, groups, threads):
 
 
 def _equal_values(columns):
-    """Return the first row of each group of equal ones, and the group of every row."""
+    """Return the first row of each group of equal ones, in order of one column, and all groups."""
     direction = np.random.default_rng(0).uniform(1.0, 2.0, columns.shape[1])
-    _, first, group = np.unique(columns @ direction, return_index=True, return_inverse=True)
+    sums = columns @ direction if columns.shape[1] > 1 else columns[:, 0]
+    _, first, group = np.unique(sums, return_index=True, return_inverse=True)
     if (columns[first][group] == columns).all():
         return first, group
     return np.arange(len(columns)), np.arange(len(columns))  # sums alike by chance

@@ -30,9 +30,8 @@ CALLOUTS = {"note": "Note", "finding": "Finding", "caution": "Caution"}
 class Paragraph:
     """Text with a little markup: ``**bold**``, code in backticks and ``[text](address)``.
 
-    A backslash before a sign of the markup makes it plain; :func:`literal` does so for any string.
-    Addresses may be http, https, a fragment of the page or a relative path; anything else stays
-    text. Bullets, captions, hints, summaries and callouts take the same markup.
+    A backslash before a sign of the markup makes it plain. Addresses may be http, https, a fragment
+    of the page or a relative path. Bullets, captions, hints, summaries and callouts take the same.
     """
 
     text: str
@@ -121,11 +120,10 @@ class Callout:
 
 @dataclass(frozen=True)
 class Review:
-    """Rows to decide upon, one after the other, by ``assets/review.js``.
+    """Rows to decide upon, one after the other, by ``assets/review.js``; one in a page at the most.
 
     ``data`` is what the script reads, deflated and in base64, and ``table`` the name of the file
-    that lists the rows too. A page that ``is_served`` sends its decisions to where it came from;
-    any other asks nothing of the network. A page has one review at the most.
+    that lists the rows too. A page that ``is_served`` sends its decisions to where it came from.
     """
 
     data: str
@@ -154,9 +152,13 @@ def render(title, subtitle, sections, footer=""):
         if _free_id(section.id, taken) != section.id:
             raise ValueError(f"two sections have the id {section.id!r}")
     style, script = _asset("page.css"), _asset("page.js")
-    reviews = [one for s in sections for one in s.blocks if isinstance(one, Review)]
-    connect = "connect-src 'self'; " if any(one.is_served for one in reviews) else ""
-    if reviews:
+    connect, is_review = "", False
+    for section in sections:
+        for block in section.blocks:
+            if isinstance(block, Review):
+                is_review = True
+                connect = "connect-src 'self'; " if block.is_served else connect
+    if is_review:
         style, script = style + _asset("review.css"), script + _asset("review.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
@@ -203,8 +205,8 @@ def _blocks(blocks, taken):
             case Paragraph(text):
                 html += f'<p dir="auto">{_inline(text)}</p>\n'
             case Bullets(items):
-                listed = "".join(f"<li>{_inline(item)}</li>\n" for item in items)
-                html += f"<ul>\n{listed}</ul>\n"
+                listed = "</li>\n<li>".join(map(_inline, items))
+                html += f"<ul>\n<li>{listed}</li>\n</ul>\n" if items else "<ul>\n</ul>\n"
             case TableBlock(table):
                 html += to_html(table, _free_id(f"table-{table.name}", taken))
             case FigureBlock(svg, caption, alt):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import starmap
 from xml.etree import ElementTree
 
 from robell._tools.text import isolated, shortened
@@ -65,7 +66,7 @@ class Picture:
 
     def curve(self, points, colour=CALM, width=2.0, dashes="none"):
         """Draw a line through points."""
-        path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        path = "M" + "L".join(starmap("{:.1f} {:.1f}".format, points))
         self._add(
             "path", d=path, fill="none", stroke=colour, stroke_width=width, stroke_dasharray=dashes
         )
@@ -74,7 +75,9 @@ class Picture:
         """Draw marks of one kind as one path."""
         if not len(points):
             return
-        path = "".join(_mark(shape, x, y, size) for x, y in points)
+        path = ""
+        for x, y in points:
+            path += _mark(shape, x, y, size)
         open_ = shape in ("plus", "cross")
         self._add(
             "path",

@@ -114,17 +114,13 @@ def draw_differences(axes, names, average_ranks, cd, cliques):
     for place, (low, high) in enumerate(bars):
         y = 0.3 + 0.28 * place
         axes.plot([low - 0.02, high + 0.02], [y, y], color=INK, linewidth=3.2, alpha=0.75)
-    _label_ranks(axes, names, ranks, below, (1 - step, last + step))
-
-
-def _label_ranks(axes, names, ranks, below, edges):
-    """Lead a line from each rank to its model's name, the better half to the left edge."""
+    # A line leads from each rank to its model's name, the better half to the left edge.
     order = np.argsort(ranks, kind="stable")
     half = (len(order) + 1) // 2
     for place, model in enumerate(order):
         left = place < half
         y = below + 0.42 * (place if left else len(order) - 1 - place)
-        edge = edges[0 if left else 1]
+        edge = 1 - step if left else last + step
         axes.plot([ranks[model], ranks[model], edge], [0, y, y], color=INK, linewidth=0.8)
         axes.plot([ranks[model]], [0], marker="o", markersize=3.2, color=INK)
         name, rank = _short(names[model], 18), f"{ranks[model]:.2f}"
@@ -258,8 +254,10 @@ def draw_cells(axes, values, written, **looks):
     mesh = axes.pcolormesh(values, cmap="cividis", **looks)
     for (row, column), value in np.ndenumerate(np.ma.filled(values, np.nan)):
         if np.isfinite(value):
-            dark = _luminance(mesh.cmap(mesh.norm(value))[:3]) < 0.179  # white reads better
-            colour = "#ffffff" if dark else "#010101"
+            # White reads better on a relative luminance below .179, as WCAG defines it.
+            rgb = np.asarray(mesh.cmap(mesh.norm(value))[:3])
+            linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+            colour = "#ffffff" if linear @ [0.2126, 0.7152, 0.0722] < 0.179 else "#010101"
             place = {"ha": "center", "va": "center", "fontsize": 7.5, "color": colour}
             axes.text(column + 0.5, row + 0.5, written(value), **place)
     axes.tick_params(length=0)
@@ -401,13 +399,6 @@ def _positions(x, log2):
 def _check_shape(values, shape):
     if values.shape != tuple(shape):
         raise ValueError(f"expected values of shape {tuple(shape)}, got {values.shape}")
-
-
-def _luminance(colour):
-    """Return the relative luminance of red, green and blue, as WCAG defines it."""
-    colour = np.asarray(colour)
-    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
-    return linear @ [0.2126, 0.7152, 0.0722]
 
 
 # -- a file of matplotlib's, made fit to stand within a page

@@ -10,6 +10,7 @@ import re
 import tomllib
 import unicodedata
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
@@ -82,13 +83,13 @@ class Table:
 
     def __post_init__(self):
         set_field = object.__setattr__
-        set_field(self, "columns", tuple(str(column) for column in self.columns))
+        set_field(self, "columns", tuple(map(str, self.columns)))
         set_field(self, "rows", tuple(tuple(map(_plain_cell, row)) for row in self.rows))
         if not re.fullmatch(r"\w[\w.-]*", self.name, re.ASCII):
             raise ValueError(f"name must be a plain file stem, got {self.name!r}")
         if not self.columns or len(set(self.columns)) < len(self.columns):
             raise ValueError("columns must be at least one, and all different")
-        if any(len(row) != len(self.columns) for row in self.rows):
+        if {*map(len, self.rows)} - {len(self.columns)}:
             raise ValueError(f"every row must have {len(self.columns)} cells, one a column")
         if not 0 <= self.footer <= len(self.rows):
             raise ValueError(f"footer must be from 0 to {len(self.rows)}, got {self.footer}")
@@ -113,15 +114,18 @@ class Table:
 
     def is_numeric(self, column):
         """Say whether a column, by its place, holds numbers and nothing else."""
-        known = {isinstance(row[column], str) for row in self.rows if not is_missing(row[column])}
-        return known == {False}
+        has_numbers = False
+        for row in self.rows:
+            if isinstance(row[column], str):
+                return False
+            has_numbers |= not is_missing(row[column])
+        return has_numbers
 
     def best_cells(self):
         """Return the places (row, column) of the cells to set bold."""
         n_body = len(self.body_rows)
         directions = [self.best] * n_body + list(self.footer_best or [self.best] * self.footer)
-        names = self.best_columns or self.columns[1:]
-        columns = [place for place, name in enumerate(self.columns) if name in names]
+        columns = list(map(self.columns.index, self.best_columns or self.columns[1:]))
         found = set(self.bold)
         for place, direction in enumerate(directions):
             if direction:
@@ -165,16 +169,18 @@ def to_csv(table):
 
     A text that a spreadsheet would compute gets an apostrophe before it.
     """
-    parts = {Compared: (" measured", " printed", " difference"), Spread: ("", " sd")}
     header, widths = [], []
-    for place, name in enumerate(table.columns):
-        kinds = {type(row[place]) for row in table.rows}
-        names = next((parts[kind] for kind in parts if kind in kinds), ("",))
-        header += [name + part for part in names]
-        widths.append(len(names))
+    cells_of = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    for name, cells in zip(table.columns, cells_of, strict=True):
+        kinds = {*map(type, cells)}
+        if Compared in kinds:
+            header += [f"{name} measured", f"{name} printed", f"{name} difference"]
+        else:
+            header += [name, f"{name} sd"] if Spread in kinds else [name]
+        widths.append(3 if Compared in kinds else 2 if Spread in kinds else 1)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(spreadsheet_safe(writable(name)) for name in header)
+    writer.writerow(map(_csv_text, header))
     for row in table.rows:
         values = []
         for cell, width in zip(row, widths, strict=True):
@@ -186,22 +192,23 @@ def to_csv(table):
             elif isinstance(cell, Spread):
                 found = [cell.mean, cell.deviation]
             values += found + [None] * (width - len(found))
-        writer.writerow(
-            spreadsheet_safe(writable(value)) if isinstance(value, str)
-            else "" if is_missing(value) else repr(value)
-            for value in values
-        )  # fmt: skip
+        writer.writerow(map(_csv_text, values))
     return stream.getvalue()
+
+
+def _csv_text(value):
+    if isinstance(value, str):
+        return spreadsheet_safe(writable(value))
+    return "" if is_missing(value) else repr(value)
 
 
 def to_latex(table):
     """Write a table as LaTeX floats; the first line says which packages they need.
 
-    A table that is too wide is scaled down to the line, and split where that would make it too
-    small to read; one that is too long for a page is split as well. All text is escaped; characters
-    that pdfLaTeX does not know become their code point.
+    One that is too wide is scaled down to the line, and split where that would make it too small
+    to read; so is one that is too long for a page.
     """
-    rows = list(_text_rows(table, escape_latex, lambda text: f"\\textbf{{{text}}}", MINUS))
+    rows = list(_text_rows(table, escape_latex, "\\textbf{{{}}}".format, MINUS))
     n_rows, n_body = len(rows), len(table.body_rows)
     texts, wraps, widths, alignment = [], [], [], []
     for place, name in enumerate(table.columns):
@@ -259,11 +266,12 @@ def to_latex(table):
 
 def to_markdown(table):
     """Write a table in GitHub's Markdown: title, caption, table and note."""
-    rows = _text_rows(table, escape_markdown, lambda text: f"**{text}**")
-    rules = ["---:" if table.is_numeric(i) else "---" for i in range(len(table.columns))]
-    header = [escape_markdown(column) for column in table.columns]
-    grid = [f"| {' | '.join(header)} |", f"|{'|'.join(rules)}|"]
-    grid += [f"| {' | '.join(row)} |" for row in rows]
+    header, rules = " | ".join(map(escape_markdown, table.columns)), "|"
+    for place in range(len(table.columns)):
+        rules += "---:|" if table.is_numeric(place) else "---|"
+    grid = [f"| {header} |", rules]
+    for row in _text_rows(table, escape_markdown, "**{}**".format):
+        grid.append(f"| {' | '.join(row)} |")
     blocks = [f"**{escape_markdown(table.title)}**", escape_markdown(table.caption)]
     blocks += ["\n".join(grid), escape_markdown(table.note)]
     return "\n\n".join(filter(None, blocks)) + "\n"
@@ -339,18 +347,19 @@ LONG_TEXT = 120  # characters from which a cell is clipped to a few lines
 def to_html(table, anchor=None):
     """Write a table as an HTML figure: full numbers in ``data-sort``, and a link to its CSV."""
     anchor = anchor or f"table-{table.name}"
-    bold, columns = table.best_cells(), range(len(table.columns))
-    number, header = [], ""
+    bold, number, header, rows = table.best_cells(), [], "", []
     for column, name in enumerate(table.columns):
         number.append(' class="n"' if table.is_numeric(column) else "")
         header += f'<th scope="col"{number[column]} dir="auto">{_text(name)}</th>'
-    rows = [
-        "".join(["<tr>", *(_cell(table, row, k, number[k], bold) for k in columns), "</tr>\n"])
-        for row in range(len(table.rows))
-    ]
-    notes = [f'<p class="note" dir="auto">{escape_html(table.note)}</p>'] if table.note else []
-    if any(isinstance(cell, Compared) for row in table.rows for cell in row):
-        notes.append(
+    for place, row in enumerate(table.rows):
+        written = ""
+        for column, cell in enumerate(row):
+            is_bold = (place, column) in bold
+            written += _cell(cell, table.format_of(column), column, number[column], is_bold)
+        rows.append(f"<tr>{written}</tr>\n")
+    notes = f'<p class="note" dir="auto">{escape_html(table.note)}</p>' if table.note else ""
+    if Compared in map(type, chain.from_iterable(table.rows)):
+        notes += (
             '<p class="note">In each cell: the measured value, below it the printed value and '
             "measured less printed.</p>"
         )
@@ -365,7 +374,7 @@ def to_html(table, anchor=None):
         f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{anchor}-title">\n'
         f"<table>\n<thead>\n<tr>{header}</tr>\n</thead>\n"
         f"<tbody>\n{''.join(rows[:n_body])}</tbody>\n{foot}</table>\n</div>\n"
-        f'<div class="under">{"".join(notes)}'
+        f'<div class="under">{notes}'
         f'<a class="csv" download="{table.name}.csv" href="{escape_html(link)}">CSV</a></div>\n'
         "</figure>\n"
     )
@@ -376,14 +385,13 @@ def _number(value, form):
 
 
 def _text(text):
-    text = text.replace(" \u00b1 ", "\u00a0\u00b1\u00a0")  # a mean and its deviation stay together
-    safe = escape_html(text)
+    # A mean and its deviation stay together.
+    safe = escape_html(text.replace(" \u00b1 ", "\u00a0\u00b1\u00a0"))
     return f'<span class="long">{safe}</span>' if len(text) > LONG_TEXT else safe
 
 
-def _cell(table, place, column, number, bold):
+def _cell(cell, form, column, number, is_bold):
     """Write one cell: its attributes, and its content, emboldened where it is the best."""
-    cell, form = table.rows[place][column], table.format_of(column)
     attributes = (' scope="row"' if column == 0 else "") + number
     if isinstance(cell, str):
         attributes, content = attributes + ' dir="auto"', _text(cell)
@@ -394,25 +402,20 @@ def _cell(table, place, column, number, bold):
         value_text = "" if is_missing(value) else repr(value).replace("inf", "Infinity")
         attributes += f' data-sort="{value_text}"'
         content = _number(value, form)
-    if (place, column) in bold:
+    if is_bold:
         content = f"<strong>{content}</strong>"
-    if isinstance(cell, Compared):
-        content += _printed(cell, form)
+    if isinstance(cell, Compared):  # the printed value and the difference, by sign and colour
+        parts = f'<span class="sr">printed </span>{_number(cell.printed, form)}'
+        if cell.difference is not None:
+            text = signed_text(cell.difference, form)
+            kind = {"+": "up", "-": "down"}.get(text[0], "same")
+            text = text.replace("-", MINUS)
+            parts += f' <span class="{kind}"><span class="sr">difference </span>{text}</span>'
+        content += f" <small>{parts}</small>"
     if isinstance(cell, Spread) and not is_missing(cell.deviation):
         content += f"\u00a0<small>±\u00a0{_number(cell.deviation, form)}</small>"
     tag = "th" if column == 0 else "td"
     return f"<{tag}{attributes}>{content}</{tag}>"
-
-
-def _printed(cell, form):
-    """Write the printed value and the difference, marked by sign and colour."""
-    parts = f'<span class="sr">printed </span>{_number(cell.printed, form)}'
-    if cell.difference is not None:
-        text = signed_text(cell.difference, form)
-        kind = {"+": "up", "-": "down"}.get(text[0], "same")
-        text = text.replace("-", MINUS)
-        parts += f' <span class="{kind}"><span class="sr">difference </span>{text}</span>'
-    return f" <small>{parts}</small>"
 
 
 # -- any string made safe for HTML, LaTeX and Markdown ------------------------------------

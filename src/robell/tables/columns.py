@@ -1,8 +1,7 @@
 """Columns of text turned into numbers for a model, with a note on what was done to each.
 
-What a column needs to be turned into numbers again, when new rows come, is learnt once and kept as
-its plan: a dict of plain values, which any model file can hold. Whoever wants to know what a column
-is, how its cells are read and which are missing, asks the plan.
+What a column is, how its cells are read and which are missing is learnt once, and kept as its plan:
+a dict of plain values, which any model file can hold.
 """
 
 from __future__ import annotations
@@ -19,23 +18,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from robell._tools.text import composed, counted, listed, number_text, percent, said
-from robell.tables.dates import (
-    CLEAR,
-    TIME,
-    date_like,
-    read_date,
-    read_dates,
-    read_time,
-    read_times,
-)
-from robell.tables.numerals import (
-    floats_written,
-    number_like,
-    plain_floats,
-    read_most,
-    split,
-    unit_of,
-)
+from robell.tables import numerals
+from robell.tables.dates import CLEAR, TIME, date_like, read_date, read_dates, read_time, read_times
 from robell.tables.raw import Column
 
 MISSING_WORDS = "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "<NA>", "NaT", "?"
@@ -92,7 +76,7 @@ class ColumnNote:
 
 
 def advice_on(notes: Iterable[ColumnNote]) -> list[str]:
-    """Return what to do about at most three columns that :attr:`ColumnNote.advice` is for."""
+    """Return the advice on the first three columns that there is advice on."""
     found = [note.advice for note in notes if note.number_like]
     more = [f"{len(found) - 3:,} further columns look like numbers or dates and are not read so"]
     return found[:3] + (more if len(found) > 3 else [])
@@ -106,13 +90,14 @@ def in_short(notes: Sequence[ColumnNote]) -> str:
 
 @dataclass(frozen=True)
 class Used:
-    """A column that models can use.
+    """A column that models can use, turned into numbers by its plan.
 
     `values` are numbers, NaN where missing, or places among `levels` (-1: one that the fit has not
     seen); `matrix` holds the columns of numbers that a model gets instead. `unknown` counts cells
     that the fit would not have known: no numbers among numbers, or new levels.
     """
 
+    plan: dict[str, Any]
     name: str
     kind: str
     column: Column
@@ -132,15 +117,12 @@ class Used:
         return self.kind in ("number", "date")
 
 
-def missing_cells(column):
-    """Return which cells are missing; in a column that its source declares as text, "NA" is not."""
+def missing_cells(column, texts=None):
+    """Return which cells are None or one of some texts; by default those that mean no value."""
     if column.values is not None:
         return np.isnan(column.values)
-    return _cells_among(column, _NO_TEXT if column.kind == "text" else _NO_VALUE)
-
-
-def _cells_among(column, texts):
-    """Return which cells of a column are among some texts, of which None is one."""
+    if texts is None:  # where the source declares texts, "NA" is one
+        texts = _NO_TEXT if column.kind == "text" else _NO_VALUE
     if column.array is not None:
         from pyarrow import array, compute, string
 
@@ -149,7 +131,7 @@ def _cells_among(column, texts):
 
 
 def _plain_numbers(column, missing):
-    """Return the numbers of the cells that are not missing; None if not all are written plainly."""
+    """Return the numbers of the cells that are there; None if not all are written plainly."""
     if column.values is not None:
         return column.values[~missing]
     if column.array is not None:
@@ -161,17 +143,17 @@ def _plain_numbers(column, missing):
         except pyarrow.ArrowInvalid:
             return None
         return found if np.isfinite(found).all() else None  # nan and inf are words
-    return plain_floats(column.without(missing))
+    return numerals.plain_floats(column.without(missing))
 
 
 def missing_texts(plan):
-    """Return the texts that are no value, whatever new rows come from: the fit has decided."""
+    """Return the texts that are no value, wherever new rows come from."""
     return ("",) if plan.get("declared") else ("", *MISSING_WORDS)
 
 
-def prepare_column(column, rows, *, delimiter=","):
+def prepare_column(column, rows, **how):
     """Return a column as Used, None if it is left out, and a ColumnNote; see learn_column."""
-    plan, note = learn_column(column, rows, delimiter=delimiter)
+    plan, note = learn_column(column, rows, **how)
     return (None if plan is None else apply_plan(plan, column)), note
 
 
@@ -210,7 +192,7 @@ def learn_column(column, rows, *, delimiter=",", text_columns=TEXT_COLUMNS):
         counts = Counter(present)
         share, cells = date_like(counts)
         if share < NUMBER_LIKE and distinct > MOST_LEVELS:
-            share, cells = number_like(counts)
+            share, cells = numerals.number_like(counts)
         note = replace(note, number_like=tuple(cells[:3]) if share >= NUMBER_LIKE else ())
     return plan, note
 
@@ -249,7 +231,7 @@ def apply_plan(plan, column):
             parts.append(apply_words(plan["words"], found))
         unknown = sum(found[k] is not None for k in np.flatnonzero(values < 0))
     matrix = np.column_stack(parts).astype(np.float64, copy=False)
-    return Used(plan["name"], plan["kind"], column, values, levels, matrix, unknown)
+    return Used(plan, plan["name"], plan["kind"], column, values, levels, matrix, unknown)
 
 
 def read_cells(plan, column):
@@ -263,7 +245,7 @@ def read_cells(plan, column):
         if plan["kind"] == "number" and how != TIME:
             return column.values, 0
         return values, int((~np.isnan(column.values)).sum())  # numbers where the fit had dates
-    missing = _cells_among(column, gone)
+    missing = missing_cells(column, gone)
     if how == "number" or (column.kind == plan["kind"] == "number" and how != TIME):
         plain = _plain_numbers(column, missing)  # the usual case, and the quickest
         if plain is not None:
@@ -276,7 +258,7 @@ def read_cells(plan, column):
         found = np.array([table[cell] for cell in present], np.float64)
     else:
         # Numbers of a typed source are written in the usual way, however the fit's were.
-        found = floats_written(present, "number" if column.kind == "number" else how)
+        found = numerals.floats_written(present, "number" if column.kind == "number" else how)
     values[~missing] = found
     unread = [present[k] for k in np.flatnonzero(np.isnan(found))]
     return values, sum(cell not in _MISSING_AMONG_NUMBERS for cell in unread)
@@ -292,21 +274,23 @@ def numbers_of(present, delimiter, kind=None):
 
     Returns the numbers, NaN for a few odd cells, how they are written, and the odd cells, the
     commonest first; or None, words for cells of which only some are numbers, and an empty list.
-    What a source declares as text holds none.
     """
     if kind == "text":
         return None, "", []
-    if (values := plain_floats(present)) is not None:
+    if (values := numerals.plain_floats(present)) is not None:
         return values, "number", []
-    counts = Counter(present)
-    dated = Counter({cell: n for cell, n in counts.items() if any(map(str.isdigit, cell))})
-    n_odd = int(FEW_ODD * len(present))
-    table, how = read_times(dated, n_odd), TIME
+    counts, table, n_odd = Counter(present), None, int(FEW_ODD * len(present))
+    dated = counts.copy()
+    for cell in counts:
+        if not any(map(str.isdigit, cell)):
+            del dated[cell]
+    if dated:
+        table, how = read_times(dated, n_odd), TIME
+        if table is None:
+            table, way = read_dates(dated, n_odd)
+            how = f"date, {way}"
     if table is None:
-        table, way = read_dates(dated, n_odd)
-        how = f"date, {way}"
-    if table is None:
-        table, how = read_most(counts, delimiter)
+        table, how = numerals.read_most(counts, delimiter)
         if not table:
             return None, "", []
     odd = Counter({cell: n for cell, n in counts.items() if cell not in table})
@@ -314,9 +298,9 @@ def numbers_of(present, delimiter, kind=None):
     if not odd or (len(table) > 1 and unknown <= FEW_ODD * len(present) and len(odd) <= len(table)):
         values = np.array([table.get(cell, np.nan) for cell in present])
         return values, how, [cell for cell, _ in odd.most_common()]
-    if unit_of(how) and 2 * odd.total() > len(present):
+    if numerals.unit_of(how) and 2 * odd.total() > len(present):
         return None, "", []  # 12 Mill Street, 3 Oak Avenue
-    odd = Counter({cell: n for cell, n in odd.items() if split(cell) is None})
+    odd = Counter({cell: n for cell, n in odd.items() if numerals.split(cell) is None})
     if not odd:  # 12 % and 0.12, or 12 kg and 500 g
         examples = " and ".join(said(cell, 20) for cell, _ in counts.most_common(2))
         why = f"numbers written in ways that do not go together, such as {examples}"
@@ -336,16 +320,17 @@ DENSE_ROWS = 30  # from so many rows on, different numbers that fill their range
 DENSE = 2.5  # numbers of the range for each row
 
 
-def is_identifier(name, values, rows):
+def _is_identifier(name, values, rows):
     """Say whether numbers identify rows: whole, different, and filling a range or named so."""
-    if not np.isfinite(values).all() or not (values == np.round(values)).all():
+    n = len(values)
+    if n < 2 or not np.isfinite(values).all() or (values != np.round(values)).any():
         return False
-    if len(values) < 2 or len(np.unique(values)) < len(values):
+    if len(np.unique(values)) < n:
         return False
     counts_rows = len(np.unique(values - rows)) == 1
-    fills_range = len(values) >= DENSE_ROWS and np.ptp(values) < DENSE * len(values)
-    words = {word.lower() for word in _NAME_WORDS.findall(name)}
-    return bool(counts_rows or fills_range or words & _IDENTIFYING)
+    fills_range = n >= DENSE_ROWS and np.ptp(values) < DENSE * n
+    named_so = _IDENTIFYING & set(map(str.lower, _NAME_WORDS.findall(name)))
+    return bool(counts_rows or fills_range or named_so)
 
 
 # -- numbers and dates: gaps filled, standardised, times of day on a circle --------------
@@ -366,7 +351,7 @@ def learn_numbers(column, missing, rows, present, how):
     gone = np.isnan(values)
     known = values[~gone]
     n_missing = int(gone.sum())
-    if not is_date and is_identifier(name, present, rows[~missing]):
+    if not is_date and _is_identifier(name, present, rows[~missing]):
         why = "looks like an identifier, a different number in each row"
         return _left_out(column, gone, why)
     if not len(known):
@@ -381,9 +366,16 @@ def learn_numbers(column, missing, rows, present, how):
     if n_missing:
         shown = "the middle date" if is_date else f"the median, {number_text(plan['median'])}"
         done.append(f"missing cells filled with {shown}")
-    plan["tails"] = None if is_date else _learn_tails(known, plan["median"])
-    if plan["tails"]:
-        done.append("long tails drawn in")
+    plan["tails"] = None
+    largest = float(np.abs(known).max()) or 1.0
+    scaled = known / largest
+    deviation, farthest = float(scaled.std()), np.abs(scaled - scaled.mean()).max()
+    if not is_date and farthest > LONG_TAIL * deviation and deviation >= 1e-12:
+        low, high = np.percentile(scaled, [25, 75])
+        width = (high - low) / 2 or float(np.abs(scaled - plan["median"] / largest).mean())
+        if width * largest > 0:
+            plan["tails"] = [plan["median"], width * largest]
+            done.append("long tails drawn in")
     plan["value"] = _learn_scale(_drawn_in(np.where(gone, plan["median"], values), plan["tails"]))
     if n_missing > INDICATED * len(values) or known.min() == known.max():
         plan["missing"] = _learn_scale(gone.astype(float))
@@ -408,18 +400,6 @@ def median(known):
     return float(np.median(known / scale)) * scale
 
 
-def _learn_tails(known, centre):
-    """Return centre and width of numbers that reach LONG_TAIL deviations out, None for others."""
-    largest = float(np.abs(known).max()) or 1.0
-    scaled = known / largest
-    deviation = float(scaled.std())
-    if np.abs(scaled - scaled.mean()).max() <= LONG_TAIL * deviation or deviation < 1e-12:
-        return None
-    low, high = np.percentile(scaled, [25, 75])
-    width = (high - low) / 2 or float(np.abs(scaled - centre / largest).mean())
-    return [centre, width * largest] if width * largest > 0 else None
-
-
 def _drawn_in(values, tails):
     """Return asinh((v - centre) / width): nearly linear within the width, logarithmic beyond."""
     if tails is None:
@@ -431,7 +411,7 @@ def _drawn_in(values, tails):
 
 
 def _learn_scale(values):
-    """Return what makes mean 0 and standard deviation 1 of values; None where all are equal."""
+    """Return what makes mean 0 and deviation 1 of values; None where all are equal."""
     shift = 0.0
     for _ in range(2):
         largest = float(np.abs(values - shift).max())
@@ -522,10 +502,7 @@ def learn_levels(column, missing, present, odd, text_columns):
 
 
 def as_others_write(levels, known):
-    """Return spelling -> level for what other sources make of the same cells.
-
-    Data frames read true and TRUE as True; some systems encode an accent by itself.
-    """
+    """Return spelling -> level: frames read TRUE as True, some systems encode accents apart."""
     meant: dict[str, str] = {}
     for level in levels:
         forms = [unicodedata.normalize(form, level) for form in ("NFC", "NFD")]
@@ -584,39 +561,44 @@ def tokens_of(text):
 def learn_words(counts, n_rows, most):
     """Return the plan for texts, each in so many rows; None if nothing tells them apart."""
     most = max(1, min(most, n_rows // ROWS_A_COLUMN))
-    of_text = {text: tokens_of(text) for text in counts}
+    every, names = np.array(list(counts.values()), float), []
     frequency: Counter[str] = Counter()
-    for text, tokens in of_text.items():
-        for token in tokens:
-            frequency[token] += counts[text]
+    for text, n in counts.items():
+        for token in tokens_of(text):
+            frequency[token] += n
     least, largest = max(LEAST_COUNT, LEAST_WORD_SHARE * n_rows), MOST_SHARE * sum(counts.values())
     kept = [(-n, token) for token, n in frequency.items() if least <= n <= largest]
     tokens = [token for _, token in sorted(kept)[:MOST_TOKENS]]
     plan: dict[str, Any] = {"tokens": np.array(tokens, dtype=str)}
     plan |= {"hashes": None, "logs": None, "axes": None}
     plan["rarity"] = np.array([np.log(n_rows / frequency[token]) for token in tokens])
-    if tokens:
-        _learn_axes(plan, list(counts), np.array(list(counts.values()), float), n_rows, most)
-    _learn_frequency(plan, counts, n_rows)
-    plan["names"] = [f"words {k + 1}" for k in range(0 if not tokens else plan["axes"].shape[1])]
-    if plan["hashes"] is not None:
-        plan["names"].append("frequency")
-    return plan if plan["names"] else None
-
-
-def _learn_axes(plan, texts, weight, n_rows, most):
-    """Keep the directions of largest variance, scaled to a total variance of one."""
-    space = _indicators(plan, texts).toarray()
-    mean = weight @ space / n_rows
-    spread = (space.T @ (space * weight[:, None])) / n_rows - np.outer(mean, mean)
-    values, axes = np.linalg.eigh(spread)
-    values, axes = values[::-1][:most], axes[:, ::-1][:, :most]
-    kept = values > 1e-9 * max(values[0], 1e-300)
-    axes = axes[:, kept]
-    largest = np.abs(axes).argmax(axis=0)
-    axes = axes * np.sign(axes[largest, np.arange(axes.shape[1])])  # one sign on every machine
-    plan["axes"] = axes / np.sqrt(max(values[kept].sum(), 1e-300))
-    plan["centre"] = mean @ plan["axes"]
+    if tokens:  # the directions of largest variance, scaled to a total variance of one
+        space = _indicators(plan, list(counts)).toarray()
+        mean = every @ space / n_rows
+        spread = (space.T @ (space * every[:, None])) / n_rows - np.outer(mean, mean)
+        values, axes = np.linalg.eigh(spread)
+        values, axes = values[::-1][:most], axes[:, ::-1][:, :most]
+        kept = values > 1e-9 * max(values[0], 1e-300)
+        axes = axes[:, kept]
+        largest = np.abs(axes).argmax(axis=0)
+        axes = axes * np.sign(axes[largest, np.arange(axes.shape[1])])  # one sign on every machine
+        plan["axes"] = axes / np.sqrt(max(values[kept].sum(), 1e-300))
+        plan["centre"] = mean @ plan["axes"]
+        names = [f"words {k + 1}" for k in range(axes.shape[1])]
+    if len({*every}) > 1:  # how often the commonest texts occur, by their digests
+        common = [(text, n) for text, n in counts.most_common(MOST_COUNTED) if n > 1]
+        digests = np.array([_digest(text) for text, _ in common], np.int64)
+        order = np.argsort(digests)
+        plan["hashes"] = digests[order]
+        if len(common) <= MOST_KEPT:  # a graph cannot compute digests
+            plan["texts"] = [common[k][0] for k in order]
+        plan["logs"] = np.log2([n for _, n in common])[order]
+        logs = np.log2(every)
+        mean = float(every @ logs / n_rows)
+        plan["often"] = [mean, float(np.sqrt(every @ (logs - mean) ** 2 / n_rows)) or 1.0]
+        names.append("frequency")
+    plan["names"] = names
+    return plan if names else None
 
 
 def _indicators(plan, texts):
@@ -632,23 +614,6 @@ def _indicators(plan, texts):
     starts = np.concatenate([[0], np.cumsum(lengths)])
     shape = (len(texts), len(place))
     return csr_array((values, columns, starts), shape=shape)
-
-
-def _learn_frequency(plan, counts, n_rows):
-    """Keep how often the commonest texts occur, by their digests, where that differs."""
-    common = [(text, n) for text, n in counts.most_common(MOST_COUNTED) if n > 1]
-    if len({n for _, n in counts.items()}) < 2:
-        return
-    digests = np.array([_digest(text) for text, _ in common], np.int64)
-    order = np.argsort(digests)
-    plan["hashes"] = digests[order]
-    if len(common) <= MOST_KEPT:  # a graph cannot compute digests
-        plan["texts"] = [common[k][0] for k in order]
-    plan["logs"] = np.log2([n for _, n in common])[order]
-    every = np.array(list(counts.values()), float)
-    logs = np.log2(every)
-    mean = float(every @ logs / n_rows)
-    plan["often"] = [mean, float(np.sqrt(every @ (logs - mean) ** 2 / n_rows)) or 1.0]
 
 
 def _digest(text):

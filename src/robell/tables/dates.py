@@ -89,30 +89,26 @@ def _read_in(cell, way):
     if found is None:
         return None
     parts, order = found.groups(), _WAYS[way][1]
-    year, month, day = (_part(parts[place]) for place in order)
+    year, month, day = (parts[place] for place in order)
+    if not month.isdigit():
+        name = month[:3].lower()
+        month = _MONTHS.index(name) + 1 if name in _MONTHS else 0  # no month: refused
+    year, day = int(year), int(day)
     if len(parts[order[0]]) == 2:  # 69 to 99 are of the last century, as in POSIX
         year += 1900 if year >= 69 else 2000
     hour, minute, second, fraction, half, _, sign, zone_hours, zone_minutes = parts[3:]
     try:
         moment = datetime.datetime(
-            year, month, day, _hour(hour, half), int(minute or 0), int(second or 0),
+            year, int(month), day, _hour(hour, half), int(minute or 0), int(second or 0),
             tzinfo=datetime.UTC,
         )  # fmt: skip
-    except (ValueError, TypeError):
+    except ValueError:
         return None
     seconds = (moment - _EPOCH) / datetime.timedelta(seconds=1) + float(f"0.{fraction or 0}")
     if sign:
         away = 3600 * int(zone_hours) + 60 * int(zone_minutes)
         seconds += away if sign == "-" else -away
     return seconds / 86400.0
-
-
-def _part(text):
-    """Return a number, or the number of a month given by its name; None for another word."""
-    if text.isdigit():
-        return int(text)
-    name = text[:3].lower()
-    return _MONTHS.index(name) + 1 if name in _MONTHS else None
 
 
 def _hour(hour, half):

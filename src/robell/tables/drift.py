@@ -72,8 +72,8 @@ class Drift:
             found.append(f"columns the model does not know are ignored: {listed(self.extra)}")
         if self.reordered:
             found.append(REORDERED)
-        changed = (*self.other_kind, *self.far_outside)
-        found += [f"column {said(one.name)} {one.how}" for one in changed]
+        for one in (*self.other_kind, *self.far_outside):
+            found.append(f"column {said(one.name)} {one.how}")
         for one in self.moved[:5]:
             far = "far " if one.index >= MOVED_FAR else ""
             found.append(f"column {said(one.name)} has moved {far}since training: {one.how}")
@@ -105,19 +105,21 @@ def column_profile(plan, column):
         profile["missing"] = (len(found) - len(known)) / max(1, len(found))
         if len(known):
             places = np.linspace(0, len(known) - 1, BINS + 1).round().astype(int)
-            profile["edges"] = np.unique(known[places]).tolist()
-            edges = np.array(profile["edges"])
+            edges = np.unique(known[places])
+            profile["edges"] = edges.tolist()
             profile["shares"] = (_histogram(edges, known) / len(known)).tolist()
             profile["median"] = float(known[len(known) // 2])
             profile["size"] = median(np.abs(known))
         return profile
-    counts = Counter(text for text in found if text is not None)
-    total = max(1, sum(counts.values()))
-    profile["missing"] = (len(found) - sum(counts.values())) / max(1, len(found))
+    counts = Counter(found)
+    n_missing = counts.pop(None, 0)
+    profile["missing"] = n_missing / max(1, len(found))
     profile["declared"] = plan["declared"]  # whether words such as NA are levels
     profile["spelt"] = plan.get("spelt", {})
     profile["levels"] = {
-        level: count / total for level, count in counts.most_common(MOST_LEVELS) if count > 1
+        level: count / counts.total()
+        for level, count in counts.most_common(MOST_LEVELS)
+        if count > 1
     }
     return profile
 
@@ -139,8 +141,7 @@ class DriftMeter:
     """
 
     def __init__(self, profiles):
-        self._profiles = {profile["name"]: profile for profile in profiles}
-        self._counters = {name: _Counter(one) for name, one in self._profiles.items()}
+        self._counters = {profile["name"]: _Counter(profile) for profile in profiles}
         self._names, self._n_rows = None, 0
 
     def add(self, columns, weight=1.0):
@@ -153,22 +154,21 @@ class DriftMeter:
 
     def result(self, ignore=()):
         """Return what was found; ``ignore`` are columns whose absence or presence means nothing."""
-        names = self._names or []
-        ignored = set(ignore)
-        known = [name for name in self._profiles if name in set(names)]
-        there = [name for name in names if name in self._profiles]
+        names, counters = self._names or [], self._counters
+        known = [name for name in counters if name in set(names)]
         judged = [(name, *self._counters[name].judged()) for name in known]
 
         def of(kind):
             found = [Moved(name, index, how) for name, what, index, how in judged if what == kind]
             return tuple(sorted(found, key=lambda one: (-one.index, one.name)))
 
-        used = {name for name, one in self._profiles.items() if one["kind"] != "left out"}
+        left_out = {name for name, one in counters.items() if one.profile["kind"] == "left out"}
+        there, expected = {*names, *ignore, *left_out}, {*counters, *ignore}
         return Drift(
             self._n_rows,
-            tuple(name for name in self._profiles if name in used - {*names} - ignored),
-            tuple(name for name in names if name not in self._profiles and name not in ignored),
-            there != known,
+            tuple(name for name in counters if name not in there),
+            tuple(name for name in names if name not in expected),
+            [name for name in names if name in counters] != known,
             of("other kind"),
             of("far outside"),
             of("moved"),
@@ -196,10 +196,11 @@ class _Counter:
         self._n_seen += len(found)
         self._n += weight * len(found)
         if not len(self._edges):
-            texts = [text for text in found if text is not None]
-            self._missing += weight * (len(found) - len(texts))
-            places = [self._levels.get(text, len(self._levels)) for text in texts]
-            self._counts += weight * np.bincount(places, minlength=len(self._counts))
+            for text, n in Counter(found).items():
+                if text is None:
+                    self._missing += weight * n
+                else:
+                    self._counts[self._levels.get(text, -1)] += weight * n
             return
         known = found[np.isfinite(found)]
         self._unreadable += weight * unreadable
@@ -226,17 +227,13 @@ class _Counter:
             return "other kind", unreadable, how
         known = n - self._missing - self._unreadable
         if len(self._edges) and known and self._far >= FAR_OUTSIDE * known:
-            if self.profile["kind"] == "date":
-                return (
-                    "far outside",
-                    self._far / known,
-                    "lies far outside the dates of the training",
-                )
-            low, high = number_text(self._edges[0]), number_text(self._edges[-1])
-            middle, ratio, size = self._middle()
-            size = f", {size}" if ratio > 0 else ""
-            how = f"lies far outside its training range ({low} to {high}): its median is {middle}"
-            return "far outside", self._far / known, f"{how}{size}; another unit?"
+            how = "lies far outside the dates of the training"
+            if self.profile["kind"] != "date":
+                low, high = number_text(self._edges[0]), number_text(self._edges[-1])
+                middle, ratio, size = self._middle()
+                how = f"lies far outside its training range ({low} to {high}): its median is "
+                how += f"{middle}{f', {size}' if ratio > 0 else ''}; another unit?"
+            return "far outside", self._far / known, how
         if self._n_seen < LEAST_ROWS:
             return "", 0.0, ""
         # The population stability index: sum of (q - p) log(q / p) over the bins

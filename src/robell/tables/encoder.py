@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
+from functools import partial
 from numbers import Integral
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ from sklearn.utils.validation import (
 )
 
 from robell._tools.text import unique
-from robell.tables.columns import TEXT_COLUMNS, ColumnNote, Used, apply_plan, learn_column
-from robell.tables.leaks import Leak, find_leak, find_number_leak
+from robell.tables.columns import TEXT_COLUMNS, ColumnNote, Used, apply_plan, prepare_column
+from robell.tables.leaks import find_leak, find_number_leak
 from robell.tables.raw import Column, require_names
 from robell.tables.read import columns_of
 from robell.tables.target import LEAST_ROWS, MOST_CLASSES, holds_numbers
@@ -137,36 +138,36 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Learn from columns, whose rows in the file are numbered; return those that are used."""
         self.delimiter = delimiter
         self.n_features_in_ = len(columns)
-        self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
+        self.feature_names_in_ = np.array(list(map(attrgetter("name"), columns)), dtype=object)
         return self._learn(columns, rows, y)
 
     def _learn(self, columns: list[Column], rows: NDArray[Any], y: Any) -> list[Used]:
         """Learn from columns, and return those used; one that repeats the target is not."""
-        is_watched = y is not None and self.leaks == "drop"
-        leak_of = _repeats(y, len(rows)) if is_watched else lambda used: None
-        self.plans_, self._notes, found = [], [], []
+        leaks_of = [] if y is None or self.leaks == "keep" else _leaks_of(y, len(rows))
+        how = {"delimiter": self.delimiter, "text_columns": int(self.text_columns)}
+        self.plans_, self._notes, found, centre = [], [], [], [np.zeros(0)]
         for place, column in enumerate(columns):
-            plan, note = learn_column(
-                column, rows, delimiter=self.delimiter, text_columns=int(self.text_columns)
-            )
-            if plan is not None:
-                used = apply_plan(plan, column)
-                if leak := leak_of(used):
-                    note = leak.left_out(note)
-                else:
-                    self.plans_.append(plan | {"place": place})
-                    found.append(used)
+            used, note = prepare_column(column, rows, **how)
+            for leak_of in leaks_of:
+                if used is not None and (leak := leak_of(used)):
+                    used, note = None, leak.left_out(note)
+            if used is not None:
+                self.plans_.append(used.plan | {"place": place})
+                found.append(used)
+                centre.append(used.matrix.mean(axis=0))
             like = list(note.number_like)
             self._notes.append([note.name, note.kind, int(note.missing), note.done, like])
-        self.centre_ = np.concatenate([np.zeros(0), *(one.matrix.mean(axis=0) for one in found)])
+        self.centre_ = np.concatenate(centre)
         return found
 
     @property
     def notes_(self) -> tuple[ColumnNote, ...]:
         """What was done to each column, in words."""
         check_is_fitted(self, "plans_")
-        # A note of an older model has four parts, without cells that look like numbers.
-        return tuple(ColumnNote(*note[:4], *map(tuple, note[4:])) for note in self._notes)
+        notes = []
+        for note in self._notes:  # of an older model without cells that look like numbers
+            notes.append(ColumnNote(*note[:4], *map(tuple, note[4:])))
+        return tuple(notes)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Turn rows into numbers.
@@ -259,20 +260,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _repeats(y: Any, n_rows: int) -> Callable[[Any], Leak | None]:
-    """Return how to see that a column repeats the labels: classes, or numbers of any target."""
-    values = np.asarray(y)
-    if values.ndim == 2 and values.shape[1] > 1:
-        of_each = [_repeats(one, n_rows) for one in values.T]
-        return lambda used: next(filter(None, (leak_of(used) for leak_of in of_each)), None)
-    values = values.ravel()
+def _leaks_of(y: Any, n_rows: int) -> list[partial]:
+    """Return what finds out that a column repeats labels, classes or numbers, of each target."""
+    values, found = np.asarray(y), []
     if len(values) != n_rows:
         raise ValueError(f"X has {n_rows:,} rows, y has {len(values):,}")
-    if values.dtype.kind in "iuf" and holds_numbers(list(map(str, values.tolist())), "number"):
-        enough = n_rows >= LEAST_ROWS and bool(np.isfinite(values).all())
-        return lambda used: find_number_leak(used, values.astype(float)) if enough else None
-    if values.dtype.kind == "O":
-        values = np.array([str(value) for value in values.tolist()])
-    classes, codes = np.unique(values, return_inverse=True)
-    few = 2 <= len(classes) <= MOST_CLASSES
-    return lambda used: find_leak(used, codes.reshape(-1), len(classes)) if few else None
+    for target in values.reshape(n_rows, -1).T:
+        if target.dtype.kind in "iuf" and holds_numbers(list(map(str, target.tolist())), "number"):
+            if n_rows >= LEAST_ROWS and np.isfinite(target).all():
+                found.append(partial(find_number_leak, values=target.astype(float)))
+            continue
+        if target.dtype.kind == "O":
+            target = np.array(list(map(str, target.tolist())))
+        classes, codes = np.unique(target, return_inverse=True)
+        if 2 <= len(classes) <= MOST_CLASSES:
+            found.append(partial(find_leak, codes=codes.reshape(-1), n_classes=len(classes)))
+    return found

@@ -1,7 +1,6 @@
 """Columns that no model may learn from: they repeat the target, or tell it nearly by themselves.
 
-A column that repeats the target is left out. One that tells the target nearly by itself may be an
-honest one, so that it is used, and named.
+The first are left out. The second may be honest ones, so that they are used, and named.
 """
 
 from __future__ import annotations
@@ -63,11 +62,7 @@ def find_leak(used, codes, n_classes):
 
 
 def find_number_leak(used, values):
-    """Return a Leak if a column of numbers is the target itself, moved or in another unit, or None.
-
-    The line through the middles of the lower and the upper quarter of the target is near such a
-    column, and that through the nearer half of the rows exact, also where a few numbers differ.
-    """
+    """Return a Leak if numbers are the target itself, moved or in another unit, or None."""
     known = np.isfinite(used.values) if used.is_number else np.zeros(len(values), bool)
     if known.mean() < COPIES:
         return None
@@ -80,6 +75,8 @@ def find_number_leak(used, values):
 
 def _on_a_line(column, target):
     """Return where a column is a straight function of the target, up to rounding."""
+    # The line through the middles of the lower and the upper quarter of the target is near such a
+    # column, and that through the nearer half of the rows exact, also where a few numbers differ.
     order = np.argsort(target, kind="stable")
     low, high = np.array_split(order, 4)[0], np.array_split(order, 4)[-1]
     middles = [np.median(part[some]) for some in (low, high) for part in (target, column)]
@@ -168,8 +165,9 @@ def find_giveaway(used, codes, classes, target):
         if told:
             _, words, recall = max(told)
             return Giveaway(used.name, words, recall)
-    cell, atoms, n_cells = _cells(used, values, missing)
-    for number, inside in atoms:
+    cell, frequent, n_cells = _cells(used, values, missing)
+    for number in frequent:
+        inside = values == number
         c, recall = _best_class(inside, codes, sizes)
         if recall >= ATOM_TELLS and (codes[inside] == c).mean() >= ONLY:
             what = f"is {number:g}" if used.kind == "number" else "has one and the same date"
@@ -238,22 +236,23 @@ def _best_class(inside, codes, sizes):
 def _cells(used, values, missing):
     """Return the cell of every row by one column, frequent values among many, and the number."""
     if not used.is_number:
-        return values - min(0, int(values.min())), [], int(values.max() - min(0, values.min())) + 1
+        cell = values - min(0, int(values.min()))
+        return cell, values[:0], int(cell.max()) + 1
     cell, known = np.zeros(len(values), np.intp), values[~missing]
+    frequent = known[:0]
     levels, counts = np.unique(known, return_counts=True)
     if len(levels) <= FEW_VALUES:
         cell[~missing] = np.searchsorted(levels, known)
-        atoms, n_cells = [], len(levels)
+        n_cells = len(levels)
     else:
         frequent = levels[counts >= max(LEAST_ROWS, len(values) / 100)]
-        atoms = [(number, values == number) for number in frequent]
         bins = min(BINS, max(2, len(known) // ROWS_A_BIN))
         edges = np.quantile(known, np.linspace(0.0, 1.0, bins + 1)[1:-1])
         edges = np.unique(np.concatenate([edges, frequent, np.nextafter(frequent, np.inf)]))
         cell[~missing] = np.searchsorted(edges, known, side="right")
         n_cells = len(edges) + 1
     cell[missing] = n_cells
-    return cell, atoms, n_cells + int(missing.any())
+    return cell, frequent, n_cells + int(missing.any())
 
 
 def prepare_columns(table, features, leak_of, budget):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -117,29 +117,18 @@ _APART = re.compile(f"['\u2019{_SPACE}]")
 _WHOLE_BY_DOTS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})*")
 
 
-def _comma_number(digits: str) -> float | None:
-    return float(digits.replace(",", ".")) if _COMMA_NUMBER.fullmatch(digits) else number(digits)
-
-
-def _comma_thousands(digits: str) -> float | None:
-    if _THOUSANDS.fullmatch(digits):
+def _parse(digits: str, way: str) -> float | None:
+    """Return the number that digits spell in one way, or None."""
+    if way == COMMA_THOUSANDS and _THOUSANDS.fullmatch(digits):
         return float(_APART.sub("", digits).replace(",", ""))
-    return number(digits)
-
-
-def _dot_thousands(digits: str) -> float | None:
-    if _DOT_GROUPS.fullmatch(digits):
+    if way == DOT_THOUSANDS and _DOT_GROUPS.fullmatch(digits):
         return float(_APART.sub("", digits).replace(".", "").replace(",", "."))
+    if way in (DECIMAL_COMMA, DOT_THOUSANDS) and _COMMA_NUMBER.fullmatch(digits):
+        return float(digits.replace(",", "."))
     # 1.5 beside 1.234,5 would be a number of the other kind
-    return float(digits.replace(",", ".")) if _COMMA_NUMBER.fullmatch(digits) else None
+    return None if way == DOT_THOUSANDS else number(digits)
 
 
-_SPELLINGS: dict[str, Callable[[str], float | None]] = {
-    "number": number,
-    DECIMAL_COMMA: _comma_number,
-    COMMA_THOUSANDS: _comma_thousands,
-    DOT_THOUSANDS: _dot_thousands,
-}
 # What 1,234 means depends on the file: where semicolons separate the cells commas are usually
 # decimal, elsewhere they usually are not. A whole column is read in one way, so that one 1,5 or
 # 1,234,567 decides.
@@ -163,10 +152,11 @@ def read_most(counts: Counter[str], delimiter: str = ",") -> tuple[dict[str, flo
     Of all units the commonest counts; a currency may be left out in some cells, another unit not.
     Of all ways to spell, the first that suits all cells of the unit, or else most of them.
     """
-    parts = {cell: found for cell in counts if (found := split(cell)) is not None}
-    units: Counter[str] = Counter()
-    for cell, found in parts.items():
-        units[found.unit] += counts[cell]
+    parts, units = {}, Counter[str]()
+    for cell in counts:
+        if found := split(cell):
+            parts[cell] = found
+            units[found.unit] += counts[cell]
     money = [unit for unit in units if unit in _CURRENCIES]
     if len(money) == 1:
         units[money[0]] += units.pop("", 0)
@@ -176,14 +166,14 @@ def read_most(counts: Counter[str], delimiter: str = ",") -> tuple[dict[str, flo
     of_unit = {unit, ""} if unit in _CURRENCIES else {unit}
     parts = {cell: found for cell, found in parts.items() if found.unit in of_unit}
     order: tuple[str, ...] = _ORDER_BETWEEN_SEMICOLONS if delimiter == ";" else _ORDER
-    digits = [found.digits for found in parts.values()]
-    by_dots = unit in _DOTTED and any("." in text for text in digits)
-    if by_dots and all(map(_WHOLE_BY_DOTS.fullmatch, digits)):
-        order = (DOT_THOUSANDS,)
+    if unit in _DOTTED:
+        digits = [found.digits for found in parts.values()]
+        if "." in "".join(digits) and all(map(_WHOLE_BY_DOTS.fullmatch, digits)):
+            order = (DOT_THOUSANDS,)
     best: dict[str, float] = {}
     most, way = 0, ""
     for spelling in order:
-        table = _values(parts, _SPELLINGS[spelling])
+        table = _values(parts, spelling)
         n_read = sum(counts[cell] for cell in table)
         if n_read > most:
             best, most, way = table, n_read, spelling
@@ -199,11 +189,11 @@ def read_most(counts: Counter[str], delimiter: str = ",") -> tuple[dict[str, flo
     return best, f"{way}, in {shown}" if shown else way
 
 
-def _values(parts: dict[str, Parts], parse: Callable[[str], float | None]) -> dict[str, float]:
+def _values(parts: dict[str, Parts], way: str) -> dict[str, float]:
     """Return cell -> number for the cells whose digits are spelt in one way."""
     table = {}
     for cell, (is_negative, digits, *_) in parts.items():
-        value = parse(digits)
+        value = _parse(digits, way)
         if value is not None:
             table[cell] = -value if is_negative else value
     return table
@@ -223,7 +213,7 @@ def floats_written(cells: list[str], how: str) -> NDArray[np.float64]:
     way = how.partition(", in ")[0].replace("percentage", "number", 1)
     units = {"", _unit(unit_of(how))}
     parts = {cell: found for cell in set(cells) if (found := split(cell)) and found.unit in units}
-    table = _values(parts, _SPELLINGS[way])
+    table = _values(parts, way)
     return np.array([table.get(cell, np.nan) for cell in cells], np.float64)
 
 
@@ -238,7 +228,7 @@ def number_like(cells: Counter[str]) -> tuple[float, list[str]]:
         found = split(_ABOUT.sub("", cell, count=1))
         if found is None or " " in found.unit:  # 12 Mill Street
             continue
-        if any(parse(found.digits) is not None for parse in _SPELLINGS.values()):
+        if any(_parse(found.digits, way) is not None for way in _ORDER):
             alike.append(cell)
             way = _ABOUT.match(cell) is None, found.unit, "," in found.digits, "." in found.digits
             shown.setdefault(way, cell)

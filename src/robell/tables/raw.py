@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import compress
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,9 @@ class Column:
     """Cells of one column, as text; a cell is None where the source has no value.
 
     `kind` is what the source says the column holds ("number", "text", "date" or "other"), or
-    None where the source does not say, as in CSV files. `values`, where not None, are the numbers
-    of a source that holds numbers, NaN where there is none. `array` is what the source holds, an
-    array of Arrow or NumPy: its cells become Python's texts when somebody asks for them.
+    None where it does not say, as in CSV files. `values` are the numbers of a source that holds
+    numbers, NaN where there is none. `array`, of Arrow or NumPy, is what the source holds: its
+    cells become Python's texts when somebody asks for them.
     """
 
     def __init__(
@@ -82,6 +83,11 @@ class RawTable:
     how: str
     delimiter: str = ","
     encoding: str = "utf-8"
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(map(attrgetter("name"), self.columns))
 
     def take(self, places: NDArray[np.intp]) -> RawTable:
         """Return the table of the rows at these places."""
@@ -177,11 +183,7 @@ def arrow_column(name: str, array: Any) -> Column:
 
 
 def arrow_values(array: Any) -> list:
-    """Return the values of an Arrow array; times that Python cannot hold as text.
-
-    Those that Arrow cannot write either are counts of their unit. A time zone that is not known
-    here matters little: moments are kept in UTC.
-    """
+    """Return the values of an Arrow array; times that Python cannot hold as text or as counts."""
     try:
         return array.to_pylist()
     except (OverflowError, ValueError, LookupError):  # the year 10000, nanoseconds, or a zone

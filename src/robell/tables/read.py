@@ -11,6 +11,7 @@ import tempfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +20,10 @@ from numpy.typing import NDArray
 
 from robell._tools.files import FileError, copy_pipe, parse_bytes
 from robell._tools.text import said
+from robell.tables import raw, read_csv
 from robell.tables.columns import missing_cells, numbers_of
 from robell.tables.excel import EXCEL, sheet_table
-from robell.tables.raw import (
-    Column,
-    RawTable,
-    arrow_column,
-    has_many_equal,
-    one_line,
-    require_names,
-    typed_column,
-)
-from robell.tables.read_csv import (
-    BLOCK,
-    batches_of,
-    called,
-    codec_to_write,
-    find_delimiter,
-    records_of,
-    text_batches,
-)
+from robell.tables.raw import Column, RawTable, one_line, require_names
 
 MAX_ROWS = 200_000
 MAX_CELLS = 10_000_000  # rows x columns kept in memory
@@ -65,8 +50,8 @@ def read_table(
 ):
     """Read a file or a data frame as a RawTable; of one too large, a uniform sample of its rows.
 
-    The name of the target, where there is one, helps to recognise the delimiter of a text file. A
-    table that takes more memory than the budget has is refused while it is read.
+    The name of the target helps to recognise the delimiter of a text file. A table that takes more
+    memory than the budget has is refused while it is read.
     """
     budget = Budget() if budget is None else budget
     if not isinstance(source, str | os.PathLike):
@@ -85,7 +70,7 @@ def read_table(
         names, batches, (n_rows, how, delimiter) = found
         sample = Sample(row_limit(max_rows, len(names)), seed)
         if n_rows is not None:
-            budget.hold(path.name, EACH_VALUE * min(n_rows, sample.size) * len(names))
+            budget.require(path.name, held=EACH_VALUE * min(n_rows, sample.size) * len(names))
         places = lines = np.empty(0, np.intp)
         parts: list[Any] = []
         n_bytes = 0
@@ -118,11 +103,13 @@ def read_table(
         arrays = table.columns
         # Each column as it was read is let go once its texts are trimmed.
         del table, batch, parts[:]
-        columns = tuple(arrow_column(name, arrays.pop(0)) for name in names)
+        columns = tuple(map(raw.arrow_column, names, map(arrays.pop, [0] * len(names))))
         if n_rows is None:
-            block = min(4 * path.stat().st_size, BLOCK)  # as it is read, decoded and watched
-            budget.hold(path.name, block + sum(memory_of_texts(one.array) for one in columns))
-        codec = codec_to_write(path, encoding) if how.startswith("text") else "utf-8"
+            block = min(
+                4 * path.stat().st_size, read_csv.BLOCK
+            )  # as it is read, decoded and watched
+            budget.require(path.name, held=block + sum(map(_memory_of_texts, columns)))
+        codec = read_csv.codec_to_write(path, encoding) if how.startswith("text") else "utf-8"
         has_lines = lines if n_rows is None else None
         return RawTable(
             path.name, columns, places + 1, has_lines, sample.seen, how, delimiter, codec
@@ -164,7 +151,7 @@ def kind_of(path, encoding="utf-8", delimiter=None):
             f"{path}: looks like an Excel or ZIP file; save the table as .xlsx or as CSV first"
         )
     # The mark of UTF-32 begins as that of UTF-16 does, and stands before it.
-    codec = next((codec for mark, codec in MARKS.items() if magic.startswith(mark)), "")
+    codec = MARKS.get(magic) or MARKS.get(magic[:2], "")
     if codec[-2:] not in encoding:
         shown = f"{path}: looks like {codec.upper()} text: give"
         raise FileError(shown, parameter="encoding", value=codec)
@@ -192,12 +179,12 @@ def _open_table(path, target, encoding, delimiter, n_rows):
     if kind == "Excel":
         names, rows = sheet_table(path)
         how = "the first sheet of an Excel workbook"
-        return names, batches_of(rows, range(len(names)), n_rows), (None, how, ",")
-    delimiter = find_delimiter(path, target, encoding, delimiter)
-    header = next(records_of(path, encoding, delimiter))
+        return names, read_csv.batches_of(rows, range(len(names)), n_rows), (None, how, ",")
+    delimiter = read_csv.find_delimiter(path, target, encoding, delimiter)
+    header = next(read_csv.records_of(path, encoding, delimiter))
     names = require_names(path, header.cells)
-    how = f"text, its cells set apart by {called(delimiter)}"
-    return names, text_batches(path, encoding, delimiter, header), (None, how, delimiter)
+    how = f"text, its cells set apart by {read_csv.called(delimiter)}"
+    return names, read_csv.text_batches(path, encoding, delimiter, header), (None, how, delimiter)
 
 
 def _no_rows(path, how):
@@ -241,7 +228,7 @@ def _read_frame(frame, max_rows, seed, budget):
     if not len(frame):
         raise FileError("the frame: there is no row in it")
     places = sample_places(len(frame), row_limit(max_rows, len(names)), seed)
-    budget.hold("the frame", EACH_VALUE * len(places) * len(names))
+    budget.require("the frame", held=EACH_VALUE * len(places) * len(names))
     columns = columns_of(frame.iloc[places] if hasattr(frame, "iloc") else frame[places])
     return RawTable("table", tuple(columns), places + 1, None, len(frame), "a data frame")
 
@@ -250,7 +237,7 @@ def columns_of(X):
     """Return a table of any kind as columns, those of numbers without a detour through text."""
     if isinstance(X, RawTable):
         return list(X.columns)
-    if isinstance(X, list) and all(isinstance(column, Column) for column in X):
+    if isinstance(X, list) and (not X or isinstance(X[0], Column)):
         return X
     if hasattr(X, "columns") and hasattr(X, "shape"):
         # Of pandas, items() takes a fifth of the time of a place after the other, which is felt
@@ -262,7 +249,9 @@ def columns_of(X):
     if X.dtype.kind in "biuf":
         numbers = X.astype(np.float64).T
         return [Column(f"x{k}", None, "number", values) for k, values in enumerate(numbers)]
-    return [typed_column(f"x{k}", values) for k, values in enumerate(X.astype(object).T.tolist())]
+    return [
+        raw.typed_column(f"x{k}", values) for k, values in enumerate(X.astype(object).T.tolist())
+    ]
 
 
 def series_column(series, name):
@@ -279,7 +268,7 @@ def series_column(series, name):
         return Column(name, None, "number", numbers.astype(np.float64), numbers)
     values = series.tolist() if hasattr(series, "tolist") else series.to_list()
     is_category = str(series.dtype).startswith(("category", "Categorical", "Enum", "dictionary"))
-    return typed_column(name, values, is_category)
+    return raw.typed_column(name, values, is_category)
 
 
 # -- several files, and tables in parts -----------------------------------------------
@@ -287,12 +276,11 @@ def series_column(series, name):
 
 def read_tables(paths, target, *, encoding, delimiter, max_rows, seed):
     """Read one or several files of the same columns as one RawTable, sampled where too large."""
-    text = {"encoding": encoding, "delimiter": delimiter, "max_rows": max_rows, "seed": seed}
-    tables = [read_table(path, target, **text) for path in paths]
+    how = {"encoding": encoding, "delimiter": delimiter, "max_rows": max_rows, "seed": seed}
+    tables = list(map(partial(read_table, target=target, **how), paths))
     if len(tables) == 1:
         return tables[0]
-    first = tables[0]
-    names = [column.name for column in first.columns]
+    first, names = tables[0], tables[0].names
     for k, table in enumerate(tables):  # all of them with the columns in the order of the first
         of_name = {column.name: column for column in table.columns}
         for name in names:
@@ -323,10 +311,7 @@ def read_tables(paths, target, *, encoding, delimiter, max_rows, seed):
 
 
 def _require_one_reading(tables, place):
-    """Raise where numbers of a file, its column read by itself, are others among all files' cells.
-
-    A comma may be decimal in a file that is separated by semicolons, and not in the others.
-    """
+    """Raise where cells of a file, by itself, are other numbers than among all files' cells."""
     columns, first = [table.columns[place] for table in tables], tables[0]
     present = [column.without(missing_cells(column)) for column in columns]
     every = [cell for cells in present for cell in cells]
@@ -339,7 +324,7 @@ def _require_one_reading(tables, place):
                 raise FileError(
                     f"{table.name}: column {said(columns[0].name)} would mean other "
                     f"numbers beside those of {first.name}, where the cells are set apart by "
-                    f"{called(first.delimiter)}: write the numbers of all files alike"
+                    f"{read_csv.called(first.delimiter)}: write the numbers of all files alike"
                 )
         start += len(cells)
 
@@ -360,7 +345,7 @@ def table_parts(path, target=None, *, encoding="utf-8", delimiter=None, n_rows=P
     with readable(path):
         names, batches, (_, how, delimiter) = _open_table(path, target, encoding, delimiter, n_rows)
         for part in _equally_large(batches, n_rows):
-            columns = tuple(map(arrow_column, names, part.columns))
+            columns = tuple(map(raw.arrow_column, names, part.columns))
             rows = np.arange(part.num_rows) + start
             yield RawTable(path.name, columns, rows, None, part.num_rows, how, delimiter)
             start += part.num_rows
@@ -369,7 +354,7 @@ def table_parts(path, target=None, *, encoding="utf-8", delimiter=None, n_rows=P
 
 
 def _equally_large(batches, n_rows):
-    """Yield the rows of batches anew as Arrow tables of so many rows, the last of fewer."""
+    """Yield the rows of batches as Arrow tables of so many rows, the last of fewer."""
     import pyarrow
 
     held, size = [], 0
@@ -449,9 +434,10 @@ EACH_TEXT = 60  # a distinct text of its own, and its characters
 EACH_VALUE = 180  # a cell of a Parquet file or a data frame, as a value and as text
 
 
-def memory_of_texts(array: Any) -> int:
+def _memory_of_texts(column: Column) -> int:
     """Return the memory of an Arrow array of texts and of the cells that may be made of it."""
-    n_distinct = len(array.unique()) if has_many_equal(array) else len(array)
+    array = column.array
+    n_distinct = len(array.unique()) if raw.has_many_equal(array) else len(array)
     share = n_distinct / max(1, len(array))
     own = array.nbytes * (2 + share)  # once more while its parts are put together
     return int(own + EACH_CELL * len(array) + EACH_TEXT * n_distinct)
@@ -464,13 +450,9 @@ class Budget:
         self.limit = math.inf if limit is None else parse_bytes(limit)
         self.held = 0
 
-    def hold(self, name: str, n_bytes: int) -> None:
-        """Take note of what a table takes as text; raise where that is too much."""
-        self.held = n_bytes
-        self.require(name, 0)
-
-    def require(self, name: str, more: int) -> None:
-        """Raise where a table and what is made of it take more than there is."""
+    def require(self, name: str, more: int = 0, held: int | None = None) -> None:
+        """Raise where a table, ``held`` as text, and what is made of it take more than there is."""
+        self.held = self.held if held is None else held
         if self.held + more > self.limit:
             raise FileError(
                 f"{name}: needs {(self.held + more) / 2**20:,.0f} MiB at least, by estimate, and "

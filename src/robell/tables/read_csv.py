@@ -52,8 +52,8 @@ def text_batches(
 ) -> Iterator[tuple[Any, NDArray[np.intp]]]:
     """Yield the rows below the header: Arrow batches of texts, and the rows' lines.
 
-    ``wanted`` are the places of some columns, if not all of them are. Those of ``numbers`` are read
-    as such, null where missing, up to the first row in which one is none: from there on as texts.
+    ``wanted`` are the places of some columns. Those of ``numbers`` are read as such, null where
+    missing, up to the first row in which one is none: from there on as texts.
     """
     import pyarrow
     from pyarrow import compute
@@ -82,9 +82,12 @@ def text_batches(
             stream.take_lines(1)  # the header's
             for batch in reader:
                 lines = stream.take_lines(batch.num_rows)
-                texts = [one for one in batch.columns if one.type == pyarrow.string()]
-                sizes = [compute.max(compute.binary_length(one)).as_py() or 0 for one in texts]
-                is_long = max(sizes, default=0) > csv.field_size_limit()
+                longest = 0
+                for array in batch.columns:
+                    if array.type == pyarrow.string():
+                        length = compute.max(compute.binary_length(array)).as_py() or 0
+                        longest = max(longest, length)
+                is_long = longest > csv.field_size_limit()
                 if stream.is_odd or is_long or len(lines) < batch.num_rows:
                     raise pyarrow.ArrowInvalid("odd quotation marks, a zero byte or a long cell")
                 n_rows += len(lines)
@@ -110,9 +113,7 @@ def batches_of(rows, wanted, n_rows):
 class _Utf8Stream:
     """The bytes of a text file in UTF-8, and at which lines its rows begin.
 
-    Where quotation marks are used as they should, a byte with an even number of them before it is
-    outside of quotations; a first one follows, and a second one is followed by, a delimiter, the
-    end of a line or another one. `is_odd` says that this is not so, or that there is a zero byte;
+    `is_odd` says that quotation marks are not used as they should, or that there is a zero byte;
     `is_quoting` that the last byte is within a quotation.
     """
 
@@ -143,6 +144,8 @@ class _Utf8Stream:
         return data
 
     def _watch(self, data: bytes) -> None:
+        # A byte with an even number of quotation marks before it is outside of quotations; a first
+        # mark follows a delimiter, the end of a line or another mark, and a second precedes one.
         signs = np.frombuffer(self._last + data, np.uint8)
         quotes = np.flatnonzero(signs[1:] == ord('"')) + 1
         if len(quotes) or self._last == b'"':
@@ -174,8 +177,7 @@ def records_of(
 ) -> Iterator[TextRow]:
     """Yield the header and every row of a text file; raise where one is not as it should be.
 
-    Blank lines are passed over, and belong to the text of what follows them; those at the end are
-    added to ``tail``.
+    Blank lines belong to the text of what follows them; those at the end are added to ``tail``.
     """
     n_cells, end = 0, 0
     seen: list[str] = []
@@ -185,9 +187,15 @@ def records_of(
             try:
                 cells = next(reader, None)
             except csv.Error as error:
-                raise FileError(
-                    f"{path}: line {end + 1:,} cannot be read: {_explained(error)}"
-                ) from error
+                text = one_line(error)
+                if "end of data" in text:
+                    text = "a quotation mark is opened and not closed"
+                elif "field limit" in text:
+                    text = (
+                        f"a cell has more than {csv.field_size_limit():,} characters, or a "
+                        "quotation mark is opened and not closed"
+                    )
+                raise FileError(f"{path}: line {end + 1:,} cannot be read: {text}") from error
             if cells is None:
                 break
             start, end = end + 1, reader.line_num
@@ -205,18 +213,6 @@ def records_of(
             tail += seen
     if not n_cells:
         raise FileError(f"{path}: the file is empty")
-
-
-def _explained(error: csv.Error) -> str:
-    text = one_line(error)
-    if "end of data" in text:
-        return "a quotation mark is opened and not closed"
-    if "field limit" in text:
-        return (
-            f"a cell has more than {csv.field_size_limit():,} characters, or a quotation mark is "
-            "opened and not closed"
-        )
-    return text
 
 
 def _lines(path: Path, stream: IO[str], seen: list[str]) -> Iterator[str]:
@@ -267,7 +263,7 @@ def _open_bytes(path: Path) -> Any:
 
 
 def _codec(encoding: str) -> str:
-    """Return the codec; that of UTF-8 also accepts a byte-order mark at the start."""
+    """Return the codec; that of UTF-8 also accepts a byte-order mark."""
     found = codecs.lookup(encoding)
     if not getattr(found, "_is_text_encoding", True):
         raise LookupError(encoding)

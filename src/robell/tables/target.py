@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import compress
 
 import numpy as np
 
@@ -32,8 +33,7 @@ class Labels:
 
     `kept` are the places of these rows in the table, `codes` their classes as places in
     `classes`. `unlabelled` counts rows without a label by what stands there, `set_aside` the rows
-    of classes that are too small. `alike` are pairs of labels that differ only in capitals,
-    spaces or how accents are encoded: the second was taken as the first, unless spellings are kept.
+    of classes that are too small. `alike` are the pairs of :func:`one_spelling`.
     """
 
     classes: tuple[str, ...]
@@ -46,7 +46,7 @@ class Labels:
 
 def find_column(table, name):
     """Return the place of a column; raise, suggesting near names, where there is none."""
-    names = [column.name for column in table.columns]
+    names = table.names
     if np.ndim(name):
         raise TypeError(f"a column of the table is given by its name, got {type(name).__name__}")
     if not isinstance(name, str):
@@ -64,7 +64,7 @@ def find_column(table, name):
 
 
 def read_labels(table, place, *, keep_spelling=False):
-    """Return the labels of a column, look-alikes as one, without tiny classes and missing ones."""
+    """Return the Labels of a column."""
     column = table.columns[place]
     where = f"{table.name}: column {said(column.name)}"
     gone = missing_cells(column)
@@ -79,24 +79,21 @@ def read_labels(table, place, *, keep_spelling=False):
     cells, alike = one_spelling(cells, keep=keep_spelling)
     counts = Counter(cells)
     classes = classes_of(where, counts)
-    codes = {label: code for code, label in enumerate(classes)}
-    usable = np.array([label in codes for label in cells])
+    place_of = dict.fromkeys(counts, -1) | dict(zip(classes, range(len(classes)), strict=True))
+    codes = np.fromiter(map(place_of.__getitem__, cells), np.intp, len(cells))
+    usable = codes >= 0
     if usable.sum() < LEAST_ROWS:
         raise FileError(
             f"{where}: only {counted(int(usable.sum()), 'row')} can be used; at least "
             f"{LEAST_ROWS} are needed"
         )
-    return Labels(
-        classes,
-        np.array([codes[label] for label in cells if label in codes]),
-        np.flatnonzero(~gone)[usable],
-        unlabelled,
-        {label: counts[label] for label in sorted(set(counts) - set(classes), key=sort_key)},
-        alike,
-    )
+    small = sorted(set(counts) - set(classes), key=_by_size)
+    set_aside = dict(zip(small, map(counts.__getitem__, small), strict=True))
+    kept = np.flatnonzero(~gone)[usable]
+    return Labels(classes, codes[usable], kept, unlabelled, set_aside, alike)
 
 
-def sort_key(label):
+def _by_size(label):
     """Return a key that sorts numbers by size, before texts."""
     value = number(label)
     return (value is None, value or 0.0, label)
@@ -106,7 +103,7 @@ def one_spelling(cells, *, keep=False):
     """Return labels, equal numbers spelt as the commonest of them, and pairs of look-alikes.
 
     These differ only in capitals, spaces or how accents are encoded: the second is taken as the
-    first, which is commoner, unless spellings are to be kept.
+    first, which is commoner, unless all spellings are to be kept.
     """
     spelling: dict[Decimal, str] = {}  # 1 and 1.0 are one class
     meant = {}
@@ -116,13 +113,13 @@ def one_spelling(cells, *, keep=False):
     counts = Counter(map(meant.__getitem__, cells))
     first: dict[str, str] = {}
     alike = {}
-    for label in sorted(counts, key=lambda label: (-counts[label], label)):
+    for label in sorted(sorted(counts), key=counts.__getitem__, reverse=True):
         known = first.setdefault(letters_of(label), label)
         if known != label:
             alike[label] = known
-    if not keep:
-        meant = {cell: alike.get(label, label) for cell, label in meant.items()}
-    return [meant[cell] for cell in cells], tuple(zip(alike.values(), alike, strict=True))
+    for cell, label in meant.items():
+        meant[cell] = label if keep else alike.get(label, label)
+    return list(map(meant.__getitem__, cells)), tuple(zip(alike.values(), alike, strict=True))
 
 
 def letters_of(label):
@@ -152,23 +149,22 @@ class KnownLabels(dict):
 
 def classes_of(where, counts, what="rows"):
     """Return the classes, each in enough rows, in order; raise if the values do not look so."""
-    n_rows = sum(counts.values())
+    n_rows, sizes = sum(counts.values()), np.array(list(counts.values()))
     if len(counts) == 1:
         label = said(next(iter(counts)))
         raise FileError(f"{where} is constant: every row has the label {label}; two are needed")
     values, _ = read_numbers(counts)
-    if values is not None and len(counts) > _most_classes(values.values(), n_rows):
+    if values is not None and len(counts) > _most_classes(list(values.values()), n_rows):
         raise FileError(
             f"{where} looks continuous ({len(counts):,} distinct values); classes are needed, "
             "such as 'high' above a limit and 'low' below it"
         )
-    in_small = sum(count for count in counts.values() if count < LEAST_OF_CLASS)
-    if in_small > n_rows / 2:
+    if sizes[sizes < LEAST_OF_CLASS].sum() > n_rows / 2:
         raise FileError(
             f"{where} has {len(counts):,} distinct values in {n_rows:,} rows, most of them in "
             f"fewer than {LEAST_OF_CLASS}: these are not classes"
         )
-    classes = tuple(sorted((c for c in counts if counts[c] >= LEAST_OF_CLASS), key=sort_key))
+    classes = tuple(sorted(compress(counts, sizes >= LEAST_OF_CLASS), key=_by_size))
     if len(classes) < 2:
         raise FileError(
             f"{where} has {counted(len(classes), 'class', 'classes')} of at least "
@@ -181,7 +177,8 @@ def classes_of(where, counts, what="rows"):
 
 def _most_classes(values, n_rows):
     """Return how many different numbers may be classes: more where all of them are whole."""
-    if all(float(value).is_integer() for value in values):
+    values = np.asarray(values, float)
+    if (np.isfinite(values) & (values == np.round(values))).all():
         return min(MOST_CLASSES, max(FEW_VALUES, n_rows // ROWS_A_VALUE))
     return FEW_FRACTIONS
 
