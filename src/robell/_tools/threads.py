@@ -16,9 +16,10 @@ from contextlib import (
     nullcontext,
 )
 from contextvars import copy_context
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, TypeVar
 
+from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
@@ -64,10 +65,16 @@ NO_THREADS = Threads()
 
 
 def n_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return how many cores this process may use: those it is bound to, or its container's quota.
+
+    Half a core counts as one. The variable LOKY_MAX_CPU_COUNT may say that there are fewer.
+    """
+    return int(cpu_count())
+
+
+def threads_for(n_jobs: int | None) -> int:
+    """Return how many threads ``n_jobs`` asks for, as joblib reads it, and at most the cores."""
+    return min(effective_n_jobs(n_jobs), n_cores())
 
 
 @contextmanager
@@ -85,6 +92,13 @@ def threads_of(
 @lru_cache(maxsize=1)
 def _controller(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
+
+
+@cache
+def has_small_kernels() -> bool:
+    """Say whether BLAS has kernels of its own for small products, as OpenBLAS has for AVX-512."""
+    known = ("SkylakeX", "Cooperlake", "SapphireRapids")
+    return any(one.get("architecture") in known for one in _controller(len(sys.modules)).info())
 
 
 def limit_threads(n_threads: int | None, library: str = "blas") -> AbstractContextManager[Any]:

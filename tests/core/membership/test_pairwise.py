@@ -239,12 +239,16 @@ def test_one_outlier_does_not_spoil_the_others(rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 1), (240, 480), (251, 33), (700, 1920)])
-def test_products_in_parts_are_those_of_whole_matrices(rng, dtype, n_rows, n_columns):
+@pytest.mark.parametrize("small_kernels", [True, False])
+def test_products_in_stacks_are_those_of_whole_matrices(
+    rng, monkeypatch, small_kernels, dtype, n_rows, n_columns
+):
+    monkeypatch.setattr(pairwise, "has_small_kernels", lambda: small_kernels)
+    pairwise._rows_of_small_product.cache_clear()
     left = rng.normal(size=(n_rows, 6)).astype(dtype)
     right = rng.normal(size=(6, n_columns)).astype(dtype)
-    space, found = Space(), np.empty((n_rows, n_columns), dtype)
-    for rows, part in products(left, right, 120, space):
-        found[rows] = part
+    found = products(left, right, Space())
+    pairwise._rows_of_small_product.cache_clear()
     np.testing.assert_allclose(found, left @ right, atol=1e-5 if dtype == np.float32 else 1e-13)
 
 
@@ -313,19 +317,26 @@ def test_a_tile_of_rows_far_from_zero_keeps_its_digits(rng, apart):
     np.testing.assert_allclose(tile + 1.0 - one, expected, atol=1e-11)
 
 
-def test_plain_sums_are_exact_or_refused(rng):
+def test_plain_sums_are_exact_or_refused(rng, monkeypatch):
+    monkeypatch.setattr(pairwise, "TILE", 16)
     X, Y = rng.normal(size=(50, 4)), rng.normal(size=(70, 4))
     weights = rng.uniform(0.5, 2.0, 50), rng.uniform(0.5, 2.0, 70)
 
     def sums(X, Y, width):
         a, b = (KernelRows.of(Z, 1 / width**2) for Z in (X, Y))
-        return plain_sums(a, b, weights, (16, 32), Space())
+        return plain_sums(a, b, weights, Space())
 
     for width in (0.3, 2.0, 8.0):
         D = -np.expm1(-cdist(X, Y, "sqeuclidean") / width**2)
         row_sums, column_sums = sums(X, Y, width)
         np.testing.assert_allclose(row_sums, D @ weights[1], rtol=1e-12)
         np.testing.assert_allclose(column_sums, weights[0] @ D, rtol=1e-12)
+    lengths = [np.sqrt((Z**2).sum(axis=1).max()) for Z in (X, Y)]
+    nearly_infinite = max(lengths) / np.sqrt(pairwise.LARGEST_NORM / np.log2(np.e))  # 2^(2g xy)
+    D = -np.expm1(-cdist(X, Y, "sqeuclidean") / (1.01 * nearly_infinite) ** 2)
+    found = sums(X, Y, 1.01 * nearly_infinite)
+    np.testing.assert_allclose(found[0], D @ weights[1], rtol=1e-12)
+    assert sums(X, Y, 0.99 * nearly_infinite) is None
     assert sums(X, Y, 100.0) is None  # every K near 1
     assert sums(X + 1e4, Y + 1e4, 1.0) is None  # exponents that rounding spoils
     Y[:] = X[45]

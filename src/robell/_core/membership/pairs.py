@@ -5,13 +5,9 @@ Pairs are compared once and serve both of their rows.
 
 Rows are cut into blocks; a pair of blocks is a unit of work. Threads take units as they come, but
 what the units found is added up in their own order, so results do not depend on the threads to
-the last bit. Inside a unit, tiles of 240 x 480 pairs stay in a core's cache between the matrix
-product and the sums.
-
-Distances and kernel values of one tile of pairs of rows, fast and with all their digits.
-
-Every tile is one matrix product. Pairs whose result rounding might have spoiled are found by a
-bound of that rounding, and computed again from their differences.
+the last bit. Inside a unit every tile is one matrix product, which stays in a core's cache until it
+is summed. Pairs whose result rounding might have spoiled are found by a bound of that rounding, and
+computed again from their differences.
 """
 
 from __future__ import annotations
@@ -32,15 +28,15 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from robell._core.array import SMALL_PRODUCT, AnyArray, Array, Labels, Mask, namespace
+from robell._tools.threads import has_small_kernels
 
 Unit = tuple[slice, slice]  # rows and columns
 Found = TypeVar("Found")
 
 TILE = 240  # rows of a tile; at most 255, which is as far as its columns are counted
-STRIP = 2  # columns of a tile, in units of its rows: 0.9 MiB of numbers
-COUNTED = 8  # rows that are counted at once, in units of a tile's: 7.4 MB of booleans
+STRIP = 2  # columns of a tile of kernel values, in units of its rows: 0.9 MiB of numbers
 NOTED = 1 << 16  # pairs that rounding might decide, computed in full together
-BLOCK = 8  # rows of a block, in units of a tile's: a unit of work takes some ten milliseconds
+BLOCK = 8  # rows of a block, in units of a tile's: a unit of work takes some five milliseconds
 SMALL = 512  # rows of a table that is one tile
 
 
@@ -113,11 +109,9 @@ def share_out(
                 pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _strips(n_rows: int, n_columns: int, same: bool, step: int) -> Iterator[Unit]:
+def _strips(n_rows: int, n_columns: int, same: bool) -> Iterator[Unit]:
     """Yield strips of a unit: rows, and all columns (of the ``same`` block those after them)."""
-    if same:
-        step = n_rows if n_rows <= SMALL else TILE
-    for rows in blocks_of(0, n_rows, step):
+    for rows in blocks_of(0, n_rows, n_rows if same and n_rows <= SMALL else TILE):
         yield rows, slice(rows.stop if same else 0, n_columns)
 
 
@@ -142,11 +136,11 @@ def same_class_dissimilarity(
         a, b = prepared(rows.start, rows.stop), prepared(columns.start, columns.stop)
         row_weight, column_weight = weights = weight[rows], weight[columns]
         if rows != columns:
-            found = plain_sums(a, b, weights, (TILE, STRIP * TILE), space)
+            found = plain_sums(a, b, weights, space)
             if found is not None:
                 return found
         row_sums, column_sums = np.zeros(len(a.X)), np.zeros(len(b.X))
-        for r, after in _strips(len(a.X), len(b.X), rows == columns, TILE):
+        for r, after in _strips(len(a.X), len(b.X), rows == columns):
             tiles = blocks_of(after.start, after.stop, STRIP * TILE)
             for c in [r, *tiles] if rows == columns else tiles:
                 if stop.is_set():
@@ -204,8 +198,7 @@ def neighbour_weights(
         b = prepared(columns.start, columns.stop, single)
         of_rows, of_columns = np.zeros((2, len(a.X))), np.zeros((2, len(b.X)))
         doubts = []
-        at_once = COUNTED * TILE if ones else TILE  # weighing takes memory
-        for r, after in _strips(len(a.X), len(b.X), rows == columns, at_once):
+        for r, after in _strips(len(a.X), len(b.X), rows == columns):
             if stop.is_set():
                 break
             c = slice(r.start, after.stop) if rows == columns else after
@@ -298,9 +291,10 @@ def reference_weights(
         steps = [0.5 * (reach - nearest) / unit for reach in reaches]
         part = None if weight is None else weight[columns]
         found = np.zeros((3, len(a.X)))
-        for r, tile in products(a.left, b.right, TILE, space):
+        for r in blocks_of(0, len(a.X), TILE):
             if stop.is_set():
                 break
+            tile = products(a.left[r], b.right, space)
             scale = float(a.norms[r].max() + b.norms.max())
             eps = float(np.finfo(tile.dtype).eps)
             rounding = product_rounding(X.shape[1], eps, scale, a.reach)
@@ -346,7 +340,7 @@ VISIBLE = 1e-11  # relative errors of K from which on close pairs are computed m
 VANISHED = 60.0  # 2^-60 is lost beside 1
 NEAR_ONE = 1.0 / 64.0  # exponents from which on K is so near 1 that 1 - K would lose digits
 LOG2_E, LN_2 = float(np.log2(np.e)), float(np.log(2.0))
-COMPARED = 160  # rows whose products are compared while they stay in a core's cache
+LARGEST_NORM = 500.0  # g|x|² up to which 2^(2g xy) is a number
 MANY = 20  # of so many pairs one: from then on the differences of all are taken
 
 
@@ -430,32 +424,23 @@ class Space(local):
         return held[:size].reshape(shape)
 
 
-def products(
-    left: AnyArray, right: AnyArray, step: int, space: Space
-) -> Iterator[tuple[slice, AnyArray]]:
-    """Yield left @ right some rows at a time, each part in the memory of the last.
+def products(left: AnyArray, right: AnyArray, space: Space) -> AnyArray:
+    """Return left @ right, in memory that the next product of the ``space`` uses again.
 
-    A part is a stack of products of few rows, in one call of NumPy: a third faster than one
-    product, and few short operations between which threads would wait for Python's lock.
+    Where BLAS has kernels for small products, which do not copy their operands first and take two
+    thirds of the time, it is a stack of products of few rows, in one call of NumPy.
     """
     (n_rows, length), n_columns = left.shape, right.shape[1]
-    whole = n_rows - n_rows % step
-    for first, last, size in ((0, whole, step), (whole, n_rows, n_rows - whole)):
-        if first == last:
-            continue
-        rows = _rows_of_small_product(size, length * n_columns)
-        found = space.take("product", (size // rows, rows, n_columns), left.dtype)
-        stacks = left[first:last].reshape(-1, size // rows, rows, length)
-        part = found.reshape(size, n_columns)
-        for start, stack in zip(range(first, last, size), stacks, strict=True):
-            np.matmul(stack, right, out=found)
-            yield slice(start, start + size), part
+    rows = _rows_of_small_product(n_rows, length * n_columns)
+    found = space.take("product", (n_rows // rows, rows, n_columns), left.dtype)
+    np.matmul(left.reshape(-1, rows, length), right, out=found)
+    return found.reshape(n_rows, n_columns)
 
 
 @lru_cache(maxsize=256)
 def _rows_of_small_product(n_rows: int, multiplications: int) -> int:
     """Return how many rows to multiply at a time, each with so many multiplications."""
-    most = SMALL_PRODUCT // multiplications
+    most = SMALL_PRODUCT // multiplications if has_small_kernels() else 0
     return next((rows for rows in range(min(most, n_rows), 15, -1) if n_rows % rows == 0), n_rows)
 
 
@@ -506,7 +491,7 @@ def kernel_tile(
     rows: KernelRows, columns: KernelRows, r: slice, c: slice, diagonal: bool = False
 ) -> tuple[Array, float]:
     """Return K - 1 and 0, or K and 1: what is fast and keeps the digits. ``diagonal``: one side."""
-    ((_, exponents),) = products(rows.left[r], columns.right[:, c], len(rows.left), Space())
+    exponents = products(rows.left[r], columns.right[:, c], Space())
     rounding = exponent_rounding(rows, columns, r, c)
     # Pairs within the rounding are computed again from their differences; where the rounding
     # would be seen in K, so are all pairs whose K is seen.
@@ -532,30 +517,33 @@ def kernel_tile(
 
 @np.errstate(invalid="ignore")  # a BLAS may set this flag in lanes that it does not use
 def plain_sums(
-    rows: KernelRows, columns: KernelRows, weights: tuple[Array, Array], step: Size, space: Space
+    rows: KernelRows, columns: KernelRows, weights: tuple[Array, Array], space: Space
 ) -> tuple[Array, Array] | None:
     """Return Σ_j w_j (1 - K_ij) of every row and Σ_i w_i (1 - K_ij) of every column.
 
-    ``weights`` are those of rows and columns, ``step`` the size of a tile. What is returned are
-    differences of sums of weights and of w K. None where these lose digits: some row or column
-    has nearly all K near 1, or the rounding of exponents would be seen.
+    These are differences of sums of ``weights`` and of w K, where K_ij = s_i s_j 2^(2g xy) with
+    s = 2^(-g|x|²), which is taken once for a row and not for a pair. None where digits would be
+    lost: a row or column has nearly all K near 1, or the rounding of exponents would be seen.
     """
-    (n_rows, n_columns), (row_weight, column_weight) = (len(rows.X), len(columns.X)), weights
-    everything = slice(None)
-    if exponent_rounding(rows, columns, everything, everything) >= VISIBLE:
+    everything, largest = slice(None), max(rows.norms.max(), columns.norms.max())
+    rounding = exponent_rounding(rows, columns, everything, everything)
+    if largest > LARGEST_NORM or rounding >= VISIBLE:
         return None
-    row_parts = np.empty((-(-n_columns // step[1]), n_rows))
-    column_parts = np.empty((-(-n_rows // step[0]), n_columns))
-    for k, row_sums in enumerate(row_parts):
-        c = slice(k * step[1], min((k + 1) * step[1], n_columns))
-        weight, right = column_weight[c], columns.right[:, c]
-        for r, K in products(rows.left, right, step[0], space):
+    row_weight, column_weight = weights
+    row_factor, column_factor = np.exp2(-rows.norms), np.exp2(-columns.norms)
+    of_rows, of_columns = row_factor * row_weight, column_factor * column_weight
+    row_sums, column_sums = np.zeros(len(rows.X)), np.zeros(len(columns.X))
+    for c in blocks_of(0, len(columns.X), STRIP * TILE):
+        for r in blocks_of(0, len(rows.X), TILE):
+            K = products(rows.left[r, :-2], columns.right[:-2, c], space)
             np.exp2(K, out=K)
-            np.matmul(K, weight, out=row_sums[r])
-            np.matmul(row_weight[r], K, out=column_parts[r.start // step[0], c])
-            if k == r.start == 0 and not _few_near_one(weight.sum() - row_sums[r].max(), weight):
-                return None  # a wide kernel: all other tiles would be computed for nothing
-    found = column_weight.sum() - row_parts.sum(axis=0), row_weight.sum() - column_parts.sum(axis=0)
+            row_sums[r] += row_factor[r] * (K @ of_columns[c])
+            column_sums[c] += of_rows[r] @ K
+            if c.start == r.start == 0:
+                first = column_weight[c]
+                if not _few_near_one(first.sum() - row_sums[r].max(), first):
+                    return None  # a wide kernel: all other tiles would be computed for nothing
+    found = column_weight.sum() - row_sums, row_weight.sum() - column_factor * column_sums
     if not _few_near_one(found[0].min(), column_weight):
         return None
     return found if _few_near_one(found[1].min(), row_weight) else None
@@ -636,8 +624,7 @@ def certain_tile(
     rounding = product_rounding(rows.X.shape[1], eps, norms, rows.reach)
     bounds = np.array([rounding, -rounding], left.dtype)[:, None, None]
     masks = space.take("masks", (2, len(left), right.shape[1]), np.bool_)
-    for part, found in products(left, right, COMPARED, space):
-        np.greater_equal(found, bounds, out=masks[:, part])
+    np.greater_equal(products(left, right, space), bounds, out=masks)
     within, possible = masks.reshape(2, -1)
     if within.size % 64:
         return masks[0], np.flatnonzero(within != possible)
@@ -665,9 +652,5 @@ def weigh_columns(within: Mask, weight: Array | None) -> AnyArray:
     """Return the weight within reach of every column of a tile; None stands for ones."""
     if weight is not None:
         return np.asarray(weight @ within)
-    n_rows, n_columns = within.shape
-    rows = min(n_rows, 240)  # at most 255, which is as far as bytes count
-    if n_rows % rows:
-        return np.asarray(np.add.reduce(within.view(np.uint8), axis=0, dtype=np.intp))
-    parts = within.view(np.uint8).reshape(n_rows // rows, rows, n_columns)
-    return np.asarray(np.add.reduce(parts, axis=1, dtype=np.uint8).sum(axis=0, dtype=np.intp))
+    counts = np.uint8 if len(within) <= 255 else np.intp
+    return np.asarray(np.add.reduce(within.view(np.uint8), axis=0, dtype=counts))
